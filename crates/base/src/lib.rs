@@ -1,0 +1,1 @@
+//! Words everyone shares: time, units, randomness, packets, events.

@@ -1,0 +1,1 @@
+//! Where path and transport meet: the element that holds an endpoint.

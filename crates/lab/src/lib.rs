@@ -1,0 +1,1 @@
+//! The virtual clock: runs, grids, repetitions, reproduced experiments.

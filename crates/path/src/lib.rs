@@ -1,0 +1,1 @@
+//! What lies between two endpoints: the network, its clockless elements.

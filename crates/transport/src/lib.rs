@@ -1,0 +1,1 @@
+//! Protocol endpoints as pure state machines.

