@@ -1,0 +1,35 @@
+//! How does a variant get the same name in the code, the scenario file, the trace and the legend?
+//! By being declared once with [`crate::named!`].
+
+/// Declares an enum of named variants: `ALL` lists them, `name()` is the word users see,
+/// `from_name()` reads it back (further spellings after the first are accepted, never printed).
+#[macro_export]
+macro_rules! named {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        $vis enum $name { $($(#[$vmeta])* $variant),+ }
+
+        impl $name {
+            /// Every variant, in the order of the documentation.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+            /// Every name, in the same order.
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
+            /// The word for it in scenario files, traces and legends.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+            /// The variant of that name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($word $(| $alias)* => Some($name::$variant),)+ _ => None }
+            }
+        }
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}

@@ -1,0 +1,98 @@
+//! What travels? A small fixed head, copied by value; the body waits in the [`crate::pool::Pool`]
+//! and only hosts, doors and taps open it.
+
+use crate::pool::BodyRef;
+use crate::time::Time;
+
+/// A flow's number, from 0, in the order of the scenario file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct FlowId(pub u32);
+
+/// A node's number, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct NodeId(pub u16);
+
+/// What the network may know about a packet without opening it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Carries data.
+    pub const DATA: Flags = Flags(1);
+    /// Carries an acknowledgement.
+    pub const ACK: Flags = Flags(1 << 1);
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1 << 2);
+    /// Ends a connection.
+    pub const FIN: Flags = Flags(1 << 3);
+    /// Aborts a connection.
+    pub const RST: Flags = Flags(1 << 4);
+    /// Background load: absorbed inside, never given to a door.
+    pub const VIRTUAL: Flags = Flags(1 << 5);
+    /// Bits were changed on the way.
+    pub const CORRUPT: Flags = Flags(1 << 6);
+    /// A copy that the network made.
+    pub const COPY: Flags = Flags(1 << 7);
+
+    /// True if every flag of `other` is set here.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Both.
+    #[must_use]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// The head of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Unique within the run; in a capture, the IP identification follows from it.
+    pub id: u64,
+    /// When its host sent it.
+    pub born: Time,
+    /// When it stops being of use; [`Time::NEVER`] if it always is.
+    pub deadline: Time,
+    /// Where its body lies.
+    pub body: BodyRef,
+    /// Whose it is.
+    pub flow: FlowId,
+    /// Bytes on the wire, all headers counted.
+    pub size: u32,
+    /// Position among the packets of its kind (data, or pure ACK) that its host sent for the flow, from 1.
+    pub ordinal: u32,
+    /// From which node.
+    pub source: NodeId,
+    /// To which node.
+    pub destination: NodeId,
+    /// Which of the host's interfaces it left or enters by.
+    pub interface: u16,
+    /// What it carries.
+    pub flags: Flags,
+    /// Service class, 0 the default.
+    pub class: u8,
+    /// ECN codepoint of the IP header (RFC 3168 section 5): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+}
+
+// Heads are copied at every hop: a cache line is the limit.
+const _: () = assert!(size_of::<Packet>() <= 64);
+
+crate::named! {
+    /// Why a packet ended before its destination.
+    pub enum DropReason {
+        /// The queue was full.
+        QueueFull = "queue-full",
+        /// The scenario asked for this very packet.
+        Scripted = "scripted",
+        /// Chance: a link error.
+        Loss = "loss",
+        /// A closed gate that does not store.
+        Outage = "outage",
+        /// No route to its destination.
+        NoRoute = "no-route",
+        /// The run ended, or its connection is gone.
+        Unclaimed = "unclaimed",
+    }
+}

@@ -1,0 +1,276 @@
+//! What really happened to every copy? A simulator can know what no endpoint can: whether an earlier
+//! copy of a retransmitted segment ever reached the receiver. One [`Ledger`] per flow keeps just
+//! enough for that: a bit per data packet, the window of first transmissions, the retransmissions.
+//!
+//! The words are those of the project (see the glossary in `docs/`): a retransmission is *unneeded*
+//! if an earlier copy of all its bytes ever reaches the receiver; a timeout is *spurious* if the
+//! segment it resends is such a retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
+
+use crate::time::Time;
+use std::collections::{BTreeMap, VecDeque};
+
+crate::named! {
+    /// Why a data segment was sent.
+    pub enum Cause {
+        /// For the first time.
+        New = "new",
+        /// The retransmission timer expired: the oldest outstanding segment.
+        Timeout = "timeout",
+        /// Go-back-N after a timeout: a segment sent before.
+        GoBackN = "go-back-n",
+        /// Duplicate acknowledgements.
+        Fast = "fast-retransmit",
+        /// A partial acknowledgement, or a hole shown by SACK, during recovery.
+        Recovery = "recovery",
+    }
+}
+
+crate::named! {
+    /// Why a timeout was spurious.
+    pub enum SpuriousCause {
+        /// The data were on their way.
+        Delayed = "delayed",
+        /// The data had arrived; their acknowledgement was lost.
+        AckLost = "ack_lost",
+        /// The data had arrived; their acknowledgement was on its way.
+        AckDelayed = "ack_delayed",
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    seq: u64,
+    end: u64,
+    ordinal: u32,
+}
+
+/// A data segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    t: Time,
+    copy: Copy,
+    cause: Cause,
+    /// Where its first transmissions lie in `Ledger::first_copies`.
+    firsts: (u32, u32),
+    /// All of it was at the receiver when it was sent.
+    had_arrived: bool,
+    /// When the first acknowledgement that covers it after it was sent had left the receiver.
+    ack_born: Option<Time>,
+}
+
+/// The truth about one flow's data direction.
+#[derive(Default, Debug)]
+pub struct Ledger {
+    /// First transmissions not yet acknowledged, in order of sequence number.
+    outstanding: VecDeque<Copy>,
+    first_copies: Vec<Copy>,
+    again: Vec<Again>,
+    /// One bit per data ordinal: it reached the receiver.
+    arrived: Vec<u64>,
+    /// How many of `again` still wait for an acknowledgement that covers them.
+    unacked_from: usize,
+    /// Data packets that ended in a queue.
+    pub queue_drops: u64,
+    /// Data packets lost otherwise.
+    pub other_drops: u64,
+    /// Acknowledgement packets dropped anywhere.
+    pub ack_drops: u64,
+    /// Sum over data packets of the time they waited in queues, ns.
+    pub queue_delay_ns: u64,
+    /// How many waits that sum holds.
+    pub queue_waits: u64,
+}
+
+/// The verdict on one retransmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retransmission {
+    /// When it was sent.
+    pub t: Time,
+    /// First byte.
+    pub seq: u64,
+    /// One past its last byte.
+    pub end: u64,
+    /// Its ordinal among the flow's data packets.
+    pub ordinal: u32,
+    /// Why it was sent.
+    pub cause: Cause,
+    /// An earlier copy of all its bytes reached the receiver, sooner or later.
+    pub unneeded: bool,
+    /// If so, why the sender did not know.
+    pub spurious: Option<SpuriousCause>,
+}
+
+impl Ledger {
+    /// A data segment left its sender.
+    pub fn sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
+        let copy = Copy { seq, end, ordinal };
+        if cause == Cause::New {
+            self.outstanding.push_back(copy);
+            return;
+        }
+        let from = self.first_copies.len() as u32;
+        let at = self.outstanding.partition_point(|c| c.end <= seq);
+        for c in self.outstanding.range(at..).take_while(|c| c.seq < end) {
+            self.first_copies.push(*c);
+        }
+        let firsts = (from, self.first_copies.len() as u32);
+        let had_arrived = {
+            let all = &self.first_copies[firsts.0 as usize..firsts.1 as usize];
+            covered(seq, end, all.iter().filter(|c| self.has_arrived(c.ordinal)).copied())
+        };
+        self.again.push(Again { t, copy, cause, firsts, had_arrived, ack_born: None });
+    }
+
+    /// A data packet reached the receiver.
+    #[inline]
+    pub fn received(&mut self, ordinal: u32) {
+        let word = ordinal as usize / 64;
+        if word >= self.arrived.len() {
+            self.arrived.resize((word + 1).next_power_of_two(), 0);
+        }
+        self.arrived[word] |= 1 << (ordinal % 64);
+    }
+
+    /// A cumulative acknowledgement up to `ack`, which left the receiver at `born`, reached the sender.
+    #[inline]
+    pub fn acked(&mut self, ack: u64, born: Time) {
+        while self.outstanding.front().is_some_and(|c| c.end <= ack) {
+            self.outstanding.pop_front();
+        }
+        if self.unacked_from < self.again.len() {
+            self.note_ack(ack, born);
+        }
+    }
+
+    #[cold]
+    fn note_ack(&mut self, ack: u64, born: Time) {
+        for again in &mut self.again[self.unacked_from..] {
+            if again.ack_born.is_none() && again.copy.end <= ack {
+                again.ack_born = Some(born);
+            }
+        }
+        while self.again.get(self.unacked_from).is_some_and(|a| a.ack_born.is_some()) {
+            self.unacked_from += 1;
+        }
+    }
+
+    /// True if the data packet with this ordinal reached the receiver.
+    pub fn has_arrived(&self, ordinal: u32) -> bool {
+        self.arrived.get(ordinal as usize / 64).is_some_and(|w| w & (1 << (ordinal % 64)) != 0)
+    }
+
+    /// How many retransmissions there were.
+    pub fn retransmissions(&self) -> usize {
+        self.again.len()
+    }
+
+    /// The verdict on every retransmission, in the order they were sent. To be asked once nothing is
+    /// on its way any more: a copy still in flight counts as lost.
+    pub fn verdicts(&self) -> Vec<Retransmission> {
+        // Earlier retransmissions of the same bytes, found by where they start.
+        let mut by_seq: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        let longest = self.again.iter().map(|a| a.copy.end - a.copy.seq).max().unwrap_or(0);
+        let mut out = Vec::with_capacity(self.again.len());
+        for (i, a) in self.again.iter().enumerate() {
+            let (seq, end) = (a.copy.seq, a.copy.end);
+            let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
+            let earlier = by_seq
+                .range(seq.saturating_sub(longest)..end)
+                .flat_map(|(_, indices)| indices)
+                .map(|&j| self.again[j].copy);
+            let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
+            let unneeded = covered(seq, end, reached);
+            let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
+                (false, _) => SpuriousCause::Delayed,
+                (true, Some(born)) if born <= a.t => SpuriousCause::AckDelayed,
+                (true, _) => SpuriousCause::AckLost,
+            });
+            let (t, ordinal, cause) = (a.t, a.copy.ordinal, a.cause);
+            out.push(Retransmission { t, seq, end, ordinal, cause, unneeded, spurious });
+            by_seq.entry(seq).or_default().push(i);
+        }
+        out
+    }
+}
+
+/// True if the copies together hold every byte of `[seq, end)`.
+fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy>) -> bool {
+    let mut ranges: Vec<(u64, u64)> = copies.map(|c| (c.seq, c.end)).collect();
+    ranges.sort_unstable();
+    let mut upto = seq;
+    for (left, right) in ranges {
+        if left > upto {
+            return false;
+        }
+        upto = upto.max(right);
+    }
+    upto >= end && end > seq
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn t(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_delayed_original_makes_the_retransmission_unneeded_even_if_that_is_lost() {
+        let mut l = Ledger::default();
+        l.sent(t(0), 1, 1001, 1, Cause::New);
+        l.sent(t(3000), 1, 1001, 2, Cause::Timeout);
+        l.received(1); // the original, late; ordinal 2 never arrives
+        l.acked(1001, t(5000));
+        let v = l.verdicts();
+        assert!(v[0].unneeded);
+        assert_eq!(v[0].spurious, Some(SpuriousCause::Delayed));
+    }
+
+    #[test]
+    fn a_lost_original_makes_it_genuine() {
+        let mut l = Ledger::default();
+        l.sent(t(0), 1, 1001, 1, Cause::New);
+        l.sent(t(3000), 1, 1001, 2, Cause::Timeout);
+        l.received(2);
+        l.acked(1001, t(3500));
+        assert!(!l.verdicts()[0].unneeded);
+    }
+
+    #[test]
+    fn a_second_retransmission_is_unneeded_if_the_first_arrives() {
+        let mut l = Ledger::default();
+        l.sent(t(0), 1, 1001, 1, Cause::New);
+        l.sent(t(3000), 1, 1001, 2, Cause::Timeout);
+        l.sent(t(9000), 1, 1001, 3, Cause::Timeout);
+        l.received(2);
+        let v = l.verdicts();
+        assert!(!v[0].unneeded);
+        assert!(v[1].unneeded);
+        assert_eq!(v[1].spurious, Some(SpuriousCause::Delayed));
+    }
+
+    #[test]
+    fn lost_and_delayed_acks_are_told_apart_by_the_birth_of_the_ack() {
+        for (born, cause) in [(t(2000), SpuriousCause::AckDelayed), (t(3500), SpuriousCause::AckLost)] {
+            let mut l = Ledger::default();
+            l.sent(t(0), 1, 1001, 1, Cause::New);
+            l.received(1);
+            l.sent(t(3000), 1, 1001, 2, Cause::Timeout);
+            l.acked(1001, born);
+            assert_eq!(l.verdicts()[0].spurious, Some(cause));
+        }
+    }
+
+    #[test]
+    fn a_retransmission_that_spans_two_originals_needs_both() {
+        let mut l = Ledger::default();
+        l.sent(t(0), 1, 501, 1, Cause::New);
+        l.sent(t(0), 501, 1001, 2, Cause::New);
+        l.sent(t(10), 1, 1001, 3, Cause::Timeout);
+        l.received(1);
+        assert!(!l.verdicts()[0].unneeded);
+        l.received(2);
+        assert!(l.verdicts()[0].unneeded);
+    }
+}

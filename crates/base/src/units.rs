@@ -1,0 +1,252 @@
+//! How are quantities written? With their unit, always: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`.
+//! `k` is 1000 and `Ki` is 1024; the space is optional; the words of `tc` (`5mbit`, `100ms`, `64kb`)
+//! are read too, and never printed.
+
+use crate::time::Span;
+use std::fmt;
+
+/// A rate in bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// From bit/s.
+    pub const fn from_bps(bps: u64) -> Self {
+        Rate(bps)
+    }
+    /// In bit/s.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+    /// How long `bytes` take at this rate, rounded up to a nanosecond; for ever at rate 0.
+    pub fn span_of(self, bytes: u64) -> Span {
+        if self.0 == 0 {
+            return Span::FOREVER;
+        }
+        const BITS_TO_NANOS: u64 = 8_000_000_000;
+        match bytes.checked_mul(BITS_TO_NANOS) {
+            Some(n) => Span::from_nanos(n.div_ceil(self.0)),
+            None => {
+                let n = (u128::from(bytes) * u128::from(BITS_TO_NANOS)).div_ceil(u128::from(self.0));
+                Span::from_nanos(u64::try_from(n).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+/// A queue's limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// At most so many packets wait.
+    Packets(u32),
+    /// At most so many bytes wait.
+    Bytes(u64),
+    /// Any number.
+    Unlimited,
+}
+
+/// Splits "12.5 kB" into the number and the unit's letters; the error says what was expected.
+fn number_and_unit<'a>(text: &'a str, example: &str) -> Result<(f64, &'a str), String> {
+    let text = text.trim();
+    let digits = text
+        .char_indices()
+        .find(|&(i, c)| {
+            let sign = (c == '-' || c == '+') && (i == 0 || matches!(text.as_bytes()[i - 1], b'e' | b'E'));
+            // An 'e' belongs to the number only if digits follow ("1e6 bit/s").
+            let exponent = (c == 'e' || c == 'E')
+                && text[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-' || d == '+');
+            !(c.is_ascii_digit() || c == '.' || sign || exponent)
+        })
+        .map_or(text.len(), |(i, _)| i);
+    let (number, unit) = (&text[..digits], text[digits..].trim());
+    let value: f64 = number
+        .parse()
+        .map_err(|_| format!("`{text}` does not start with a number; write it like \"{example}\""))?;
+    if !value.is_finite() || value < 0.0 {
+        return Err(format!("`{text}` is negative or not a number; it must be 0 or more"));
+    }
+    Ok((value, unit))
+}
+
+fn scaled(value: f64, factor: f64, text: &str) -> Result<u64, String> {
+    let n = value * factor;
+    if n > 9.0e18 { Err(format!("`{text}` is too large")) } else { Ok((n + 0.5) as u64) }
+}
+
+/// A length of time: `"300 ms"`, `"1.5 s"`, `"2 h"`.
+pub fn parse_span(text: &str) -> Result<Span, String> {
+    let (value, unit) = number_and_unit(text, "300 ms")?;
+    let factor = match unit {
+        "ns" => 1.0,
+        "us" | "µs" | "usec" | "usecs" => 1e3,
+        "ms" | "msec" | "msecs" => 1e6,
+        "s" | "sec" | "secs" => 1e9,
+        "min" => 60e9,
+        "h" => 3600e9,
+        "" => {
+            return Err(format!(
+                "`{text}` has no unit; write \"{} s\" or \"{} ms\"",
+                text.trim(),
+                text.trim()
+            ));
+        }
+        _ => return Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h")),
+    };
+    scaled(value, factor, text).map(Span::from_nanos)
+}
+
+/// A rate: `"30 kbit/s"`, `"2 Mbit/s"`; bytes per second are written `"3 kB/s"`.
+pub fn parse_rate(text: &str) -> Result<Rate, String> {
+    let (value, unit) = number_and_unit(text, "30 kbit/s")?;
+    let factor = match unit {
+        "bit/s" | "bps" | "bit" | "b/s" => 1.0,
+        "kbit/s" | "kbps" | "kbit" | "kb/s" => 1e3,
+        "Mbit/s" | "Mbps" | "mbit" | "Mb/s" | "mbps" => 1e6,
+        "Gbit/s" | "Gbps" | "gbit" | "Gb/s" | "gbps" => 1e9,
+        "Kibit/s" => 1024.0,
+        "Mibit/s" => 1024.0 * 1024.0,
+        "B/s" => 8.0,
+        "kB/s" => 8e3,
+        "MB/s" => 8e6,
+        "KiB/s" => 8.0 * 1024.0,
+        "MiB/s" => 8.0 * 1024.0 * 1024.0,
+        "" => {
+            return Err(format!(
+                "`{text}` has no unit; write \"{} kbit/s\" or \"{} Mbit/s\"",
+                text.trim(),
+                text.trim()
+            ));
+        }
+        _ => {
+            return Err(format!("`{unit}` is not a unit of rate; use bit/s, kbit/s, Mbit/s, Gbit/s or kB/s"));
+        }
+    };
+    scaled(value, factor, text).map(Rate)
+}
+
+/// An amount of data: `"100 kB"`, `"300 KiB"`, `"1500 B"`.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (value, unit) = number_and_unit(text, "300 KiB")?;
+    let factor = match unit {
+        "B" | "b" | "byte" | "bytes" => 1.0,
+        "kB" | "KB" | "kb" => 1e3,
+        "MB" | "mb" => 1e6,
+        "GB" | "gb" => 1e9,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "" => {
+            return Err(format!(
+                "`{text}` has no unit; write \"{} B\" or \"{} kB\"",
+                text.trim(),
+                text.trim()
+            ));
+        }
+        _ => return Err(format!("`{unit}` is not a unit of size; use B, kB, MB, KiB or MiB")),
+    };
+    scaled(value, factor, text)
+}
+
+/// A queue's limit: `"10 packets"`, `"100 kB"` or `"unlimited"`.
+pub fn parse_limit(text: &str) -> Result<Limit, String> {
+    if text.trim() == "unlimited" {
+        return Ok(Limit::Unlimited);
+    }
+    let (value, unit) = number_and_unit(text, "10 packets")?;
+    match unit {
+        "packet" | "packets" | "pkt" | "p" => {
+            if value.fract() != 0.0 || value > f64::from(u32::MAX) {
+                return Err(format!("`{text}` is not a whole number of packets"));
+            }
+            Ok(Limit::Packets(value as u32))
+        }
+        "" => {
+            Err(format!("`{text}` has no unit; write \"{} packets\" or \"{} kB\"", text.trim(), text.trim()))
+        }
+        _ => parse_bytes(text).map(Limit::Bytes),
+    }
+}
+
+fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
+    let (factor, unit) = steps
+        .iter()
+        .rev()
+        .find(|(factor, _)| value >= *factor)
+        .or(steps.first())
+        .copied()
+        .unwrap_or((1.0, ""));
+    // Six decimals at most, and no trailing zeros.
+    let text = format!("{:.6}", value / factor);
+    write!(f, "{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.as_nanos() as f64, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
+    }
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0 as f64, &[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")])
+    }
+}
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Packets(n) => write!(f, "{n} packets"),
+            Limit::Bytes(n) => {
+                write_scaled(f, *n as f64, &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")])
+            }
+            Limit::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn units_are_what_they_say() {
+        assert_eq!(parse_rate("30 kbit/s"), Ok(Rate(30_000)));
+        assert_eq!(parse_rate("5mbit"), Ok(Rate(5_000_000)));
+        assert_eq!(parse_span("300 ms"), Ok(Span::from_millis(300)));
+        assert_eq!(parse_span("1.5s"), Ok(Span::from_millis(1500)));
+        assert_eq!(parse_bytes("300 KiB"), Ok(307_200));
+        assert_eq!(parse_bytes("300 kB"), Ok(300_000));
+        assert_eq!(parse_bytes("1e3 B"), Ok(1000));
+        assert_eq!(parse_limit("10 packets"), Ok(Limit::Packets(10)));
+        assert_eq!(parse_limit("100 kB"), Ok(Limit::Bytes(100_000)));
+    }
+
+    #[test]
+    fn mistakes_name_the_mend() {
+        assert!(parse_rate("30").unwrap_err().contains("30 kbit/s"));
+        assert!(parse_span("5 parsecs").unwrap_err().contains("ms"));
+        assert!(parse_rate("-1 kbit/s").unwrap_err().contains("negative"));
+        assert!(parse_limit("2.5 packets").unwrap_err().contains("whole"));
+        assert!(parse_bytes("1e30 GB").unwrap_err().contains("large"));
+    }
+
+    #[test]
+    fn serialisation_time_rounds_up() {
+        assert_eq!(Rate::from_bps(30_000).span_of(1050), Span::from_millis(280));
+        assert_eq!(Rate::from_bps(3).span_of(1), Span::from_nanos(2_666_666_667));
+        assert_eq!(Rate::from_bps(0).span_of(1), Span::FOREVER);
+        assert_eq!(Rate::from_bps(1_000_000_000).span_of(10_000_000_000), Span::from_secs(80));
+    }
+
+    proptest! {
+        #[test]
+        fn printed_is_read_back(ns in 0u64..10_000_000_000_000) {
+            // Six decimals of the printed unit: exact below 1 ms, one part in a million above.
+            let read = parse_span(&Span::from_nanos(ns).to_string()).unwrap().as_nanos();
+            prop_assert!(read.abs_diff(ns) <= ns / 1_000_000 + 1);
+        }
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = (parse_span(&text), parse_rate(&text), parse_bytes(&text), parse_limit(&text));
+        }
+    }
+}
