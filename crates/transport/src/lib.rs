@@ -1,1 +1,5 @@
-//! Protocol endpoints as pure state machines.
+//! Protocol endpoints as pure state machines: told the time, never asking; they know no links.
+
+pub mod app;
+pub mod endpoint;
+pub mod tcp;

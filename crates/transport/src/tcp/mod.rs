@@ -1,0 +1,3 @@
+//! TCP, taken apart.
+pub mod config;
+pub use config::{Config, Kind, OptionSpec};
