@@ -87,6 +87,12 @@ impl Cx<'_> {
         self.now
     }
 
+    /// Who is running.
+    #[inline]
+    pub fn me(&self) -> ElementId {
+        self.me
+    }
+
     /// Sends a packet out by `port`. It arrives at once, after this call has returned.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
