@@ -131,6 +131,18 @@ impl Gate {
         }
     }
 
+    /// Whether `t` lies in a closed interval, and until when that stays so. `now` as in
+    /// [`Gate::open_from`].
+    pub fn phase(&mut self, now: Time, t: Time) -> (bool, Time) {
+        let open = self.open_from(now, t);
+        if open > t {
+            return (true, open);
+        }
+        let next = self.upcoming.iter().find(|(start, _)| *start > t).copied();
+        let next = next.or_else(|| if self.extend() { self.upcoming.back().copied() } else { None });
+        (false, next.map_or(Time::NEVER, |(start, _)| start))
+    }
+
     /// The closed intervals that start before `until`.
     pub fn closures_before(mut self, until: Time) -> Vec<(Time, Time)> {
         while self.upcoming.back().is_some_and(|&(start, _)| start < until) && self.extend() {}

@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod element;
 pub mod gate;
 pub mod hold;
+pub mod jitter;
 pub mod link;
 pub mod loss;
 pub mod network;

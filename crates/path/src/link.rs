@@ -8,15 +8,14 @@
 //!
 //! Gates suspend service after the queue (catalogue NS-03): no transmission starts while one is
 //! closed, the packet in transmission finishes, what propagates arrives, the queue fills. Only a
-//! signal from outside can change what was computed; then the packets not yet started, and the rest
-//! of the one in service, are computed again.
+//! signal from outside, or a packet taken out of the queue's head, changes what was computed; then the
+//! packets not yet started, and the rest of the one in service, are computed again.
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
-use base::units::Limit;
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -28,7 +27,27 @@ pub struct LinkConfig {
     /// One-way propagation; transmission time is extra.
     pub delay: Span,
     /// What may wait.
-    pub limit: Limit,
+    pub limit: QueueLimit,
+}
+
+/// How much may wait beside the packet in service, and who goes when that is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueLimit {
+    /// At most so many packets.
+    pub packets: Option<u32>,
+    /// At most so many bytes.
+    pub bytes: Option<u64>,
+    /// The oldest waiting packet makes room (QM-02), instead of the newest being dropped (QM-01).
+    pub drop_head: bool,
+}
+
+/// A gate after the queue, and what becomes of packets that come to it while it is closed.
+#[derive(Clone, Debug)]
+pub struct LinkGate {
+    /// When it is closed.
+    pub gate: Gate,
+    /// They wait, and with them everything behind; otherwise they are dropped.
+    pub stores: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -39,6 +58,8 @@ struct Slot {
     end: Time,
     /// When the packet arrives at the far end.
     arrival: Time,
+    /// It meets a closed gate that does not store, and ends there.
+    doomed: bool,
     packet: Packet,
 }
 
@@ -46,8 +67,8 @@ struct Slot {
 pub struct Link {
     capacity: Capacity,
     delay: Span,
-    limit: Limit,
-    gates: Vec<Gate>,
+    limit: QueueLimit,
+    gates: Vec<LinkGate>,
     closed_by_hand: bool,
     /// Packets in order: those that propagate, the one in service, those that wait.
     slots: VecDeque<Slot>,
@@ -62,7 +83,7 @@ pub struct Link {
 
 impl Link {
     /// A link with gates after its queue.
-    pub fn new(config: LinkConfig, gates: Vec<Gate>) -> Self {
+    pub fn new(config: LinkConfig, gates: Vec<LinkGate>) -> Self {
         Link {
             capacity: config.capacity,
             delay: config.delay,
@@ -89,33 +110,38 @@ impl Link {
         }
     }
 
-    /// When transmission of `size` bytes that could begin at `t` begins and ends.
+    /// When transmission of `size` bytes that could begin at `t` begins and ends, and whether a gate
+    /// ends it instead.
     #[inline]
-    fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time) {
+    fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
         if self.closed_by_hand {
-            return (Time::NEVER, Time::NEVER);
+            return (Time::NEVER, Time::NEVER, false);
         }
         let mut start = t;
         if !self.gates.is_empty() {
             // Passing one gate may end before another: until all are open at once.
             loop {
                 let before = start;
-                for gate in &mut self.gates {
-                    start = gate.open_from(now, start);
+                for LinkGate { gate, stores } in &mut self.gates {
+                    let open = gate.open_from(now, start);
+                    if open > start && !*stores {
+                        return (start, start, true);
+                    }
+                    start = open;
                 }
                 if start == before {
                     break;
                 }
             }
         }
-        let end = match &self.capacity {
+        let end = match &mut self.capacity {
             Capacity::Fixed(rate) => {
                 let rate = *rate;
                 start + self.span_of(rate, size)
             }
-            varying => varying.finish(start, size),
+            varying => varying.finish(now, start, size),
         };
-        (start, end)
+        (start, end, false)
     }
 
     #[inline]
@@ -133,38 +159,63 @@ impl Link {
 
     #[inline]
     fn is_full(&self, size: u32) -> bool {
-        match self.limit {
-            Limit::Packets(n) => self.slots.len() - self.started >= n as usize,
-            Limit::Bytes(n) => self.waiting_bytes + u64::from(size) > n,
-            Limit::Unlimited => false,
-        }
+        let waiting = self.slots.len() - self.started;
+        self.limit.packets.is_some_and(|n| waiting >= n as usize)
+            || self.limit.bytes.is_some_and(|n| self.waiting_bytes + u64::from(size) > n)
     }
 
-    /// Computes everything that has not started again, after a signal.
-    fn reschedule(&mut self, now: Time, in_service_left: Option<u32>) {
+    /// Whether a transmission could not start now.
+    #[inline]
+    fn is_closed(&mut self, now: Time) -> bool {
+        self.closed_by_hand || self.gates.iter_mut().any(|g| g.stores && g.gate.open_from(now, now) > now)
+    }
+
+    /// Puts a packet at the end of the queue.
+    #[inline]
+    fn join(&mut self, now: Time, packet: Packet) -> Time {
+        let (start, end, doomed) = self.transmission(now, self.free.max(now), packet.size);
+        self.free = end;
+        self.waiting_bytes += u64::from(packet.size);
+        let arrival = if doomed { end } else { end + self.delay };
+        self.slots.push_back(Slot { start, end, arrival, doomed, packet });
+        start
+    }
+
+    /// Computes everything that has not started again. `in_service` are the bytes that the packet in
+    /// service still has to send, if that has changed.
+    fn reschedule(&mut self, now: Time, in_service: Option<u32>) {
         let mut free = now;
-        if self.started > 0
-            && let Some(&slot) = self.slots.get(self.started - 1)
-            && slot.end > now
+        if let Some(i) = self.started.checked_sub(1)
+            && self.slots[i].end > now
         {
-            let end = match in_service_left {
-                Some(bytes) => self.capacity.finish(now, bytes),
-                None => slot.end,
-            };
-            let slot = &mut self.slots[self.started - 1];
-            slot.end = end;
-            slot.arrival = end + self.delay;
-            free = end;
+            if let Some(bytes) = in_service {
+                let end = self.capacity.finish(now, now, bytes);
+                let slot = &mut self.slots[i];
+                (slot.end, slot.arrival) = (end, end + self.delay);
+            }
+            free = self.slots[i].end;
         }
         for i in self.started..self.slots.len() {
             let size = self.slots[i].packet.size;
-            let (start, end) = self.transmission(now, free, size);
-            let delay = self.delay;
+            let (start, end, doomed) = self.transmission(now, free, size);
+            let arrival = if doomed { end } else { end + self.delay };
             let slot = &mut self.slots[i];
-            (slot.start, slot.end, slot.arrival) = (start, end, end + delay);
+            (slot.start, slot.end, slot.arrival, slot.doomed) = (start, end, arrival, doomed);
             free = end;
         }
         self.free = free;
+    }
+
+    /// Drops waiting packets from the head until `size` more bytes have room; false if they never do.
+    #[cold]
+    fn make_room(&mut self, cx: &mut Cx<'_>, size: u32) -> bool {
+        while self.is_full(size) {
+            let Some(slot) = self.slots.remove(self.started) else { return false };
+            self.waiting_bytes -= u64::from(slot.packet.size);
+            cx.drop(slot.packet, DropReason::QueueFull);
+        }
+        self.reschedule(cx.now(), None);
+        true
     }
 }
 
@@ -173,23 +224,13 @@ impl Element for Link {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
         self.catch_up(now);
-        let idle = self.slots.len() == self.started && self.free <= now;
-        let (start, end) = if idle {
-            self.transmission(now, now, packet.size)
-        } else {
-            // The queue's limit holds for whoever finds the transmitter taken.
-            if self.is_full(packet.size) {
-                return cx.drop(packet, DropReason::QueueFull);
-            }
-            self.transmission(now, self.free.max(now), packet.size)
-        };
-        if idle && start > now && self.is_full(packet.size) {
+        // A packet that finds the link idle and open does not wait: no limit holds for it.
+        let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
+        if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
             return cx.drop(packet, DropReason::QueueFull);
         }
         let waiting = (self.slots.len() - self.started) as u32;
-        self.free = end;
-        self.waiting_bytes += u64::from(packet.size);
-        self.slots.push_back(Slot { start, end, arrival: end + self.delay, packet });
+        let start = self.join(now, packet);
         if packet.flags.has(Flags::DATA)
             && let Some(ledger) = cx.ledger(&packet)
         {
@@ -213,6 +254,10 @@ impl Element for Link {
             } else {
                 self.waiting_bytes -= u64::from(slot.packet.size);
             }
+            if slot.doomed {
+                cx.drop(slot.packet, DropReason::Outage);
+                continue;
+            }
             cx.count_hop();
             cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet: slot.packet.id });
             cx.record(Category::Path, now, || Event::Delivered { packet: slot.packet.id });
@@ -233,10 +278,8 @@ impl Element for Link {
                 // What the packet in service still has to send at the old rate.
                 let left = self.started.checked_sub(1).and_then(|i| self.slots.get(i)).and_then(|slot| {
                     (slot.end > now).then(|| {
-                        let rate = self.capacity.rate_at(now).bps();
-                        let bits =
-                            u128::from(slot.end.since(now).as_nanos()) * u128::from(rate) / 1_000_000_000;
-                        u32::try_from(bits.div_ceil(8)).unwrap_or(u32::MAX).min(slot.packet.size)
+                        let bytes = self.capacity.bits_between(now, slot.end).div_ceil(8);
+                        u32::try_from(bytes).unwrap_or(u32::MAX).min(slot.packet.size)
                     })
                 });
                 self.capacity = Capacity::Fixed(rate);

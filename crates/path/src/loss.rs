@@ -2,6 +2,7 @@
 //! ones: each on its own, or in bursts by the two-state model of Gilbert and Elliott.
 
 use crate::element::{Cx, Element, Port};
+use crate::gate::Gate;
 use base::Time;
 use base::packet::{DropReason, Flags, Packet};
 use base::rng::Stream;
@@ -24,6 +25,15 @@ pub enum Rule {
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
+    /// A bad state that is weather: it comes and goes with time, whatever the traffic.
+    Weather {
+        /// When it is bad.
+        bad: Gate,
+        /// Loss probability otherwise.
+        loss_good: f64,
+        /// Loss probability while it is.
+        loss_bad: f64,
+    },
 }
 
 /// Loses packets on their way.
@@ -39,8 +49,8 @@ impl Loss {
         Loss { rule, stream, bad: false }
     }
 
-    fn loses(&mut self, packet: &Packet) -> Option<DropReason> {
-        let p = match &self.rule {
+    fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
+        let p = match &mut self.rule {
             Rule::Scripted(ranges) => {
                 let named = packet.flags.has(Flags::DATA)
                     && ranges.iter().any(|&(first, last)| (first..=last).contains(&packet.ordinal));
@@ -52,6 +62,13 @@ impl Loss {
                 self.bad ^= self.stream.uniform() < *leave;
                 if self.bad { *loss_bad } else { *loss_good }
             }
+            Rule::Weather { bad, loss_good, loss_bad } => {
+                if bad.open_from(now, now) > now {
+                    *loss_bad
+                } else {
+                    *loss_good
+                }
+            }
         };
         (self.stream.uniform() < p).then_some(DropReason::Loss)
     }
@@ -59,7 +76,7 @@ impl Loss {
 
 impl Element for Loss {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        match self.loses(&packet) {
+        match self.loses(cx.now(), &packet) {
             Some(reason) => cx.drop(packet, reason),
             None => cx.forward(Port(0), packet),
         }

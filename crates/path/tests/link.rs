@@ -5,12 +5,12 @@ use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::BodyRef;
 use base::rng::Seed;
 use base::trace::Tracer;
-use base::units::Limit;
 use base::{Rate, Span, Time};
-use path::capacity::Capacity;
+use path::capacity::{Capacity, Change};
 use path::gate::{Closures, Gate};
 use path::hold::Hold;
-use path::link::{Link, LinkConfig};
+use path::jitter::{Delays, Jitter};
+use path::link::{Link, LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
 use path::{Cx, Element, ElementId, Network, Port, Signal};
 use proptest::prelude::*;
@@ -57,6 +57,10 @@ fn packet(ordinal: u32, size: u32) -> Packet {
     }
 }
 
+fn packets(n: u32) -> QueueLimit {
+    QueueLimit { packets: Some(n), ..QueueLimit::default() }
+}
+
 struct Bench {
     network: Network,
     entry: ElementId,
@@ -72,14 +76,17 @@ impl Bench {
         network.start(None);
         Bench { network, entry, sink }
     }
-    fn link(rate: u64, delay: f64, limit: Limit, closed: &[(f64, f64)]) -> Self {
+    fn link(rate: u64, delay: f64, limit: QueueLimit, closed: &[(f64, f64)]) -> Self {
         let config = LinkConfig {
             capacity: Capacity::Fixed(Rate::from_bps(rate)),
             delay: Span::from_secs_f64(delay),
             limit,
         };
         let list = closed.iter().map(|&(a, b)| (s(a), s(b))).collect();
-        Bench::of(Link::new(config, vec![Gate::new(&Closures::List(list), "g", SEED)]))
+        Bench::of(Link::new(
+            config,
+            vec![LinkGate { gate: Gate::new(&Closures::List(list), "g", SEED), stores: true }],
+        ))
     }
     fn send(&mut self, at: f64, ordinal: u32, size: u32) {
         self.network.inject(s(at), self.entry, Port(0), packet(ordinal, size));
@@ -96,7 +103,7 @@ impl Bench {
 /// SW-31, SW-32: transmission takes size over rate, propagation is extra, one packet at a time.
 #[test]
 fn serialises_then_propagates() {
-    let mut b = Bench::link(30_000, 0.3, Limit::Unlimited, &[]);
+    let mut b = Bench::link(30_000, 0.3, QueueLimit::default(), &[]);
     b.send(1.0, 1, 1050);
     b.send(1.0, 2, 1050);
     b.send(5.0, 3, 40);
@@ -106,7 +113,7 @@ fn serialises_then_propagates() {
 /// QM-01: the limit counts what waits; the packet in service does not.
 #[test]
 fn drop_tail_counts_what_waits() {
-    let mut b = Bench::link(8_000, 0.0, Limit::Packets(2), &[]);
+    let mut b = Bench::link(8_000, 0.0, packets(2), &[]);
     for i in 1..=5 {
         b.send(0.0, i, 1000);
     }
@@ -118,17 +125,81 @@ fn drop_tail_counts_what_waits() {
 
 #[test]
 fn a_byte_limit_counts_bytes() {
-    let mut b = Bench::link(8_000, 0.0, Limit::Bytes(1500), &[]);
+    let mut b = Bench::link(8_000, 0.0, QueueLimit { bytes: Some(1500), ..QueueLimit::default() }, &[]);
     for (i, size) in [(1, 1000), (2, 1000), (3, 600), (4, 500)] {
         b.send(0.0, i, size);
     }
     assert_eq!(b.arrivals().iter().map(|a| a.1).collect::<Vec<_>>(), [1, 2, 4]);
 }
 
+/// QM-02: the oldest waiting packet makes room, and those behind it move up.
+#[test]
+fn drop_head_keeps_the_newest() {
+    let limit = QueueLimit { packets: Some(2), drop_head: true, ..QueueLimit::default() };
+    let mut b = Bench::link(8_000, 0.0, limit, &[]);
+    for i in 1..=5 {
+        b.send(0.0, i, 1000);
+    }
+    assert_eq!(b.arrivals(), [(s(1.0), 1), (s(2.0), 4), (s(3.0), 5)]);
+    assert_eq!(b.network.ledgers()[0].queue_drops, 2);
+}
+
+/// SW-40: a gate that does not store drops what comes to it; what waits comes to it in turn.
+#[test]
+fn a_gate_that_drops() {
+    let gate = Gate::new(&Closures::List(vec![(s(0.5), s(3.0))]), "g", SEED);
+    let config = LinkConfig {
+        capacity: Capacity::Fixed(Rate::from_bps(8_000)),
+        delay: Span::ZERO,
+        limit: QueueLimit::default(),
+    };
+    let mut b = Bench::of(Link::new(config, vec![LinkGate { gate, stores: false }]));
+    for (at, i) in [(0.0, 1), (0.1, 2), (2.0, 3), (3.5, 4)] {
+        b.send(at, i, 1000);
+    }
+    assert_eq!(b.arrivals(), [(s(1.0), 1), (s(4.5), 4)]);
+    assert_eq!(b.network.ledgers()[0].other_drops, 2);
+}
+
+/// SW-44: a rate that the weather changes for a while, under a packet.
+#[test]
+fn weather_changes_the_rate() {
+    let fade = Gate::new(&Closures::List(vec![(s(0.5), s(2.5))]), "fade", SEED);
+    let config = LinkConfig {
+        capacity: Capacity::Changing {
+            base: Box::new(Capacity::Fixed(Rate::from_bps(8_000))),
+            changes: vec![(fade, Change::Times(0.25))],
+        },
+        delay: Span::ZERO,
+        limit: QueueLimit::default(),
+    };
+    let mut b = Bench::of(Link::new(config, vec![]));
+    b.send(0.0, 1, 1000);
+    // 4000 bits by 0.5 s, 4000 more at 2 kbit/s by 2.5 s.
+    b.send(0.0, 2, 1000);
+    assert_eq!(b.arrivals(), [(s(2.5), 1), (s(3.5), 2)]);
+}
+
+/// NS-19: with a delay drawn for every packet, packets overtake each other only if that is asked for.
+#[test]
+fn jitter_reorders_only_if_asked() {
+    for reorder in [false, true] {
+        let dist = base::dist::Dist::Uniform(0.0, 1e9);
+        let sampler = base::dist::Sampler::new(dist, SEED.stream("j", "delay"));
+        let mut b = Bench::of(Jitter::new(Delays::Drawn(sampler), reorder));
+        for i in 1..=200 {
+            b.send(f64::from(i) * 0.05, i, 100);
+        }
+        let arrivals = b.arrivals();
+        assert_eq!(arrivals.len(), 200);
+        assert_eq!(arrivals.windows(2).any(|p| p[0].1 > p[1].1), reorder);
+    }
+}
+
 /// NS-03: the packet in service finishes, what propagates arrives, the rest leaves from the very end.
 #[test]
 fn a_gate_after_the_queue_suspends_service() {
-    let mut b = Bench::link(8_000, 2.0, Limit::Packets(2), &[(1.5, 11.0)]);
+    let mut b = Bench::link(8_000, 2.0, packets(2), &[(1.5, 11.0)]);
     b.send(0.0, 1, 1000); // in service 0..1, arrives at 3 during the closure
     b.send(1.2, 2, 1000); // in service when the gate closes
     b.send(3.0, 3, 1000);
@@ -177,7 +248,7 @@ fn bursty_losses_have_their_stationary_rate() {
 /// NS-08: a rate change catches the packet in service with the bits it still has to send.
 #[test]
 fn a_rate_signal_keeps_remaining_bytes() {
-    let mut b = Bench::link(8_000, 0.0, Limit::Unlimited, &[]);
+    let mut b = Bench::link(8_000, 0.0, QueueLimit::default(), &[]);
     b.send(0.0, 1, 1000);
     b.send(0.0, 2, 1000);
     b.signal(0.5, Signal::Rate(Rate::from_bps(4_000)));
@@ -186,7 +257,7 @@ fn a_rate_signal_keeps_remaining_bytes() {
 
 #[test]
 fn a_gate_closed_by_hand_lets_the_packet_in_service_finish() {
-    let mut b = Bench::link(8_000, 0.0, Limit::Unlimited, &[(20.0, 30.0)]);
+    let mut b = Bench::link(8_000, 0.0, QueueLimit::default(), &[(20.0, 30.0)]);
     b.send(0.0, 1, 1000);
     b.send(0.0, 2, 1000);
     b.signal(0.5, Signal::Close);
@@ -212,7 +283,7 @@ proptest! {
             closed.push((t as f64 / 10.0, (t + length) as f64 / 10.0));
             t += length;
         }
-        let mut b = Bench::link(80_000, 0.05, Limit::Packets(limit), &closed);
+        let mut b = Bench::link(80_000, 0.05, packets(limit), &closed);
         let mut sent = Vec::new();
         for (i, (gap, size)) in sends.iter().enumerate() {
             at += gap;
