@@ -23,20 +23,20 @@
 //! # Ok::<(), results::Error>(())
 //! ```
 
-//pub mod cells;
-//pub mod csv;
+pub mod cells;
+pub mod csv;
 mod durable;
 mod error;
-//pub mod folder;
+pub mod folder;
 pub mod journal;
-//pub mod json;
-//pub mod parquet;
+pub mod json;
+pub mod parquet;
 pub mod row;
 pub mod stats;
 mod student;
 
 pub use self::error::{Error, Result};
-//pub use self::folder::RunFolder;
+pub use self::folder::RunFolder;
 pub use self::journal::Journal;
 pub use self::row::{Cell, Column, Combine, Header, Row};
 pub use self::stats::Summary;
