@@ -91,10 +91,23 @@ impl RunFolder {
             .open(&file)
             .map_err(Error::io("open", &file))?;
         match lock.try_lock() {
-            Ok(()) => Ok(RunFolder { path, journal: None, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(Error::Locked { path }),
-            Err(TryLockError::Error(source)) => Err(Error::Io { action: "lock", path: file, source }),
+            Ok(()) => (),
+            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path }),
+            Err(TryLockError::Error(source)) => {
+                return Err(Error::Io { action: "lock", path: file, source });
+            }
         }
+        // What a killed run was preparing, nobody is preparing any more.
+        for name in [RUN, TABLE] {
+            let left = durable::temporary(&path.join(name));
+            match fs::remove_file(&left) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::Io { action: "remove", path: left, source: error });
+                }
+                _ => (),
+            }
+        }
+        Ok(RunFolder { path, journal: None, _lock: lock })
     }
 
     /// The folder.

@@ -103,6 +103,7 @@ fn killed_before_anything_finished() {
     // While `run.json` was being prepared: not there yet, and the folder can still be taken.
     fs::write(durable::temporary(&path.join(RUN)), "{\"se").unwrap();
     let folder = RunFolder::create(path).unwrap();
+    assert_eq!(names(path), [LOCK], "what was half prepared is gone");
     folder.write_run(&json!({"seed": 1})).unwrap();
     drop(folder);
     // At every byte of the journal's beginning.
