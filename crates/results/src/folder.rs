@@ -139,7 +139,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::OtherRun`] naming what differs when the folder holds results of another header;
     /// [`Error::Damaged`] and all else of [`Journal::open_or_resume`] and
-    /// [`read_flows`](crate::parquet::read_flows).
+    /// [`read_flows`].
     pub fn start(&mut self, header: &Header) -> Result<Vec<Row>> {
         // A journal that this object has open would be overtaken by a second one.
         self.journal = None;

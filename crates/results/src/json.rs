@@ -12,7 +12,7 @@
 //!
 //! A grid value is a number where all values of its key are. `stddev` and `ci95` are null for a single
 //! value; of a metric that nobody measured everything is null and `n` is 0. How several flows make one
-//! `metrics` is told in [`cells`](crate::cells).
+//! `metrics` is told in [`cells`].
 
 use serde_json::{Map, Value, json};
 
