@@ -19,8 +19,8 @@ array set set_to {
     spikes ""        first 0        reps 1         trace ""        watch 1
     quiet 0          idle 60        give_up 4000   recycle 0
 }
-# limit    packets in the queue of the data direction, "back" of the ACK direction. The Delayer holds one more
-#          packet even while open, so limit=9 is "10 packets waiting beside the one in transmission".
+# limit    of the queue in the data direction, "back" in the ACK direction. A DropTail of limit n holds n - 1 packets and
+#          the Delayer holds one even while open: n wait beside the one in transmission. limit=9 is "10 packets in all".
 # spikes   file of rep,start_s,length_s; first and reps choose the repetitions
 # idle     seconds between repetitions for stragglers to leave the link
 # watch    0 spares the queue monitor (drops then reads 0); recycle 1 resets one pair of agents in place of
@@ -70,7 +70,7 @@ foreach {class variable value} {
 # timer restarted by each of them; the receiver echoes the timestamp of the segment that makes it send the ACK, does not
 # delay ACKs while it fills a gap, and may delay the SYN's. The last row is younger than its era: without it (the
 # default until November 2001) a 1000 B segment is 1000 B on the wire and the published times do not come out; with it
-# it is 1000 + 40 + 10 for the timestamp, and an ACK is 50, the ACK of the SYN included; the SYN itself is 40.
+# it is 1000 + 40 + 10 for the timestamp. The SYN and every ACK are 40, an ACK 8 more for each SACK block.
 #
 # ssthresh starts from the CLASS value of window_ at the birth of an agent; on the object it is too late.
 Agent/TCP set window_ [the window]
