@@ -1,0 +1,199 @@
+//! What will a run cost before it is started? How many cells and repetitions, and roughly how many
+//! packets and simulated seconds; and whether somebody should be asked first.
+//!
+//! The counts of cells and runs are exact. The rest is an estimate, within a factor of a few: bulk
+//! transfers at the rate of their slowest link or of their window, lengthened by the share of time
+//! that gates are closed; retransmissions are not foreseen.
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::model::{App, CountedFrom, Flow, Model, Timing, Transport};
+use crate::scenario::Scenario;
+use std::fmt;
+
+/// More runs than this are asked about.
+pub const RUNS_TO_ASK: u64 = 1_000_000;
+/// More packets times hops than this are asked about: a few hours of one core.
+pub const PACKET_HOPS_TO_ASK: f64 = 1e11;
+/// Cells looked at for the estimate; beyond, a sample spread over the grid.
+const SAMPLE: u64 = 64;
+
+/// What a scenario will cost.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cost {
+    /// Combinations of the grid.
+    pub cells: u64,
+    /// Repetitions of each.
+    pub repetitions: u32,
+    /// Both multiplied; `u64::MAX` if more.
+    pub runs: u64,
+    /// Simulated seconds, all runs together, roughly.
+    pub simulated_s: f64,
+    /// Packets sent, all runs together, roughly.
+    pub packets: f64,
+    /// Packets times the links that each crosses, roughly: what a run's time is proportional to.
+    pub packet_hops: f64,
+}
+
+impl Scenario {
+    /// What it will cost.
+    pub fn cost(&self) -> Cost {
+        let cells = self.cell_count().unwrap_or(u64::MAX);
+        let repetitions = self.first().run.repetitions;
+        let sample = cells.clamp(1, SAMPLE);
+        let (mut simulated_s, mut packets, mut packet_hops, mut looked_at) = (0.0, 0.0, 0.0, 0.0);
+        for i in 0..sample {
+            let index = (u128::from(i) * u128::from(cells) / u128::from(sample)) as u64;
+            let Ok(cell) = self.cell(index) else { continue };
+            let one = one_run(&cell.model);
+            looked_at += 1.0;
+            simulated_s += one.0;
+            packets += one.1;
+            packet_hops += one.2;
+        }
+        let all = cells as f64 * f64::from(repetitions) / f64::max(looked_at, 1.0);
+        Cost {
+            cells,
+            repetitions,
+            runs: cells.saturating_mul(u64::from(repetitions)),
+            simulated_s: simulated_s * all,
+            packets: packets * all,
+            packet_hops: packet_hops * all,
+        }
+    }
+
+    /// What to ask before starting, if the scenario is so large that it may be a slip.
+    pub fn question(&self) -> Option<Diagnostics> {
+        let cost = self.cost();
+        let (runs, work) = (cost.runs > RUNS_TO_ASK, cost.packet_hops > PACKET_HOPS_TO_ASK);
+        if !(runs || work) {
+            return None;
+        }
+        let axes = self.axis_sizes();
+        let place = axes.first().map_or_else(Default::default, |(place, _)| *place);
+        let message = if runs {
+            format!("these are {} runs: {cost}", grouped(cost.runs as f64))
+        } else {
+            format!("this is a long computation: {cost}")
+        };
+        let mut diagnostic = Diagnostic::warning("huge", place, message);
+        match axes.split_first() {
+            Some(((_, n), others)) => {
+                diagnostic = diagnostic.label(format!("times {n}"));
+                for (place, n) in others.iter().take(4).filter(|(_, n)| *n > 1) {
+                    diagnostic = diagnostic.also(*place, format!("times {n}"));
+                }
+                diagnostic = diagnostic.help(
+                    "vary fewer things at once, give several keys one axis (\"a, b\" = [[..., ...], ...]), or repeat less often",
+                );
+            }
+            None => diagnostic = diagnostic.help("repeat less often, or give `run.limit` a shorter time"),
+        }
+        Some(self.diagnose(vec![diagnostic]))
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |n: f64, word: &str| format!("{} {word}{}", grouped(n), if n == 1.0 { "" } else { "s" });
+        write!(
+            f,
+            "{} of {}, about {} simulated and {} packets",
+            plural(self.cells as f64, "cell"),
+            plural(f64::from(self.repetitions), "repetition"),
+            duration(self.simulated_s),
+            grouped(two_digits(self.packets)),
+        )
+    }
+}
+
+/// Simulated seconds, packets, and packets times links of one repetition.
+fn one_run(model: &Model) -> (f64, f64, f64) {
+    let limit = model.run.limit.as_secs_f64();
+    let (mut until, mut packets, mut hops) = (0.0f64, 0.0, 0.0);
+    for flow in &model.flows {
+        let (ends, data, acks) = one_flow(model, flow, limit);
+        until = until.max(ends);
+        packets += data + acks;
+        hops += data * flow.route.len() as f64 + acks * flow.way_back.len() as f64;
+    }
+    (until.min(limit), packets, hops)
+}
+
+/// When a flow ends, its data packets and its acknowledgements.
+fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
+    let Transport::Tcp { config, .. } = &flow.transport;
+    let App::Bulk { bytes, lasts } = &flow.app;
+    let start = flow.start.mean() / 1e9;
+    let links = || flow.route.iter().chain(&flow.way_back).map(|&l| &model.links[l]);
+    let mss = f64::from(config.mss);
+    let on_wire = mss
+        + f64::from(config.wire.header)
+        + if config.timestamps { f64::from(config.wire.timestamps) } else { 0.0 };
+    // The slowest link of the data, as payload, and the round trip with one packet on each link.
+    let bps = flow.route.iter().filter_map(|&l| model.links[l].rate.mean_bps()).fold(f64::INFINITY, f64::min);
+    let trip: f64 = links()
+        .map(|l| l.delay.mean_s() + l.rate.mean_bps().map_or(0.0, |r| on_wire * 8.0 / r.max(1.0)))
+        .sum();
+    let window = config.receiver.window.bytes(config.mss, 1 << 20).min(1 << 30) as f64;
+    let by_link = bps / 8.0 * mss / on_wire;
+    let by_window = if trip > 0.0 { window / trip } else { f64::INFINITY };
+    let open =
+        links().flat_map(|l| &l.gates).fold(1.0f64, |open, &g| open.min(share_open(&model.gates[g].timing)));
+    // Bytes per second; a path without any bound still takes its time.
+    let speed = (by_link.min(by_window) * open).clamp(1.0, 1e10);
+    let time = lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
+    let most = speed * time;
+    let sent = bytes.map_or(most, |b| (b as f64).min(most));
+    let segments = (sent / mss).ceil();
+    let slow_start = trip * libm::log2(1.0 + segments).min(10.0);
+    let ends = if bytes.is_some() { start + sent / speed + slow_start } else { start + time };
+    let acked_each =
+        if config.receiver.ack_delay.is_zero() { 1.0 } else { f64::from(config.receiver.ack_every.max(1)) };
+    (ends, segments, segments / acked_each)
+}
+
+/// The share of time in which a gate is open, at least a twentieth.
+fn share_open(timing: &Timing) -> f64 {
+    let share = match timing {
+        Timing::Every { every, from, lasts, .. } => {
+            let (every, lasts) = (every.mean(), lasts.mean());
+            let period = if *from == CountedFrom::End { every + lasts } else { every };
+            1.0 - lasts / period
+        }
+        _ => 1.0,
+    };
+    if share.is_finite() { share.clamp(0.05, 1.0) } else { 0.05 }
+}
+
+/// "1 234 567".
+pub(crate) fn grouped(n: f64) -> String {
+    let digits = format!("{n:.0}");
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// An estimate shows no more digits than it has.
+fn two_digits(n: f64) -> f64 {
+    if n < 100.0 {
+        return n.round();
+    }
+    let scale = libm::pow(10.0, libm::floor(libm::log10(n)) - 1.0);
+    (n / scale).round() * scale
+}
+
+/// Seconds in words, two digits.
+fn duration(s: f64) -> String {
+    let years = 365.25 * 86_400.0;
+    for (unit, name) in [(years, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")] {
+        if s >= 3.0 * unit {
+            return format!("{} {name}", grouped(two_digits(s / unit)));
+        }
+    }
+    format!("{} s", grouped(two_digits(s)))
+}

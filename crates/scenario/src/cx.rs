@@ -1,0 +1,218 @@
+//! What does a reader carry along? Where complaints go, the texts they point into, and the files
+//! that the scenario names, each loaded once through the closure of the caller.
+
+use crate::diagnostic::{Collector, Diagnostic};
+use crate::leaf::Complaint;
+use crate::source::{Place, Sources};
+use base::units::parse_span;
+use base::{Span, Time};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Loads the files that a scenario names. Paths are as written; the caller resolves them against
+/// the scenario's own folder. The error is a sentence ("no such file").
+pub trait Files {
+    /// The bytes of the file at `path`.
+    fn load(&self, path: &str) -> Result<Vec<u8>, String>;
+}
+
+impl<F: Fn(&str) -> Result<Vec<u8>, String>> Files for F {
+    fn load(&self, path: &str) -> Result<Vec<u8>, String> {
+        self(path)
+    }
+}
+
+/// No files at all: for scenarios that stand alone.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn load(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("`{path}` cannot be read: there are no files beside this scenario"))
+    }
+}
+
+/// Instants and lengths of the faults of one repetition, in order.
+pub(crate) type Spikes = Vec<(Time, Span)>;
+
+/// Files as they were understood, shared between the cells of a grid.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Library {
+    texts: BTreeMap<String, Result<u32, String>>,
+    spikes: BTreeMap<String, Option<Arc<Vec<Spikes>>>>,
+    values: BTreeMap<String, Result<Arc<[f64]>, String>>,
+}
+
+/// The context of one reading.
+pub(crate) struct Cx<'a> {
+    pub(crate) collector: RefCell<Collector>,
+    pub(crate) sources: RefCell<Sources>,
+    pub(crate) library: RefCell<Library>,
+    files: &'a dyn Files,
+}
+
+/// Beyond this a file named by a scenario is a mistake.
+const LARGEST_FILE: usize = 256 << 20;
+
+impl<'a> Cx<'a> {
+    pub(crate) fn new(files: &'a dyn Files) -> Self {
+        Cx::with(files, Sources::default(), Library::default())
+    }
+
+    pub(crate) fn with(files: &'a dyn Files, sources: Sources, library: Library) -> Self {
+        Cx {
+            collector: RefCell::default(),
+            sources: RefCell::new(sources),
+            library: RefCell::new(library),
+            files,
+        }
+    }
+
+    pub(crate) fn push(&self, diagnostic: Diagnostic) {
+        self.collector.borrow_mut().push(diagnostic);
+    }
+
+    pub(crate) fn complain(&self, code: &'static str, place: Place, complaint: Complaint) {
+        self.push(
+            Diagnostic::error(code, place, complaint.message).label(complaint.label).help(complaint.help),
+        );
+    }
+
+    pub(crate) fn errors(&self) -> usize {
+        self.collector.borrow().errors()
+    }
+
+    /// The number of the text of `path` in [`Sources`].
+    fn text(&self, path: &str) -> Result<u32, String> {
+        if let Some(known) = self.library.borrow().texts.get(path) {
+            return known.clone();
+        }
+        let loaded = self.files.load(path).and_then(|bytes| {
+            if bytes.len() > LARGEST_FILE {
+                return Err(format!("`{path}` is larger than {} MiB", LARGEST_FILE >> 20));
+            }
+            let text = String::from_utf8(bytes).map_err(|_| format!("`{path}` is not a text file"))?;
+            Ok(self.sources.borrow_mut().add(path, &text))
+        });
+        self.library.borrow_mut().texts.insert(path.to_owned(), loaded.clone());
+        loaded
+    }
+
+    fn lines(&self, source: u32) -> Vec<(Place, String)> {
+        let sources = self.sources.borrow();
+        let whole = Place { source, start: 0, end: 0 };
+        let mut start = 0u32;
+        sources
+            .text(whole)
+            .split('\n')
+            .map(|line| {
+                let place = Place { source, start, end: start + line.trim_end().len() as u32 };
+                start += line.len() as u32 + 1;
+                (place, line.trim().to_owned())
+            })
+            .collect()
+    }
+
+    /// The values of an empirical distribution, in nanoseconds: one a line, `300 ms` or plain seconds.
+    pub(crate) fn values(&self, path: &str, named_at: Place) -> Result<Vec<f64>, String> {
+        if let Some(known) = self.library.borrow().values.get(path) {
+            return known.clone().map(|v| v.to_vec());
+        }
+        let read = self.text(path).and_then(|source| {
+            let mut values = Vec::new();
+            let mut bad = false;
+            for (place, line) in self.lines(source) {
+                if line.is_empty() || line.starts_with('#') {
+                    continue;
+                }
+                match seconds(&line).or_else(|_| parse_span(&line)) {
+                    Ok(span) => values.push(span.as_nanos() as f64),
+                    Err(message) => {
+                        bad = true;
+                        self.push(
+                            Diagnostic::error("bad-file", place, message)
+                                .also(named_at, "named here")
+                                .help("one value a line: \"300 ms\", or a plain number of seconds"),
+                        );
+                    }
+                }
+            }
+            if bad { Err(format!("`{path}` holds lines that are not times")) } else { Ok(Arc::from(values)) }
+        });
+        self.library.borrow_mut().values.insert(path.to_owned(), read.clone());
+        read.map(|v: Arc<[f64]>| v.to_vec())
+    }
+
+    /// The spikes of every repetition from a file of `rep,start_s,length_s`; repetitions count from 0.
+    pub(crate) fn spikes(&self, path: &str, named_at: Place) -> Option<Arc<Vec<Spikes>>> {
+        if let Some(known) = self.library.borrow().spikes.get(path) {
+            return known.clone();
+        }
+        let read = match self.text(path) {
+            Err(message) => {
+                let help = "the name is taken relative to the folder of the scenario file";
+                self.push(Diagnostic::error("no-file", named_at, message).help(help));
+                None
+            }
+            Ok(source) => self.parse_spikes(source, named_at).map(Arc::new),
+        };
+        self.library.borrow_mut().spikes.insert(path.to_owned(), read.clone());
+        read
+    }
+
+    fn parse_spikes(&self, source: u32, named_at: Place) -> Option<Vec<Spikes>> {
+        const MOST_REPETITIONS: usize = 10_000_000;
+        let mut all: Vec<Spikes> = Vec::new();
+        let mut bad = false;
+        let mut first = true;
+        for (place, line) in self.lines(source) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let header = std::mem::take(&mut first) && line.starts_with(|c: char| c.is_alphabetic());
+            if header {
+                let titles: Vec<&str> = line.split(',').map(str::trim).collect();
+                if titles == ["rep", "start_s", "length_s"] {
+                    continue;
+                }
+            }
+            let mut problem = |message: String| {
+                bad = true;
+                self.push(
+                    Diagnostic::error("bad-file", place, message)
+                        .also(named_at, "named here")
+                        .help("a line is rep,start_s,length_s with repetitions counted from 0: 0,12.5,3.25"),
+                );
+            };
+            let parts: Vec<&str> = line.split(',').map(str::trim).collect();
+            let [rep, start, length] = parts.as_slice() else {
+                problem(format!("this line has {} columns in place of 3", parts.len()));
+                continue;
+            };
+            match (rep.parse::<usize>(), seconds(start), seconds(length)) {
+                (Ok(rep), Ok(start), Ok(length)) if rep < MOST_REPETITIONS => {
+                    if all.len() <= rep {
+                        all.resize_with(rep + 1, Vec::new);
+                    }
+                    all[rep].push((Time::from_nanos(start.as_nanos()), length));
+                }
+                (Ok(_), Ok(_), Ok(_)) => problem(format!("repetition {rep} is beyond {MOST_REPETITIONS}")),
+                (Err(_), _, _) => problem(format!("`{rep}` is not the number of a repetition")),
+                (_, Err(message), _) | (_, _, Err(message)) => problem(message),
+            }
+        }
+        if !bad {
+            all.iter_mut().for_each(|spikes| spikes.sort());
+        }
+        (!bad).then_some(all)
+    }
+}
+
+/// A plain number of seconds.
+fn seconds(text: &str) -> Result<Span, String> {
+    match text.parse::<f64>() {
+        Ok(s) if s.is_finite() && (0.0..9.0e9).contains(&s) => Ok(Span::from_secs_f64(s)),
+        _ => Err(format!("`{text}` is not a number of seconds")),
+    }
+}

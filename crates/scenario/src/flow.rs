@@ -1,0 +1,251 @@
+//! Who talks to whom, with which protocol, about what? A flow opens at `start`, its application
+//! writes at `from`, and its acknowledgements come back on their own way.
+
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
+use crate::leaf;
+use crate::model::{App, Flow, Transport};
+use crate::reader::Reader;
+use crate::route;
+use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::source::Place;
+use crate::tcp_options::{self, Tcp};
+use transport::tcp::config::{Response, Sack, Spurious};
+
+static BULK: TableShape = table(
+    "bulk",
+    "Data as fast as the transport takes it.",
+    &[
+        field("bytes", Shape::One(Kind::Bytes), Need::Optional, "How much. Without it, without end."),
+        field(
+            "lasts",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long. Without it, until all is delivered or the run ends.",
+        ),
+    ],
+);
+
+/// `[[flow]]`.
+pub(crate) static FLOW: TableShape = table(
+    "flow",
+    "A connection and what it carries.",
+    &[
+        field(
+            "name",
+            Shape::One(Kind::Name),
+            Need::Required("\"download\""),
+            "How grids, expectations and results call it.",
+        ),
+        field(
+            "from",
+            Shape::One(Kind::Name),
+            Need::Required("\"server\""),
+            "The node whose application writes.",
+        ),
+        field("to", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node that reads."),
+        field(
+            "start",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Default("\"0 s\""),
+            "When it opens, after the start of the run.",
+        ),
+        field(
+            "route",
+            Shape::List(&Shape::One(Kind::Text)),
+            Need::Optional,
+            "The hops or links of the data, in order. Without it, the way with the fewest links.",
+        ),
+        field(
+            "way-back",
+            Shape::List(&Shape::One(Kind::Text)),
+            Need::Optional,
+            "Those of the acknowledgements. Without it, the way with the fewest links.",
+        ),
+        field(
+            "transport",
+            Shape::Choice(&[Variant {
+                name: "tcp",
+                doc: "The model TCP: a profile, and any option over it.",
+                shape: Shape::TcpOptions,
+                bare: true,
+            }]),
+            Need::Default("\"tcp\""),
+            "Its protocol.",
+        ),
+        field(
+            "app",
+            Shape::Choice(&[Variant {
+                name: "bulk",
+                doc: "Data as fast as the transport takes it.",
+                shape: Shape::Table(&BULK),
+                bare: true,
+            }]),
+            Need::Required("{ bulk = { bytes = \"100 kB\" } }"),
+            "Its workload.",
+        ),
+    ],
+);
+
+/// Reads the flows over a graph.
+pub(crate) fn read(root: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Vec<Flow> {
+    root.tables("flow", &FLOW).filter_map(|reader| one(reader, graph, cx)).collect()
+}
+
+fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
+    // Everything is looked at before anything is given up, so that all complaints are heard.
+    let end = |key: &str| {
+        let tree = reader.get(key)?;
+        graph.find(&leaf::name(tree).ok()?, tree.place, cx)
+    };
+    let (from, to) = (end("from"), end("to"));
+    let transport = transport(reader, cx);
+    let app = app(reader, cx);
+    let start = reader.dist("start", cx);
+    let (from, to) = (from?, to?);
+    if from == to {
+        cx.push(
+            Diagnostic::error("loop", reader.place("to"), "this flow returns to the node it leaves")
+                .also(reader.place("from"), "from here")
+                .help("`from` and `to` are two different nodes"),
+        );
+        return None;
+    }
+    let way = |key: &str, from, to| match reader.get(key) {
+        Some(tree) => route::written(graph, from, to, tree, cx),
+        None => route::find(graph, from, to, reader.place("to"), key, cx),
+    };
+    let (route, way_back) = (way("route", from, to), way("way-back", to, from));
+    let flow = Flow {
+        name: reader.name()?,
+        from,
+        to,
+        start: start?,
+        route: route?,
+        way_back: way_back?,
+        transport: transport?,
+        app: app?,
+    };
+    takes_time(&flow, graph, reader.tree.place, cx);
+    Some(flow)
+}
+
+/// A round trip in no time would let a window be sent and acknowledged for ever at one instant.
+fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
+    let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
+    let timeless = around().all(|(link, _)| link.delay.mean_s() == 0.0 && link.rate.mean_bps().is_none());
+    if timeless && !flow.route.is_empty() {
+        let mut diagnostic =
+            Diagnostic::error("loop", place, format!("the round trip of flow `{}` takes no time", flow.name))
+                .help("give one of its links a `delay` or a `rate`");
+        let mut shown = Vec::new();
+        for (link, at) in around() {
+            if !shown.contains(&at) {
+                shown.push(at);
+                diagnostic = diagnostic.also(at, format!("`{}` has neither delay nor rate", link.owner));
+            }
+        }
+        cx.push(diagnostic);
+    }
+}
+
+fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
+    let tree = reader.or_default("transport")?;
+    let inner = match tree.table() {
+        Some(table) => &table.get("tcp")?.tree,
+        None => &*tree,
+    };
+    let tcp = tcp_options::read(inner, None)?;
+    let before = cx.errors();
+    combinations(&tcp, inner.place, cx);
+    (cx.errors() == before).then_some(Transport::Tcp { profile: tcp.profile, config: tcp.config })
+}
+
+/// Choices that cannot work together. A profile's own choice gives way silently where the user's
+/// word needs it to (`sack = "auto"`); what the user wrote is never overruled.
+fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
+    let config = &tcp.config;
+    let at = |key: &str| tcp.place(key).unwrap_or(place);
+    if config.recovery_wants_sack() && config.sack == Sack::Off {
+        let message =
+            format!("recovery \"{}\" needs selective acknowledgements, and `sack` is off", config.recovery);
+        cx.push(
+            with(Diagnostic::error("impossible", at("recovery"), message), tcp.place("sack"), "off here")
+                .help("remove `sack`, or choose recovery = \"newreno\""),
+        );
+    }
+    if config.spurious == Spurious::Eifel && !config.timestamps {
+        let message = "spurious = \"eifel\" tells copies apart by timestamps, and `timestamps` is off";
+        cx.push(
+            with(
+                Diagnostic::error("impossible", at("spurious"), message),
+                tcp.place("timestamps"),
+                "off here",
+            )
+            .help("add timestamps = true"),
+        );
+    }
+    if config.rto.min > config.rto.max {
+        let message =
+            format!("the least timeout ({}) is more than the greatest ({})", config.rto.min, config.rto.max);
+        let place = tcp.place("rto.min").or(tcp.place("rto.max")).unwrap_or(place);
+        cx.push(Diagnostic::error("impossible", place, message).help("make rto.max larger than rto.min"));
+    }
+    if config.spurious == Spurious::None && config.response != Response::None {
+        if let Some(place) = tcp.place("response") {
+            cx.push(
+                Diagnostic::warning(
+                    "no-effect",
+                    place,
+                    "a response that never happens: `spurious` is \"none\"",
+                )
+                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+            );
+        }
+    }
+    for key in ["staged.count", "staged.second"] {
+        if let (Some(place), true) = (tcp.place(key), config.response != Response::Staged) {
+            let message = format!("`{key}` has an effect only with response = \"staged\"");
+            cx.push(
+                Diagnostic::warning("no-effect", place, message)
+                    .help("add response = \"staged\", or remove it"),
+            );
+        }
+    }
+}
+
+fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic {
+    match place {
+        Some(place) => diagnostic.also(place, label),
+        None => diagnostic,
+    }
+}
+
+fn app(reader: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+    let tree = reader.get("app")?;
+    let Some(table) = tree.table() else {
+        return (tree.text() == Some("bulk")).then_some(App::Bulk { bytes: None, lasts: None });
+    };
+    let entry = table.get("bulk")?;
+    let bulk = Reader::new(&entry.tree, &BULK);
+    let bytes = match bulk.get("bytes") {
+        Some(tree) => {
+            let bytes = bulk.bytes("bytes")?;
+            if bytes == 0 {
+                cx.push(
+                    Diagnostic::error("bad-value", tree.place, "a transfer of nothing ends before it begins")
+                        .help("give at least 1 B, or remove `bytes` for a transfer without end"),
+                );
+                return None;
+            }
+            Some(bytes)
+        }
+        None => None,
+    };
+    let lasts = match bulk.get("lasts") {
+        Some(_) => Some(bulk.span("lasts")?),
+        None => None,
+    };
+    Some(App::Bulk { bytes, lasts })
+}

@@ -1,0 +1,221 @@
+//! How do nodes, links and hops become one graph? Every name is given an index, every hop becomes
+//! two links, and what is wired wrongly is said.
+
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::fault::{self, Owner};
+use crate::hop::{self, HOP};
+use crate::leaf;
+use crate::link::{self, LINK, NODE};
+use crate::model::{Direction, Gate, Link, Loss, Node, RateChange};
+use crate::reader::Reader;
+use crate::source::Place;
+use crate::words::{alternatives, nearest};
+use std::collections::BTreeMap;
+
+/// The graph while it grows, with the places that messages point at.
+#[derive(Default)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<Node>,
+    index: BTreeMap<String, usize>,
+    pub(crate) links: Vec<Link>,
+    /// Where each link was written.
+    pub(crate) places: Vec<Place>,
+    /// Links of each hop or link, by its name.
+    pub(crate) owners: BTreeMap<String, Vec<usize>>,
+    pub(crate) gates: Vec<Gate>,
+    pub(crate) rate_changes: Vec<RateChange>,
+    pub(crate) losses: Vec<Loss>,
+    /// False if a link or hop could not be read, so that missing things may be its fault.
+    pub(crate) complete: bool,
+}
+
+impl Graph {
+    fn node(&mut self, name: &str) -> usize {
+        if let Some(index) = self.index.get(name) {
+            return *index;
+        }
+        self.nodes.push(Node { name: name.to_owned() });
+        self.index.insert(name.to_owned(), self.nodes.len() - 1);
+        self.nodes.len() - 1
+    }
+
+    /// The node of that name, or a complaint at `place`.
+    pub(crate) fn find(&self, name: &str, place: Place, cx: &Cx<'_>) -> Option<usize> {
+        if let Some(index) = self.index.get(name) {
+            return Some(*index);
+        }
+        if !self.complete {
+            return None;
+        }
+        let diagnostic = Diagnostic::error("no-node", place, format!("there is no node `{name}`"));
+        cx.push(match nearest(name, self.index.keys().map(String::as_str)) {
+            Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
+            None if self.index.is_empty() => {
+                diagnostic.help("this scenario has no hop yet; add one:\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]")
+            }
+            None => {
+                let known = alternatives(self.index.keys().take(12).map(String::as_str));
+                diagnostic.help(format!("the nodes are {}; name it in a hop's `between` or add a [[node]]", known.replace(" or ", " and ")))
+            }
+        });
+        None
+    }
+
+    fn add(&mut self, link: Link, place: Place) -> usize {
+        self.owners.entry(link.owner.clone()).or_default().push(self.links.len());
+        self.links.push(link);
+        self.places.push(place);
+        self.links.len() - 1
+    }
+
+    fn faults(&mut self, reader: Reader<'_>, name: &str, links: &[(usize, Option<Direction>)], cx: &Cx<'_>) {
+        let (gates, changes, losses) = fault::read(reader, &Owner { name, links }, cx);
+        let refer = |indexes: &mut Vec<usize>, links: &[usize], link: usize, at: usize| {
+            if links.contains(&link) {
+                indexes.push(at);
+            }
+        };
+        for (link, _) in links {
+            let target = &mut self.links[*link];
+            for (i, gate) in gates.iter().enumerate() {
+                refer(&mut target.gates, &gate.links, *link, self.gates.len() + i);
+            }
+            for (i, change) in changes.iter().enumerate() {
+                refer(&mut target.rate_changes, &change.links, *link, self.rate_changes.len() + i);
+            }
+            for (i, loss) in losses.iter().enumerate() {
+                refer(&mut target.losses, &loss.links, *link, self.losses.len() + i);
+            }
+        }
+        self.gates.extend(gates);
+        self.rate_changes.extend(changes);
+        self.losses.extend(losses);
+    }
+}
+
+/// Reads all nodes, hops and links.
+pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
+    let mut graph = Graph { complete: true, ..Graph::default() };
+    for node in root.tables("node", &NODE) {
+        match node.name() {
+            Some(name) => _ = graph.node(&name),
+            None => graph.complete = false,
+        }
+    }
+    for reader in root.tables("hop", &HOP) {
+        if read_hop(reader, &mut graph, cx).is_none() {
+            graph.complete = false;
+        }
+    }
+    let mut owners: BTreeMap<String, Place> =
+        root.tables("hop", &HOP).filter_map(|r| Some((r.name()?, r.place("name")))).collect();
+    for reader in root.tables("link", &LINK) {
+        if let Some(name) = reader.name() {
+            if let Some(first) = owners.insert(name.clone(), reader.place("name")) {
+                if root.tables("hop", &HOP).any(|h| h.name().as_deref() == Some(name.as_str())) {
+                    cx.push(
+                        Diagnostic::error(
+                            "same-name",
+                            reader.place("name"),
+                            format!("a link and a hop are both called `{name}`"),
+                        )
+                        .also(first, "first here")
+                        .help("routes and grids tell them apart by name: give each its own"),
+                    );
+                }
+            }
+        }
+        if read_link(reader, &mut graph, cx).is_none() {
+            graph.complete = false;
+        }
+    }
+    graph
+}
+
+fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
+    let between = reader.get("between").and_then(|t| t.list());
+    let ends = match between {
+        Some([fixed, mobile]) => leaf::name(fixed).ok().zip(leaf::name(mobile).ok()),
+        _ => None,
+    };
+    // The nodes exist even if something else about the hop is wrong.
+    let ends = ends.map(|(fixed, mobile)| (graph.node(&fixed), graph.node(&mobile)));
+    let name = reader.name();
+    let place = reader.tree.place;
+    let mut parts = Vec::new();
+    for direction in [Direction::Down, Direction::Up] {
+        let pick = |key| hop::of(reader.get(key), direction);
+        let (rate, delay, queue) =
+            (link::rate(pick("rate"), cx), link::delay(pick("delay"), cx), link::queue(pick("queue")));
+        let whole = ["rate", "delay", "queue"].iter().all(|key| hop::complete(reader.get(key), direction));
+        parts.push((direction, if whole { rate.zip(delay).zip(queue) } else { None }));
+    }
+    let (fixed, mobile) = ends?;
+    if fixed == mobile {
+        cx.push(
+            Diagnostic::error("loop", reader.place("between"), "this hop returns to the node it leaves")
+                .help("`between` names two different nodes, the fixed end first"),
+        );
+        return None;
+    }
+    let name = name?;
+    let mut links = Vec::new();
+    for (direction, values) in parts {
+        let ((rate, delay), queue) = values?;
+        let (from, to) = if direction == Direction::Down { (fixed, mobile) } else { (mobile, fixed) };
+        let link = Link {
+            name: format!("{name}.{}", direction.name()),
+            owner: name.clone(),
+            direction: Some(direction),
+            from,
+            to,
+            rate,
+            delay,
+            queue,
+            gates: Vec::new(),
+            rate_changes: Vec::new(),
+            losses: Vec::new(),
+        };
+        links.push((graph.add(link, place), Some(direction)));
+    }
+    graph.faults(reader, &name, &links, cx);
+    Some(())
+}
+
+fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
+    let end = |graph: &mut Graph, key: &str| {
+        let name = leaf::name(reader.get(key)?).ok()?;
+        Some(graph.node(&name))
+    };
+    let (from, to) = (end(graph, "from"), end(graph, "to"));
+    let (rate, delay, queue) = (
+        link::rate(reader.get("rate"), cx),
+        link::delay(reader.get("delay"), cx),
+        link::queue(reader.get("queue")),
+    );
+    let (from, to, name) = (from?, to?, reader.name()?);
+    if from == to {
+        cx.push(
+            Diagnostic::error("loop", reader.place("to"), "this link returns to the node it leaves")
+                .also(reader.place("from"), "from here"),
+        );
+        return None;
+    }
+    let link = Link {
+        name: name.clone(),
+        owner: name.clone(),
+        direction: None,
+        from,
+        to,
+        rate: rate?,
+        delay: delay?,
+        queue: queue?,
+        gates: Vec::new(),
+        rate_changes: Vec::new(),
+        losses: Vec::new(),
+    };
+    let index = graph.add(link, reader.tree.place);
+    graph.faults(reader, &name, &[(index, None)], cx);
+    Some(())
+}

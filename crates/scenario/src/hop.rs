@@ -1,0 +1,47 @@
+//! What is a hop? The usual case of a mobile path, in one table: two nodes, a link in each
+//! direction, the fixed end first. `down` is toward the mobile end. What is given once holds for
+//! both directions; `{ down = ..., up = ... }` tells them apart.
+
+use crate::fault;
+use crate::link::{DELAY, QUEUE, RATE};
+use crate::model::Direction;
+use crate::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::tree::Tree;
+use crate::validate::split;
+
+/// `[[hop]]`.
+pub(crate) static HOP: TableShape = table(
+    "hop",
+    "Two nodes and a link in each direction between them.",
+    &[
+        field(
+            "name",
+            Shape::One(Kind::Name),
+            Need::Required("\"radio\""),
+            "How routes, grids and results call it. Its links are NAME.down and NAME.up.",
+        ),
+        field(
+            "between",
+            Shape::Pair(Kind::Name, Kind::Name),
+            Need::Required("[\"server\", \"phone\"]"),
+            "Its two nodes, the fixed end first. They need not be declared.",
+        ),
+        RATE,
+        DELAY,
+        QUEUE,
+        fault::GATES,
+        fault::RATE_CHANGES,
+        fault::LOSSES,
+    ],
+);
+
+/// The part of a value that is for `direction`.
+pub(crate) fn of(tree: Option<&Tree>, direction: Direction) -> Option<&Tree> {
+    let tree = tree?;
+    if split(tree) { tree.get(direction.name()) } else { Some(tree) }
+}
+
+/// False if the value is split and lacks this direction: that has been complained of.
+pub(crate) fn complete(tree: Option<&Tree>, direction: Direction) -> bool {
+    tree.is_none_or(|t| !split(t) || t.get(direction.name()).is_some())
+}

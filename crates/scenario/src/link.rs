@@ -1,0 +1,275 @@
+//! What is a link? A queue, a rate and a delay from one node to another, and the faults on them.
+//! `[[link]]` is one direction of a general graph, routers included; `[[hop]]` is two of them.
+//!
+//! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
+
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::fault;
+use crate::leaf;
+use crate::model::{Capacity, Delay, LinkRate, Queue, Schedule};
+use crate::reader::Reader;
+use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::tree::Tree;
+use crate::validate::alternative;
+use base::{Span, Time};
+
+const STEP_OF_RATE: Shape = Shape::Pair(Kind::Span, Kind::Rate);
+const STEP_OF_DELAY: Shape = Shape::Pair(Kind::Span, Kind::Span);
+
+static RATE_SCHEDULE: TableShape = table(
+    "schedule",
+    "A rate that changes in steps.",
+    &[
+        field(
+            "schedule",
+            Shape::List(&STEP_OF_RATE),
+            Need::Required("[[\"0 s\", \"300 kbit/s\"], [\"10 s\", \"10 kbit/s\"]]"),
+            "From which time on, which rate; the first at \"0 s\".",
+        ),
+        field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+    ],
+);
+static DELAY_SCHEDULE: TableShape = table(
+    "schedule",
+    "A delay that changes in steps; a packet takes the delay of the instant it is sent.",
+    &[
+        field(
+            "schedule",
+            Shape::List(&STEP_OF_DELAY),
+            Need::Required("[[\"0 s\", \"300 ms\"], [\"10 s\", \"50 ms\"]]"),
+            "From which time on, which delay; the first at \"0 s\".",
+        ),
+        field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+    ],
+);
+static RANDOM_DELAY: TableShape = table(
+    "random delay",
+    "A delay drawn for each packet.",
+    &[
+        field(
+            "random",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Required("\"normal(100 ms, 20 ms)\""),
+            "The distribution.",
+        ),
+        field(
+            "reorder",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether a packet with a short delay may overtake one with a long delay.",
+        ),
+    ],
+);
+static LIMITED: TableShape = table(
+    "queue",
+    "A queue that holds so much beside the packet in service.",
+    &[field(
+        "limit",
+        Shape::One(Kind::Limits),
+        Need::Required("\"10 packets\""),
+        "What may wait: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
+    )],
+);
+
+static RATE_ONE: Shape = Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE)]);
+static DELAY_ONE: Shape = Shape::Either(&[
+    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::Table(&DELAY_SCHEDULE),
+    Shape::Table(&RANDOM_DELAY),
+]);
+static QUEUES: &[Variant] = &[
+    Variant { name: "unlimited", doc: "Everything waits.", shape: Shape::Table(&EMPTY), bare: true },
+    Variant {
+        name: "drop-tail",
+        doc: "First in, first out; what finds the queue full is dropped.",
+        shape: Shape::Table(&LIMITED),
+        bare: false,
+    },
+    Variant {
+        name: "drop-head",
+        doc: "First in, first out; when full, the oldest waiting packet is dropped.",
+        shape: Shape::Table(&LIMITED),
+        bare: false,
+    },
+];
+static QUEUE_ONE: Shape = Shape::Choice(QUEUES);
+static EMPTY: TableShape = table("unlimited", "No parameters.", &[]);
+
+/// The keys that a hop and a link share; a hop takes each for both directions or for one.
+pub(crate) const RATE: Field = field(
+    "rate",
+    Shape::PerDirection(&RATE_ONE),
+    Need::Optional,
+    "How fast it serves. Without it, in no time.",
+);
+pub(crate) const DELAY: Field = field(
+    "delay",
+    Shape::PerDirection(&DELAY_ONE),
+    Need::Optional,
+    "One-way propagation; transmission time is extra. Without it, none. A distribution is drawn for each packet.",
+);
+pub(crate) const QUEUE: Field = field(
+    "queue",
+    Shape::PerDirection(&QUEUE_ONE),
+    Need::Optional,
+    "What waits for service, beside the packet in service. Without it, unlimited.",
+);
+
+/// `[[link]]`.
+pub(crate) static LINK: TableShape = table(
+    "link",
+    "One direction between two nodes.",
+    &[
+        field(
+            "name",
+            Shape::One(Kind::Name),
+            Need::Required("\"core\""),
+            "How routes, grids and results call it.",
+        ),
+        field("from", Shape::One(Kind::Name), Need::Required("\"server\""), "The node it leaves."),
+        field("to", Shape::One(Kind::Name), Need::Required("\"router\""), "The node it reaches."),
+        field(
+            "rate",
+            Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE)]),
+            Need::Optional,
+            "How fast it serves. Without it, in no time.",
+        ),
+        field(
+            "delay",
+            Shape::Either(&[
+                Shape::One(Kind::Dist(Quantity::Span)),
+                Shape::Table(&DELAY_SCHEDULE),
+                Shape::Table(&RANDOM_DELAY),
+            ]),
+            Need::Optional,
+            "One-way propagation; transmission time is extra. Without it, none.",
+        ),
+        field(
+            "queue",
+            Shape::Choice(QUEUES),
+            Need::Optional,
+            "What waits for service. Without it, unlimited.",
+        ),
+        fault::GATES,
+        fault::RATE_CHANGES,
+        fault::LOSSES,
+    ],
+);
+
+/// `[[node]]`.
+pub(crate) static NODE: TableShape = table(
+    "node",
+    "An end or a router. The ends of hops need not be declared.",
+    &[field("name", Shape::One(Kind::Name), Need::Required("\"router\""), "How links and flows call it.")],
+);
+
+/// The rate that `tree` describes; unlimited without one.
+pub(crate) fn rate(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<LinkRate> {
+    let Some(tree) = tree else { return Some(LinkRate::Unlimited) };
+    if tree.table().is_none() {
+        let rate = leaf::rate(tree).ok()?;
+        if rate.bps() == 0 {
+            cx.push(
+                Diagnostic::error("bad-value", tree.place, "a rate of 0 never sends a packet").help(
+                    "for an interruption write a gate or a rate-change; without `rate` there is no limit",
+                ),
+            );
+            return None;
+        }
+        return Some(LinkRate::Constant(rate));
+    }
+    let steps = schedule(Reader::new(tree, &RATE_SCHEDULE), |t| leaf::rate(t).ok(), cx)?;
+    if steps.steps.iter().all(|(_, rate)| rate.bps() == 0) {
+        cx.push(Diagnostic::error("bad-value", tree.place, "a rate that is always 0 never sends a packet"));
+        return None;
+    }
+    Some(LinkRate::Schedule(steps))
+}
+
+/// The delay that `tree` describes; none without one.
+pub(crate) fn delay(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<Delay> {
+    let Some(tree) = tree else { return Some(Delay::Constant(Span::ZERO)) };
+    if tree.table().is_none() {
+        return Some(constant_or_drawn(leaf::dist(tree, Quantity::Span, cx).ok()?, false));
+    }
+    match alternative(tree, &[Shape::Table(&DELAY_SCHEDULE), Shape::Table(&RANDOM_DELAY)])? {
+        Shape::Table(found) if std::ptr::eq(*found, &RANDOM_DELAY) => {
+            let reader = Reader::new(tree, &RANDOM_DELAY);
+            Some(constant_or_drawn(reader.dist("random", cx)?, reader.flag("reorder")?))
+        }
+        _ => schedule(Reader::new(tree, &DELAY_SCHEDULE), |t| leaf::span(t).ok(), cx).map(Delay::Schedule),
+    }
+}
+
+fn constant_or_drawn(dist: base::dist::Dist, reorder: bool) -> Delay {
+    match dist {
+        base::dist::Dist::Constant(ns) => Delay::Constant(Span::from_nanos(ns as u64)),
+        dist => Delay::PerPacket { dist, reorder },
+    }
+}
+
+/// The queue that `tree` describes; unlimited without one.
+pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
+    let Some(table) = tree.and_then(Tree::table) else { return Some(Queue::Unlimited) };
+    let [entry] = table.entries.as_slice() else { return None };
+    let capacity = || {
+        let (packets, bytes) = leaf::limits(Reader::new(&entry.tree, &LIMITED).get("limit")?).ok()?;
+        Some(Capacity { packets, bytes })
+    };
+    let unlimited = |c: &Capacity| c.packets.is_none() && c.bytes.is_none();
+    match entry.key.as_str() {
+        "unlimited" => Some(Queue::Unlimited),
+        "drop-tail" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropTail(c) }),
+        "drop-head" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropHead(c) }),
+        _ => None,
+    }
+}
+
+fn schedule<T>(reader: Reader<'_>, value: impl Fn(&Tree) -> Option<T>, cx: &Cx<'_>) -> Option<Schedule<T>> {
+    let tree = reader.get("schedule")?;
+    let mut steps: Vec<(Time, T)> = Vec::new();
+    let mut good = true;
+    for step in tree.list()? {
+        let [from, to] = step.list()? else { return None };
+        let from_span = leaf::span(from).ok()?;
+        let at = Time::from_nanos(from_span.as_nanos());
+        let mut complain = |message: &str, help: &str| {
+            good = false;
+            cx.push(Diagnostic::error("bad-value", from.place, message).help(help));
+        };
+        match steps.last() {
+            None if at != Time::ZERO => {
+                complain("a schedule starts at the start of the run", "the first step is at \"0 s\"")
+            }
+            Some((before, _)) if at <= *before => {
+                complain("the steps of a schedule go forward in time", "sort them; no two at one time")
+            }
+            _ => {}
+        }
+        steps.push((at, value(to)?));
+    }
+    let last = steps.last().map(|(at, _)| *at);
+    let Some(last) = last else {
+        cx.push(
+            Diagnostic::error("bad-value", tree.place, "this schedule is empty")
+                .help("it needs at least one step, at \"0 s\""),
+        );
+        return None;
+    };
+    let repeat = match reader.get("repeat") {
+        Some(_) => Some(reader.span("repeat")?),
+        None => None,
+    };
+    if let Some(period) = repeat {
+        if Time::ZERO + period <= last {
+            let message = format!("the schedule repeats after {period}, before its last step");
+            cx.push(
+                Diagnostic::error("bad-value", reader.place("repeat"), message)
+                    .help(format!("repeat after more than {}", last.since(Time::ZERO))),
+            );
+            return None;
+        }
+    }
+    good.then_some(Schedule { steps, repeat })
+}

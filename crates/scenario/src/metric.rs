@@ -1,0 +1,80 @@
+//! Which numbers does a run give, and in which unit? The list that expectations may name.
+
+use base::named;
+
+named! {
+    /// A number measured for a flow, or for all flows together.
+    pub enum Metric {
+        /// From the start of the workload to the last byte delivered, seconds.
+        DownloadTime = "download_time_s",
+        /// Payload delivered per time, bit/s.
+        Throughput = "throughput_bps",
+        /// Minimum segments per segment sent.
+        GoodputRatio = "goodput_ratio",
+        /// Minimum segments per segment that reached the link.
+        GoodputLinkRatio = "goodput_link_ratio",
+        /// Data segments sent.
+        SegmentsSent = "segments_sent",
+        /// Data segments delivered, each once.
+        SegmentsDelivered = "segments_delivered",
+        /// Data segments sent again.
+        SegmentsRetransmitted = "segments_retransmitted",
+        /// Those of which an earlier copy arrives.
+        UnneededRetransmissions = "unneeded_retransmissions",
+        /// Timeouts that resent what arrives anyway.
+        SpuriousTimeouts = "spurious_timeouts",
+        /// All other timeouts.
+        GenuineTimeouts = "genuine_timeouts",
+        /// Fast retransmits that resent what arrives anyway.
+        SpuriousFastRetransmits = "spurious_fast_retransmits",
+        /// Packets dropped anywhere.
+        PacketsDropped = "packets_dropped",
+        /// Time in queues, seconds.
+        QueueDelay = "queue_delay_s",
+        /// Fairness between flows, 1/n to 1.
+        JainIndex = "jain_index",
+    }
+}
+
+named! {
+    /// A statistic over repetitions.
+    pub enum Statistic {
+        /// Arithmetic mean.
+        Mean = "mean",
+        /// Standard deviation of the sample.
+        Stddev = "stddev",
+        /// Half of them are below.
+        Median = "median" | "p50",
+        /// A tenth of them are below.
+        P10 = "p10",
+        /// Nine tenths of them are below.
+        P90 = "p90",
+        /// How many repetitions gave the number.
+        N = "n",
+    }
+}
+
+/// What a metric is measured in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// bit/s.
+    BitsPerSecond,
+    /// A share from 0 to 1.
+    Ratio,
+    /// A number of things.
+    Count,
+}
+
+impl Metric {
+    /// Its unit.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Metric::DownloadTime | Metric::QueueDelay => Unit::Seconds,
+            Metric::Throughput => Unit::BitsPerSecond,
+            Metric::GoodputRatio | Metric::GoodputLinkRatio | Metric::JainIndex => Unit::Ratio,
+            _ => Unit::Count,
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! What does a scenario say, once everything in it is known to be right? Plain data: nodes and
+//! links by index, parameters resolved for each direction, faults that know which links they are
+//! on. Whoever builds a network from it needs no grammar, no defaults and no checks.
+
+use crate::metric::{Metric, Statistic};
+use base::dist::Dist;
+use base::{Rate, Span, Time};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// One cell of a scenario: everything needed to build and run it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The scenario's title; may be empty.
+    pub title: String,
+    /// Nodes: declared ones first, then the ends of hops in the order they are named.
+    pub nodes: Vec<Node>,
+    /// Links, each in one direction. A hop is two, down before up.
+    pub links: Vec<Link>,
+    /// Gates. One that acts in both directions is one gate on two links: same weather for both.
+    pub gates: Vec<Gate>,
+    /// Changes of rate, likewise.
+    pub rate_changes: Vec<RateChange>,
+    /// Losses on the way.
+    pub losses: Vec<Loss>,
+    /// Connections and what they carry.
+    pub flows: Vec<Flow>,
+    /// How often, with which seed, how long.
+    pub run: Run,
+    /// What must come out.
+    pub expect: Vec<Expectation>,
+}
+
+/// An end or a router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+}
+
+/// Toward which end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    /// Toward the mobile end.
+    Down,
+    /// Toward the fixed end.
+    Up,
+}
+
+impl Direction {
+    /// `down` or `up`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        }
+    }
+}
+
+/// One direction of a link: queue, rate, delay, and what befalls them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Element name, the key of its random streams: `radio.down`, or a link's own name.
+    pub name: String,
+    /// The hop or link it was written as.
+    pub owner: String,
+    /// For a hop, which direction.
+    pub direction: Option<Direction>,
+    /// Index of the node it leaves.
+    pub from: usize,
+    /// Index of the node it reaches.
+    pub to: usize,
+    /// How fast it serves.
+    pub rate: LinkRate,
+    /// One-way propagation; transmission time is extra.
+    pub delay: Delay,
+    /// What waits for service.
+    pub queue: Queue,
+    /// Indexes of the gates on it, in the order of the file.
+    pub gates: Vec<usize>,
+    /// Indexes of the rate changes on it.
+    pub rate_changes: Vec<usize>,
+    /// Indexes of the losses on it.
+    pub losses: Vec<usize>,
+}
+
+/// How fast a link serves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkRate {
+    /// In no time.
+    Unlimited,
+    /// Always at this rate.
+    Constant(Rate),
+    /// In steps.
+    Schedule(Schedule<Rate>),
+}
+
+impl LinkRate {
+    /// The rate averaged over the schedule as far as it is fixed; none if unlimited.
+    pub fn mean_bps(&self) -> Option<f64> {
+        match self {
+            LinkRate::Unlimited => None,
+            LinkRate::Constant(rate) => Some(rate.bps() as f64),
+            LinkRate::Schedule(schedule) => Some(schedule.mean(|rate| rate.bps() as f64)),
+        }
+    }
+}
+
+/// One-way propagation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delay {
+    /// The same for every packet.
+    Constant(Span),
+    /// Drawn for each packet (nanoseconds); with `reorder` one may overtake another.
+    PerPacket {
+        /// In nanoseconds.
+        dist: Dist,
+        /// Whether packets may overtake each other.
+        reorder: bool,
+    },
+    /// In steps; a packet takes the delay of the instant it is sent. None overtakes another.
+    Schedule(Schedule<Span>),
+}
+
+impl Delay {
+    /// In seconds, on average.
+    pub fn mean_s(&self) -> f64 {
+        match self {
+            Delay::Constant(span) => span.as_secs_f64(),
+            Delay::PerPacket { dist, .. } => dist.mean() / 1e9,
+            Delay::Schedule(schedule) => schedule.mean(|span| span.as_secs_f64()),
+        }
+    }
+}
+
+/// A value that changes in steps at given times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule<T> {
+    /// From this instant on, this value; the first at time 0, instants increase.
+    pub steps: Vec<(Time, T)>,
+    /// After so long, from the beginning again; none: the last value stays.
+    pub repeat: Option<Span>,
+}
+
+impl<T: Copy> Schedule<T> {
+    /// The value at `t`.
+    pub fn at(&self, t: Time) -> Option<T> {
+        let t = match self.repeat {
+            Some(period) if !period.is_zero() => Time::from_nanos(t.as_nanos() % period.as_nanos()),
+            _ => t,
+        };
+        let index = self.steps.partition_point(|(from, _)| *from <= t);
+        self.steps.get(index.checked_sub(1)?).map(|(_, value)| *value)
+    }
+
+    /// The average over one period; the last value where nothing repeats.
+    fn mean(&self, number: impl Fn(T) -> f64) -> f64 {
+        let last = self.steps.last().map_or(0.0, |(_, v)| number(*v));
+        let Some(period) = self.repeat.filter(|p| !p.is_zero()) else { return last };
+        let mut sum = 0.0;
+        for (i, (from, value)) in self.steps.iter().enumerate() {
+            let until = self.steps.get(i + 1).map_or(Time::ZERO + period, |(t, _)| *t);
+            sum += number(*value) * until.since(*from).as_secs_f64();
+        }
+        sum / period.as_secs_f64()
+    }
+}
+
+/// What waits for service, beside the packet in service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Everything waits.
+    Unlimited,
+    /// First in, first out; what finds it full is dropped.
+    DropTail(Capacity),
+    /// First in, first out; when full, the oldest waiting packet makes room.
+    DropHead(Capacity),
+}
+
+/// How much may wait: whichever limit is reached first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Packets.
+    pub packets: Option<u32>,
+    /// Bytes.
+    pub bytes: Option<u64>,
+}
+
+/// When a gate is closed, or a change of rate in force.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Timing {
+    /// Again and again.
+    Every {
+        /// From one to the next, nanoseconds.
+        every: Dist,
+        /// Counted from the start or from the end of the one before.
+        from: CountedFrom,
+        /// When the first one starts.
+        first: First,
+        /// How long each lasts, nanoseconds.
+        lasts: Dist,
+    },
+    /// Once in every repetition.
+    Once {
+        /// When, nanoseconds.
+        start: Dist,
+        /// How long, nanoseconds.
+        lasts: Dist,
+    },
+    /// At given times, the same in every repetition; in order.
+    Listed(Vec<(Time, Span)>),
+    /// At given times of its own for every repetition, from a file; beyond the last repetition in
+    /// the file there are none.
+    PerRepetition(Arc<Vec<Vec<(Time, Span)>>>),
+}
+
+/// From where an interval is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedFrom {
+    /// The start of the one before.
+    Start,
+    /// Its end.
+    End,
+}
+
+/// When the first of many starts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum First {
+    /// As if the process had always been going on.
+    Stationary,
+    /// So long after the start of the run, nanoseconds.
+    After(Dist),
+}
+
+/// Lets no new service start for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// Element name: `radio.reselection`. The key of its random stream, shared by all of its links.
+    pub name: String,
+    /// Where it stands.
+    pub at: Position,
+    /// What becomes of packets meanwhile.
+    pub mode: GateMode,
+    /// When it is closed.
+    pub timing: Timing,
+    /// The links it is on.
+    pub links: Vec<usize>,
+}
+
+/// Where on a link something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Before packets join the queue.
+    BeforeQueue,
+    /// Between the queue and service.
+    AfterQueue,
+}
+
+/// What a closed gate does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateMode {
+    /// Packets wait.
+    Hold,
+    /// Packets that come to it are dropped.
+    Drop,
+}
+
+/// Another rate for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateChange {
+    /// Element name: `radio.fade`.
+    pub name: String,
+    /// What the rate is meanwhile.
+    pub to: ChangedRate,
+    /// When.
+    pub timing: Timing,
+    /// The links it is on.
+    pub links: Vec<usize>,
+}
+
+/// What a rate becomes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ChangedRate {
+    /// This; 0 freezes service in the middle of a packet.
+    To(Rate),
+    /// So many times what it would be.
+    Times(f64),
+}
+
+/// Packets lost on the way, after they were transmitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loss {
+    /// Element name: `radio.noise`.
+    pub name: String,
+    /// Which ones.
+    pub kind: LossKind,
+    /// The links it is on.
+    pub links: Vec<usize>,
+}
+
+/// Which packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LossKind {
+    /// These, counting the data packets on each link from 1; in order, not overlapping.
+    Packets(Vec<RangeInclusive<u64>>),
+    /// Each one, independently.
+    Probability(f64),
+    /// Two states that change from packet to packet (Gilbert, Elliott).
+    PerPacketStates {
+        /// Probability of turning bad before a packet.
+        to_bad: f64,
+        /// Probability of turning good before a packet.
+        to_good: f64,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+    /// Two states that last for a while, whatever the traffic: weather.
+    OverTimeStates {
+        /// How long the good state lasts, nanoseconds.
+        good: Dist,
+        /// How long the bad state lasts, nanoseconds.
+        bad: Dist,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+}
+
+/// A connection and what it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Index of the node whose application writes.
+    pub from: usize,
+    /// Index of the node that reads.
+    pub to: usize,
+    /// When it opens, nanoseconds from the start of the run.
+    pub start: Dist,
+    /// Links of the data, in order.
+    pub route: Vec<usize>,
+    /// Links of the acknowledgements, in order.
+    pub way_back: Vec<usize>,
+    /// Its protocol.
+    pub transport: Transport,
+    /// Its workload.
+    pub app: App,
+}
+
+/// A protocol with its choices.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// The model TCP.
+    Tcp {
+        /// The profile that the choices started from.
+        profile: String,
+        /// All of its choices.
+        config: transport::tcp::Config,
+    },
+}
+
+/// A workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum App {
+    /// Data as fast as the transport takes it.
+    Bulk {
+        /// So many bytes; none: without end.
+        bytes: Option<u64>,
+        /// So long; none: until everything is delivered, or the run ends.
+        lasts: Option<Span>,
+    },
+}
+
+/// How often, with which seed, how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Repetitions of every cell.
+    pub repetitions: u32,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated time after which a repetition ends, whatever is left.
+    pub limit: Span,
+}
+
+/// What must come out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectation {
+    /// As written: `download.download_time_s.mean`.
+    pub key: String,
+    /// Index of the flow; none: all flows together.
+    pub flow: Option<usize>,
+    /// Which number.
+    pub metric: Metric,
+    /// Which statistic over the repetitions.
+    pub statistic: Statistic,
+    /// What it must be.
+    pub comparison: Comparison,
+    /// The bound, in the metric's unit.
+    pub bound: f64,
+}
+
+/// How a measured number is held against a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+    /// `=`
+    Equal,
+}
+
+impl Comparison {
+    /// The sign.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Comparison::Less => "<",
+            Comparison::AtMost => "<=",
+            Comparison::More => ">",
+            Comparison::AtLeast => ">=",
+            Comparison::Equal => "=",
+        }
+    }
+}
+
+impl Expectation {
+    /// Whether `measured`, in the metric's unit, is as expected. NaN never is. Equal allows for
+    /// rounding, one part in a thousand million.
+    pub fn holds(&self, measured: f64) -> bool {
+        match self.comparison {
+            Comparison::Less => measured < self.bound,
+            Comparison::AtMost => measured <= self.bound,
+            Comparison::More => measured > self.bound,
+            Comparison::AtLeast => measured >= self.bound,
+            Comparison::Equal => (measured - self.bound).abs() <= 1e-9 * self.bound.abs(),
+        }
+    }
+}

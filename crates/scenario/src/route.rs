@@ -1,0 +1,140 @@
+//! Which way do packets go? The way with the fewest links, if there is only one such way; otherwise
+//! the flow says it: `route = ["core", "radio"]`, `way-back = [...]`, by names of hops or links.
+
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
+use crate::leaf;
+use crate::source::Place;
+use crate::tree::Tree;
+use crate::words::{alternatives, nearest};
+use std::collections::VecDeque;
+
+/// The links from `from` to `to`, found or complained of at `place`.
+pub(crate) fn find(
+    graph: &Graph,
+    from: usize,
+    to: usize,
+    place: Place,
+    key: &str,
+    cx: &Cx<'_>,
+) -> Option<Vec<usize>> {
+    let count = graph.nodes.len();
+    let mut out: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (index, link) in graph.links.iter().enumerate() {
+        out[link.from].push(index);
+    }
+    let mut distance = vec![usize::MAX; count];
+    // The first link by which each node was reached, and a second one as short, if any.
+    let mut by: Vec<[Option<usize>; 2]> = vec![[None; 2]; count];
+    distance[from] = 0;
+    let mut waiting = VecDeque::from([from]);
+    while let Some(node) = waiting.pop_front() {
+        for &index in &out[node] {
+            let next = graph.links[index].to;
+            if distance[next] == usize::MAX {
+                distance[next] = distance[node] + 1;
+                by[next][0] = Some(index);
+                waiting.push_back(next);
+            } else if distance[next] == distance[node] + 1 && by[next][1].is_none() {
+                by[next][1] = Some(index);
+            }
+        }
+    }
+    let name = |node: usize| graph.nodes[node].name.as_str();
+    if distance[to] == usize::MAX {
+        if graph.complete {
+            let reached: Vec<&str> =
+                (0..count).filter(|&n| n != from && distance[n] != usize::MAX).map(name).take(12).collect();
+            let help = if reached.is_empty() {
+                format!("no hop or link leaves `{}`", name(from))
+            } else {
+                format!(
+                    "from `{}` links lead to {} only",
+                    name(from),
+                    alternatives(reached).replace(" or ", " and ")
+                )
+            };
+            let message = format!("no way leads from `{}` to `{}`", name(from), name(to));
+            cx.push(Diagnostic::error("no-route", place, message).help(help));
+        }
+        return None;
+    }
+    let mut route = Vec::new();
+    let mut node = to;
+    while node != from {
+        let [Some(first), second] = by[node] else { return None };
+        if let Some(second) = second {
+            let (a, b) = (&graph.links[first], &graph.links[second]);
+            let message = format!(
+                "two ways lead from `{}` to `{}`, one by `{}`, one by `{}`",
+                name(from),
+                name(to),
+                a.name,
+                b.name
+            );
+            cx.push(
+                Diagnostic::error("ambiguous-route", place, message)
+                    .also(graph.places[first], format!("`{}`", a.name))
+                    .also(graph.places[second], format!("`{}`", b.name))
+                    .help(format!("say which: add {key} = [...] with the names of hops or links, in order")),
+            );
+            return None;
+        }
+        route.push(first);
+        node = graph.links[first].from;
+    }
+    route.reverse();
+    Some(route)
+}
+
+/// The route that the user wrote, checked link by link.
+pub(crate) fn written(graph: &Graph, from: usize, to: usize, tree: &Tree, cx: &Cx<'_>) -> Option<Vec<usize>> {
+    let mut node = from;
+    let mut visited = vec![from];
+    let mut route = Vec::new();
+    let name = |node: usize| graph.nodes[node].name.as_str();
+    for step in tree.list()? {
+        let text = leaf::text(step).ok()?;
+        let named = graph.links.iter().position(|l| l.name == text).map(|i| vec![i]);
+        let Some(candidates) = named.or_else(|| graph.owners.get(&text).cloned()) else {
+            if graph.complete {
+                let known = || graph.owners.keys().map(String::as_str);
+                let d = Diagnostic::error("no-link", step.place, format!("there is no hop or link `{text}`"));
+                cx.push(match nearest(&text, known()) {
+                    Some(meant) => d.label(format!("did you mean `{meant}`?")),
+                    None => d.help(format!("there is {}", alternatives(known().take(12)))),
+                });
+            }
+            return None;
+        };
+        let Some(&link) = candidates.iter().find(|&&l| graph.links[l].from == node) else {
+            let message = format!("`{text}` does not leave `{}`, where this route has come to", name(node));
+            let leaving: Vec<&str> =
+                graph.links.iter().filter(|l| l.from == node).map(|l| l.name.as_str()).take(12).collect();
+            cx.push(Diagnostic::error("broken-route", step.place, message).help(format!(
+                "`{}` is left by {}",
+                name(node),
+                alternatives(leaving)
+            )));
+            return None;
+        };
+        node = graph.links[link].to;
+        if visited.contains(&node) {
+            let message = format!("with `{text}` this route returns to `{}`", name(node));
+            cx.push(Diagnostic::error("loop", step.place, message).help("a route visits every node once"));
+            return None;
+        }
+        visited.push(node);
+        route.push(link);
+    }
+    if node != to {
+        let message = format!("this route ends at `{}`, not at `{}`", name(node), name(to));
+        cx.push(
+            Diagnostic::error("broken-route", tree.place, message)
+                .help("name every hop or link on the way, in order"),
+        );
+        return None;
+    }
+    Some(route)
+}

@@ -1,0 +1,353 @@
+//! From text to cells: read, override, check everything at once, and then hand out one
+//! [`Model`] per cell of the grid.
+
+use crate::cx::{Cx, Files, Library, NoFiles};
+use crate::diagnostic::{Collector, Diagnostic, Diagnostics, Severity};
+use crate::grid::{self, Axis};
+use crate::model::Model;
+use crate::reader::Reader;
+use crate::run::{self, ROOT};
+use crate::set::{self, Override};
+use crate::source::{Place, Sources};
+use crate::tree::{self, Tree, Value};
+use crate::{expect, flow, graph, validate};
+
+/// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
+/// value is checked beside the first values of the other axes, and a combination that is impossible
+/// shows when its cell is asked for.
+pub const CHECKED_CELLS: u64 = 2000;
+
+/// A checked scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    name: String,
+    text: String,
+    title: String,
+    /// The tree with the first cell's values in it, and all `--set` overrides.
+    tree: Tree,
+    axes: Vec<Axis>,
+    overrides: Vec<(String, String)>,
+    sources: Sources,
+    library: Library,
+    first: Model,
+    warnings: Diagnostics,
+}
+
+/// One combination of the grid's values.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Its number, from 0; the last axis turns fastest.
+    pub index: u64,
+    /// Path and value of each axis, in the order of the file.
+    pub params: Vec<(String, serde_json::Value)>,
+    /// What to run.
+    pub model: Model,
+}
+
+/// Reads a scenario. `name` is what messages call it; `files` loads what it names.
+pub fn read(name: &str, text: &[u8], files: &dyn Files) -> Result<Scenario, Diagnostics> {
+    read_with(name, text, files, &[])
+}
+
+/// Reads a scenario and changes it by `KEY=VALUE` overrides, as `--set` gives them. An override of
+/// a path that the grid varies fixes it.
+pub fn read_with(
+    name: &str,
+    text: &[u8],
+    files: &dyn Files,
+    overrides: &[String],
+) -> Result<Scenario, Diagnostics> {
+    let cx = Cx::new(files);
+    let scenario = read_in(name, text, overrides, &cx);
+    let diagnostics = cx.collector.borrow_mut().take(&cx.sources.borrow());
+    match scenario {
+        Some(scenario) if !diagnostics.has_errors() => Ok(Scenario { warnings: diagnostics, ..scenario }),
+        _ => Err(diagnostics),
+    }
+}
+
+fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option<Scenario> {
+    let source = {
+        let (mut sources, mut collector) = (cx.sources.borrow_mut(), cx.collector.borrow_mut());
+        tree::decode(name, text, &mut sources, &mut collector)?
+    };
+    let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
+    let mut root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
+    if cx.errors() > 0 {
+        beside_syntax_errors(&root, cx);
+        return None;
+    }
+    if root.table().is_some_and(|t| t.entries.is_empty()) {
+        let what =
+            if text.trim().is_empty() { "this file is empty" } else { "this file holds only comments" };
+        cx.push(
+            Diagnostic::error("empty", root.place, what)
+                .help("a scenario starts with williwaw = 1; `williwaw new` writes one to start from"),
+        );
+        return None;
+    }
+    let overrides: Vec<(&String, Override)> =
+        overrides.iter().filter_map(|argument| Some((argument, set::parse(argument, cx)?))).collect();
+    let mut axes = grid::axes(&root);
+    for (_, change) in &overrides {
+        axes.retain(|axis| axis.paths.iter().all(|path| path.text != change.path.text));
+        if let Err(diagnostic) = set::apply(&mut root, change) {
+            cx.push(*diagnostic);
+        }
+    }
+    // What is wrong in the file counts even where the grid replaces it; what is missing there may
+    // be given by the grid.
+    structure(&root, &["missing-key", "conflict"], cx);
+    let mut first = root;
+    for axis in &axes {
+        apply_all(&mut first, &axis.overrides(0), cx);
+    }
+    let model = build(&first, cx);
+    for axis in &axes {
+        for index in 1..axis.values.len() {
+            let mut tree = first.clone();
+            apply_all(&mut tree, &axis.overrides(index), cx);
+            build(&tree, cx);
+        }
+    }
+    let model = model?;
+    let scenario = Scenario {
+        name: name.to_owned(),
+        title: model.title.clone(),
+        text,
+        tree: first,
+        axes,
+        overrides: overrides
+            .iter()
+            .map(|(argument, change)| {
+                let value = argument.split_once('=').map_or("", |(_, v)| v).trim();
+                (change.path.text.clone(), value.to_owned())
+            })
+            .collect(),
+        sources: cx.sources.borrow().clone(),
+        library: cx.library.borrow().clone(),
+        first: model,
+        warnings: Collector::default().take(&Sources::default()),
+    };
+    if cx.errors() == 0
+        && scenario.axes.len() > 1
+        && scenario.cell_count().is_some_and(|n| n <= CHECKED_CELLS)
+    {
+        for index in 0..scenario.cell_count().unwrap_or(0) {
+            build(&scenario.cell_tree(index), cx);
+        }
+    }
+    scenario.cost_limits(cx);
+    Some(scenario)
+}
+
+/// A file that does not parse is still searched for mistakes that have nothing to do with it.
+fn beside_syntax_errors(root: &Tree, cx: &Cx<'_>) {
+    let lines: Vec<usize> = {
+        let (collector, sources) = (cx.collector.borrow(), cx.sources.borrow());
+        collector.iter().map(|d| sources.position(d.place).line).collect()
+    };
+    // A broken header or bracket moves what follows it into the wrong table: only what stands
+    // before the first broken line is trusted.
+    let first = lines.iter().min().copied().unwrap_or(0);
+    let inner = Cx::with(&NoFiles, cx.sources.borrow().clone(), Library::default());
+    structure(root, &["missing-key", "conflict"], &inner);
+    let found = inner.collector.borrow_mut().take(&inner.sources.borrow());
+    for diagnostic in found.iter() {
+        let line = inner.sources.borrow().position(diagnostic.place).line;
+        if line < first && diagnostic.code != "no-file" {
+            cx.push(diagnostic.clone());
+        }
+    }
+}
+
+/// Checks the shape alone, leaving out complaints with these codes.
+fn structure(root: &Tree, without: &[&str], cx: &Cx<'_>) {
+    let inner = Cx::with(&NoFiles, cx.sources.borrow().clone(), Library::default());
+    if let Value::Table(table) = &root.value {
+        validate::table(table, root.place, &ROOT, None, &inner);
+    }
+    let found = inner.collector.borrow_mut().take(&inner.sources.borrow());
+    // Files are not loaded here, so what needs them is left to the reading of the cells.
+    for diagnostic in
+        found.iter().filter(|d| !without.contains(&d.code) && !d.message.contains("no files beside"))
+    {
+        cx.push(diagnostic.clone());
+    }
+}
+
+fn apply_all(tree: &mut Tree, changes: &[Override], cx: &Cx<'_>) {
+    for change in changes {
+        if let Err(diagnostic) = set::apply(tree, change) {
+            cx.push(*diagnostic);
+        }
+    }
+}
+
+/// Everything that one cell says; complaints go to `cx`.
+fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
+    let before = cx.errors();
+    if let Value::Table(table) = &root.value {
+        validate::table(table, root.place, &ROOT, None, cx);
+    }
+    let reader = Reader::new(root, &ROOT);
+    let graph = graph::read(reader, cx);
+    let flows = flow::read(reader, &graph, cx);
+    let names: Vec<String> = reader.tables("flow", &flow::FLOW).filter_map(|r| r.name()).collect();
+    if reader.get("flow").is_none() {
+        let help = "[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"100 kB\" } }";
+        let end = reader.tree.table().and_then(|t| t.entries.last()).map_or(root.place, |e| e.key_place);
+        cx.push(
+            Diagnostic::error("no-flow", end, "nothing happens in this scenario: it has no flow").help(help),
+        );
+    }
+    let expect = expect::read(reader, &names, true, cx);
+    let run = run::read(reader, cx);
+    let (title, run) = (reader.text("title")?, run?);
+    if cx.errors() > before {
+        return None;
+    }
+    Some(Model {
+        title,
+        nodes: graph.nodes,
+        links: graph.links,
+        gates: graph.gates,
+        rate_changes: graph.rate_changes,
+        losses: graph.losses,
+        flows,
+        run,
+        expect,
+    })
+}
+
+impl Scenario {
+    /// The name it was read under.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Its text, exactly as read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+    /// Its title; may be empty.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+    /// The overrides it was read with: path and value as given.
+    pub fn overrides(&self) -> &[(String, String)] {
+        &self.overrides
+    }
+    /// What is not wrong but probably not meant.
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+    /// The first cell, which every scenario has.
+    pub fn first(&self) -> &Model {
+        &self.first
+    }
+    /// Path and values of every axis of the grid.
+    pub fn axes(&self) -> impl Iterator<Item = (&str, Vec<serde_json::Value>)> {
+        self.axes.iter().map(|axis| (axis.key.as_str(), axis.values.iter().map(Tree::to_json).collect()))
+    }
+
+    /// A name for exactly this text and these overrides: 128 bits (FNV-1a), 32 hexadecimal digits,
+    /// the same on every machine and in every version.
+    pub fn hash(&self) -> String {
+        let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        let mut eat = |bytes: &[u8]| {
+            for byte in bytes {
+                hash = (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            }
+        };
+        eat(self.text.as_bytes());
+        for (key, value) in &self.overrides {
+            eat(&[0]);
+            eat(key.as_bytes());
+            eat(&[b'=']);
+            eat(value.as_bytes());
+        }
+        format!("{hash:032x}")
+    }
+
+    /// How many cells there are; none if more than can be counted.
+    pub fn cell_count(&self) -> Option<u64> {
+        self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.values.len() as u64))
+    }
+
+    /// All cells in order, each made when asked for.
+    pub fn cells(&self) -> impl Iterator<Item = Result<Cell, Diagnostics>> {
+        (0..self.cell_count().unwrap_or(u64::MAX)).map(|index| self.cell(index))
+    }
+
+    /// One cell. It can be wrong only in a grid of more than [`CHECKED_CELLS`] cells, by a
+    /// combination that is impossible.
+    pub fn cell(&self, index: u64) -> Result<Cell, Diagnostics> {
+        let choice = self.choice(index);
+        let params = self
+            .axes
+            .iter()
+            .zip(&choice)
+            .map(|(axis, &i)| (axis.key.clone(), axis.values[i].to_json()))
+            .collect();
+        if choice.iter().all(|&i| i == 0) {
+            return Ok(Cell { index, params, model: self.first.clone() });
+        }
+        let cx = Cx::with(&NoFiles, Sources::default(), self.library.clone());
+        match build(&self.cell_tree(index), &cx) {
+            Some(model) => Ok(Cell { index, params, model }),
+            None => Err(cx.collector.borrow_mut().take(&self.sources)),
+        }
+    }
+
+    /// The index of each axis' value in a cell.
+    fn choice(&self, index: u64) -> Vec<usize> {
+        let mut rest = index;
+        let mut choice = vec![0; self.axes.len()];
+        for (slot, axis) in choice.iter_mut().zip(&self.axes).rev() {
+            *slot = (rest % axis.values.len() as u64) as usize;
+            rest /= axis.values.len() as u64;
+        }
+        choice
+    }
+
+    fn cell_tree(&self, index: u64) -> Tree {
+        let mut tree = self.tree.clone();
+        for (axis, i) in self.axes.iter().zip(self.choice(index)) {
+            for change in axis.overrides(i) {
+                // Every path was found good when the scenario was read.
+                let _ = set::apply(&mut tree, &change);
+            }
+        }
+        tree
+    }
+
+    fn cost_limits(&self, cx: &Cx<'_>) {
+        let largest = || self.axes.iter().max_by_key(|axis| axis.values.len());
+        if self.cell_count().is_none() {
+            if let Some(axis) = largest() {
+                cx.push(
+                    Diagnostic::error(
+                        "too-large",
+                        axis.place,
+                        "this grid has more cells than can be counted",
+                    )
+                    .help("vary fewer things at once"),
+                );
+            }
+        }
+    }
+
+    /// For messages about the grid: place and number of values of every axis, largest first.
+    pub(crate) fn axis_sizes(&self) -> Vec<(Place, usize)> {
+        let mut sizes: Vec<_> = self.axes.iter().map(|axis| (axis.place, axis.values.len())).collect();
+        sizes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        sizes
+    }
+
+    pub(crate) fn diagnose(&self, list: Vec<Diagnostic>) -> Diagnostics {
+        let mut collector = Collector::default();
+        debug_assert!(list.iter().all(|d| d.severity <= Severity::Warning));
+        list.into_iter().for_each(|d| collector.push(d));
+        collector.take(&self.sources)
+    }
+}

@@ -1,0 +1,192 @@
+//! What may stand where? The grammar is data: every table of the file is one static [`TableShape`],
+//! declared beside the code that reads it. The checker, the JSON Schema, the reference page, the
+//! paths of overrides and "did you mean" all read these declarations, so they cannot disagree.
+
+use base::dist;
+
+/// One table of the file and the keys it takes.
+#[derive(Debug)]
+pub struct TableShape {
+    /// What messages and the reference call it: `hop`, `flow`, `bulk`.
+    pub name: &'static str,
+    /// One or two sentences.
+    pub doc: &'static str,
+    /// Its keys, in the order of the reference.
+    pub fields: &'static [Field],
+    /// Of each of these groups exactly one key must be there.
+    pub one_of: &'static [&'static [&'static str]],
+    /// The first key makes sense only beside the second.
+    pub needs: &'static [(&'static str, &'static str)],
+}
+
+/// One key of a table.
+#[derive(Debug)]
+pub struct Field {
+    /// The key as written.
+    pub key: &'static str,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+    /// What it takes.
+    pub shape: Shape,
+    /// Whether it must be there.
+    pub need: Need,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// It must; the text is an example of what to write.
+    Required(&'static str),
+    /// It may be left out, and then there is none.
+    Optional,
+    /// It may be left out, and then it is this (as it would be written).
+    Default(&'static str),
+}
+
+/// What a key takes.
+#[derive(Debug)]
+pub enum Shape {
+    /// A single value.
+    One(Kind),
+    /// A list of values of one shape.
+    List(&'static Shape),
+    /// A list of exactly two values, such as `["30 s", "9 s"]`.
+    Pair(Kind, Kind),
+    /// A table.
+    Table(&'static TableShape),
+    /// Any number of tables (`[[hop]]`), each with its own name.
+    Tables(&'static TableShape),
+    /// Either the value for both directions or `{ down = ..., up = ... }`.
+    PerDirection(&'static Shape),
+    /// A table with exactly one of these keys, such as `{ drop-tail = {...} }`; or the bare name.
+    Choice(&'static [Variant]),
+    /// One of several, told apart by what is written: a single value, a list or a table.
+    Either(&'static [Shape]),
+    /// The options of `transport.tcp`, from the transport's own table.
+    TcpOptions,
+    /// `[grid]`: paths and lists of values.
+    Grid,
+    /// `[expect]`: metrics and comparisons.
+    Expect,
+}
+
+/// One alternative of a [`Shape::Choice`].
+#[derive(Debug)]
+pub struct Variant {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// What stands behind the name.
+    pub shape: Shape,
+    /// Whether the name alone, as a string, is enough.
+    pub bare: bool,
+}
+
+/// The quantity a random value is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// A time; nanoseconds inside.
+    Span,
+}
+
+/// A single value.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A name: letters, digits, `-` and `_`, starting with a letter.
+    Name,
+    /// true or false.
+    Flag,
+    /// A whole number within bounds.
+    Count(i64, i64),
+    /// A number within bounds.
+    Number(f64, f64),
+    /// A length of time, or an instant counted from the start.
+    Span,
+    /// A rate.
+    Rate,
+    /// An amount of data.
+    Bytes,
+    /// A queue's limit: packets, bytes, or both with a comma.
+    Limits,
+    /// A constant or a distribution.
+    Dist(Quantity),
+    /// Numbers of packets: `"9-15, 20"`, from 1.
+    Ordinals,
+    /// The name of a file beside the scenario.
+    File,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+impl Kind {
+    /// What to call it in "must be ...", with an example.
+    pub(crate) fn expected(self) -> String {
+        match self {
+            Kind::Text => "a string".into(),
+            Kind::Name => "a name such as \"radio\"".into(),
+            Kind::Flag => "true or false, without quotes".into(),
+            Kind::Count(least, i64::MAX) => format!("a whole number, at least {least}"),
+            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Number(least, f64::INFINITY) => format!("a number, at least {least}"),
+            Kind::Number(least, most) => format!("a number from {least} to {most}"),
+            Kind::Span => "a time such as \"300 ms\"".into(),
+            Kind::Rate => "a rate such as \"30 kbit/s\"".into(),
+            Kind::Bytes => "an amount of data such as \"300 KiB\"".into(),
+            Kind::Limits => "a limit such as \"10 packets\" or \"100 kB\"".into(),
+            Kind::Dist(Quantity::Span) => "a time such as \"5 s\" or \"uniform(3 s, 15 s)\"".into(),
+            Kind::Ordinals => "packet numbers such as \"9-15\"".into(),
+            Kind::File => "the name of a file".into(),
+            Kind::Word(words) => {
+                format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// For the reference page.
+    pub(crate) fn title(self) -> String {
+        match self {
+            Kind::Text => "text".into(),
+            Kind::Name => "name".into(),
+            Kind::Flag => "true or false".into(),
+            Kind::Count(..) => self.expected(),
+            Kind::Number(..) => self.expected(),
+            Kind::Span => "time".into(),
+            Kind::Rate => "rate".into(),
+            Kind::Bytes => "data".into(),
+            Kind::Limits => "packets, data, or both".into(),
+            Kind::Dist(Quantity::Span) => "time or distribution".into(),
+            Kind::Ordinals => "packet numbers".into(),
+            Kind::File => "file".into(),
+            Kind::Word(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// The distributions that every random quantity takes.
+pub const DISTRIBUTIONS: &[&str] = dist::FORMS;
+
+impl TableShape {
+    /// The field of that key.
+    pub fn field(&self, key: &str) -> Option<&'static Field> {
+        let fields: &'static [Field] = self.fields;
+        fields.iter().find(|f| f.key == key)
+    }
+
+    /// How often the keys of `written` are keys of this table.
+    pub(crate) fn fits<'a>(&self, written: impl Iterator<Item = &'a str>) -> usize {
+        written.filter(|key| self.field(key).is_some()).count()
+    }
+}
+
+/// Declares a field; for the static tables.
+pub(crate) const fn field(key: &'static str, shape: Shape, need: Need, doc: &'static str) -> Field {
+    Field { key, doc, shape, need }
+}
+
+/// A [`TableShape`] without rules between its keys.
+pub(crate) const fn table(name: &'static str, doc: &'static str, fields: &'static [Field]) -> TableShape {
+    TableShape { name, doc, fields, one_of: &[], needs: &[] }
+}

@@ -1,0 +1,115 @@
+//! Where in which text? Every value remembers its [`Place`], so that a message written long after
+//! parsing can still underline what the user wrote: in the scenario, in a grid line, in a `--set`
+//! argument or in a file of spikes.
+
+/// A stretch of bytes in one of the texts of [`Sources`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Place {
+    /// Which text: an index into [`Sources`].
+    pub source: u32,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte; equal to `start` where something is missing rather than wrong.
+    pub end: u32,
+}
+
+impl Place {
+    /// The bytes `range` (relative to this place's start) of this place; the whole if they do not fit.
+    #[must_use]
+    pub fn part(self, range: std::ops::Range<usize>) -> Place {
+        let start = self.start.saturating_add(u32::try_from(range.start).unwrap_or(u32::MAX));
+        let end = self.start.saturating_add(u32::try_from(range.end).unwrap_or(u32::MAX));
+        if start <= end && end <= self.end { Place { start, end, ..self } } else { self }
+    }
+}
+
+/// One text and the name by which messages call it.
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    text: String,
+    /// Byte offset of the start of every line.
+    lines: Vec<u32>,
+}
+
+/// All texts of one reading: the scenario first, then overrides and data files.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    all: Vec<Source>,
+}
+
+/// A position as people count: the first line and the first column are 1; columns are characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl Sources {
+    /// Adds a text and gives its number. Texts are cut at 4 GiB, the reach of a [`Place`].
+    pub fn add(&mut self, name: &str, text: &str) -> u32 {
+        let reach = u32::MAX as usize;
+        let text = if text.len() <= reach { text } else { &text[..text.floor_char_boundary(reach)] };
+        let breaks = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i as u32 + 1);
+        let lines = std::iter::once(0).chain(breaks).collect();
+        self.all.push(Source { name: name.to_owned(), text: text.to_owned(), lines });
+        (self.all.len() - 1) as u32
+    }
+
+    /// The name of the text that `place` lies in.
+    pub fn name(&self, place: Place) -> &str {
+        self.all.get(place.source as usize).map_or("", |s| &s.name)
+    }
+
+    /// The text that `place` lies in.
+    pub fn text(&self, place: Place) -> &str {
+        self.all.get(place.source as usize).map_or("", |s| &s.text)
+    }
+
+    /// The bytes of `place` themselves.
+    pub fn slice(&self, place: Place) -> &str {
+        self.text(place).get(place.start as usize..place.end as usize).unwrap_or("")
+    }
+
+    /// Line and column of the start of `place`.
+    pub fn position(&self, place: Place) -> Position {
+        let (line, start) = self.line_start(place);
+        let before = self.text(place).get(start..place.start as usize).unwrap_or("");
+        Position { line: line + 1, column: before.chars().count() + 1 }
+    }
+
+    /// The whole line on which `place` starts, without its end, and the offset of its first byte.
+    pub fn line(&self, place: Place) -> (&str, usize) {
+        let (_, start) = self.line_start(place);
+        let rest = self.text(place).get(start..).unwrap_or("");
+        let line = rest.split('\n').next().unwrap_or("");
+        (line.strip_suffix('\r').unwrap_or(line), start)
+    }
+
+    fn line_start(&self, place: Place) -> (usize, usize) {
+        let Some(source) = self.all.get(place.source as usize) else { return (0, 0) };
+        let index = source.lines.partition_point(|&start| start <= place.start).saturating_sub(1);
+        (index, source.lines.get(index).copied().unwrap_or(0) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_from_one() {
+        let mut sources = Sources::default();
+        let source = sources.add("a.toml", "µ = 1\nb = 2\r\n");
+        let at = |start, end| Place { source, start, end };
+        assert_eq!(sources.position(at(3, 4)), Position { line: 1, column: 3 });
+        assert_eq!(sources.position(at(7, 8)), Position { line: 2, column: 1 });
+        assert_eq!(sources.line(at(11, 12)), ("b = 2", 7));
+        assert_eq!(sources.slice(at(11, 12)), "2");
+        // Past the end, and in no text at all: no panic.
+        assert_eq!(sources.position(at(99, 99)).line, 3);
+        assert_eq!(sources.line(Place { source: 7, start: 3, end: 4 }), ("", 0));
+    }
+}

@@ -1,0 +1,77 @@
+//! Which word was meant? The nearest of those allowed, if it is near enough to be a slip of the hand.
+
+/// Letters inserted, deleted, replaced or swapped to turn one word into the other, at most `most`.
+fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > most {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (i, &x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &y) in b.iter().enumerate() {
+            let mut best = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && x == b[j - 1] && a[i - 1] == y {
+                best = best.min(before[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above.last().copied().filter(|&d| d <= most)
+}
+
+/// The candidate that `word` was probably meant to be. Case, `_` and `-` count as equal.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |s: &str| -> Vec<char> {
+        s.chars().take(65).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
+    };
+    let word = plain(word);
+    if word.is_empty() || word.len() > 64 {
+        return None;
+    }
+    candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let letters = plain(candidate);
+            let allowed = (word.len().max(letters.len()) / 3).clamp(1, 4);
+            distance(&word, &letters, allowed).map(|d| (d, candidate))
+        })
+        .min_by_key(|&(d, _)| d)
+        .map(|(_, candidate)| candidate)
+}
+
+/// "`a`, `b` or `c`".
+pub(crate) fn alternatives<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = words.into_iter().map(|w| format!("`{w}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".into(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// "a" or "an" with the word.
+pub(crate) fn article(word: &str) -> String {
+    let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']) && !word.starts_with("un");
+    format!("{} {word}", if vowel { "an" } else { "a" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let keys = ["recovery", "response", "rto", "sack", "drop-tail"];
+        assert_eq!(nearest("recovry", keys), Some("recovery"));
+        assert_eq!(nearest("droptail", keys), Some("drop-tail"));
+        assert_eq!(nearest("drop_tail", keys), Some("drop-tail"));
+        assert_eq!(nearest("skac", keys), None);
+        assert_eq!(nearest("sakc", keys), Some("sack"));
+        assert_eq!(nearest("colour", keys), None);
+        assert_eq!(nearest("", keys), None);
+        assert_eq!(nearest(&"x".repeat(100_000), keys), None);
+        assert_eq!(alternatives(["a", "b", "c"]), "`a`, `b` or `c`");
+    }
+}
