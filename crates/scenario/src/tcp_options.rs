@@ -193,7 +193,9 @@ fn set(config: &mut Config, option: &Written<'_>) -> Result<(), Box<Diagnostic>>
         }
         (Value::Text(text), _) => text.clone(),
         (Value::Integer(n), Kind::Span) => {
-            return Err(wrong("a number without its unit").also_help(format!("write \"{n} s\" or \"{n} ms\"")));
+            return Err(
+                wrong("a number without its unit").also_help(format!("write \"{n} s\" or \"{n} ms\""))
+            );
         }
         (Value::Integer(n), Kind::Window) => {
             return Err(
