@@ -142,7 +142,7 @@ function sequence(g, p) {
   }
   if (layers.received) {
     g.fillStyle = c.arrival;
-    runs(p, d.received, p.shift(), (k) => k === 0, (x, a, b) => g.fillRect(x - 1.2, Math.min(a, b - 2.5), 2.4, Math.max(2.5, b - a)));
+    runs(p, d.received, p.shift(), (k) => k === 0, (x, a, b) => g.fillRect(x - 1.2, Math.min(a + gap(a, b), b - 2.5), 2.4, Math.max(2.5, b - a - gap(a, b))));
     g.strokeStyle = c.arrival; g.lineWidth = 1.5; g.beginPath();
     runs(p, d.received, p.shift(), (k) => k === 1, (x, a, b) => {
       g.moveTo(x + 3, (a + b) / 2); g.arc(x, (a + b) / 2, 3, 0, 7);
@@ -151,15 +151,14 @@ function sequence(g, p) {
   }
   if (layers.fresh) {
     g.fillStyle = c.ink;
-    runs(p, d.sent, 0, (k) => k === 0, (x, a, b) => g.fillRect(x - 1, Math.min(a, b - 3), 2, Math.max(3, b - a)));
+    runs(p, d.sent, 0, (k) => k === 0, (x, a, b) => g.fillRect(x - 1, Math.min(a + gap(a, b), b - 3), 2, Math.max(3, b - a - gap(a, b))));
   }
   const shapes = (on, column, k, colour, shape) => {
     if (!on) return;
     g.beginPath();
     runs(p, column, 0, k, (x, a, b) => {
-      let at = (a + b) / 2;
-      if (b - a > 14) { g.rect(x - 1.5, a, 3, b - a); at = b - 1; }
-      shape(g, x, at);
+      if (b - a > 14) g.rect(x - 1.5, a, 3, b - a);
+      shape(g, x, (a + b) / 2);
     });
     g.lineJoin = 'round'; g.lineWidth = 2; g.strokeStyle = c.paper; g.stroke();
     g.fillStyle = colour; g.fill();
@@ -173,6 +172,9 @@ function sequence(g, p) {
   }
 }
 
+/** A hair between two segments that follow each other, where there is room for it. */
+function gap(a, b) { return b - a > 5 ? 1 : 0; }
+
 function triangle(g, x, y) { g.moveTo(x, y - 6); g.lineTo(x + 5.5, y + 4.5); g.lineTo(x - 5.5, y + 4.5); g.closePath(); }
 function diamond(g, x, y) { g.moveTo(x, y - 5.5); g.lineTo(x + 5, y); g.lineTo(x, y + 5.5); g.lineTo(x - 5, y); g.closePath(); }
 function cross(g, x, y) { g.moveTo(x - 4, y - 4); g.lineTo(x + 4, y + 4); g.moveTo(x + 4, y - 4); g.lineTo(x - 4, y + 4); }
@@ -183,8 +185,8 @@ function* visible(p, t) {
 }
 
 /**
- * Upright marks on screen: marks in one pixel column that touch become one, so that a dense stretch
- * costs a mark per column and no gap is painted over.
+ * Upright marks on screen: marks too small to be told apart that touch in one pixel column become one,
+ * so that a dense stretch costs a mark per column and no gap is painted over.
  */
 function runs(p, column, shift, wanted, paint) {
   const { t, seq, end, k } = column;
@@ -192,7 +194,7 @@ function runs(p, column, shift, wanted, paint) {
   for (let i = lower(t, p.t0), n = last(t, p.t1) + 1; i < n; i++) {
     if (!wanted(k[i])) continue;
     const px = p.x(t[i]), a = p.y(end[i] + shift), b = p.y(seq[i] + shift), col = Math.floor(px * 2);
-    if (col === at && a <= bottom + 1 && b >= top - 1) {
+    if (col === at && b - a < 5 && a <= bottom + 1 && b >= top - 1) {
       if (a < top) top = a;
       if (b > bottom) bottom = b;
     } else {
@@ -239,18 +241,27 @@ function words(g, p, text, x, y, colour) {
   g.fillStyle = colour; g.fillText(text, x, y);
 }
 
+/** A small flag that hangs from the top of the plot. */
+function pennant(g, x, y) {
+  g.beginPath(); g.moveTo(x - 5, y - 1); g.lineTo(x + 5, y - 1); g.lineTo(x, y + 7); g.closePath();
+}
+
 /** Labels of disturbances and timeouts, the timers' lines, and what each timeout cost. */
 function marks(g, p) {
   const { data: d, layout: l, layers, colours: c } = p, main = l.plots[0];
   const claim = lanes(l.rows);
   const inside = (t) => t >= p.t0 && t <= p.t1;
   g.textAlign = 'left'; g.textBaseline = 'middle';
+  const labels = [];
   const label = (x, tries, colour) => {
     for (const text of tries) {
       const size = g.measureText(text).width + 10;
       const start = Math.max(l.left - 30, Math.min(x, l.right - size));
       const row = claim(start, start + size);
-      if (row >= 0) { words(g, p, text, start + 5, l.top - (l.rows - row) * ROW + ROW / 2, colour); return row; }
+      if (row < 0) continue;
+      labels.push([text, start + 5, l.top - (l.rows - row) * ROW + ROW / 2, colour]);
+      // A line that starts beside its words starts at their height, one that crosses them below.
+      return start > x - 4 ? row : row + 1;
     }
     return l.rows;
   };
@@ -259,7 +270,7 @@ function marks(g, p) {
     for (const s of d.spikes) {
       if (s.until < p.t0 || s.from > p.t1) continue;
       const name = s.name || 'link disturbed';
-      label(Math.max(l.left, p.x(s.from)), [name + ', ' + moment(s.until - s.from, p.t1 - p.t0), name], c['spike-words']);
+      label(Math.max(l.left, p.x(s.from)), [name + ', ' + stretch(s.until - s.from), name], c['spike-words']);
     }
   }
   if (layers.timeouts) {
@@ -268,29 +279,36 @@ function marks(g, p) {
       const x = p.x(m.t), kind = m.spurious ? 'unneeded' : 'needed';
       const row = label(x, [m.label, m.spurious ? 'spurious' : 'genuine'], c[kind + '-words']);
       g.strokeStyle = c[kind]; g.lineWidth = 1.5; g.setLineDash(m.spurious ? [5, 4] : []);
-      g.beginPath(); g.moveTo(x, l.top - (l.rows - Math.min(row, l.rows)) * ROW + 3);
+      g.beginPath(); g.moveTo(x, l.top - (l.rows - row) * ROW + 2);
       g.lineTo(x, Math.max(main.top, Math.min(main.bottom, p.y(m.seq) - 8))); g.stroke();
       g.setLineDash([]);
-      g.fillStyle = c[kind]; g.beginPath();
-      g.moveTo(x - 5, main.top - 1); g.lineTo(x + 5, main.top - 1); g.lineTo(x, main.top + 7); g.fill();
+      g.fillStyle = c[kind];
+      pennant(g, x, main.top);
+      g.fill();
+      if (m.detected !== null && inside(m.detected)) {
+        pennant(g, p.x(m.detected), main.top);
+        g.fillStyle = c.paper; g.fill(); g.stroke();
+      }
     }
     for (const m of d.fast) {
       if (!inside(m.t)) continue;
-      const y = p.y(m.seq), x = p.x(m.t);
+      const y = p.y(m.seq + d.segment / 2), x = p.x(m.t);
       if (y < main.top || y > main.bottom) continue;
       g.strokeStyle = m.spurious ? c.unneeded : c.needed; g.lineWidth = 1.6;
-      g.beginPath(); g.arc(x, y - 2, 9, 0, 7); g.stroke();
+      g.beginPath(); g.arc(x, y, 9, 0, 7); g.stroke();
     }
   }
+  for (const [text, x, y, colour] of labels) words(g, p, text, x, y, colour);
   if (layers.unneeded) {
     g.font = '600 13px ' + FACE;
     const free = lanes(1);
     for (const e of d.episodes) {
       if (e.unneeded < 2 || e.until < p.t0 || e.from > p.t1) continue;
       const size = g.measureText(e.text).width;
-      const x = Math.min(p.x(e.until) + 14, l.right - size - 6);
-      const y = p.y((e.low + e.high) / 2) + 6;
-      if (y < main.top + 8 || y > main.bottom - 6 || free(x, x + size + 8) < 0) continue;
+      // Below and to the right of what it names: nothing but late copies lies there.
+      const x = Math.min(p.x(e.until) - 6, l.right - size - 6);
+      const y = Math.min(p.y(e.low) + 16, main.bottom - 10);
+      if (y < main.top + 8 || free(x, x + size + 8) < 0) continue;
       words(g, p, e.text, x, y, c['unneeded-words']);
     }
   }

@@ -84,10 +84,12 @@ function hover(p) {
     const span = Math.max(p.t1 - p.t0, 0.001);
     tip.append(element('b', {}, p.place(found.seq)), element('ol', {}, ...lines.map((e) => element('li',
       { class: (e.what === found.what && e.i === found.i ? 'here ' : '') + (e.bad ? 'bad' : '') },
-      element('span', {}, moment(e.t, Math.min(span, 29))), element('span', {}, e.words)))));
+      element('span', {}, moment(e.t, Math.min(span, 9))), element('span', {}, e.words)))));
   } else {
     tip.append(element('b', {}, 'at ' + moment(t, p.t1 - p.t0)));
     const list = element('ol', {});
+    for (const m of d.timeouts) if (p.layers.timeouts && Math.abs(p.x(m.t) - at.x) < 7) tip.append(element('div', {}, m.label));
+    for (const s of d.spikes) if (p.layers.spikes && t >= s.from && t <= s.until) tip.append(element('div', {}, s.name || 'link disturbed'));
     const add = (name, value) => list.append(element('li', {}, element('span', {}, value), element('span', {}, name)));
     const a = last(d.acks.t, t), w = last(d.window.t, t), m = last(d.timer.t, t);
     if (a >= 0) add('acknowledged', p.amount(d.acks.ack[a]));

@@ -10,9 +10,9 @@ const LAYERS = [
     (d) => d.sent.k.reduce((n, k) => n + (k === 1), 0)],
   ['unneeded', 'sent again for nothing', 'an earlier copy reaches the receiver: wasted air time and battery', '<path d="M12 3L19 16H5z" fill="var(--unneeded)"/>',
     (d) => d.sent.k.reduce((n, k) => n + (k === 2), 0)],
-  ['received', 'arrives', 'a segment reaches the receiver; a ring where it had it already',
+  ['received', 'arrives', (d) => 'a segment reaches the receiver' + (d.received.k.includes(1) ? '; a ring where it had it already' : ''),
     '<path d="M7 4V16" stroke="var(--arrival)" stroke-width="2.6"/><circle cx="16" cy="10" r="3" fill="none" stroke="var(--arrival)" stroke-width="1.6"/>', (d) => d.received.t.length],
-  ['acks', 'acknowledged', 'the sender knows that everything below this line has arrived; a small tick repeats an acknowledgement',
+  ['acks', 'acknowledged', (d) => 'the sender knows that everything below this line has arrived' + (d.acks.dup.includes(1) ? '; a small tick repeats an acknowledgement' : ''),
     '<path d="M3 15H10V6H21" fill="none" stroke="var(--ack)" stroke-width="1.8"/>', (d) => d.acks.t.length],
   ['sacks', 'acknowledged out of order', 'ranges above the line that have arrived', '<path d="M12 4V16" stroke="var(--sack)" stroke-width="2"/>',
     (d) => d.sacks.t.length],
@@ -20,7 +20,10 @@ const LAYERS = [
     (d) => d.acks.win.reduce((n, w) => n + (w > 0), 0)],
   ['drops', 'lost', 'the network dropped this segment', '<path d="M7 5L17 15M17 5L7 15" stroke="var(--lost)" stroke-width="2.4"/>',
     (d) => d.drops.t.length],
-  ['timeouts', 'timer expires', 'dashed: spurious, nothing was lost; solid: genuine, after a loss. A circle: three repeated acknowledgements made the sender resend',
+  ['timeouts', 'timer expires', (d) => [
+    d.timeouts.some((m) => m.spurious) && 'dashed: spurious, the segment was not lost', d.timeouts.some((m) => !m.spurious) && 'solid: genuine, after a loss',
+    d.timeouts.some((m) => m.detected !== null) && 'a hollow mark: the sender found out',
+    d.fast.length && 'a circle: repeated acknowledgements made the sender resend'].filter(Boolean).join('; '),
     '<path d="M8 2V18" stroke="var(--unneeded)" stroke-width="2" stroke-dasharray="4 3"/><path d="M16 2V18" stroke="var(--needed)" stroke-width="2"/>',
     (d) => d.timeouts.length + d.fast.length],
   ['spikes', 'link disturbed', 'nothing, or little, gets through', '<path d="M3 3H21V17H3z" fill="var(--spike)" stroke="var(--edge)"/>',
@@ -86,7 +89,7 @@ function start(figure) {
     if (!n) continue;
     legend.append(element('li', {}, toggle(p.layers[key], {}, (on) => { p.layers[key] = on; frame(p); }, glyph(markup),
       element('span', { class: 'name' }, name + (panel || key === 'acks' || key === 'advertised' ? '' : ' (' + grouped(n) + ')')),
-      element('span', { class: 'words' }, meaning))));
+      element('span', { class: 'words' }, typeof meaning === 'string' ? meaning : meaning(data)))));
   }
 
   const tools = element('div', { class: 'tools' });
@@ -134,7 +137,7 @@ function start(figure) {
   };
   p.measure();
   shared.pictures.push(p);
-  new ResizeObserver(() => { const w = p.width; p.measure(); if (p.width !== w) frame(p); }).observe(stage);
+  new ResizeObserver(() => { const w = p.width; p.measure(); if (p.width !== w) { draw(p); hover(p); } }).observe(stage);
   listen(p);
   p.t0 = -data.until * 0.01; p.t1 = data.until * 1.01;
   draw(p);

@@ -41,12 +41,12 @@ function grouped(n) {
 
 /** A moment, with the decimals that `span` seconds on screen deserve. */
 function moment(t, span) {
-  return t.toFixed(span >= 30 ? 1 : span >= 3 ? 2 : span >= 0.3 ? 3 : 4) + ' s';
+  return t.toFixed(span >= 10 ? 1 : span >= 1 ? 2 : span >= 0.1 ? 3 : 4) + ' s';
 }
 
-/** `1 segment`, `12 segments`. */
-function many(n, noun) {
-  return grouped(n) + ' ' + noun + (n === 1 ? '' : 's');
+/** A stretch of time, three digits. */
+function stretch(seconds) {
+  return +seconds.toPrecision(3) + ' s';
 }
 
 /** An element with attributes and children; strings become text, never markup. */

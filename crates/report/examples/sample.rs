@@ -18,9 +18,9 @@ const SPIKE: (f64, f64) = (3.1, 8.1);
 
 fn main() -> std::io::Result<()> {
     let mut args = std::env::args().skip(1);
-    let reno = Toy::new("Reno", false, 100).run(48);
-    let eifel = Toy::new("Reno with Eifel", true, 100).run(48);
-    let small = Toy::new("Reno, and a buffer of five segments", false, 5).run(90);
+    let reno = Toy::new("Reno", false, false).run(48);
+    let eifel = Toy::new("Reno with Eifel", true, false).run(48);
+    let lossy = Toy::new("Reno, and the cell change loses what it holds", false, true).run(48);
     let drawing = reno.svg(720, 560);
     let bars = download_bars();
     let bars_svg = bars.svg(720, 340);
@@ -43,7 +43,7 @@ fn main() -> std::io::Result<()> {
             Section {
                 heading: "What a real loss looks like".to_owned(),
                 text: String::new(),
-                items: vec![small.into()],
+                items: vec![lossy.into()],
             },
             Section {
                 heading: "Published beside measured".to_owned(),
@@ -154,10 +154,9 @@ enum Event {
 struct Toy {
     picture: Picture,
     eifel: bool,
-    buffer: usize,
+    lossy: bool,
     heap: BinaryHeap<(Reverse<u64>, Reverse<usize>)>,
     events: Vec<Option<Event>>,
-    departures: Vec<f64>,
     link_free: [f64; 2],
     total: u64,
     next: u64,
@@ -178,9 +177,8 @@ struct Toy {
 }
 
 impl Toy {
-    fn new(title: &str, eifel: bool, buffer: usize) -> Self {
-        let subtitle =
-            format!("30 kbit/s, 300 ms each way, buffer of {buffer} segments; the link is silent for 5 s");
+    fn new(title: &str, eifel: bool, lossy: bool) -> Self {
+        let subtitle = "30 kbit/s, 300 ms each way; the link is silent for 5 s".to_owned();
         Self {
             picture: Picture {
                 title: title.to_owned(),
@@ -191,10 +189,9 @@ impl Toy {
                 ..Picture::default()
             },
             eifel,
-            buffer,
+            lossy,
             heap: BinaryHeap::new(),
             events: Vec::new(),
-            departures: Vec::new(),
             link_free: [0.0; 2],
             total: 0,
             next: 0,
@@ -246,13 +243,13 @@ impl Toy {
     }
 
     /// When a packet of `bytes` bytes is through the link in a direction.
-    fn through(&mut self, now: f64, direction: usize, bytes: f64) -> (f64, f64) {
+    fn through(&mut self, now: f64, direction: usize, bytes: f64) -> f64 {
         let mut start = now.max(self.link_free[direction]);
-        if (SPIKE.0..SPIKE.1).contains(&start) {
+        if (SPIKE.0..SPIKE.1).contains(&start) && !(self.lossy && direction == 1) {
             start = SPIKE.1;
         }
         self.link_free[direction] = start + bytes * 8.0 / 30_000.0;
-        (start, self.link_free[direction] + 0.3)
+        self.link_free[direction] + 0.3
     }
 
     fn send(&mut self, now: f64, segment: u64) {
@@ -262,12 +259,12 @@ impl Toy {
         let copy = self.picture.sent.len();
         self.picture.sent.push(Sent { t: now, seq, end, kind });
         self.arrived.push(false);
-        self.departures.retain(|&start| start > now);
-        if self.departures.len() > self.buffer {
-            self.picture.drops.push(Drop { t: now, seq, end, place: "radio: queue full".to_owned() });
+        let waits_until = now.max(self.link_free[0]);
+        if self.lossy && (SPIKE.0..SPIKE.1).contains(&waits_until) {
+            let place = "radio: cell change".to_owned();
+            self.picture.drops.push(Drop { t: waits_until, seq, end, place });
         } else {
-            let (start, there) = self.through(now, 0, SEGMENT as f64 + 40.0);
-            self.departures.push(start);
+            let there = self.through(now, 0, SEGMENT as f64 + 40.0);
             self.schedule(there, Event::Arrive { copy });
         }
     }
@@ -282,7 +279,7 @@ impl Toy {
         while self.have.get(self.expected as usize) == Some(&true) {
             self.expected += 1;
         }
-        let (_, back) = self.through(now, 1, 40.0);
+        let back = self.through(now, 1, 40.0);
         self.schedule(
             back,
             Event::Acknowledge { ack: self.expected, echo: sent.t, duplicate: before == self.expected },
@@ -406,7 +403,8 @@ impl Toy {
         for (timeout, spurious) in self.picture.timeouts.iter_mut().zip(truths) {
             if spurious {
                 timeout.truth = Truth::Spurious;
-                timeout.cause = Some("delayed".to_owned());
+                let there = self.picture.received.iter().any(|e| e.seq == timeout.seq && e.t < timeout.t);
+                timeout.cause = Some(if there { "ack_delayed" } else { "delayed" }.to_owned());
             }
         }
         for (event, spurious) in self.picture.fast_retransmits.iter_mut().zip(fast) {

@@ -173,19 +173,20 @@ fn shade(names: &[&str], name: &str) -> &'static str {
 }
 
 fn draw_bar(svg: &mut Svg, bar: &Bar, y: &Scale, x: f64, slot: f64, fill: &str) {
-    let middle = x + slot / 2.0;
+    // Side by side, so that neither hides the other.
+    let (left, right) = (x + slot * 0.3, x + slot * 0.68);
     let top = y.at(bar.value.max(0.0));
     svg.group("class=\"bar\"");
     svg.rect(x + slot * 0.08, top, slot * 0.84, y.start - top, &format!("fill=\"{fill}\""));
     if bar.low.is_finite() && bar.high.is_finite() && bar.high > bar.low {
         svg.path(
-            &whisker(middle, y.at(bar.high), y.at(bar.low)),
+            &whisker(right, y.at(bar.high), y.at(bar.low)),
             "class=\"edge\" fill=\"none\" stroke=\"#fff\" stroke-width=\"3.4\"",
         );
-        svg.path(&whisker(middle, y.at(bar.high), y.at(bar.low)), WHISKER);
+        svg.path(&whisker(right, y.at(bar.high), y.at(bar.low)), WHISKER);
     }
     if let Some(published) = bar.published.filter(|v| v.is_finite()) {
-        svg.path(&mark(middle, y.at(published)), MARK);
+        svg.path(&mark(left, y.at(published)), MARK);
     }
     svg.close();
 }

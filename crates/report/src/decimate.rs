@@ -1,5 +1,8 @@
 //! Thinning for drawings: as many marks as there are pixels, and no extreme is lost.
 
+/// Marks of at least this height stay apart, pixels.
+const SMALL: f64 = 5.0;
+
 /// Lowest and highest `y` per pixel column, for points in order of `x`. A column of one or two points
 /// keeps them as they are; a fuller one becomes first, lowest, highest, last.
 pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>, column: f64) -> Vec<(f64, f64)> {
@@ -36,7 +39,8 @@ fn flush(bucket: &mut Vec<(f64, f64)>, out: &mut Vec<(f64, f64)>) {
 }
 
 /// Vertical strokes `(x, top, bottom)` in order of `x`, pixels growing downward: strokes in one column
-/// that touch become one, so that a dense stretch costs a mark per column and no gap is painted over.
+/// that touch and are too small to be told apart become one, so that a dense stretch costs a mark per
+/// column and no gap is painted over.
 pub(crate) fn strokes(marks: impl IntoIterator<Item = (f64, f64, f64)>, column: f64) -> Vec<(f64, f64, f64)> {
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
     let mut current = f64::NEG_INFINITY;
@@ -50,7 +54,9 @@ pub(crate) fn strokes(marks: impl IntoIterator<Item = (f64, f64, f64)>, column: 
             current = index;
             start = out.len();
         }
-        let touching = out[start..].iter().rposition(|&(_, a, b)| top <= b + column && bottom >= a - column);
+        let small = bottom - top < SMALL;
+        let touches = |&(_, a, b): &(f64, f64, f64)| small && top <= b + column && bottom >= a - column;
+        let touching = out[start..].iter().rposition(touches);
         match touching {
             Some(i) => {
                 let old = &mut out[start + i];

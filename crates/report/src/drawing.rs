@@ -170,13 +170,17 @@ impl Picture {
             steps.push((x, y));
         }
         svg.path(&polyline(&decimate::line(steps, FINE)), &line_style(ink::ACK, 1.2, ""));
-        let arrivals = sorted(&self.received, |e| e.t);
-        let arrivals = arrivals.into_iter().map(|e| (time.at(e.t), at(e.end), at(e.seq)));
+        let place = |e: &crate::model::Received| (time.at(e.t), at(e.end), at(e.seq));
+        let (again, first): (Vec<_>, Vec<_>) =
+            sorted(&self.received, |e| e.t).into_iter().partition(|e| e.duplicate);
+        let arrivals = first.into_iter().map(place);
         let mut dots = String::new();
         for (x, top, bottom) in decimate::strokes(arrivals, FINE) {
             let _ = write!(dots, "M{} {}V{}", n(x), n(bottom.max(top + 1.0)), n(top.min(bottom - 1.0)));
         }
         svg.path(&dots, &line_style(ink::ARRIVAL, 2.2, ""));
+        let rings = decimate::strokes(again.into_iter().map(place), FINE);
+        svg.path(&shapes(&rings, ring), &line_style(ink::ARRIVAL, 1.3, ""));
 
         let mut kinds: [Vec<(f64, f64, f64)>; 3] = Default::default();
         for e in sorted(&self.sent, |e| e.t) {
@@ -204,7 +208,14 @@ impl Picture {
                 Truth::Spurious => (ink::UNNEEDED, "4 3"),
                 Truth::Genuine => (ink::NEEDED, ""),
             };
-            svg.line((x, top - rows as f64 * ROW), (x, foot - 6.0), &line_style(colour, 1.2, dash));
+            let words = timeout.label(self.end());
+            let row = labels.iter().filter(|l| l.words == words || x >= l.x - 1.0 && x <= l.x + 8.0);
+            let row = row.map(|l| l.row).max().unwrap_or(rows);
+            svg.line(
+                (x, top - (rows - row) as f64 * ROW + 2.0),
+                (x, foot - 6.0),
+                &line_style(colour, 1.2, dash),
+            );
         }
         for label in labels {
             let at = (label.x + 4.0, top - (rows - label.row) as f64 * ROW + 11.0);
@@ -215,8 +226,8 @@ impl Picture {
         for episode in episodes(self).iter().filter(|e| e.unneeded > 1) {
             let words = note(episode.unneeded);
             let size = width(&words, LABEL);
-            let x = (time.at(episode.times.1) + 12.0).min(time.end - size - 4.0);
-            let y = f64::midpoint(at(episode.range.0), at(episode.range.1)).min(bottom - 8.0) + 4.0;
+            let x = (time.at(episode.times.1) - 6.0).min(time.end - size - 4.0);
+            let y = (at(episode.range.0) + 16.0).min(bottom - 6.0);
             if lanes.claim(1, x, x + size + 6.0).is_some() {
                 let style = format!("{} font-weight=\"bold\" {}", fill(ink::UNNEEDED_WORDS), HALO);
                 svg.text((x, y), Anchor::Start, LABEL, &style, &words);
@@ -251,7 +262,7 @@ impl Picture {
         let samples = sorted(&self.timer, |e| e.t);
         let high = samples.iter().map(|e| e.rto.max(e.srtt)).filter(|v| v.is_finite()).fold(0.0, f64::max);
         let y = Scale::new(0.0, if high > 0.0 { high * 1.15 } else { 1.0 }, bottom, top);
-        value_axis(svg, &y, time, "s");
+        value_axis(svg, &y, time, "seconds");
         svg.window(time.start, top, time.end - time.start, bottom - top);
         let srtt = stairs(samples.iter().map(|e| (e.t, e.srtt)), time, &y);
         let rto = stairs(samples.iter().map(|e| (e.t, e.rto)), time, &y);
@@ -283,6 +294,11 @@ impl Picture {
             !self.received.is_empty(),
             "<path d=\"M3 -3V3\" stroke=\"#3aa583\" stroke-width=\"2.2\"/>",
             "reaches the receiver",
+        );
+        add(
+            self.received.iter().any(|e| e.duplicate),
+            "<circle cx=\"3\" cy=\"0\" r=\"2.6\" fill=\"none\" stroke=\"#3aa583\" stroke-width=\"1.3\"/>",
+            "reaches it once more",
         );
         add(
             !self.acks.is_empty(),
@@ -370,12 +386,10 @@ fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> 
 fn shapes(strokes: &[(f64, f64, f64)], shape: fn(&mut String, f64, f64)) -> String {
     let mut data = String::new();
     for &(x, top, bottom) in strokes {
-        let mut y = f64::midpoint(top, bottom);
         if bottom - top > 12.0 {
             let _ = write!(data, "M{} {}V{}h3V{}z", n(x - 1.5), n(top), n(bottom), n(top));
-            y = bottom;
         }
-        shape(&mut data, x, y);
+        shape(&mut data, x, f64::midpoint(top, bottom));
     }
     data
 }
@@ -386,6 +400,10 @@ fn triangle(data: &mut String, x: f64, y: f64) {
 
 fn diamond(data: &mut String, x: f64, y: f64) {
     let _ = write!(data, "M{} {}l4 4.5l-4 4.5l-4 -4.5z", n(x), n(y - 4.5));
+}
+
+fn ring(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0 -5.2 0", n(x - 2.6), n(y));
 }
 
 fn cross(data: &mut String, x: f64, y: f64) {

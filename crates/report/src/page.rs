@@ -148,7 +148,7 @@ impl Page {
 
 fn bars_html(bars: &Bars, out: &mut String) {
     let count: usize = bars.groups.iter().map(|g| g.bars.len()).sum();
-    let width = (180 + 34 * count as u32).clamp(480, 1280);
+    let width = (140 + 27 * count as u32).clamp(460, 1280);
     let _ = write!(out, "<figure class=\"bars\"><h3>{}</h3>", escape(&bars.title));
     out.push_str(&bars.draw(width, 340, false));
     out.push_str("</figure>");

@@ -140,7 +140,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
         }
         let (t, seq) = (episode.first.t, episode.first.seq);
         let lost = |e: &&Drop| e.t <= t && (e.seq..e.end).contains(&seq);
-        episode.drop = picture.drops.iter().filter(lost).max_by(|a, b| a.t.total_cmp(&b.t));
+        episode.drop = picture.drops.iter().filter(lost).min_by(|a, b| a.t.total_cmp(&b.t));
         let started = picture.spikes.iter().filter(|e| e.from <= t && e.until.is_finite());
         let nearest = started.max_by(|a, b| a.until.total_cmp(&b.until));
         // The disturbance must touch the time the segment was under way.
@@ -167,6 +167,7 @@ impl Picture {
         let span = self.end();
         let mut story = vec![self.expiry_sentence(episode, span)];
         story.push(self.resend_sentence(episode));
+        story.extend(self.echo_sentence(episode, &episodes));
         story.extend(detection_sentence(episode, span));
         if episodes.len() > 1 {
             story.push(self.total_sentence(&episodes));
@@ -247,11 +248,8 @@ impl Picture {
             },
             Truth::Genuine => match episode.drop {
                 Some(drop) => {
-                    let place = if drop.place.is_empty() {
-                        String::new()
-                    } else {
-                        format!(", dropped at {}", drop.place)
-                    };
+                    let place =
+                        if drop.place.is_empty() { String::new() } else { format!(" ({})", drop.place) };
                     format!(
                         "{start} because segment {segment} had been lost at {}{place}.",
                         seconds(drop.t, span)
@@ -299,6 +297,17 @@ impl Picture {
             }
             _ => String::new(),
         }
+    }
+
+    /// Duplicate acknowledgements caused by unneeded retransmissions can make the sender resend once more.
+    fn echo_sentence(&self, episode: &Episode<'_>, episodes: &[Episode<'_>]) -> Option<String> {
+        let from = episode.first.t;
+        let until = episodes.iter().map(|e| e.first.t).find(|t| *t > from).unwrap_or(f64::INFINITY);
+        let echoes =
+            |e: &&crate::model::FastRetransmit| e.truth == Truth::Spurious && e.t > from && e.t < until;
+        let echo = self.fast_retransmits.iter().find(echoes).filter(|_| episode.unneeded > 1)?;
+        let at = seconds(echo.t, self.end());
+        Some(format!("Their duplicate acknowledgements then set off a spurious fast retransmit at {at}."))
     }
 
     fn total_sentence(&self, episodes: &[Episode<'_>]) -> String {
