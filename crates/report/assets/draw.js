@@ -6,7 +6,7 @@ const ROW = 18;
 /** Where the plots lie, in CSS pixels, for a canvas of `width`. */
 function layout(p, width) {
   const narrow = width < 720;
-  const left = narrow ? 46 : 58;
+  const left = narrow ? 50 : 68;
   const rows = p.rows;
   const plots = [];
   let y = 4 + rows * ROW;
@@ -100,14 +100,14 @@ function clip(g, l, plot, paint) {
 
 function axis(g, p, plot, low, high, name) {
   const l = p.layout, c = p.colours, size = plot.bottom - plot.top;
-  const { values, decimals } = ticks(low, high, Math.max(2, size / 44));
+  const { values, decimals } = ticks(low, high, Math.max(3, size / 44));
   g.textAlign = 'right'; g.textBaseline = 'middle'; g.lineWidth = 1; g.font = '12px ' + FACE;
   for (const v of values) {
     const at = Math.round(plot.bottom - (v - low) / (high - low) * size) + 0.5;
     g.strokeStyle = c.grid;
     g.beginPath(); g.moveTo(l.left, at); g.lineTo(l.right, at); g.stroke();
     g.fillStyle = c.soft;
-    if (v >= 0) g.fillText(short(v, decimals), l.left - 6, at);
+    if (v >= 0) g.fillText(short(v, decimals, l.narrow), l.left - 6, at);
   }
   g.strokeStyle = c.soft;
   g.beginPath(); g.moveTo(l.left + 0.5, plot.top); g.lineTo(l.left + 0.5, plot.bottom + 0.5);
@@ -121,9 +121,9 @@ function axis(g, p, plot, low, high, name) {
 }
 
 /** A tick that fits the margin: 20 000 stays, 2 000 000 becomes 2 M. */
-function short(v, decimals) {
+function short(v, decimals, narrow) {
   if (v >= 1e6 && decimals === 0) return +(v / 1e6).toPrecision(4) + '\u202fM';
-  if (v >= 1e5 && decimals === 0) return +(v / 1e3).toPrecision(4) + '\u202fk';
+  if (v >= (narrow ? 1e4 : 1e5) && decimals === 0) return +(v / 1e3).toPrecision(4) + '\u202fk';
   return decimals ? v.toFixed(decimals) : grouped(v);
 }
 
@@ -144,8 +144,9 @@ function sequence(g, p) {
     g.fillStyle = c.arrival;
     runs(p, d.received, p.shift(), (k) => k === 0, (x, a, b) => g.fillRect(x - 1.2, Math.min(a + gap(a, b), b - 2.5), 2.4, Math.max(2.5, b - a - gap(a, b))));
     g.strokeStyle = c.arrival; g.lineWidth = 1.5; g.beginPath();
-    runs(p, d.received, p.shift(), (k) => k === 1, (x, a, b) => {
-      g.moveTo(x + 3, (a + b) / 2); g.arc(x, (a + b) / 2, 3, 0, 7);
+    points(p, d.received, (k) => k === 1, (x, y, high, size) => {
+      y += p.y(p.shift()) - p.y(0);
+      g.moveTo(x + 3 * size, y); g.arc(x, y, 3 * size, 0, 7);
     });
     g.stroke();
   }
@@ -156,9 +157,9 @@ function sequence(g, p) {
   const shapes = (on, column, k, colour, shape) => {
     if (!on) return;
     g.beginPath();
-    runs(p, column, 0, k, (x, a, b) => {
-      if (b - a > 14) g.rect(x - 1.5, a, 3, b - a);
-      shape(g, x, (a + b) / 2);
+    points(p, column, k, (x, y, high, size) => {
+      if (high > 14) g.rect(x - 1.5, y - high / 2, 3, high);
+      shape(g, x, y, size);
     });
     g.lineJoin = 'round'; g.lineWidth = 2; g.strokeStyle = c.paper; g.stroke();
     g.fillStyle = colour; g.fill();
@@ -167,17 +168,36 @@ function sequence(g, p) {
   shapes(layers.unneeded, d.sent, (k) => k === 2, c.unneeded, triangle);
   if (layers.drops) {
     g.strokeStyle = c.lost; g.lineWidth = 2.2; g.beginPath();
-    runs(p, d.drops, 0, () => true, (x, a, b) => cross(g, x, (a + b) / 2));
+    points(p, d.drops, () => true, (x, y, high, size) => cross(g, x, y, size));
     g.stroke();
+  }
+}
+
+/**
+ * Single marks on screen: one that would hide under the one before is left out, and where there are
+ * many they are smaller, down to half.
+ */
+function points(p, column, wanted, paint) {
+  const { t, seq, end, k } = column, from = lower(t, p.t0), n = last(t, p.t1) + 1;
+  let amount = 0;
+  for (let i = from; i < n; i++) if (wanted(k[i])) amount++;
+  const size = Math.max(0.5, Math.min(1, (p.layout.right - p.layout.left) / 5 / Math.max(1, amount)));
+  let lx = NaN, ly = NaN;
+  for (let i = from; i < n; i++) {
+    if (!wanted(k[i])) continue;
+    const x = p.x(t[i]), a = p.y(end[i]), b = p.y(seq[i]), y = (a + b) / 2;
+    if (Math.abs(x - lx) < 3 * size && Math.abs(y - ly) < 3 * size) continue;
+    paint(x, y, b - a, size);
+    lx = x; ly = y;
   }
 }
 
 /** A hair between two segments that follow each other, where there is room for it. */
 function gap(a, b) { return b - a > 5 ? 1 : 0; }
 
-function triangle(g, x, y) { g.moveTo(x, y - 6); g.lineTo(x + 5.5, y + 4.5); g.lineTo(x - 5.5, y + 4.5); g.closePath(); }
-function diamond(g, x, y) { g.moveTo(x, y - 5.5); g.lineTo(x + 5, y); g.lineTo(x, y + 5.5); g.lineTo(x - 5, y); g.closePath(); }
-function cross(g, x, y) { g.moveTo(x - 4, y - 4); g.lineTo(x + 4, y + 4); g.moveTo(x + 4, y - 4); g.lineTo(x - 4, y + 4); }
+function triangle(g, x, y, s) { g.moveTo(x, y - 6 * s); g.lineTo(x + 5.5 * s, y + 4.5 * s); g.lineTo(x - 5.5 * s, y + 4.5 * s); g.closePath(); }
+function diamond(g, x, y, s) { g.moveTo(x, y - 5.5 * s); g.lineTo(x + 5 * s, y); g.lineTo(x, y + 5.5 * s); g.lineTo(x - 5 * s, y); g.closePath(); }
+function cross(g, x, y, s) { const r = 4 * s; g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); }
 
 /** Indices of a sorted column that are on screen. */
 function* visible(p, t) {
@@ -206,30 +226,44 @@ function runs(p, column, shift, wanted, paint) {
 }
 
 /**
- * A value that stays until it changes. Per pixel column only the first, the lowest, the highest and
- * the last are drawn.
+ * A value that stays until it changes. A pixel column with many changes becomes one bar from its lowest
+ * to its highest value, which costs far less than the strokes it stands for and loses no extreme.
  */
 function stair(g, p, t, value, y, colour, width, dash) {
   const begin = Math.max(0, last(t, p.t0)), n = Math.min(t.length, last(t, p.t1) + 2);
-  g.strokeStyle = colour; g.lineWidth = width; g.setLineDash(dash); g.lineJoin = 'miter';
+  g.strokeStyle = g.fillStyle = colour; g.lineWidth = width; g.setLineDash(dash); g.lineJoin = 'miter';
   g.beginPath();
-  let pen = false, col = -1, low = 0, high = 0, py = 0, px = 0;
-  const column = () => { if (pen && col >= 0 && high - low > 1) { g.moveTo(px, low); g.lineTo(px, high); g.moveTo(px, py); } };
+  let pen = false, col = NaN, low = 0, high = 0, px = 0, py = 0, changes = 0;
+  const flush = () => {
+    if (changes > 2) {
+      g.fillRect(col, low - width / 2, 1, high - low + width);
+      g.moveTo(px, py);
+    }
+  };
   for (let i = begin; i < n; i++) {
     const v = value(i);
-    if (!(v === v) || v === null) { pen = false; continue; }
-    const nx = p.x(t[i]), ny = y(v), here = Math.floor(nx * 2);
+    if (v === null || v !== v) { flush(); pen = false; changes = 0; continue; }
+    const ny = y(v);
+    if (pen && ny === py) continue;
+    const nx = p.x(t[i]), here = Math.floor(nx);
     if (pen && here === col) {
+      if (changes <= 2) { g.lineTo(nx, py); g.lineTo(nx, ny); }
       if (ny < low) low = ny;
       if (ny > high) high = ny;
-      py = ny;
-      continue;
+      changes++;
+    } else if (pen) {
+      const dense = changes > 2 && here === col + 1;
+      flush();
+      if (!dense) { g.lineTo(nx, py); g.lineTo(nx, ny); }
+      low = Math.min(py, ny); high = Math.max(py, ny);
+      changes = dense ? 3 : 1;
+    } else {
+      g.moveTo(nx, ny);
+      low = high = ny; changes = 1; pen = true;
     }
-    column();
-    if (pen) { g.lineTo(nx, py); g.lineTo(nx, ny); } else g.moveTo(nx, ny);
-    pen = true; col = here; low = high = ny; px = nx; py = ny;
+    col = here; px = nx; py = ny;
   }
-  column();
+  flush();
   if (pen) { g.moveTo(px, py); g.lineTo(Math.max(px, p.x(p.data.until)), py); }
   g.stroke();
   g.setLineDash([]);
@@ -274,13 +308,15 @@ function marks(g, p) {
     }
   }
   if (layers.timeouts) {
+    // Where there are many, their lines would be a curtain.
+    const crowd = d.timeouts.filter((m) => inside(m.t)).length > 30;
     for (const m of d.timeouts) {
       if (!inside(m.t)) continue;
       const x = p.x(m.t), kind = m.spurious ? 'unneeded' : 'needed';
       const row = label(x, [m.label, m.spurious ? 'spurious' : 'genuine'], c[kind + '-words']);
       g.strokeStyle = c[kind]; g.lineWidth = 1.5; g.setLineDash(m.spurious ? [5, 4] : []);
       g.beginPath(); g.moveTo(x, l.top - (l.rows - row) * ROW + 2);
-      g.lineTo(x, Math.max(main.top, Math.min(main.bottom, p.y(m.seq) - 8))); g.stroke();
+      g.lineTo(x, crowd ? main.top : Math.max(main.top, Math.min(main.bottom, p.y(m.seq) - 8))); g.stroke();
       g.setLineDash([]);
       g.fillStyle = c[kind];
       pennant(g, x, main.top);

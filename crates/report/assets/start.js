@@ -69,7 +69,7 @@ function start(figure) {
     colours: colours(), pointer: null, box: null, asked: 0, glanced: 0, rows: 0,
   };
   p.shift = () => (p.offset ? 25 * data.segment : 0);
-  p.amount = (bytes) => (p.unit === 'bytes' ? grouped(bytes) + ' B' : +(bytes / data.segment).toFixed(1) + ' seg');
+  p.amount = (bytes) => (p.unit === 'bytes' ? grouped(bytes) + ' B' : (bytes < 1000 * data.segment ? String(+(bytes / data.segment).toFixed(1)) : grouped(bytes / data.segment)) + ' seg');
   p.place = (seq) => 'Segment ' + grouped(Math.floor(seq / data.segment) + 1) + ' (from byte ' + grouped(seq) + ')';
   p.canvas = element('canvas', { class: 'view', tabindex: '0', role: 'img', 'aria-describedby': figure.id + '-story',
     'aria-label': 'Time-sequence picture of ' + (data.title || 'a flow') + '. Plus and minus zoom, arrows move, 0 shows everything, n and p go from timeout to timeout. The events follow as a table.' });

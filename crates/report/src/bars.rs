@@ -152,7 +152,8 @@ impl Bars {
         let mut lines = Vec::new();
         for group in &self.groups {
             for bar in &group.bars {
-                let published = bar.published.map_or(String::new(), |v| format!(", published {v}"));
+                let known = bar.published.filter(|v| v.is_finite());
+                let published = known.map_or(String::new(), |v| format!(", published {v}"));
                 lines.push(format!(
                     "{}, {}: {:.3} {} ({:.3} to {:.3}){published}.",
                     group.name, bar.name, bar.value, self.unit, bar.low, bar.high

@@ -68,6 +68,22 @@ pub(crate) fn strokes(marks: impl IntoIterator<Item = (f64, f64, f64)>, column: 
     out
 }
 
+/// Single marks `(x, top, bottom)`: one whose middle lies within `near` pixels of the one kept before is
+/// left out, for it would hide under it.
+pub(crate) fn points(marks: impl IntoIterator<Item = (f64, f64, f64)>, near: f64) -> Vec<(f64, f64, f64)> {
+    let mut out: Vec<(f64, f64, f64)> = Vec::new();
+    for mark in marks.into_iter().filter(|m| m.0.is_finite() && m.1.is_finite() && m.2.is_finite()) {
+        let middle = |m: &(f64, f64, f64)| f64::midpoint(m.1, m.2);
+        let hides = |last: &(f64, f64, f64)| {
+            (mark.0 - last.0).abs() < near && (middle(&mark) - middle(last)).abs() < near
+        };
+        if !out.last().is_some_and(hides) {
+            out.push(mark);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +108,12 @@ mod tests {
     fn strokes_merge_but_gaps_stay() {
         let thin = strokes([(0.1, 10.0, 12.0), (0.2, 12.0, 14.0), (0.3, 50.0, 52.0), (1.2, 14.0, 16.0)], 1.0);
         assert_eq!(thin, vec![(0.1, 10.0, 14.0), (0.3, 50.0, 52.0), (1.2, 14.0, 16.0)]);
+    }
+
+    #[test]
+    fn points_under_points_are_left_out() {
+        let thin = points([(1.0, 0.0, 4.0), (1.5, 1.0, 5.0), (1.5, 5.0, 9.0), (9.0, 5.0, 9.0)], 3.0);
+        assert_eq!(thin, vec![(1.0, 0.0, 4.0), (1.5, 5.0, 9.0), (9.0, 5.0, 9.0)]);
     }
 
     #[test]

@@ -9,14 +9,16 @@ use crate::palette as ink;
 use crate::scale::Scale;
 use crate::story::episodes;
 use crate::svg::{Anchor, Svg, n, polyline, upright};
-use crate::text::{grouped, seconds, width};
+use crate::text::{grouped, width};
 
 const LABEL: f64 = 11.0;
 const ROW: f64 = 15.0;
-const LEFT: f64 = 58.0;
+const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 /// Finest distance of two marks, pixels.
 const FINE: f64 = 0.5;
+/// Shapes nearer than this hide each other, pixels.
+const NEAR: f64 = 2.0;
 
 /// Rows of labels that do not touch.
 struct Lanes {
@@ -45,6 +47,8 @@ struct Label {
     row: usize,
     words: String,
     colour: &'static str,
+    /// The timeout it belongs to, counted in order of time.
+    timeout: Option<usize>,
 }
 
 /// One glyph of the legend with its words.
@@ -116,12 +120,12 @@ impl Picture {
     fn labels(&self, time: &Scale) -> Vec<Label> {
         let mut lanes = Lanes { taken: Vec::new() };
         let mut labels = Vec::new();
-        let mut place = |x: f64, tries: &[String], colour: &'static str| {
+        let mut place = |x: f64, tries: &[String], colour: &'static str, timeout: Option<usize>| {
             for words in tries {
                 let size = width(words, LABEL) + 8.0;
                 let start = x.min(time.end - size).max(time.start - 30.0);
                 if let Some(row) = lanes.claim(4, start, start + size) {
-                    labels.push(Label { x: start, row, words: words.clone(), colour });
+                    labels.push(Label { x: start, row, words: words.clone(), colour, timeout });
                     return;
                 }
             }
@@ -129,15 +133,16 @@ impl Picture {
         let span = self.end();
         for spike in sorted(&self.spikes, |e| e.from) {
             let name = if spike.name.is_empty() { "link held up" } else { &spike.name };
-            let long = format!("{name}, {}", seconds(spike.until - spike.from, span));
-            place(time.at(spike.from), &[long, name.to_owned()], ink::SPIKE_WORDS);
+            let lasts = ((spike.until - spike.from) * 1000.0).round() / 1000.0;
+            let long = format!("{name}, {lasts} s");
+            place(time.at(spike.from), &[long, name.to_owned()], ink::SPIKE_WORDS, None);
         }
-        for timeout in sorted(&self.timeouts, |e| e.t) {
+        for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
             let (short, colour) = match timeout.truth {
                 Truth::Spurious => ("spurious", ink::UNNEEDED_WORDS),
                 Truth::Genuine => ("genuine", ink::NEEDED_WORDS),
             };
-            place(time.at(timeout.t), &[timeout.label(span), short.to_owned()], colour);
+            place(time.at(timeout.t), &[timeout.label(span), short.to_owned()], colour, Some(i));
         }
         labels
     }
@@ -179,8 +184,7 @@ impl Picture {
             let _ = write!(dots, "M{} {}V{}", n(x), n(bottom.max(top + 1.0)), n(top.min(bottom - 1.0)));
         }
         svg.path(&dots, &line_style(ink::ARRIVAL, 2.2, ""));
-        let rings = decimate::strokes(again.into_iter().map(place), FINE);
-        svg.path(&shapes(&rings, ring), &line_style(ink::ARRIVAL, 1.3, ""));
+        svg.path(&shapes(again.into_iter().map(place), ring), &line_style(ink::ARRIVAL, 1.3, ""));
 
         let mut kinds: [Vec<(f64, f64, f64)>; 3] = Default::default();
         for e in sorted(&self.sent, |e| e.t) {
@@ -191,29 +195,32 @@ impl Picture {
             };
             kinds[kind].push((time.at(e.t), at(e.end), at(e.seq)));
         }
-        let [new, needed, unneeded] = kinds.map(|marks| decimate::strokes(marks, FINE));
+        let [new, needed, unneeded] = kinds;
+        let new = decimate::strokes(new, FINE);
         let tall = |(x, top, bottom): (f64, f64, f64)| (x, top.min(bottom - 3.0), bottom);
         let new: Vec<_> = new.into_iter().map(tall).collect();
         svg.path(&upright(&new), &line_style(ink::INK, 1.8, ""));
-        svg.path(&shapes(&needed, diamond), &format!("{} {}", fill(ink::NEEDED), stroke("#fff", 0.6)));
-        svg.path(&shapes(&unneeded, triangle), &format!("{} {}", fill(ink::UNNEEDED), stroke("#fff", 0.6)));
+        svg.path(&shapes(needed, diamond), &format!("{} {}", fill(ink::NEEDED), stroke("#fff", 0.6)));
+        svg.path(&shapes(unneeded, triangle), &format!("{} {}", fill(ink::UNNEEDED), stroke("#fff", 0.6)));
         let drops = sorted(&self.drops, |e| e.t);
         let drops = drops.into_iter().map(|e| (time.at(e.t), at(e.end), at(e.seq)));
-        svg.path(&shapes(&decimate::strokes(drops, FINE), cross), &line_style(ink::LOST, 2.0, ""));
+        svg.path(&shapes(drops, cross), &line_style(ink::LOST, 2.0, ""));
         svg.close();
 
-        for timeout in sorted(&self.timeouts, |e| e.t) {
+        // Where there are many, their lines would be a curtain.
+        let crowd = self.timeouts.len() > 30;
+        for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
             let (x, foot) = (time.at(timeout.t), at(timeout.seq));
             let (colour, dash) = match timeout.truth {
                 Truth::Spurious => (ink::UNNEEDED, "4 3"),
                 Truth::Genuine => (ink::NEEDED, ""),
             };
-            let words = timeout.label(self.end());
-            let row = labels.iter().filter(|l| l.words == words || x >= l.x - 1.0 && x <= l.x + 8.0);
-            let row = row.map(|l| l.row).max().unwrap_or(rows);
+            // A line that starts beside its words starts at their height, one that crosses them below.
+            let label = labels.iter().find(|l| l.timeout == Some(i));
+            let row = label.map_or(rows, |l| if l.x > x - 4.0 { l.row } else { l.row + 1 });
             svg.line(
                 (x, top - (rows - row) as f64 * ROW + 2.0),
-                (x, foot - 6.0),
+                (x, if crowd { top + 6.0 } else { foot - 6.0 }),
                 &line_style(colour, 1.2, dash),
             );
         }
@@ -342,7 +349,7 @@ fn line_style(colour: &str, width: f64, dash: &str) -> String {
 }
 
 fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
-    let (ticks, decimals) = y.ticks((((y.start - y.end) / 32.0) as usize).max(2));
+    let (ticks, decimals) = y.ticks((((y.start - y.end) / 32.0) as usize).max(3));
     for value in ticks {
         let at = y.at(value);
         svg.line((time.start, at), (time.end, at), &stroke(ink::GRID, 1.0));
@@ -382,10 +389,10 @@ fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> 
     polyline(&decimate::line(steps, FINE))
 }
 
-/// Path data of one shape per stroke; a stroke taller than a shape becomes a bar of its height.
-fn shapes(strokes: &[(f64, f64, f64)], shape: fn(&mut String, f64, f64)) -> String {
+/// Path data of one shape per mark; a mark taller than a shape gets a bar of its height.
+fn shapes(marks: impl IntoIterator<Item = (f64, f64, f64)>, shape: fn(&mut String, f64, f64)) -> String {
     let mut data = String::new();
-    for &(x, top, bottom) in strokes {
+    for (x, top, bottom) in decimate::points(marks, NEAR) {
         if bottom - top > 12.0 {
             let _ = write!(data, "M{} {}V{}h3V{}z", n(x - 1.5), n(top), n(bottom), n(top));
         }

@@ -111,6 +111,11 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
         }
     }
 
+    // First bytes and times of the segments when they were new, to look up when a byte was first sent.
+    let mut firsts: Vec<(u64, f64)> =
+        sent.iter().filter(|e| e.kind == Kind::New).map(|e| (e.seq, e.t)).collect();
+    firsts.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+
     let mut highest = 0; // one past the highest byte sent before the present moment
     let mut next = 0;
     for i in 0..episodes.len() {
@@ -144,8 +149,8 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
         let started = picture.spikes.iter().filter(|e| e.from <= t && e.until.is_finite());
         let nearest = started.max_by(|a, b| a.until.total_cmp(&b.until));
         // The disturbance must touch the time the segment was under way.
-        let sent_at = picture.sent.iter().filter(|e| e.t < t && e.seq <= seq && seq < e.end).map(|e| e.t);
-        let sent_at = sent_at.fold(f64::INFINITY, f64::min);
+        let before = firsts.partition_point(|first| first.0 <= seq);
+        let sent_at = before.checked_sub(1).map_or(t, |i| firsts[i].1);
         episode.spike = nearest.filter(|e| e.until >= sent_at.min(t));
     }
     episodes
