@@ -57,7 +57,7 @@ function draw(p) {
     }
   }
   g.font = '12px ' + FACE;
-  const grid = ticks(p.t0, p.t1, (l.right - l.left) / (l.narrow ? 80 : 100));
+  const grid = ticks(p.t0, p.t1, (l.right - l.left) / (l.narrow ? 56 : 100));
   g.lineWidth = 1; g.textAlign = 'center'; g.textBaseline = 'top';
   for (const t of grid.values) {
     const px = Math.round(x(t)) + 0.5;
@@ -321,10 +321,12 @@ function marks(g, p) {
       g.fillStyle = c[kind];
       pennant(g, x, main.top);
       g.fill();
-      if (m.detected !== null && inside(m.detected)) {
-        pennant(g, p.x(m.detected), main.top);
-        g.fillStyle = c.paper; g.fill(); g.stroke();
-      }
+    }
+    for (const m of d.timeouts) {
+      if (m.detected === null || !inside(m.detected)) continue;
+      pennant(g, p.x(m.detected), main.top);
+      g.strokeStyle = m.spurious ? c.unneeded : c.needed; g.lineWidth = 1.5;
+      g.fillStyle = c.paper; g.fill(); g.stroke();
     }
     for (const m of d.fast) {
       if (!inside(m.t)) continue;

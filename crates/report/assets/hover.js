@@ -78,8 +78,10 @@ function hover(p) {
     for (const e of show) {
       if (e.what === 'timeout') continue;
       const shift = e.what === 'received' ? p.shift() : 0;
+      const py = p.y(found.seq + d.segment / 2 + shift);
+      if (py < main.top || py > main.bottom) continue;
       g.strokeStyle = c.link; g.lineWidth = e.what === found.what && e.i === found.i ? 3 : 1.3;
-      g.beginPath(); g.arc(p.x(e.t), p.y(found.seq + d.segment / 2 + shift), 7, 0, 7); g.stroke();
+      g.beginPath(); g.arc(p.x(e.t), py, 7, 0, 7); g.stroke();
     }
     const span = Math.max(p.t1 - p.t0, 0.001);
     tip.append(element('b', {}, p.place(found.seq)), element('ol', {}, ...lines.map((e) => element('li',

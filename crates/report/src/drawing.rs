@@ -224,6 +224,23 @@ impl Picture {
                 &line_style(colour, 1.2, dash),
             );
         }
+        for fast in sorted(&self.fast_retransmits, |e| e.t) {
+            let colour = if fast.truth == Truth::Spurious { ink::UNNEEDED } else { ink::NEEDED };
+            let (x, y) = (time.at(fast.t), y.at(fast.seq as f64 / segment + 0.5));
+            let circle = format!("M{} {}a8 8 0 1 0 16 0a8 8 0 1 0 -16 0", n(x - 8.0), n(y));
+            svg.path(&circle, &line_style(colour, 1.3, ""));
+        }
+        for timeout in sorted(&self.timeouts, |e| e.t) {
+            let colour = if timeout.truth == Truth::Spurious { ink::UNNEEDED } else { ink::NEEDED };
+            let mut flag = |t: f64, inside: &str| {
+                let path = format!("M{} {}h9l-4.5 7z", n(time.at(t) - 4.5), n(top));
+                svg.path(&path, &format!("{} {}", fill(inside), stroke(colour, 1.2)));
+            };
+            flag(timeout.t, colour);
+            if let Some(at) = timeout.detected_at.filter(|t| t.is_finite()) {
+                flag(at, "#fff");
+            }
+        }
         for label in labels {
             let at = (label.x + 4.0, top - (rows - label.row) as f64 * ROW + 11.0);
             let style = format!("{} {}", fill(label.colour), HALO);
@@ -327,6 +344,16 @@ impl Picture {
             spurious < self.timeouts.len(),
             "<path d=\"M3 -6V6\" stroke=\"#0072b2\" stroke-width=\"1.4\"/>",
             "timer expires after a loss",
+        );
+        add(
+            self.timeouts.iter().any(|e| e.detected_at.is_some()),
+            "<path d=\"M-1.5 -4h9l-4.5 7z\" fill=\"#fff\" stroke=\"#d55e00\" stroke-width=\"1.2\"/>",
+            "the sender finds out",
+        );
+        add(
+            !self.fast_retransmits.is_empty(),
+            "<circle cx=\"3\" cy=\"0\" r=\"5.5\" fill=\"none\" stroke=\"#d55e00\" stroke-width=\"1.3\"/>",
+            "fast retransmit",
         );
         add(!self.spikes.is_empty(), "<path d=\"M-2 -5H8V5H-2z\" fill=\"#f6e3b4\"/>", "link disturbed");
         entries
