@@ -328,6 +328,8 @@ function marks(g, p) {
       g.strokeStyle = m.spurious ? c.unneeded : c.needed; g.lineWidth = 1.5;
       g.fillStyle = c.paper; g.fill(); g.stroke();
     }
+  }
+  if (layers.fast) {
     for (const m of d.fast) {
       if (!inside(m.t)) continue;
       const y = p.y(m.seq + d.segment / 2), x = p.x(m.t);
