@@ -2,5 +2,7 @@
 
 pub mod measure;
 pub mod once;
+pub mod picture;
+pub mod sweep;
 
 pub use once::{Outcome, run_once};

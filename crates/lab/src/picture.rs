@@ -1,0 +1,168 @@
+//! What did one repetition look like? Its trace, joined with the truth about every copy, as the
+//! time-sequence picture of one flow.
+
+use crate::once::{Options, Outcome, run_once};
+use base::event::{Event, Record};
+use base::rng::Seed;
+use base::truth::{Cause, Retransmission};
+use base::{Span, Time};
+use report::{
+    Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
+    WindowSample,
+};
+use scenario::Model;
+use scenario::build::closures;
+use scenario::metric::Metric;
+use scenario::model::Transport;
+use std::collections::BTreeMap;
+
+/// Runs a repetition with its trace and draws one flow of it.
+pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
+    let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
+    let records = outcome.world.network.tracer().take();
+    draw(model, repetition, flow, &outcome, &records)
+}
+
+fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
+    let ends = outcome.world.flows[flow];
+    let name = model.flows[flow].name.clone();
+    let Transport::Tcp { config, profile } = &model.flows[flow].transport;
+    let verdicts = outcome.world.network.ledgers()[2 * flow].verdicts();
+    // Retransmissions appear in the trace in the order of the ledger.
+    let mut next_verdict = verdicts.iter();
+    let mut p = Picture {
+        title: model.title.clone(),
+        subtitle: subtitle(model, repetition, flow, outcome, profile, config),
+        flow: name,
+        segment_bytes: config.mss,
+        ..Picture::default()
+    };
+    let mut seqs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut pending: Option<(f64, u64)> = None;
+    for record in records {
+        let t = record.t.as_secs_f64();
+        let from_sender = record.source.0 == ends.from.0;
+        match record.event {
+            Event::DataSent { packet, seq, len, cause } if from_sender => {
+                let (seq, end) = (stream(seq), stream(seq + u64::from(len)));
+                seqs.insert(packet, (seq, end));
+                let verdict = if cause == Cause::New { None } else { next_verdict.next() };
+                let kind = match verdict {
+                    None => Kind::New,
+                    Some(v) if v.unneeded => Kind::Unneeded,
+                    Some(_) => Kind::Retransmission,
+                };
+                p.sent.push(Sent { t, seq, end, kind });
+                if let Some(v) = verdict {
+                    note_cause(&mut p, t, seq, v, &mut pending);
+                }
+            }
+            Event::DataReceived { seq, len, duplicate, .. } if record.source.0 == ends.to.0 => {
+                p.received.push(Received {
+                    t,
+                    seq: stream(seq),
+                    end: stream(seq + u64::from(len)),
+                    duplicate,
+                });
+            }
+            Event::AckReceived { ack, window, duplicate } if from_sender => {
+                let ack = stream(ack);
+                let window_end = ack + u64::from(window);
+                p.acks.push(Ack { t, ack, window_end, sacks: Vec::new(), duplicate });
+            }
+            Event::SackBlock { left, right } if from_sender => {
+                if let Some(ack) = p.acks.last_mut() {
+                    ack.sacks.push([stream(left), stream(right)]);
+                }
+            }
+            Event::Dropped { packet, .. } => {
+                if let Some(&(seq, end)) = seqs.get(&packet) {
+                    let place =
+                        outcome.world.names.get(record.source.0 as usize).cloned().unwrap_or_default();
+                    p.drops.push(Drop { t, seq, end, place });
+                }
+            }
+            Event::Window { cwnd, ssthresh, flight } if from_sender => p.window.push(WindowSample {
+                t,
+                cwnd: u64::from(cwnd),
+                ssthresh: (ssthresh != u32::MAX).then_some(u64::from(ssthresh)),
+                flight: u64::from(flight),
+            }),
+            Event::Timer { rto, srtt, rttvar } if from_sender => {
+                let s = |x: Span| x.as_secs_f64();
+                p.timer.push(TimerSample { t, rto: s(rto), srtt: s(srtt), rttvar: s(rttvar) });
+            }
+            Event::RtoFired { seq, .. } if from_sender => pending = Some((t, stream(seq))),
+            Event::Verdict { spurious, detector } if from_sender => {
+                // It speaks of every timeout since the last verdict.
+                for timeout in p.timeouts.iter_mut().rev().take_while(|x| x.detected.is_none()) {
+                    timeout.detected =
+                        Some(if spurious { detector.to_owned() } else { "genuine".to_owned() });
+                    timeout.detected_at = Some(t);
+                }
+            }
+            _ => {}
+        }
+    }
+    let last = p.sent.iter().map(|s| s.t).chain(p.acks.iter().map(|a| a.t)).fold(0.0, f64::max);
+    p.until = last;
+    let seed = Seed { seed: model.run.seed, repetition };
+    let end = Time::from_secs_f64(last);
+    p.spikes = closures(model, seed, end)
+        .into_iter()
+        .map(|(gate, from, until)| Interval {
+            from: from.as_secs_f64(),
+            until: until.as_secs_f64(),
+            name: model.gates[gate].name.clone(),
+        })
+        .collect();
+    p
+}
+
+/// Sequence numbers as offsets into the data: the SYN is not counted.
+fn stream(seq: u64) -> u64 {
+    seq.saturating_sub(1)
+}
+
+fn note_cause(p: &mut Picture, t: f64, seq: u64, v: &Retransmission, pending: &mut Option<(f64, u64)>) {
+    let truth = if v.unneeded { Truth::Spurious } else { Truth::Genuine };
+    match v.cause {
+        Cause::Timeout => {
+            pending.take();
+            p.timeouts.push(Timeout {
+                t,
+                seq,
+                truth,
+                cause: v.spurious.map(|c| c.name().to_owned()),
+                detected: None,
+                detected_at: None,
+            });
+        }
+        Cause::Fast => p.fast_retransmits.push(FastRetransmit { t, seq, truth }),
+        _ => {}
+    }
+}
+
+fn subtitle(
+    model: &Model,
+    repetition: u64,
+    flow: usize,
+    outcome: &Outcome,
+    profile: &str,
+    config: &transport::tcp::Config,
+) -> String {
+    let f = &model.flows[flow];
+    let time = match outcome.flows[flow].get(Metric::DownloadTime) {
+        Some(t) => format!("done in {t:.1} s"),
+        None => "not finished".to_owned(),
+    };
+    format!(
+        "{} → {}, {} ({profile} profile), spurious timeouts judged by: {}, response: {}; repetition {repetition}, seed {}; {time}",
+        model.nodes[f.from].name,
+        model.nodes[f.to].name,
+        config.recovery.name(),
+        config.spurious.name(),
+        if config.spurious.name() == "none" { "none" } else { config.response.name() },
+        model.run.seed,
+    )
+}

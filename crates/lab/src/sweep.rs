@@ -1,0 +1,187 @@
+//! How is a whole grid run? Every repetition of every cell is independent of the others: they go to a
+//! pool of threads in small batches, finished ones go to the run's journal, and the order in which they
+//! finish shows nowhere.
+
+use crate::measure;
+use crate::once::{Options, run_once};
+use rayon::prelude::*;
+use results::Error;
+use results::folder::RunFolder;
+use results::row::{Cell, Header, Row, finished};
+use scenario::{Diagnostics, Model, Scenario};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What to run.
+pub struct Sweep {
+    /// The cells in the order of the grid, with their parameters as text.
+    pub cells: Vec<Prepared>,
+    /// Repetitions of each.
+    pub repetitions: u32,
+    /// What a run's results are stamped with.
+    pub header: Header,
+}
+
+/// A cell ready to run.
+pub struct Prepared {
+    /// Path and value of each axis.
+    pub params: Vec<(String, String)>,
+    /// What to run.
+    pub model: Model,
+}
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Repetitions finished, earlier ones of a resumed run included.
+    pub done: u64,
+    /// Repetitions in all.
+    pub total: u64,
+}
+
+/// What watches and stops a sweep.
+pub struct Control<'a> {
+    /// Called now and then, from any thread.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// Set from outside to end the sweep after the repetitions in hand.
+    pub stop: &'a AtomicBool,
+    /// Threads; 0: one for each core.
+    pub jobs: usize,
+    /// Break ties by this seed instead of by position.
+    pub shuffle_ties: Option<u64>,
+}
+
+/// Why a sweep could not be run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A cell of the grid is impossible.
+    Scenario(Diagnostics),
+    /// The results could not be kept.
+    Results(Error),
+    /// No threads to run on.
+    Threads(String),
+}
+
+impl From<Error> for SweepError {
+    fn from(error: Error) -> Self {
+        SweepError::Results(error)
+    }
+}
+
+/// A value of the grid as it stands in tables: text without its quotes.
+pub fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Repetitions handed out at once: enough to make the hand-over cheap, few enough to spread.
+const BATCH: usize = 8;
+
+impl Sweep {
+    /// Reads every cell of a scenario. `repetitions` and `seed` replace the scenario's own.
+    pub fn new(
+        scenario: &Scenario,
+        repetitions: Option<u32>,
+        seed: Option<u64>,
+        version: &str,
+    ) -> Result<Sweep, SweepError> {
+        let mut cells = Vec::new();
+        for cell in scenario.cells() {
+            let cell = cell.map_err(SweepError::Scenario)?;
+            let mut model = cell.model;
+            if let Some(seed) = seed {
+                model.run.seed = seed;
+            }
+            let params = cell.params.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+            cells.push(Prepared { params, model });
+        }
+        let run = scenario.first().run;
+        let table = cells
+            .iter()
+            .enumerate()
+            .map(|(i, cell)| Cell { index: i as u32, params: cell.params.clone() })
+            .collect();
+        let seed = seed.unwrap_or(run.seed);
+        let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
+        Ok(Sweep { cells, repetitions: repetitions.unwrap_or(run.repetitions), header })
+    }
+
+    /// Repetitions in all.
+    pub fn total(&self) -> u64 {
+        self.cells.len() as u64 * u64::from(self.repetitions)
+    }
+
+    /// Runs what is not yet done and returns every row, in no particular order; false if it was
+    /// stopped before the end. With a folder, each batch is in its journal before the next begins.
+    pub fn run(
+        &self,
+        folder: Option<&mut RunFolder>,
+        control: &Control<'_>,
+    ) -> Result<(Vec<Row>, bool), SweepError> {
+        let mut folder = folder;
+        let mut rows = match folder.as_deref_mut() {
+            Some(folder) => folder.start(&self.header)?,
+            None => Vec::new(),
+        };
+        // A run may be continued with fewer repetitions than it has: those beyond are left out.
+        rows.retain(|row| row.repetition < u64::from(self.repetitions));
+        let done: BTreeSet<(u32, u64)> = finished(&rows).into_iter().collect();
+        let todo: Vec<(u32, u64)> = (0..self.cells.len() as u32)
+            .flat_map(|cell| (0..u64::from(self.repetitions)).map(move |repetition| (cell, repetition)))
+            .filter(|key| !done.contains(key))
+            .collect();
+        let count = AtomicU64::new(done.len() as u64);
+        let total = self.total();
+        (control.progress)(Progress { done: done.len() as u64, total });
+        let sink = Mutex::new((folder, &mut rows, None::<Error>));
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(control.jobs)
+            .build()
+            .map_err(|e| SweepError::Threads(e.to_string()))?;
+        pool.install(|| {
+            todo.par_chunks(BATCH).for_each(|batch| {
+                if control.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let new: Vec<Row> =
+                    batch.iter().flat_map(|&(cell, rep)| self.one(cell, rep, control)).collect();
+                let Ok(mut sink) = sink.lock() else { return };
+                let (folder, rows, error) = &mut *sink;
+                if error.is_some() {
+                    return;
+                }
+                if let Some(folder) = folder
+                    && let Err(e) = folder.append(&new)
+                {
+                    *error = Some(e);
+                    control.stop.store(true, Ordering::Relaxed);
+                    return;
+                }
+                rows.extend(new);
+                let done = count.fetch_add(batch.len() as u64, Ordering::Relaxed) + batch.len() as u64;
+                (control.progress)(Progress { done, total });
+            });
+        });
+        if let Ok((_, _, Some(error))) = sink.into_inner() {
+            return Err(error.into());
+        }
+        let complete = finished(&rows).len() as u64 == total;
+        Ok((rows, complete))
+    }
+
+    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Vec<Row> {
+        let model = &self.cells[cell as usize].model;
+        let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
+        let outcome = run_once(model, repetition, options);
+        let named = model.flows.iter().zip(outcome.flows);
+        named
+            .map(|(flow, measures)| Row {
+                cell,
+                repetition,
+                flow: flow.name.clone(),
+                values: measures.values,
+            })
+            .collect()
+    }
+}
