@@ -79,6 +79,11 @@ impl<'a> Cx<'a> {
         );
     }
 
+    /// True if enough is wrong already.
+    pub(crate) fn full(&self) -> bool {
+        self.collector.borrow().full()
+    }
+
     pub(crate) fn errors(&self) -> usize {
         self.collector.borrow().errors()
     }

@@ -8,6 +8,7 @@
 
 pub mod cost;
 mod cx;
+pub mod describe;
 pub mod diagnostic;
 mod expect;
 mod fault;
@@ -24,9 +25,12 @@ pub mod render;
 mod route;
 mod run;
 mod scenario;
+pub mod schema;
 mod set;
 pub mod shape;
 pub mod source;
+pub mod starter;
+mod syntax;
 mod tcp_options;
 mod tree;
 mod validate;

@@ -261,15 +261,15 @@ fn schedule<T>(reader: Reader<'_>, value: impl Fn(&Tree) -> Option<T>, cx: &Cx<'
         Some(_) => Some(reader.span("repeat")?),
         None => None,
     };
-    if let Some(period) = repeat {
-        if Time::ZERO + period <= last {
-            let message = format!("the schedule repeats after {period}, before its last step");
-            cx.push(
-                Diagnostic::error("bad-value", reader.place("repeat"), message)
-                    .help(format!("repeat after more than {}", last.since(Time::ZERO))),
-            );
-            return None;
-        }
+    if let Some(period) = repeat
+        && Time::ZERO + period <= last
+    {
+        let message = format!("the schedule repeats after {period}, before its last step");
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("repeat"), message)
+                .help(format!("repeat after more than {}", last.since(Time::ZERO))),
+        );
+        return None;
     }
     good.then_some(Schedule { steps, repeat })
 }

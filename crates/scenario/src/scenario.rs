@@ -14,7 +14,8 @@ use crate::{expect, flow, graph, validate};
 
 /// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
 /// value is checked beside the first values of the other axes, and a combination that is impossible
-/// shows when its cell is asked for.
+/// shows when its cell is asked for. In files of more than 10 kB the number is smaller: 20 MB over
+/// the size of the file.
 pub const CHECKED_CELLS: u64 = 2000;
 
 /// A checked scenario.
@@ -74,7 +75,9 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
     let mut root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
     if cx.errors() > 0 {
-        beside_syntax_errors(&root, cx);
+        // The broken statements are blank now; whatever else is wrong is still said, but nothing
+        // that may only seem to be missing.
+        structure(&root, &["missing-key", "conflict"], cx);
         return None;
     }
     if root.table().is_some_and(|t| t.entries.is_empty()) {
@@ -99,16 +102,23 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     // be given by the grid.
     structure(&root, &["missing-key", "conflict"], cx);
     let mut first = root;
+    // The axes hold the grid now; the tree is cloned for every cell.
+    take_grid(&mut first);
     for axis in &axes {
         apply_all(&mut first, &axis.overrides(0), cx);
     }
     let model = build(&first, cx);
+    let mut budget = budget(text.len());
     for axis in &axes {
-        for index in 1..axis.values.len() {
+        for index in 1..axis.values.len().min(budget + 1) {
+            if cx.full() {
+                break;
+            }
             let mut tree = first.clone();
             apply_all(&mut tree, &axis.overrides(index), cx);
             build(&tree, cx);
         }
+        budget = budget.saturating_sub(axis.values.len());
     }
     let model = model?;
     let scenario = Scenario {
@@ -131,7 +141,7 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     };
     if cx.errors() == 0
         && scenario.axes.len() > 1
-        && scenario.cell_count().is_some_and(|n| n <= CHECKED_CELLS)
+        && scenario.cell_count().is_some_and(|n| n <= budget as u64)
     {
         for index in 0..scenario.cell_count().unwrap_or(0) {
             build(&scenario.cell_tree(index), cx);
@@ -141,24 +151,15 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     Some(scenario)
 }
 
-/// A file that does not parse is still searched for mistakes that have nothing to do with it.
-fn beside_syntax_errors(root: &Tree, cx: &Cx<'_>) {
-    let lines: Vec<usize> = {
-        let (collector, sources) = (cx.collector.borrow(), cx.sources.borrow());
-        collector.iter().map(|d| sources.position(d.place).line).collect()
-    };
-    // A broken header or bracket moves what follows it into the wrong table: only what stands
-    // before the first broken line is trusted.
-    let first = lines.iter().min().copied().unwrap_or(0);
-    let inner = Cx::with(&NoFiles, cx.sources.borrow().clone(), Library::default());
-    structure(root, &["missing-key", "conflict"], &inner);
-    let found = inner.collector.borrow_mut().take(&inner.sources.borrow());
-    for diagnostic in found.iter() {
-        let line = inner.sources.borrow().position(diagnostic.place).line;
-        if line < first && diagnostic.code != "no-file" {
-            cx.push(diagnostic.clone());
-        }
+fn take_grid(root: &mut Tree) {
+    if let Value::Table(table) = &mut root.value {
+        table.entries.retain(|e| e.key != "grid");
     }
+}
+
+/// How many cells may be looked at while reading a file of so many bytes: fewer in huge files.
+fn budget(bytes: usize) -> usize {
+    (20_000_000 / (bytes + 1)).clamp(1, CHECKED_CELLS as usize)
 }
 
 /// Checks the shape alone, leaving out complaints with these codes.
@@ -193,7 +194,9 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let reader = Reader::new(root, &ROOT);
     let graph = graph::read(reader, cx);
     let flows = flow::read(reader, &graph, cx);
-    let names: Vec<String> = reader.tables("flow", &flow::FLOW).filter_map(|r| r.name()).collect();
+    let named: Vec<Option<String>> = reader.tables("flow", &flow::FLOW).map(|r| r.name()).collect();
+    let names: Vec<String> = named.iter().flatten().cloned().collect();
+    let all_named = names.len() == named.len() && reader.get("flow").is_none_or(|t| t.list().is_some());
     if reader.get("flow").is_none() {
         let help = "[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"100 kB\" } }";
         let end = reader.tree.table().and_then(|t| t.entries.last()).map_or(root.place, |e| e.key_place);
@@ -201,7 +204,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
             Diagnostic::error("no-flow", end, "nothing happens in this scenario: it has no flow").help(help),
         );
     }
-    let expect = expect::read(reader, &names, true, cx);
+    let expect = expect::read(reader, &names, all_named, cx);
     let run = run::read(reader, cx);
     let (title, run) = (reader.text("title")?, run?);
     if cx.errors() > before {
@@ -263,7 +266,7 @@ impl Scenario {
         for (key, value) in &self.overrides {
             eat(&[0]);
             eat(key.as_bytes());
-            eat(&[b'=']);
+            eat(b"=");
             eat(value.as_bytes());
         }
         format!("{hash:032x}")
@@ -323,17 +326,13 @@ impl Scenario {
 
     fn cost_limits(&self, cx: &Cx<'_>) {
         let largest = || self.axes.iter().max_by_key(|axis| axis.values.len());
-        if self.cell_count().is_none() {
-            if let Some(axis) = largest() {
-                cx.push(
-                    Diagnostic::error(
-                        "too-large",
-                        axis.place,
-                        "this grid has more cells than can be counted",
-                    )
+        if self.cell_count().is_none()
+            && let Some(axis) = largest()
+        {
+            cx.push(
+                Diagnostic::error("too-large", axis.place, "this grid has more cells than can be counted")
                     .help("vary fewer things at once"),
-                );
-            }
+            );
         }
     }
 

@@ -87,18 +87,17 @@ pub(crate) fn parse(argument: &str, cx: &Cx<'_>) -> Option<Override> {
 /// Puts the value where its path leads.
 pub(crate) fn apply(root: &mut Tree, change: &Override) -> Result<(), Box<Diagnostic>> {
     let steps = change.path.steps();
-    if let Some((first, place)) = steps.parts.first() {
-        if FIXED.contains(first)
+    if let Some((first, place)) = steps.parts.first()
+        && (FIXED.contains(first)
             || (*first == "run"
                 && steps.parts.get(1).is_some_and(|(k, _)| *k == "repetitions")
-                && is_grid(change))
-        {
-            let message = format!("`{}` is the same for every cell of a grid", change.path.text);
-            return Err(Box::new(
-                Diagnostic::error("bad-path", *place, message)
-                    .help("vary hops, links, flows, run.seed or run.limit"),
-            ));
-        }
+                && is_grid(change)))
+    {
+        let message = format!("`{}` is the same for every cell of a grid", change.path.text);
+        return Err(Box::new(
+            Diagnostic::error("bad-path", *place, message)
+                .help("vary hops, links, flows, run.seed or run.limit"),
+        ));
     }
     let mut walk = Walk { change, steps: &steps.parts };
     walk.table(root, &ROOT, 0)

@@ -128,6 +128,7 @@ impl Kind {
             Kind::Text => "a string".into(),
             Kind::Name => "a name such as \"radio\"".into(),
             Kind::Flag => "true or false, without quotes".into(),
+            Kind::Count(least, most) if least == most => format!("the number {least}"),
             Kind::Count(least, i64::MAX) => format!("a whole number, at least {least}"),
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number(least, f64::INFINITY) => format!("a number, at least {least}"),
