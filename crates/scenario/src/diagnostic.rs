@@ -123,6 +123,10 @@ impl Collector {
         self.errors
     }
 
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = Diagnostic> {
+        self.list.into_iter()
+    }
+
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()

@@ -7,7 +7,7 @@ use crate::fault::{self, Owner};
 use crate::hop::{self, HOP};
 use crate::leaf;
 use crate::link::{self, LINK, NODE};
-use crate::model::{Direction, Gate, Link, Loss, Node, RateChange};
+use crate::model::{ChangedRate, Direction, Gate, Link, LinkRate, Loss, Node, RateChange};
 use crate::reader::Reader;
 use crate::source::Place;
 use crate::words::{alternatives, nearest};
@@ -71,6 +71,18 @@ impl Graph {
 
     fn faults(&mut self, reader: Reader<'_>, name: &str, links: &[(usize, Option<Direction>)], cx: &Cx<'_>) {
         let (gates, changes, losses) = fault::read(reader, &Owner { name, links }, cx);
+        for change in changes.iter().filter(|c| matches!(c.to, ChangedRate::Times(_))) {
+            if let Some(&link) = change.links.iter().find(|&&l| self.links[l].rate == LinkRate::Unlimited) {
+                let message = format!(
+                    "`{}` multiplies the rate of `{}`, which has none",
+                    change.name, self.links[link].name
+                );
+                cx.push(
+                    Diagnostic::error("impossible", reader.place("rate-change"), message)
+                        .help(format!("give `{name}` a `rate`, or the change a `rate` in place of `factor`")),
+                );
+            }
+        }
         let refer = |indexes: &mut Vec<usize>, links: &[usize], link: usize, at: usize| {
             if links.contains(&link) {
                 indexes.push(at);

@@ -164,16 +164,13 @@ fn budget(bytes: usize) -> usize {
 
 /// Checks the shape alone, leaving out complaints with these codes.
 fn structure(root: &Tree, without: &[&str], cx: &Cx<'_>) {
-    let inner = Cx::with(&NoFiles, cx.sources.borrow().clone(), Library::default());
+    let before = cx.collector.take();
     if let Value::Table(table) = &root.value {
-        validate::table(table, root.place, &ROOT, None, &inner);
+        validate::table(table, root.place, &ROOT, None, cx);
     }
-    let found = inner.collector.borrow_mut().take(&inner.sources.borrow());
-    // Files are not loaded here, so what needs them is left to the reading of the cells.
-    for diagnostic in
-        found.iter().filter(|d| !without.contains(&d.code) && !d.message.contains("no files beside"))
-    {
-        cx.push(diagnostic.clone());
+    let found = cx.collector.replace(before);
+    for diagnostic in found.into_iter().filter(|d| !without.contains(&d.code)) {
+        cx.push(diagnostic);
     }
 }
 

@@ -295,6 +295,7 @@ fn takes(shape: &Shape) -> String {
 
 fn collect(shape: &'static Shape, path: &str, out: &mut Vec<(String, &'static TableShape)>) {
     match shape {
+        Shape::Table(inner) if inner.fields.is_empty() => {}
         Shape::Table(inner) if path.contains('.') => out.push((format!("`{path}`"), inner)),
         Shape::Table(inner) => out.push((format!("`[{path}]`"), inner)),
         Shape::Tables(inner) => out.push((format!("`[[{path}]]`"), inner)),

@@ -441,3 +441,44 @@ fn the_hash_is_of_the_text() {
     assert_ne!(good(&text).hash(), good(&text.replace("300 ms", "301 ms")).hash());
     assert_eq!(good(&text).hash().len(), 32);
 }
+
+#[test]
+fn rates_come_from_recorded_traces() {
+    let text = whole("rate = { down = { trace = \"t\" }, up = \"1 Mbit/s\" }\n", "");
+    let with = |csv: &'static str| {
+        let files = move |_: &str| Ok(csv.as_bytes().to_vec());
+        read("a.toml", text.as_bytes(), &files).map(|s| s.first().links[0].rate.clone())
+    };
+    let LinkRate::Trace(trace) = with("# mahimahi\n0\n5\n5\n10\n").unwrap() else { panic!() };
+    assert_eq!((trace.opportunities.len(), trace.bytes, trace.period), (4, 1504, Span::from_millis(10)));
+    let LinkRate::Schedule(steps) = with("t_s,bit_per_s\n0,1e6\n1.5,20000\n").unwrap() else { panic!() };
+    assert_eq!(steps.at(Time::from_secs_f64(1.5)), Some(Rate::from_bps(20_000)));
+    for wrong in ["", "0\n", "5\n4\n", "x\n", "1,5\n", "0,0\n", "0,-1\n"] {
+        assert!(codes(&with(wrong).unwrap_err()).iter().all(|(code, _)| code == "bad-file"), "{wrong}");
+    }
+}
+
+#[test]
+fn distributions_come_from_measured_values() {
+    let text = whole("[[hop.gate]]\nname = \"g\"\nevery = \"60 s\"\nlasts = \"empirical(pauses.txt)\"\n", "");
+    let files = |_: &str| Ok(b"# pauses\n3.5\n300 ms\n".to_vec());
+    let scenario = read("a.toml", text.as_bytes(), &files).unwrap_or_else(|d| panic!("{d}"));
+    let Timing::Every { lasts, .. } = &scenario.first().gates[0].timing else { panic!() };
+    assert_eq!(*lasts, Dist::Empirical([3.5e9, 3e8].into()));
+    assert_eq!(codes(&bad(&text))[0].0, "bad-value");
+}
+
+#[test]
+fn a_rate_that_is_multiplied_must_be_there() {
+    let text =
+        whole("[[hop.rate-change]]\nname = \"fade\"\nfactor = 0.1\nstart = \"1 s\"\nlasts = \"2 s\"\n", "");
+    assert_eq!(codes(&bad(&text))[0].0, "impossible");
+    let change = good(&text.replace("[[hop.rate-change]]", "rate = \"1 Mbit/s\"\n[[hop.rate-change]]"))
+        .first()
+        .rate_changes[0]
+        .clone();
+    assert_eq!(
+        (change.name.as_str(), change.to, change.links.len()),
+        ("radio.fade", ChangedRate::Times(0.1), 2)
+    );
+}
