@@ -105,13 +105,11 @@ events! {
     /// A packet joined a link's queue.
     Enqueued = "path:enqueued" in Path { packet: u64 = "packet id", size: u32 = "bytes", waiting: u32 = "packets waiting before it" },
     /// A link began to transmit a packet; recorded with the instant at which it did.
-    ServiceStarted = "path:service_started" in Path { packet: u64 = "packet id", waited: crate::time::Span = "seconds in the queue" },
+    ServiceStarted = "path:service_started" in Path { packet: u64 = "packet id" },
     /// A packet left a link at its far end.
     Delivered = "path:delivered" in Path { packet: u64 = "packet id" },
     /// A packet ended here.
     Dropped = "path:dropped" in Path { packet: u64 = "packet id", flow: u32 = "flow", reason: DropReason = "why" },
-    /// A gate closes: no transmission starts until it opens.
-    GateClosed = "path:gate_closed" in Path { until: Time = "seconds, when it opens again" },
     /// A segment with data was sent.
     DataSent = "transport:data_sent" in Transport { packet: u64 = "packet id", seq: u64 = "bytes", len: u32 = "bytes", cause: Cause = "why it was sent" },
     /// A segment with data reached the receiver.

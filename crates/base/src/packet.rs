@@ -33,6 +33,8 @@ impl Flags {
     pub const CORRUPT: Flags = Flags(1 << 6);
     /// A copy that the network made.
     pub const COPY: Flags = Flags(1 << 7);
+    /// From the flow's `to` end back to its `from` end.
+    pub const REPLY: Flags = Flags(1 << 8);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {
@@ -74,6 +76,13 @@ pub struct Packet {
     pub class: u8,
     /// ECN codepoint of the IP header (RFC 3168 section 5): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
+}
+
+impl Packet {
+    /// Which of the network's ledgers this packet belongs to: two per flow, one per direction.
+    pub const fn ledger(&self) -> usize {
+        self.flow.0 as usize * 2 + self.flags.has(Flags::REPLY) as usize
+    }
 }
 
 // Heads are copied at every hop: a cache line is the limit.

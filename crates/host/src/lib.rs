@@ -1,1 +1,6 @@
-//! Where path and transport meet: the element that holds an endpoint.
+//! Where path and transport meet: the one element that holds an endpoint and its application, and
+//! gives every packet its head. Nothing else knows both sides.
+
+mod host;
+
+pub use self::host::{Host, HostConfig, HostCounters};

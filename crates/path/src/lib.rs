@@ -1,1 +1,18 @@
-//! What lies between two endpoints: the network, its clockless elements.
+//! What lies between two endpoints: an arena of elements that are told the time.
+//!
+//! Elements look at packet heads only. They are woken when they asked to be, send packets on through
+//! numbered ports, and keep everything else to themselves. `path` knows no transport.
+
+pub mod capacity;
+pub mod element;
+pub mod gate;
+pub mod hold;
+pub mod jitter;
+pub mod link;
+pub mod loss;
+pub mod network;
+pub mod router;
+pub mod schedule;
+
+pub use element::{Cx, Element, ElementId, Port, Signal};
+pub use network::Network;

@@ -1,1 +1,100 @@
-//! a
+//! What does the application do? It writes, reads and closes; the connection below may be a model or a
+//! kernel's socket. Applications count bytes, they do not carry any.
+
+use base::{Span, Time};
+
+/// What an application may do with its connection.
+pub trait Socket {
+    /// Offers so many more bytes for sending.
+    fn write(&mut self, bytes: u64);
+    /// No more will be written.
+    fn close(&mut self);
+    /// Bytes received in order so far.
+    fn received(&self) -> u64;
+    /// Bytes acknowledged by the peer so far.
+    fn acknowledged(&self) -> u64;
+}
+
+/// An application at one end of a connection.
+pub trait App: Send {
+    /// The connection is about to open: what to write first.
+    fn started(&mut self, now: Time, socket: &mut dyn Socket);
+    /// More has been received or acknowledged.
+    fn progressed(&mut self, now: Time, socket: &mut dyn Socket);
+    /// The time it asked for has come.
+    fn timeout(&mut self, _now: Time, _socket: &mut dyn Socket) {}
+    /// When it wants to run; [`Time::NEVER`] if not.
+    fn next_timeout(&self) -> Time {
+        Time::NEVER
+    }
+    /// When its work was done, if it is, as seen from here.
+    fn finished(&self) -> Option<Time>;
+}
+
+/// Sends a fixed number of bytes, or for ever, as fast as the transport allows.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// How much; `None`: without end.
+    pub bytes: Option<u64>,
+    finished: Option<Time>,
+}
+
+impl Bulk {
+    /// Sends so many bytes; `None`: without end.
+    pub fn new(bytes: Option<u64>) -> Self {
+        Bulk { bytes, finished: None }
+    }
+}
+
+/// More than any run sends, and far from overflow.
+const WITHOUT_END: u64 = 1 << 50;
+
+impl App for Bulk {
+    fn started(&mut self, _now: Time, socket: &mut dyn Socket) {
+        socket.write(self.bytes.unwrap_or(WITHOUT_END));
+        if self.bytes.is_some() {
+            socket.close();
+        }
+    }
+    fn progressed(&mut self, now: Time, socket: &mut dyn Socket) {
+        if self.finished.is_none() && self.bytes.is_some_and(|n| socket.acknowledged() >= n) {
+            self.finished = Some(now);
+        }
+    }
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+}
+
+/// Takes what comes; done when `expected` bytes have come.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    expected: Option<u64>,
+    finished: Option<Time>,
+    /// The longest pause between two arrivals of new data.
+    pub longest_pause: Span,
+    last: Time,
+}
+
+impl Sink {
+    /// Waits for so many bytes; `None`: without end.
+    pub fn new(expected: Option<u64>) -> Self {
+        Sink { expected, finished: None, longest_pause: Span::ZERO, last: Time::ZERO }
+    }
+}
+
+impl App for Sink {
+    fn started(&mut self, now: Time, _socket: &mut dyn Socket) {
+        self.last = now;
+    }
+    fn progressed(&mut self, now: Time, socket: &mut dyn Socket) {
+        self.longest_pause = self.longest_pause.max(now.since(self.last));
+        self.last = now;
+        if self.finished.is_none() && self.expected.is_some_and(|n| socket.received() >= n) {
+            self.finished = Some(now);
+        }
+    }
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+}

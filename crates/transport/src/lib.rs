@@ -2,4 +2,7 @@
 
 pub mod app;
 pub mod endpoint;
+pub mod recovery;
 pub mod tcp;
+
+pub use endpoint::{Io, Outgoing};

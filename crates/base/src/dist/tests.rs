@@ -8,7 +8,9 @@ fn sampler(dist: Dist) -> Sampler {
     Sampler::new(dist, Seed { seed: 7, repetition: 0 }.stream("test", "dist"))
 }
 
-fn every() -> Vec<(Dist, fn(f64) -> f64)> {
+type Cdf = fn(f64) -> f64;
+
+fn every() -> Vec<(Dist, Cdf)> {
     fn normal_cdf(x: f64, m: f64, s: f64) -> f64 {
         0.5 * libm::erfc(-(x - m) / s / core::f64::consts::SQRT_2)
     }

@@ -60,6 +60,15 @@ named! {
     }
 }
 named! {
+    /// What the third stage of the staged response leaves.
+    pub enum StagedThird {
+        /// ssthresh = half of the old window, cwnd = 1 segment ("Responding", option 3).
+        SlowStart = "slow-start",
+        /// Everything as the timeouts left it (the GPRS study, section 3).
+        Nothing = "nothing",
+    }
+}
+named! {
     /// How the retransmission timer adapts after a spurious timeout.
     pub enum Adapt {
         /// Not at all: the samples of delayed segments count as any other.
@@ -168,8 +177,12 @@ named! {
 named! {
     /// Which timestamp the receiver echoes.
     pub enum Echo {
-        /// That of the segment which advanced the window (RFC 7323 section 4.3).
-        Rfc7323 = "rfc7323" | "rfc1323",
+        /// The latest of a segment that reaches back to the last acknowledgement; duplicates too
+        /// (RFC 7323 section 4.3).
+        Rfc7323 = "rfc7323",
+        /// That of the segment which holds the last acknowledged byte's successor; old duplicates
+        /// change nothing (RFC 1323 section 3.4).
+        Rfc1323 = "rfc1323",
         /// That of the segment which caused the acknowledgement, duplicates too: the simulators of 2001.
         Latest = "latest",
     }
@@ -256,6 +269,8 @@ pub struct ReceiverConfig {
     pub ack_every: u32,
     /// Whether the acknowledgement of a one-way SYN is delayed too.
     pub delay_syn_ack: bool,
+    /// Whether a repeat of the very last in-order segment may wait for its acknowledgement too.
+    pub delay_duplicates: bool,
     /// Report duplicate segments (RFC 2883).
     pub dsack: bool,
     /// Which timestamp is echoed.
@@ -273,6 +288,8 @@ pub struct StagedConfig {
     pub count: StagedCount,
     /// What the second stage restores.
     pub second: StagedSecond,
+    /// What the third stage leaves.
+    pub third: StagedThird,
 }
 
 /// Every choice of one TCP.
@@ -308,6 +325,8 @@ pub struct Config {
     pub recovery_burst: u32,
     /// Whether the acknowledgement that ends recovery opens the window as any other.
     pub grow_on_exit: bool,
+    /// Whether a fast retransmit restarts the timer.
+    pub restart_on_fast_retransmit: bool,
     /// Who judges timeouts.
     pub spurious: Spurious,
     /// What follows.
@@ -437,6 +456,7 @@ word_settings!(
     Response,
     StagedCount,
     StagedSecond,
+    StagedThird,
     Adapt,
     Handshake,
     Sack,
@@ -486,10 +506,12 @@ options! {
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
+    "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
     "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout was spurious.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
     "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
     "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";
+    "staged.third" => staged.third, Kind::Word(StagedThird::NAMES), Setting::read, "What its third stage leaves.";
     "rto.min" => rto.min, Kind::Span, Setting::read, "Least retransmission timeout.";
     "rto.max" => rto.max, Kind::Span, Setting::read, "Greatest retransmission timeout, back-off included.";
     "rto.initial" => rto.initial, Kind::Span, Setting::read, "Timeout before the first sample.";
@@ -508,6 +530,7 @@ options! {
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
     "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
+    "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
     "dsack" => receiver.dsack, Kind::Bool, Setting::read, "The receiver reports duplicates (RFC 2883).";
     "echo" => receiver.echo, Kind::Word(Echo::NAMES), Setting::read, "Which timestamp the receiver echoes.";
     "sack-blocks" => receiver.sack_blocks, Kind::Count, |t| count(t, 1, 4), "Most SACK blocks in one acknowledgement.";
@@ -588,9 +611,14 @@ impl Default for Config {
             partial_timer: PartialTimer::Impatient,
             recovery_burst: 0,
             grow_on_exit: false,
+            restart_on_fast_retransmit: true,
             spurious: Spurious::None,
             response: Response::Rfc4015,
-            staged: StagedConfig { count: StagedCount::Expirations, second: StagedSecond::Half },
+            staged: StagedConfig {
+                count: StagedCount::Expirations,
+                second: StagedSecond::Half,
+                third: StagedThird::SlowStart,
+            },
             rto: RtoConfig {
                 min: Span::from_secs(1),
                 max: Span::from_secs(60),
@@ -612,6 +640,7 @@ impl Default for Config {
                 ack_delay: Span::from_millis(200),
                 ack_every: 2,
                 delay_syn_ack: false,
+                delay_duplicates: false,
                 dsack: true,
                 echo: Echo::Rfc7323,
                 sack_blocks: 4,

@@ -1,0 +1,166 @@
+//! What is an element, and what may it do? It is told of packets and of the time it asked for, and
+//! acts through its context: send on, drop, record. It never asks for the time.
+
+use base::event::{Category, Event, Source};
+use base::packet::{DropReason, Flags, Packet};
+use base::pool::{Body, BodyRef, Pool};
+use base::trace::Tracer;
+use base::truth::Ledger;
+use base::{Rate, Time};
+use std::any::Any;
+use std::collections::VecDeque;
+
+/// An element's number in its network. Smaller numbers run first when two wake at the same instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ElementId(pub u32);
+
+/// One of an element's numbered connections, inward or outward.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Port(pub u16);
+
+/// What elements tell each other beside packets, and what a trigger from outside can say.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Signal {
+    /// The rate is this from now on; the packet in service keeps the bytes it still has to send.
+    Rate(Rate),
+    /// Start no transmission until told to.
+    Close,
+    /// Go on.
+    Open,
+}
+
+/// One thing on the path.
+pub trait Element: Any + Send {
+    /// A packet comes in by `port`.
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet);
+    /// The time asked for has come; it may also be called earlier, and then does nothing.
+    fn on_wake(&mut self, cx: &mut Cx<'_>);
+    /// When to be woken; [`Time::NEVER`] if not. Pure: asked after every call above.
+    fn next_wake(&self) -> Time;
+    /// Somebody tells it something. Elements that do not care ignore it.
+    fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
+    /// Packets inside it, for the conservation property.
+    fn holds(&self) -> usize;
+}
+
+/// Where a port leads.
+pub(crate) type Wire = (ElementId, Port);
+
+/// What the elements of a network share.
+pub(crate) struct Core {
+    pub(crate) pool: Pool,
+    pub(crate) tracer: Tracer,
+    pub(crate) ledgers: Vec<Ledger>,
+    pub(crate) outbox: VecDeque<(ElementId, Port, Packet)>,
+    pub(crate) wires: Vec<Vec<Option<Wire>>>,
+    pub(crate) counters: Counters,
+}
+
+/// Always-on counters of a network.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that hosts have sent.
+    pub sent: u64,
+    /// Packets that hosts have taken in.
+    pub absorbed: u64,
+    /// Packets dropped on the way.
+    pub dropped: u64,
+    /// Packets that links have delivered: packet-hops.
+    pub hops: u64,
+    /// Wake-ups that were executed.
+    pub wakes: u64,
+    /// Bytes sent, absorbed and dropped, all headers counted.
+    pub bytes: [u64; 3],
+}
+
+/// What an element may do while it runs.
+pub struct Cx<'a> {
+    pub(crate) now: Time,
+    pub(crate) me: ElementId,
+    pub(crate) core: &'a mut Core,
+}
+
+impl Cx<'_> {
+    /// The present.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Who is running.
+    #[inline]
+    pub fn me(&self) -> ElementId {
+        self.me
+    }
+
+    /// Sends a packet out by `port`. It arrives at once, after this call has returned.
+    #[inline]
+    pub fn forward(&mut self, port: Port, packet: Packet) {
+        match self.core.wires[self.me.0 as usize].get(port.0 as usize) {
+            Some(&Some((to, port))) => self.core.outbox.push_back((to, port, packet)),
+            _ => self.drop(packet, DropReason::NoRoute),
+        }
+    }
+
+    /// Ends a packet here.
+    pub fn drop(&mut self, packet: Packet, reason: DropReason) {
+        self.core.counters.dropped += 1;
+        self.core.counters.bytes[2] += u64::from(packet.size);
+        self.core.pool.take(packet.body);
+        if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()) {
+            match (packet.flags.has(Flags::DATA), reason) {
+                (true, DropReason::QueueFull) => ledger.queue_drops += 1,
+                (true, _) => ledger.other_drops += 1,
+                (false, _) => ledger.ack_drops += 1,
+            }
+        }
+        let (id, flow) = (packet.id, packet.flow.0);
+        self.record(Category::Path, self.now, || Event::Dropped { packet: id, flow, reason });
+    }
+
+    /// Records an event of this element that happened at `t`.
+    #[inline]
+    pub fn record(&mut self, category: Category, t: Time, event: impl FnOnce() -> Event) {
+        self.core.tracer.record(category, t, Source(self.me.0), event);
+    }
+
+    /// The tracer, for what an element records on behalf of something inside it.
+    #[inline]
+    pub fn tracer(&mut self) -> &mut Tracer {
+        &mut self.core.tracer
+    }
+
+    /// What is known of the direction of a flow that `packet` belongs to.
+    #[inline]
+    pub fn ledger(&mut self, of: &Packet) -> Option<&mut Ledger> {
+        self.core.ledgers.get_mut(of.ledger())
+    }
+
+    /// A ledger by its number (two per flow, the flow's own direction first).
+    #[inline]
+    pub fn ledger_at(&mut self, number: usize) -> Option<&mut Ledger> {
+        self.core.ledgers.get_mut(number)
+    }
+
+    /// A link delivered a packet.
+    #[inline]
+    pub fn count_hop(&mut self) {
+        self.core.counters.hops += 1;
+    }
+
+    /// For hosts: stores a body and gives its packet the next number.
+    #[inline]
+    pub fn emit(&mut self, body: Body, size: u32) -> (BodyRef, u64) {
+        self.core.counters.sent += 1;
+        self.core.counters.bytes[0] += u64::from(size);
+        (self.core.pool.put(body), self.core.counters.sent)
+    }
+
+    /// For hosts and doors: takes a packet out of the network and opens it.
+    #[inline]
+    pub fn absorb(&mut self, packet: &Packet) -> Option<Body> {
+        self.core.counters.absorbed += 1;
+        self.core.counters.bytes[1] += u64::from(packet.size);
+        self.core.pool.take(packet.body)
+    }
+}

@@ -1,0 +1,217 @@
+//! When is a link suspended? A gate is closed during intervals that are a function of seed, repetition
+//! and time, never of traffic: whoever walks by meets the same weather.
+
+use base::dist::{Dist, Sampler};
+use base::rng::Seed;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// From where the next interval is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum From {
+    /// From the start of the one before.
+    Start,
+    /// From its end.
+    End,
+}
+
+/// When the first interval starts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum First {
+    /// As seen by someone who arrives at an arbitrary moment of a process that has always run.
+    Stationary,
+    /// Drawn from this distribution, in ns from t = 0.
+    Drawn(Dist),
+}
+
+/// When a gate is closed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Closures {
+    /// Again and again.
+    Process {
+        /// From one to the next, ns.
+        every: Dist,
+        /// From where `every` counts.
+        from: From,
+        /// The first one.
+        first: First,
+        /// How long each lasts, ns.
+        lasts: Dist,
+    },
+    /// These intervals, ascending.
+    List(Vec<(Time, Time)>),
+}
+
+/// A gate's closed intervals: those not yet over, and where the rest come from.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    source: Generator,
+    upcoming: VecDeque<(Time, Time)>,
+}
+
+#[derive(Clone, Debug)]
+enum Generator {
+    Process { every: Sampler, lasts: Sampler, from: From },
+    List,
+}
+
+fn span(ns: f64) -> Span {
+    Span::from_nanos(ns as u64)
+}
+
+impl Gate {
+    /// The gate called `name` ("radio.reselection") in one repetition.
+    pub fn new(closures: &Closures, name: &str, seed: Seed) -> Self {
+        match closures {
+            Closures::Process { every, from, first, lasts } => {
+                let every_sampler = Sampler::new(every.clone(), seed.stream(name, "every"));
+                let mut lasts = Sampler::new(lasts.clone(), seed.stream(name, "lasts"));
+                let stream = seed.stream(name, "first");
+                let start = match first {
+                    First::Stationary => Sampler::new(every.clone(), stream).draw_stationary(),
+                    First::Drawn(dist) => Sampler::new(dist.clone(), stream).draw(),
+                };
+                let start = Time::ZERO + span(start);
+                let end = start + span(lasts.draw());
+                Gate {
+                    source: Generator::Process { every: every_sampler, lasts, from: *from },
+                    upcoming: VecDeque::from([(start, end)]),
+                }
+            }
+            Closures::List(list) => {
+                Gate { source: Generator::List, upcoming: list.iter().copied().collect() }
+            }
+        }
+    }
+
+    /// Draws the interval after the last one known; false if there is none.
+    fn extend(&mut self) -> bool {
+        let Generator::Process { every, lasts, from } = &mut self.source else { return false };
+        let Some(&(start, end)) = self.upcoming.back() else { return false };
+        let origin = if *from == From::Start { start } else { end };
+        let start = origin + span(every.draw());
+        let end = start + span(lasts.draw());
+        // A process that does not move on would never end.
+        if start == origin && end == start {
+            return false;
+        }
+        self.upcoming.push_back((start, end));
+        true
+    }
+
+    /// The first instant from `t` on at which the gate is open. `now`, the present, never goes back
+    /// from call to call; `t` may, but lies at or after it.
+    #[inline]
+    pub fn open_from(&mut self, now: Time, t: Time) -> Time {
+        match self.upcoming.front() {
+            Some(&(start, _)) if start <= t => self.open_after_closures(now, t),
+            _ => t,
+        }
+    }
+
+    fn open_after_closures(&mut self, now: Time, mut t: Time) -> Time {
+        let mut i = 0;
+        loop {
+            let Some(&(start, end)) = self.upcoming.get(i) else {
+                if self.extend() {
+                    continue;
+                }
+                return t;
+            };
+            if start > t {
+                return t;
+            }
+            t = t.max(end);
+            // What is over is forgotten, unless the process needs it to go on from.
+            if end <= now && i == 0 && (self.upcoming.len() > 1 || self.extend()) {
+                self.upcoming.pop_front();
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    /// Whether `t` lies in a closed interval, and until when that stays so. `now` as in
+    /// [`Gate::open_from`].
+    pub fn phase(&mut self, now: Time, t: Time) -> (bool, Time) {
+        let open = self.open_from(now, t);
+        if open > t {
+            return (true, open);
+        }
+        let next = self.upcoming.iter().find(|(start, _)| *start > t).copied();
+        let next = next.or_else(|| if self.extend() { self.upcoming.back().copied() } else { None });
+        (false, next.map_or(Time::NEVER, |(start, _)| start))
+    }
+
+    /// The closed intervals that start before `until`.
+    pub fn closures_before(mut self, until: Time) -> Vec<(Time, Time)> {
+        while self.upcoming.back().is_some_and(|&(start, _)| start < until) && self.extend() {}
+        self.upcoming.into_iter().filter(|&(start, _)| start < until).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: Seed = Seed { seed: 1, repetition: 3 };
+
+    fn reselections() -> Closures {
+        Closures::Process {
+            every: Dist::Uniform(20e9, 40e9),
+            from: From::Start,
+            first: First::Stationary,
+            lasts: Dist::Uniform(3e9, 15e9),
+        }
+    }
+
+    /// NS-04: intervals and lengths from the given distributions, from start to start.
+    #[test]
+    fn intervals_and_lengths_lie_where_they_should() {
+        let gate = Gate::new(&reselections(), "radio.reselection", SEED);
+        let closures = gate.closures_before(Time::from_nanos(30_000_000_000_000));
+        assert!(closures.len() > 900);
+        for (start, end) in &closures {
+            assert!((3.0..=15.0).contains(&end.since(*start).as_secs_f64()));
+        }
+        for pair in closures.windows(2) {
+            assert!((20.0..=40.0).contains(&pair[1].0.since(pair[0].0).as_secs_f64()));
+        }
+    }
+
+    #[test]
+    fn the_weather_is_the_same_whatever_the_traffic() {
+        let mut busy = Gate::new(&reselections(), "radio.reselection", SEED);
+        let mut deep = busy.clone();
+        let mut idle = busy.clone();
+        let s = |x| Time::ZERO + Span::from_secs(x);
+        for ms in 0..300_000u64 {
+            let t = Time::from_nanos(ms * 1_000_000);
+            busy.open_from(t, t);
+            deep.open_from(t, t + Span::from_secs(60)); // a long queue looks far ahead
+        }
+        let expected = idle.open_from(s(400), s(400));
+        assert_eq!(busy.open_from(s(400), s(400)), expected);
+        assert_eq!(deep.open_from(s(400), s(400)), expected);
+    }
+
+    #[test]
+    fn looking_ahead_does_not_lose_the_present() {
+        let s = |x| Time::ZERO + Span::from_secs(x);
+        let mut gate = Gate::new(&Closures::List(vec![(s(10), s(20)), (s(30), s(40))]), "g", SEED);
+        assert_eq!(gate.open_from(s(0), s(35)), s(40));
+        assert_eq!(gate.open_from(s(5), s(15)), s(20));
+        assert_eq!(gate.open_from(s(25), s(25)), s(25));
+    }
+
+    #[test]
+    fn overlapping_closures_are_one() {
+        let s = |x| Time::ZERO + Span::from_secs(x);
+        let mut gate =
+            Gate::new(&Closures::List(vec![(s(1), s(5)), (s(3), s(9)), (s(20), s(21))]), "g", SEED);
+        assert_eq!(gate.open_from(s(0), s(0)), s(0));
+        assert_eq!(gate.open_from(s(2), s(2)), s(9));
+        assert_eq!(gate.open_from(s(9), s(9)), s(9));
+        assert_eq!(gate.open_from(s(20), s(20)), s(21));
+    }
+}

@@ -1,0 +1,303 @@
+//! What does a link do to a packet? Queue it (drop-tail), serialise it, carry it. One direction.
+//!
+//! Service is lazy. Since a FIFO queue in front of a known service curve leaves nothing open, the
+//! instant at which a packet starts and ends its transmission is computed when it joins the queue, and
+//! the link wakes for deliveries only. A packet whose start lies in the past has left the queue: what
+//! counts against the limit is what waits, not what is in service. At equal times a departure comes
+//! before an arrival.
+//!
+//! Gates suspend service after the queue (catalogue NS-03): no transmission starts while one is
+//! closed, the packet in transmission finishes, what propagates arrives, the queue fills. Only a
+//! signal from outside, or a packet taken out of the queue's head, changes what was computed; then the
+//! packets not yet started, and the rest of the one in service, are computed again.
+
+use crate::capacity::Capacity;
+use crate::element::{Cx, Element, Port, Signal};
+use crate::gate::Gate;
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// What a link is made of.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Rate over time.
+    pub capacity: Capacity,
+    /// One-way propagation; transmission time is extra.
+    pub delay: Span,
+    /// What may wait.
+    pub limit: QueueLimit,
+}
+
+/// How much may wait beside the packet in service, and who goes when that is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueLimit {
+    /// At most so many packets.
+    pub packets: Option<u32>,
+    /// At most so many bytes.
+    pub bytes: Option<u64>,
+    /// The oldest waiting packet makes room (QM-02), instead of the newest being dropped (QM-01).
+    pub drop_head: bool,
+}
+
+/// A gate after the queue, and what becomes of packets that come to it while it is closed.
+#[derive(Clone, Debug)]
+pub struct LinkGate {
+    /// When it is closed.
+    pub gate: Gate,
+    /// They wait, and with them everything behind; otherwise they are dropped.
+    pub stores: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// When transmission starts.
+    start: Time,
+    /// When it ends.
+    end: Time,
+    /// When the packet arrives at the far end.
+    arrival: Time,
+    /// It meets a closed gate that does not store, and ends there.
+    doomed: bool,
+    packet: Packet,
+}
+
+/// One direction of a link.
+pub struct Link {
+    capacity: Capacity,
+    delay: Span,
+    limit: QueueLimit,
+    gates: Vec<LinkGate>,
+    closed_by_hand: bool,
+    /// Packets in order: those that propagate, the one in service, those that wait.
+    slots: VecDeque<Slot>,
+    /// How many of them, from the front, had started when last looked at.
+    started: usize,
+    waiting_bytes: u64,
+    /// When the transmitter is free.
+    free: Time,
+    /// The last two sizes and their transmission times at a fixed rate.
+    spans: [(u32, Span); 2],
+}
+
+impl Link {
+    /// A link with gates after its queue.
+    pub fn new(config: LinkConfig, gates: Vec<LinkGate>) -> Self {
+        Link {
+            capacity: config.capacity,
+            delay: config.delay,
+            limit: config.limit,
+            gates,
+            closed_by_hand: false,
+            slots: VecDeque::new(),
+            started: 0,
+            waiting_bytes: 0,
+            free: Time::ZERO,
+            spans: [(0, Span::ZERO); 2],
+        }
+    }
+
+    /// Moves packets whose transmission has started out of the queue.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while let Some(slot) = self.slots.get(self.started) {
+            if slot.start > now {
+                break;
+            }
+            self.waiting_bytes -= u64::from(slot.packet.size);
+            self.started += 1;
+        }
+    }
+
+    /// When transmission of `size` bytes that could begin at `t` begins and ends, and whether a gate
+    /// ends it instead.
+    #[inline]
+    fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
+        if self.closed_by_hand {
+            return (Time::NEVER, Time::NEVER, false);
+        }
+        let mut start = t;
+        if !self.gates.is_empty() {
+            // Passing one gate may end before another: until all are open at once.
+            loop {
+                let before = start;
+                for LinkGate { gate, stores } in &mut self.gates {
+                    let open = gate.open_from(now, start);
+                    if open > start && !*stores {
+                        return (start, start, true);
+                    }
+                    start = open;
+                }
+                if start == before {
+                    break;
+                }
+            }
+        }
+        let end = match &mut self.capacity {
+            Capacity::Fixed(rate) => {
+                let rate = *rate;
+                start + self.span_of(rate, size)
+            }
+            varying => varying.finish(now, start, size),
+        };
+        (start, end, false)
+    }
+
+    #[inline]
+    fn span_of(&mut self, rate: Rate, size: u32) -> Span {
+        // Data packets and acknowledgements: two sizes spare nearly every division.
+        if self.spans[0].0 == size {
+            return self.spans[0].1;
+        }
+        self.spans.swap(0, 1);
+        if self.spans[0].0 != size {
+            self.spans[0] = (size, rate.span_of(u64::from(size)));
+        }
+        self.spans[0].1
+    }
+
+    #[inline]
+    fn is_full(&self, size: u32) -> bool {
+        let waiting = self.slots.len() - self.started;
+        self.limit.packets.is_some_and(|n| waiting >= n as usize)
+            || self.limit.bytes.is_some_and(|n| self.waiting_bytes + u64::from(size) > n)
+    }
+
+    /// Whether a transmission could not start now.
+    #[inline]
+    fn is_closed(&mut self, now: Time) -> bool {
+        self.closed_by_hand || self.gates.iter_mut().any(|g| g.stores && g.gate.open_from(now, now) > now)
+    }
+
+    /// Puts a packet at the end of the queue.
+    #[inline]
+    fn join(&mut self, now: Time, packet: Packet) -> Time {
+        let (start, end, doomed) = self.transmission(now, self.free.max(now), packet.size);
+        self.free = end;
+        self.waiting_bytes += u64::from(packet.size);
+        let arrival = if doomed { end } else { end + self.delay };
+        self.slots.push_back(Slot { start, end, arrival, doomed, packet });
+        start
+    }
+
+    /// Computes everything that has not started again. `in_service` are the bytes that the packet in
+    /// service still has to send, if that has changed.
+    fn reschedule(&mut self, now: Time, in_service: Option<u32>) {
+        let mut free = now;
+        if let Some(i) = self.started.checked_sub(1)
+            && self.slots[i].end > now
+        {
+            if let Some(bytes) = in_service {
+                let end = self.capacity.finish(now, now, bytes);
+                let slot = &mut self.slots[i];
+                (slot.end, slot.arrival) = (end, end + self.delay);
+            }
+            free = self.slots[i].end;
+        }
+        for i in self.started..self.slots.len() {
+            let size = self.slots[i].packet.size;
+            let (start, end, doomed) = self.transmission(now, free, size);
+            let arrival = if doomed { end } else { end + self.delay };
+            let slot = &mut self.slots[i];
+            (slot.start, slot.end, slot.arrival, slot.doomed) = (start, end, arrival, doomed);
+            free = end;
+        }
+        self.free = free;
+    }
+
+    /// Drops waiting packets from the head until `size` more bytes have room; false if they never do.
+    #[cold]
+    fn make_room(&mut self, cx: &mut Cx<'_>, size: u32) -> bool {
+        while self.is_full(size) {
+            let Some(slot) = self.slots.remove(self.started) else { return false };
+            self.waiting_bytes -= u64::from(slot.packet.size);
+            cx.drop(slot.packet, DropReason::QueueFull);
+        }
+        self.reschedule(cx.now(), None);
+        true
+    }
+}
+
+impl Element for Link {
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let now = cx.now();
+        self.catch_up(now);
+        // A packet that finds the link idle and open does not wait: no limit holds for it.
+        let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
+        if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let waiting = (self.slots.len() - self.started) as u32;
+        let start = self.join(now, packet);
+        if packet.flags.has(Flags::DATA)
+            && let Some(ledger) = cx.ledger(&packet)
+        {
+            ledger.queue_delay_ns += start.since(now).as_nanos();
+            ledger.queue_waits += 1;
+        }
+        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+    }
+
+    #[inline]
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        while let Some(slot) = self.slots.front() {
+            if slot.arrival > now {
+                break;
+            }
+            let slot = *slot;
+            self.slots.pop_front();
+            if self.started > 0 {
+                self.started -= 1;
+            } else {
+                self.waiting_bytes -= u64::from(slot.packet.size);
+            }
+            if slot.doomed {
+                cx.drop(slot.packet, DropReason::Outage);
+                continue;
+            }
+            cx.count_hop();
+            cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet: slot.packet.id });
+            cx.record(Category::Path, now, || Event::Delivered { packet: slot.packet.id });
+            cx.forward(Port(0), slot.packet);
+        }
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Time {
+        self.slots.front().map_or(Time::NEVER, |slot| slot.arrival)
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let now = cx.now();
+        self.catch_up(now);
+        match signal {
+            Signal::Rate(rate) => {
+                // What the packet in service still has to send at the old rate.
+                let left = self.started.checked_sub(1).and_then(|i| self.slots.get(i)).and_then(|slot| {
+                    (slot.end > now).then(|| {
+                        let bytes = self.capacity.bits_between(now, slot.end).div_ceil(8);
+                        u32::try_from(bytes).unwrap_or(u32::MAX).min(slot.packet.size)
+                    })
+                });
+                self.capacity = Capacity::Fixed(rate);
+                self.spans = [(0, Span::ZERO); 2];
+                self.reschedule(now, left);
+            }
+            Signal::Close => {
+                self.closed_by_hand = true;
+                self.reschedule(now, None);
+            }
+            Signal::Open => {
+                self.closed_by_hand = false;
+                self.reschedule(now, None);
+            }
+        }
+    }
+
+    fn holds(&self) -> usize {
+        self.slots.len()
+    }
+}

@@ -1,0 +1,119 @@
+//! How does the table of a run look to a spreadsheet?
+//!
+//! CSV after RFC 4180: a header line, CRLF at the ends of lines, fields in quotes where they need them. The
+//! columns and the order of lines are those of the Parquet table; a value that does not exist is an empty
+//! field. Numbers are the shortest decimals that read back to the same bits, grid values are as the
+//! scenario spells them.
+
+use std::io;
+
+use crate::error::{Error, Result};
+use crate::row::{self, Header, KEYS, Row};
+
+/// Writes the table. Rows may come in any order; equal ones count once.
+///
+/// # Errors
+/// [`Error::Header`], [`Error::Row`] and [`Error::Conflict`] for what makes no table, [`Error::Write`] when
+/// `out` refuses.
+pub fn write_csv(out: impl io::Write, header: &Header, rows: &[Row]) -> Result<()> {
+    header.check()?;
+    let rows = row::in_order(header, rows)?;
+    write_table(out, header, &rows).map_err(Error::Write)
+}
+
+fn write_table(out: impl io::Write, header: &Header, rows: &[&Row]) -> io::Result<()> {
+    let params = header.param_columns();
+    let mut csv = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    for key in KEYS {
+        csv.write_field(key)?;
+    }
+    csv.write_record(
+        params.iter().map(|param| &param.name).chain(header.columns.iter().map(|column| &column.name)),
+    )?;
+    for row in rows {
+        csv.write_field(row.cell.to_string())?;
+        csv.write_field(row.repetition.to_string())?;
+        csv.write_field(&row.flow)?;
+        let cell = header.cell(row.cell);
+        for param in &params {
+            csv.write_field(cell.and_then(|cell| cell.param(&param.name)).unwrap_or_default())?;
+        }
+        csv.write_record(row.values.iter().map(|value| value.map(decimal).unwrap_or_default()))?;
+    }
+    csv.flush()
+}
+
+/// The shortest text that reads back to the same number; empty for what is not finite.
+fn decimal(value: f64) -> String {
+    if !value.is_finite() {
+        return String::new();
+    }
+    // Debug, unlike Display, turns to exponents for the very large and the very small.
+    let mut text = format!("{value:?}");
+    if text.ends_with(".0") {
+        text.truncate(text.len() - 2);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Cell, Column, Combine};
+    use proptest::prelude::*;
+
+    fn header() -> Header {
+        let cells = vec![Cell::new(0, [("rate", "30 kbit/s"), ("burst, \"B\"", "1.50")])];
+        let columns = vec![Column::new("time_s", "s", Combine::Mean), Column::new("drops", "", Combine::Sum)];
+        Header::new("4f1c", 1, "0.1.0", cells, columns).unwrap()
+    }
+
+    fn text(rows: &[Row]) -> String {
+        let mut out = Vec::new();
+        write_csv(&mut out, &header(), rows).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_table_to_the_letter() {
+        let rows = [
+            Row::new(0, 1, "a \"b\", c", [Some(1e300), Some(f64::NAN)]),
+            Row::new(0, 0, "download", [Some(31.25), Some(2.0)]),
+        ];
+        let expected = "cell,repetition,flow,rate,\"burst, \"\"B\"\"\",time_s,drops\r\n\
+                        0,0,download,30 kbit/s,1.50,31.25,2\r\n\
+                        0,1,\"a \"\"b\"\", c\",30 kbit/s,1.50,1e300,\r\n";
+        assert_eq!(text(&rows), expected);
+    }
+
+    #[test]
+    fn a_writer_that_refuses_is_an_error() {
+        let mut small = [0_u8; 10];
+        let result = write_csv(&mut small[..], &header(), &[]);
+        assert!(matches!(result, Err(Error::Write(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_rows_come_back(
+            rows in prop::collection::vec(("(?s).{0,10}", any::<[Option<f64>; 2]>()), 0..20)
+        ) {
+            let rows: Vec<Row> = rows
+                .into_iter()
+                .enumerate()
+                .map(|(at, (flow, values))| {
+                    Row::new(0, at as u64, flow, values.map(|value| value.filter(|value| value.is_finite())))
+                })
+                .collect();
+            let text = text(&rows);
+            let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+            let mut found = Vec::new();
+            for record in reader.records() {
+                let record = record.unwrap();
+                let value = |at: usize| (!record[at].is_empty()).then(|| record[at].parse::<f64>().unwrap());
+                found.push(Row::new(0, record[1].parse().unwrap(), &record[2], [value(5), value(6)]));
+            }
+            prop_assert_eq!(format!("{found:?}"), format!("{rows:?}"));
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What lies in a run's folder, and why is no finished repetition ever lost from it?
+//!
+//! | file | when |
+//! |---|---|
+//! | `run.json` | from the start: what the caller tells about the run |
+//! | `flows.journal` | while repetitions are missing |
+//! | `flows.parquet` | once the run is finished |
+//! | `.lock` | always; held by the process that writes, freed by the system when it dies |
+//!
+//! **The results of a folder are the rows of the table together with those of the journal**, each key once.
+//! Finishing writes the table beside its place, makes it durable, renames it there, and only then removes
+//! the journal; so at every moment one of the two is whole, and in between both say the same. A finished
+//! run that is resumed with more repetitions starts a new journal beside its table. A kill between any two
+//! steps leaves a folder that [`read`] reads and [`RunFolder::open`] continues.
+//!
+//! The lock is advisory (flock, LockFileEx) and bound to the open file: a killed run leaves the file
+//! but not the lock, so nothing ever has to be cleaned up. Readers need no lock.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::durable;
+use crate::error::{Error, Result};
+use crate::journal::{self, Journal};
+use crate::parquet::{read_flows, write_flows};
+use crate::row::{self, Header, Row};
+
+/// What the run was: scenario, seed, version, host.
+pub const RUN: &str = "run.json";
+/// The finished repetitions of an unfinished run.
+pub const JOURNAL: &str = "flows.journal";
+/// The table of a finished run.
+pub const TABLE: &str = "flows.parquet";
+/// The file whose lock says that a run is writing.
+const LOCK: &str = ".lock";
+
+/// A run's folder, locked for writing as long as this lives.
+///
+/// Order of use: [`create`](RunFolder::create) and [`write_run`](RunFolder::write_run), or
+/// [`open`](RunFolder::open); then [`start`](RunFolder::start), any number of
+/// [`append`](RunFolder::append)s, [`finish`](RunFolder::finish).
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    journal: Option<Journal>,
+    /// Held, never read: closing it frees the lock.
+    _lock: File,
+}
+
+impl RunFolder {
+    /// Makes a folder for a new run (with those above it), or takes one that holds no run.
+    ///
+    /// # Errors
+    /// [`Error::Occupied`] when a run is there, [`Error::Locked`] when another process is writing one,
+    /// [`Error::Io`].
+    pub fn create(path: impl Into<PathBuf>) -> Result<RunFolder> {
+        let path = path.into();
+        fs::create_dir_all(&path).map_err(Error::io("create", &path))?;
+        let folder = RunFolder::lock(path)?;
+        for found in [RUN, JOURNAL, TABLE] {
+            if exists(&folder.path.join(found))? {
+                return Err(Error::Occupied { path: folder.path, found });
+            }
+        }
+        durable::sync_folder_of(&folder.path)?;
+        Ok(folder)
+    }
+
+    /// Opens the folder of a run that was begun, to continue it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when another process is writing into it, [`Error::Io`] when it is not there.
+    pub fn open(path: impl Into<PathBuf>) -> Result<RunFolder> {
+        let path = path.into();
+        if !path.is_dir() {
+            let source = io::Error::from(io::ErrorKind::NotFound);
+            return Err(Error::Io { action: "open", path, source });
+        }
+        RunFolder::lock(path)
+    }
+
+    fn lock(path: PathBuf) -> Result<RunFolder> {
+        let file = path.join(LOCK);
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&file)
+            .map_err(Error::io("open", &file))?;
+        match lock.try_lock() {
+            Ok(()) => (),
+            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path }),
+            Err(TryLockError::Error(source)) => {
+                return Err(Error::Io { action: "lock", path: file, source });
+            }
+        }
+        // What a killed run was preparing, nobody is preparing any more.
+        for name in [RUN, TABLE] {
+            let left = durable::temporary(&path.join(name));
+            match fs::remove_file(&left) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::Io { action: "remove", path: left, source: error });
+                }
+                _ => (),
+            }
+        }
+        Ok(RunFolder { path, journal: None, _lock: lock })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a file of that name lies, for what the caller adds: reports, captures, event tables.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes `run.json`, or replaces it; durable when this returns, and whole at every moment.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write_run(&self, run: &Value) -> Result<()> {
+        let path = self.file(RUN);
+        let text = format!("{run:#}\n");
+        durable::replace(&path, |mut file| {
+            file.write_all(text.as_bytes()).map_err(Error::io("write", &path))?;
+            Ok(file)
+        })
+    }
+
+    /// Begins or continues the run of that header: returns the rows that are already finished, in the
+    /// table's order. What remains to be done is what [`row::finished`] of them does not name.
+    ///
+    /// # Errors
+    /// [`Error::OtherRun`] naming what differs when the folder holds results of another header;
+    /// [`Error::Damaged`] and all else of [`Journal::open_or_resume`] and
+    /// [`read_flows`].
+    pub fn start(&mut self, header: &Header) -> Result<Vec<Row>> {
+        // A journal that this object has open would be overtaken by a second one.
+        self.journal = None;
+        let old = self.read_table(header)?;
+        let (journal, mut rows) = Journal::open_or_resume(self.file(JOURNAL), header)?;
+        rows.extend(old);
+        let rows = own_in_order(header, rows)?;
+        self.journal = Some(journal);
+        Ok(rows)
+    }
+
+    /// The rows of the table, if there is one.
+    fn read_table(&self, header: &Header) -> Result<Vec<Row>> {
+        let path = self.file(TABLE);
+        if !exists(&path)? {
+            return Ok(Vec::new());
+        }
+        let (found, rows) = read_flows(&path)?;
+        journal::same_run(&path, &found, header)?;
+        Ok(rows)
+    }
+
+    /// Adds finished repetitions, all flows of one repetition together; see [`Journal::append`].
+    ///
+    /// # Errors
+    /// [`Error::Order`] before [`RunFolder::start`] and after [`RunFolder::finish`]; those of
+    /// [`Journal::append`].
+    pub fn append(&mut self, rows: &[Row]) -> Result<()> {
+        self.writing()?.append(rows)
+    }
+
+    /// Waits until everything appended would survive the loss of power; a kill it survives without.
+    ///
+    /// # Errors
+    /// [`Error::Order`] as for [`RunFolder::append`], [`Error::Io`].
+    pub fn sync(&mut self) -> Result<()> {
+        self.writing()?.sync()
+    }
+
+    fn writing(&mut self) -> Result<&mut Journal> {
+        let path = &self.path;
+        self.journal.as_mut().ok_or_else(|| not_started(path))
+    }
+
+    /// Ends the run: writes the table, makes it durable and removes the journal. Returns all rows in the
+    /// table's order, as they were read back from the disk. The folder stays locked until this object is
+    /// dropped.
+    ///
+    /// # Errors
+    /// [`Error::Order`] without [`RunFolder::start`], [`Error::Conflict`] when one repetition was appended
+    /// with different values, and whatever reading and writing brings. The journal is then still there, and
+    /// the run can be finished again.
+    pub fn finish(&mut self) -> Result<Vec<Row>> {
+        let path = self.file(JOURNAL);
+        let header = self.writing()?.header().clone();
+        // Read back, not remembered: what becomes the table has passed its checks.
+        let contents = journal::read(&path)?.ok_or_else(|| Error::Empty { path: self.path.clone() })?;
+        journal::same_run(&path, &contents.header, &header)?;
+        let mut rows = contents.rows;
+        rows.extend(self.read_table(&header)?);
+        let rows = own_in_order(&header, rows)?;
+        write_flows(&self.file(TABLE), &header, &rows)?;
+
+        // The table is durable, so the journal has served.
+        self.journal = None;
+        fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        durable::sync_folder_of(&path)?;
+        Ok(rows)
+    }
+}
+
+fn not_started(path: &Path) -> Error {
+    Error::Order { path: path.to_owned(), why: "no run is started in this folder" }
+}
+
+fn exists(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(Error::io("look for", path))
+}
+
+/// [`row::in_order`] of rows that are ours to move.
+fn own_in_order(header: &Header, mut rows: Vec<Row>) -> Result<Vec<Row>> {
+    rows.sort_by(|a, b| a.key().cmp(&b.key()));
+    // Finds the conflicts; what remains double is equal.
+    row::in_order(header, &rows)?;
+    rows.dedup_by(|later, kept| later.key() == kept.key());
+    Ok(rows)
+}
+
+/// The results in a run's folder, finished or not, in the table's order; also while a run is writing them.
+///
+/// # Errors
+/// [`Error::Empty`] when no results are there, [`Error::OtherRun`] when table and journal belong to
+/// different runs, [`Error::Damaged`], [`Error::Io`] and [`Error::Parquet`] when they cannot be read.
+pub fn read(path: &Path) -> Result<(Header, Vec<Row>)> {
+    // The journal first: should the run finish meanwhile, the table is there when the journal is not.
+    let journal = journal_rows(&path.join(JOURNAL))?;
+    let table_path = path.join(TABLE);
+    let table = if exists(&table_path)? { Some(read_flows(&table_path)?) } else { None };
+    match (journal, table) {
+        (None, None) => Err(Error::Empty { path: path.to_owned() }),
+        (None, Some((header, rows))) => Ok((header, rows)),
+        (Some((header, mut rows)), table) => {
+            if let Some((found, more)) = table {
+                journal::same_run(&table_path, &found, &header)?;
+                rows.extend(more);
+            }
+            let rows = own_in_order(&header, rows)?;
+            Ok((header, rows))
+        }
+    }
+}
+
+fn journal_rows(path: &Path) -> Result<Option<(Header, Vec<Row>)>> {
+    match journal::read(path) {
+        Ok(contents) => Ok(contents.map(|contents| (contents.header, contents.rows))),
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What `run.json` says.
+///
+/// # Errors
+/// [`Error::Io`] when it is not there, [`Error::Json`] when it is not JSON.
+pub fn read_run(path: &Path) -> Result<Value> {
+    let path = path.join(RUN);
+    let text = fs::read(&path).map_err(Error::io("read", &path))?;
+    serde_json::from_slice(&text).map_err(|source| Error::Json { path, source })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+//! How does a finished repetition survive the kill of the run that made it?
+//!
+//! A journal is a file that only grows. It is binary rather than lines of JSON: no number is formatted or
+//! parsed, so a row of fourteen metrics takes some 140 bytes and a tenth of a microsecond
+//! (`benches/results.rs`), and its values come back to the bit.
+//!
+//! ```text
+//! file    := "williwaw journal 1\n" record(header as JSON) record(repetition)...
+//! record  := length u32, check u32, check u32, payload     all numbers little-endian
+//! payload := cell u32, repetition u64, flows u32, flow...
+//! flow    := length u32, name, which values are there (a bit each, from the lowest), those values as f64
+//! ```
+//!
+//! The first check is the CRC-32 of the record's offset in the file and of its length, the second that of
+//! the payload. So a length can be believed before what it announces has been read, and no record checks in
+//! another place.
+//!
+//! **One record is one repetition with all its flows**: it is there or it is not, never half. What a kill
+//! tears is the end of the file: a record that fails its check and has no good record after it is dropped,
+//! and the file is cut there. A record that fails with a good one after it is damage, which no kill does;
+//! it is reported with its offset and nothing is touched.
+//!
+//! Departure from the obvious: damage to the very last record looks like a torn tail and is treated as one.
+//! The repetition is then run again, and gives the same numbers.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::durable;
+use crate::error::{Error, Result};
+use crate::row::{Header, Row};
+
+/// The first bytes of every journal.
+const MAGIC: &[u8] = b"williwaw journal 1\n";
+
+/// Bytes of a record before its payload.
+const HEAD: usize = 12;
+
+/// A journal open for writing. The caller sees to it that there is only one (the lock of a run folder).
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    /// Bytes of the file that are whole records.
+    length: u64,
+    /// Records not yet written; kept for its capacity.
+    buffer: Vec<u8>,
+    /// After a failed write that could not be taken back, nothing may follow.
+    broken: bool,
+}
+
+impl Journal {
+    /// Starts a journal at `path`, where no file may be. The header is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Header`] for a header that makes no table, [`Error::Io`] when the file is there already or
+    /// cannot be written.
+    pub fn create(path: impl Into<PathBuf>, header: &Header) -> Result<Journal> {
+        header.check()?;
+        let path = path.into();
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(Error::io("create", &path))?;
+        Journal::begin(path, file, header)
+    }
+
+    /// Opens the journal at `path` to go on with it, or starts it. Returns the rows of the repetitions that
+    /// are in it, in the order in which they finished; a torn tail is cut off.
+    ///
+    /// # Errors
+    /// [`Error::OtherRun`] naming what differs when the journal has another header, [`Error::Damaged`] with
+    /// the offset when a record in the middle fails, [`Error::NotAJournal`], [`Error::Header`],
+    /// [`Error::Io`]. The file is then as it was.
+    pub fn open_or_resume(path: impl Into<PathBuf>, header: &Header) -> Result<(Journal, Vec<Row>)> {
+        header.check()?;
+        let path = path.into();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(Error::io("open", &path))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(Error::io("read", &path))?;
+        let Some(contents) = parse(&path, &bytes)? else {
+            return Ok((Journal::begin(path, file, header)?, Vec::new()));
+        };
+        same_run(&path, &contents.header, header)?;
+        let length = contents.length;
+        file.set_len(length).map_err(Error::io("cut the torn end of", &path))?;
+        file.seek(SeekFrom::Start(length)).map_err(Error::io("write", &path))?;
+        let header = header.clone();
+        Ok((Journal { path, file, header, length, buffer: Vec::new(), broken: false }, contents.rows))
+    }
+
+    /// Writes the beginning of an empty file, over the torn beginning of an older one if need be.
+    fn begin(path: PathBuf, mut file: File, header: &Header) -> Result<Journal> {
+        file.set_len(0).map_err(Error::io("write", &path))?;
+        file.rewind().map_err(Error::io("write", &path))?;
+        let mut buffer = MAGIC.to_vec();
+        let text = serde_json::to_vec(header).map_err(|error| Error::Header(error.to_string()))?;
+        let start = open_record(&mut buffer);
+        buffer.extend_from_slice(&text);
+        close_record(&mut buffer, start, 0)
+            .ok_or_else(|| Error::Header("it is longer than 4 GiB".to_owned()))?;
+        let header = header.clone();
+        let mut journal = Journal { path, file, header, length: 0, buffer, broken: false };
+        journal.write_out()?;
+        journal.sync()?;
+        durable::sync_folder_of(&journal.path)?;
+        Ok(journal)
+    }
+
+    /// Adds finished repetitions: a batch of rows in which all flows of one repetition stand together. When
+    /// this returns the batch is with the operating system, in one write, and survives the kill of this
+    /// process (for the loss of power see [`Journal::sync`]). One call per batch of some tens of
+    /// repetitions costs nothing to speak of; one call per repetition costs a system call each.
+    ///
+    /// # Errors
+    /// [`Error::Row`] for a row that does not fit the header, [`Error::Io`] when the disk is full or worse.
+    /// Nothing of the batch is then in the journal, and appending may be tried again.
+    pub fn append(&mut self, rows: &[Row]) -> Result<()> {
+        for row in rows {
+            self.header.check_row(row)?;
+        }
+        self.buffer.clear();
+        for flows in rows.chunk_by(|a, b| (a.cell, a.repetition) == (b.cell, b.repetition)) {
+            let start = open_record(&mut self.buffer);
+            encode(&mut self.buffer, flows);
+            close_record(&mut self.buffer, start, self.length).ok_or_else(|| {
+                let Row { cell, repetition, flow, .. } = flows[0].clone();
+                Error::Row { cell, repetition, flow, why: "the repetition takes more than 4 GiB".to_owned() }
+            })?;
+        }
+        self.write_out()
+    }
+
+    fn write_out(&mut self) -> Result<()> {
+        if self.broken {
+            let source = io::Error::other("an earlier write failed and could not be taken back");
+            return Err(Error::Io { action: "write", path: self.path.clone(), source });
+        }
+        match self.file.write_all(&self.buffer) {
+            Ok(()) => {
+                self.length += self.buffer.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                let back = self
+                    .file
+                    .set_len(self.length)
+                    .and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+                self.broken = back.is_err();
+                Err(Error::Io { action: "write", path: self.path.clone(), source })
+            }
+        }
+    }
+
+    /// Waits until everything appended is on the disk, where it survives the loss of power.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(Error::io("write", &self.path))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The header it was opened with.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+/// [`Error::OtherRun`] unless the header in the file is the one that is wanted.
+pub(crate) fn same_run(path: &Path, found: &Header, wanted: &Header) -> Result<()> {
+    match found.difference(wanted) {
+        None => Ok(()),
+        Some((field, found, wanted)) => Err(Error::OtherRun { path: path.to_owned(), field, found, wanted }),
+    }
+}
+
+/// What a journal holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contents {
+    /// The run's header.
+    pub header: Header,
+    /// The rows of all finished repetitions, in the order in which they finished.
+    pub rows: Vec<Row>,
+    /// Bytes of the file that are whole records; what follows is torn.
+    pub length: u64,
+}
+
+/// Reads the journal at `path` without changing it; also while a run is writing it. `None` when the run was
+/// killed before the header was complete.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::NotAJournal`], [`Error::Damaged`], [`Error::Header`] for that of a later program.
+pub fn read(path: &Path) -> Result<Option<Contents>> {
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    parse(path, &bytes)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Contents>> {
+    let known = bytes.len().min(MAGIC.len());
+    if bytes[..known] != MAGIC[..known] {
+        return Err(Error::NotAJournal { path: path.to_owned() });
+    }
+    let mut at = MAGIC.len();
+    let Some(payload) = next_record(path, bytes, &mut at)? else { return Ok(None) };
+    let header: Header =
+        serde_json::from_slice(payload).map_err(|error| damaged(path, MAGIC.len(), error.to_string()))?;
+    header.check()?;
+    let mut rows = Vec::new();
+    loop {
+        let start = at;
+        let Some(payload) = next_record(path, bytes, &mut at)? else { break };
+        decode(payload, &header, &mut rows)
+            .ok_or_else(|| damaged(path, start, "a repetition that does not fit the header".to_owned()))?;
+    }
+    Ok(Some(Contents { header, rows, length: at as u64 }))
+}
+
+fn damaged(path: &Path, offset: usize, why: String) -> Error {
+    Error::Damaged { path: path.to_owned(), offset: offset as u64, why }
+}
+
+/// The payload of the record at `at`, which moves past it; `None` at the end and at a torn tail.
+fn next_record<'a>(path: &Path, bytes: &'a [u8], at: &mut usize) -> Result<Option<&'a [u8]>> {
+    if let Some(payload) = record_at(bytes, *at) {
+        *at += HEAD + payload.len();
+        return Ok(Some(payload));
+    }
+    // A kill tears only the last record. Is there a good one after this?
+    let after =
+        (at.saturating_add(1)..bytes.len().saturating_sub(HEAD)).find(|&at| record_at(bytes, at).is_some());
+    match after {
+        None => Ok(None),
+        Some(after) => Err(damaged(
+            path,
+            *at,
+            format!("the record there fails its check, and a good one follows at byte {after}"),
+        )),
+    }
+}
+
+/// The payload of the record at `at`, if one is there and checks.
+fn record_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let mut rest = bytes.get(at..)?;
+    let length = take_u32(&mut rest)?;
+    let head_check = take_u32(&mut rest)?;
+    let payload_check = take_u32(&mut rest)?;
+    if head_check != check_head(at as u64, length) {
+        return None;
+    }
+    let payload = rest.get(..usize::try_from(length).ok()?)?;
+    (crc32fast::hash(payload) == payload_check).then_some(payload)
+}
+
+fn check_head(offset: u64, length: u32) -> u32 {
+    let mut words = [0; 12];
+    words[..8].copy_from_slice(&offset.to_le_bytes());
+    words[8..].copy_from_slice(&length.to_le_bytes());
+    crc32fast::hash(&words)
+}
+
+/// Leaves room for the head of a record; returns where it starts in the buffer.
+fn open_record(buffer: &mut Vec<u8>) -> usize {
+    let start = buffer.len();
+    buffer.extend_from_slice(&[0; HEAD]);
+    start
+}
+
+/// Fills in the head of the record that starts at `start`; `base` is the file offset of the buffer's first
+/// byte. `None` when the payload is too long.
+fn close_record(buffer: &mut [u8], start: usize, base: u64) -> Option<()> {
+    let (head, payload) = buffer[start..].split_at_mut(HEAD);
+    let length = u32::try_from(payload.len()).ok()?;
+    head[..4].copy_from_slice(&length.to_le_bytes());
+    head[4..8].copy_from_slice(&check_head(base + start as u64, length).to_le_bytes());
+    head[8..].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
+    Some(())
+}
+
+/// The flows of one repetition. More than 2^32 of them, or a longer name, cannot be closed as a record.
+fn encode(buffer: &mut Vec<u8>, flows: &[Row]) {
+    let Some(first) = flows.first() else { return };
+    buffer.extend_from_slice(&first.cell.to_le_bytes());
+    buffer.extend_from_slice(&first.repetition.to_le_bytes());
+    buffer.extend_from_slice(&(flows.len() as u32).to_le_bytes());
+    for row in flows {
+        buffer.extend_from_slice(&(row.flow.len() as u32).to_le_bytes());
+        buffer.extend_from_slice(row.flow.as_bytes());
+        let present = buffer.len();
+        buffer.resize(present + row.values.len().div_ceil(8), 0);
+        for (at, value) in row.values.iter().enumerate() {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                buffer[present + at / 8] |= 1 << (at % 8);
+                buffer.extend_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Undoes [`encode`]; `None` when the payload says something that `header` does not allow.
+fn decode(mut payload: &[u8], header: &Header, rows: &mut Vec<Row>) -> Option<()> {
+    let payload = &mut payload;
+    let cell = take_u32(payload)?;
+    header.cell(cell)?;
+    let repetition = u64::from_le_bytes(take(payload, 8)?.try_into().ok()?);
+    let count = take_u32(payload)?;
+    let columns = header.columns.len();
+    for _ in 0..count {
+        let length = usize::try_from(take_u32(payload)?).ok()?;
+        let flow = std::str::from_utf8(take(payload, length)?).ok()?.to_owned();
+        let present = take(payload, columns.div_ceil(8))?;
+        let mut values = Vec::with_capacity(columns);
+        for at in 0..columns {
+            values.push(if present[at / 8] >> (at % 8) & 1 == 1 {
+                Some(f64::from_le_bytes(take(payload, 8)?.try_into().ok()?))
+            } else {
+                None
+            });
+        }
+        rows.push(Row { cell, repetition, flow, values });
+    }
+    payload.is_empty().then_some(())
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(take(bytes, 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! What does an acknowledgement say? Every fact, computed once, before anyone judges.
+
+use base::{Span, Time};
+
+/// The facts of one acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckDigest {
+    /// When it arrived.
+    pub now: Time,
+    /// Next byte the receiver expects.
+    pub ack: u64,
+    /// Bytes it acknowledges for the first time.
+    pub newly_acked: u64,
+    /// Older than the last one: says nothing.
+    pub old: bool,
+    /// Repeats the last one while data are outstanding (RFC 5681 section 2).
+    pub duplicate: bool,
+    /// Its SACK blocks told something new.
+    pub sack_news: bool,
+    /// Its first SACK block reports a duplicate (RFC 2883).
+    pub dsack: bool,
+    /// The timestamp it echoes.
+    pub echo: Option<Time>,
+    /// The round trip it measured.
+    pub sample: Option<Span>,
+    /// ECN-Echo is set.
+    pub ece: bool,
+}

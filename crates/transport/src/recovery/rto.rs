@@ -1,0 +1,128 @@
+//! When does the retransmission timer expire? The estimate between its bounds, doubled for every
+//! expiration in a row (RFC 6298 sections 2.4, 5), until something proves that data get through.
+
+use super::rtt::Rtt;
+use crate::tcp::config::RtoConfig;
+use base::{Span, Time};
+
+/// The timer of one sender.
+#[derive(Clone, Debug)]
+pub struct RtoTimer {
+    config: RtoConfig,
+    /// Round-trip estimate.
+    pub rtt: Rtt,
+    /// The estimate's timeout; the initial one before the first sample.
+    base: Span,
+    /// 2 to the number of expirations in a row.
+    backoff: u32,
+    /// When it expires; [`Time::NEVER`] if it is off.
+    deadline: Time,
+}
+
+/// The back-off stops doubling here; the greatest timeout bounds it sooner in practice.
+const MAX_BACKOFF: u32 = 64;
+/// From here on BSD no longer believes its smoothed time.
+const DISTRUST_FROM: u32 = 16;
+
+impl RtoTimer {
+    /// An idle timer.
+    pub fn new(config: RtoConfig) -> Self {
+        RtoTimer { rtt: Rtt::new(&config), base: config.initial, backoff: 1, deadline: Time::NEVER, config }
+    }
+
+    /// Takes in a round trip.
+    pub fn sample(&mut self, rtt: Span) {
+        self.rtt.sample(rtt, &self.config);
+        self.recompute();
+    }
+
+    /// After the estimate was changed from outside.
+    pub fn recompute(&mut self) {
+        if let Some(timeout) = self.rtt.timeout(&self.config) {
+            self.base = timeout;
+        }
+    }
+
+    /// The timeout as it would be set now.
+    pub fn timeout(&self) -> Span {
+        let config = &self.config;
+        let backed_off = if config.clamp_before_backoff {
+            //= RFC 6298 section 2.4: less than the minimum is rounded up, then 5.5: backed off
+            self.base.max(config.min).times(u64::from(self.backoff))
+        } else {
+            self.base.times(u64::from(self.backoff)).max(config.min)
+        };
+        backed_off.min(config.max).max(config.tick.times(2))
+    }
+
+    /// Starts or restarts it.
+    pub fn restart(&mut self, now: Time) {
+        self.deadline = now + self.timeout();
+    }
+
+    /// Starts it if it is off.
+    pub fn ensure(&mut self, now: Time) {
+        if self.deadline.is_never() {
+            self.restart(now);
+        }
+    }
+
+    /// Stops it.
+    pub fn stop(&mut self) {
+        self.deadline = Time::NEVER;
+    }
+
+    /// When it expires.
+    pub fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// It expired: back off.
+    pub fn back_off(&mut self) {
+        if self.backoff < MAX_BACKOFF {
+            self.backoff *= 2;
+        }
+        if self.backoff >= DISTRUST_FROM {
+            self.rtt.distrust();
+        }
+    }
+
+    /// Data get through again.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &RtoConfig {
+        &self.config
+    }
+
+    /// Smoothed round-trip time; zero before the first sample.
+    pub fn srtt(&self) -> Span {
+        self.rtt.srtt(&self.config).unwrap_or_default()
+    }
+
+    /// Its variation.
+    pub fn rttvar(&self) -> Span {
+        self.rtt.rttvar(&self.config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Config;
+
+    #[test]
+    fn doubles_up_to_the_maximum_and_comes_back() {
+        let mut t = RtoTimer::new(Config::default().rto);
+        assert_eq!(t.timeout(), Span::from_secs(1));
+        for expected in [2, 4, 8, 16, 32, 60, 60] {
+            t.back_off();
+            assert_eq!(t.timeout(), Span::from_secs(expected));
+        }
+        t.end_backoff();
+        t.sample(Span::from_millis(100));
+        assert_eq!(t.timeout(), Span::from_secs(1)); // 300 ms, rounded up
+    }
+}

@@ -1,0 +1,158 @@
+//! What has the receiver reported beyond the cumulative acknowledgement? Ranges, ascending and apart;
+//! there are as many as there are holes, however large the window.
+
+use base::tcp::Block;
+
+/// The ranges known to be at the receiver, all above the cumulative acknowledgement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scoreboard {
+    ranges: Vec<Block>,
+    bytes: u64,
+}
+
+impl Scoreboard {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.bytes = 0;
+    }
+
+    /// Forgets what the cumulative acknowledgement covers.
+    pub fn acked(&mut self, una: u64) {
+        if self.ranges.first().is_none_or(|r| r.left >= una) {
+            return;
+        }
+        let gone = self.ranges.partition_point(|r| r.right <= una);
+        for r in self.ranges.drain(..gone) {
+            self.bytes -= r.right - r.left;
+        }
+        if let Some(first) = self.ranges.first_mut()
+            && first.left < una
+        {
+            self.bytes -= una - first.left;
+            first.left = una;
+        }
+    }
+
+    /// Takes in a block within `[una, max)`; true if it told something new. Blocks outside are
+    /// ignored: a duplicate report (RFC 2883), or a receiver that lies.
+    pub fn add(&mut self, block: Block, una: u64, max: u64) -> bool {
+        let (left, right) = (block.left, block.right);
+        if left < una || right > max || left >= right {
+            return false;
+        }
+        let before = self.bytes;
+        // Everything from the first range that touches the block to the last becomes one.
+        let from = self.ranges.partition_point(|r| r.right < left);
+        let to = self.ranges.partition_point(|r| r.left <= right);
+        let mut merged = Block { left, right };
+        if from < to {
+            merged.left = left.min(self.ranges[from].left);
+            merged.right = right.max(self.ranges[to - 1].right);
+        }
+        let covered: u64 = self.ranges[from..to].iter().map(|r| r.right - r.left).sum();
+        self.bytes = self.bytes - covered + (merged.right - merged.left);
+        self.ranges.splice(from..to, [merged]);
+        self.bytes != before
+    }
+
+    /// True if nothing is reported.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes reported.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The ranges.
+    pub fn ranges(&self) -> &[Block] {
+        &self.ranges
+    }
+
+    /// One past the highest byte reported; 0 if none is.
+    pub fn highest(&self) -> u64 {
+        self.ranges.last().map_or(0, |r| r.right)
+    }
+
+    /// The first byte from `seq` on that is not reported, if anything above it is.
+    pub fn next_hole(&self, seq: u64) -> Option<u64> {
+        let i = self.ranges.partition_point(|r| r.right <= seq);
+        let next = self.ranges.get(i)?;
+        if next.left > seq {
+            return Some(seq);
+        }
+        // Inside a range: the hole begins where it ends, and is one only if another follows.
+        self.ranges.get(i + 1).map(|_| next.right)
+    }
+
+    /// Where the range that holds `seq` ends, if one does.
+    pub fn end_of_range_at(&self, seq: u64) -> Option<u64> {
+        let i = self.ranges.partition_point(|r| r.right <= seq);
+        self.ranges.get(i).filter(|r| r.left <= seq).map(|r| r.right)
+    }
+
+    /// Where the next range above `seq` begins, if one does.
+    pub fn next_range_after(&self, seq: u64) -> Option<u64> {
+        let i = self.ranges.partition_point(|r| r.left <= seq);
+        self.ranges.get(i).map(|r| r.left)
+    }
+
+    /// RFC 6675 section 4, IsLost: `dupthresh` separate ranges above `seq`, or more than
+    /// `dupthresh - 1` segments' worth of bytes.
+    pub fn is_lost(&self, seq: u64, dupthresh: u32, mss: u32) -> bool {
+        let i = self.ranges.partition_point(|r| r.right <= seq);
+        let above = &self.ranges[i..];
+        if above.len() >= dupthresh as usize {
+            return true;
+        }
+        let bytes: u64 = above.iter().map(|r| r.right - r.left.max(seq)).sum();
+        bytes > u64::from(dupthresh - 1) * u64::from(mss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a plain set of bytes.
+        #[test]
+        fn agrees_with_a_set_of_bytes(
+            blocks in proptest::collection::vec((0u64..60, 1u64..15), 1..30),
+            acks in proptest::collection::vec(0u64..60, 1..30),
+        ) {
+            let mut board = Scoreboard::default();
+            let mut set = [false; 64];
+            let mut una = 0;
+            for ((left, len), ack) in blocks.into_iter().zip(acks.into_iter().cycle()) {
+                let right = left + len;
+                let news = board.add(Block { left, right }, una, 64);
+                let mut expected = false;
+                if left >= una && right <= 64 {
+                    for b in left..right {
+                        expected |= !set[b as usize];
+                        set[b as usize] = true;
+                    }
+                }
+                prop_assert_eq!(news, expected);
+                if ack > una && ack % 3 == 0 {
+                    una = ack;
+                    board.acked(una);
+                    set[..una as usize].fill(false);
+                }
+                prop_assert_eq!(board.bytes(), set.iter().filter(|x| **x).count() as u64);
+                for pair in board.ranges().windows(2) {
+                    prop_assert!(pair[0].right < pair[1].left);
+                }
+                for seq in una..64 {
+                    let hole = (seq..64).find(|b| !set[*b as usize]);
+                    let hole = hole.filter(|h| set[*h as usize..].iter().any(|x| *x));
+                    prop_assert_eq!(board.next_hole(seq), hole, "from {}", seq);
+                }
+            }
+        }
+    }
+}

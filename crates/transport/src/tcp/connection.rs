@@ -1,0 +1,193 @@
+//! A connection: one sending and one receiving half, opening and closing. It puts acknowledgements on
+//! what the sender sends and knows what everything costs on the wire.
+//!
+//! Two-way, it opens with SYN, SYN-ACK, ACK and closes with a FIN in each direction (RFC 9293 sections
+//! 3.5, 3.6); the model has no simultaneous open and no TIME-WAIT, since nobody reuses its ports.
+//! One-way, as in the simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one
+//! direction and nothing is closed.
+
+use super::config::{Config, Handshake};
+use super::receiver::{Answer, Receiver};
+use super::sender::Sender;
+use crate::app::Socket;
+use crate::endpoint::Io;
+use base::Time;
+use base::event::Event;
+use base::tcp::{Segment, Timestamps};
+use base::truth::Cause;
+
+/// Which end this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Opens the connection.
+    Active,
+    /// Waits for it.
+    Passive,
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Config,
+    role: Role,
+    /// The sending half.
+    pub sender: Sender,
+    /// The receiving half.
+    pub receiver: Receiver,
+    /// Whether the peer's SYN has come.
+    peer_open: bool,
+    peer_fin: bool,
+}
+
+impl Connection {
+    /// One end, closed.
+    pub fn new(config: Config, role: Role) -> Self {
+        Connection {
+            sender: Sender::new(config),
+            receiver: Receiver::new(&config),
+            role,
+            peer_open: false,
+            peer_fin: false,
+            config,
+        }
+    }
+
+    /// Opens it: the active end sends its SYN.
+    pub fn open(&mut self, io: &mut Io<'_>) {
+        if self.role == Role::Active {
+            self.transmit(io);
+        }
+    }
+
+    /// Sends what may be sent, after the application wrote or closed.
+    pub fn transmit(&mut self, io: &mut Io<'_>) {
+        let first = io.out.len();
+        if self.role == Role::Active || (self.peer_open && !self.one_way()) {
+            self.sender.send_window(io, 0);
+        }
+        self.complete(io, first);
+    }
+
+    fn one_way(&self) -> bool {
+        self.config.handshake == Handshake::OneWay
+    }
+
+    /// A segment arrives; `packet` is its number, for the trace.
+    pub fn on_segment(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
+        if segment.rst {
+            return; // nobody here aborts connections; a stray reset changes nothing
+        }
+        let first = io.out.len();
+        if segment.syn && !self.peer_open {
+            self.peer_open = true;
+        }
+        // The passive end acknowledges nothing before it has sent its SYN.
+        if segment.has_ack && self.sender.max_sent() > 0 {
+            self.sender.on_ack(io, segment);
+        }
+        let mut answer = Answer::None;
+        if segment.end() > segment.seq && self.peer_open {
+            let arrival = self.receiver.receive(io.now, segment);
+            answer = arrival.answer;
+            if segment.len > 0 {
+                io.record(|| Event::DataReceived {
+                    packet,
+                    seq: segment.seq,
+                    len: segment.len,
+                    duplicate: arrival.duplicate,
+                });
+            }
+            if segment.fin && self.receiver.next() >= segment.end() && !self.peer_fin {
+                self.peer_fin = true;
+                answer = Answer::Now;
+                // Whoever is told that nothing more comes closes as well, once it has sent everything.
+                self.sender.close();
+            }
+        }
+        if self.peer_open && !self.one_way() {
+            // The passive end's SYN, an answer to a FIN, data that waited.
+            self.sender.send_window(io, 0);
+        }
+        self.complete(io, first);
+        if answer == Answer::Now && io.out.len() == first {
+            self.acknowledge(io);
+        }
+    }
+
+    /// The time of a timer has come.
+    pub fn on_timeout(&mut self, io: &mut Io<'_>) {
+        if self.sender.next_timeout() <= io.now {
+            let first = io.out.len();
+            self.sender.on_timeout(io);
+            self.complete(io, first);
+        }
+        if self.receiver.next_timeout() <= io.now {
+            self.acknowledge(io);
+        }
+    }
+
+    /// When it wants to run.
+    pub fn next_timeout(&self) -> Time {
+        self.sender.next_timeout().min(self.receiver.next_timeout())
+    }
+
+    /// True when both directions are closed and acknowledged.
+    pub fn closed(&self) -> bool {
+        self.sender.done() && (self.one_way() || self.peer_fin)
+    }
+
+    fn acknowledge(&mut self, io: &mut Io<'_>) {
+        let mut segment = self.receiver.acknowledge(io.now, self.config.timestamps);
+        segment.seq = self.sender.max_sent();
+        let size = self.ack_size(&segment);
+        io.send(segment, size, Cause::New);
+    }
+
+    /// Puts on the sender's segments what the connection knows: acknowledgement, window, timestamps,
+    /// and their size on the wire.
+    fn complete(&mut self, io: &mut Io<'_>, first: usize) {
+        if io.out.len() == first {
+            return;
+        }
+        let wire = self.config.wire;
+        let piggyback = self.peer_open && !self.one_way();
+        let ack =
+            if piggyback { Some(self.receiver.acknowledge(io.now, self.config.timestamps)) } else { None };
+        for out in &mut io.out[first..] {
+            let segment = &mut out.segment;
+            if let Some(ack) = ack {
+                (segment.ack, segment.has_ack) = (ack.ack, true);
+                segment.timestamps = ack.timestamps;
+            } else if self.config.timestamps {
+                segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
+            }
+            segment.window = self.receiver.window();
+            let options = self.config.timestamps && (segment.len > 0 || wire.timestamps_on_acks);
+            out.size = wire.header + segment.len + if options { wire.timestamps } else { 0 };
+        }
+    }
+
+    fn ack_size(&self, ack: &Segment) -> u32 {
+        let wire = &self.config.wire;
+        let timestamps = if self.config.timestamps && wire.timestamps_on_acks { wire.timestamps } else { 0 };
+        let blocks = ack.sack.as_slice().len() as u32;
+        let sack = if blocks > 0 { wire.sack + 8 * blocks } else { 0 };
+        wire.header + timestamps + sack
+    }
+}
+
+impl Socket for Connection {
+    fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+    fn close(&mut self) {
+        self.sender.close();
+    }
+    fn received(&self) -> u64 {
+        // Neither the SYN nor the FIN is data.
+        self.receiver.next().saturating_sub(1).saturating_sub(u64::from(self.peer_fin))
+    }
+    fn acknowledged(&self) -> u64 {
+        self.sender.una().min(self.sender.end()).saturating_sub(1)
+    }
+}

@@ -1,0 +1,240 @@
+//! What does the receiver answer, and when? It puts segments in order, delays acknowledgements of
+//! in-order data (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2), answers everything else at once,
+//! reports what it holds out of order (RFC 2018) and what came twice (RFC 2883), and echoes timestamps.
+
+use super::config::{Config, Echo, ReceiverConfig};
+use base::Time;
+use base::tcp::{Block, SackBlocks, Segment, Timestamps};
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    sack: bool,
+    window: u32,
+    /// Next byte expected.
+    next: u64,
+    /// What lies beyond it, ascending and apart.
+    held: Vec<Block>,
+    /// The blocks last reported, most recent first.
+    reported: Vec<Block>,
+    /// The duplicate to report.
+    dsack: Option<Block>,
+    /// Segments not yet acknowledged.
+    unacked: u32,
+    /// When the delayed acknowledgement is due.
+    ack_due: Time,
+    /// The timestamp to echo.
+    echo: Option<Time>,
+    last_ack_sent: u64,
+}
+
+/// What to do after a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Acknowledge at once.
+    Now,
+    /// Wait for more, or for the timer.
+    Later,
+    /// Nothing: it carried nothing.
+    None,
+}
+
+/// What a data segment brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// When to answer.
+    pub answer: Answer,
+    /// All of it was there already.
+    pub duplicate: bool,
+    /// Bytes that became readable.
+    pub delivered: u64,
+}
+
+/// Out-of-order blocks a receiver keeps at most; a peer that sends more holes is not honest.
+const MAX_HELD: usize = 4096;
+
+impl Receiver {
+    /// A receiver that expects sequence number 0, the SYN, next.
+    pub fn new(config: &Config) -> Self {
+        let window = config.receiver.window.bytes(config.mss, u64::from(u32::MAX));
+        Receiver {
+            config: config.receiver,
+            sack: config.uses_sack(),
+            window: u32::try_from(window).unwrap_or(u32::MAX),
+            next: 0,
+            held: Vec::new(),
+            reported: Vec::new(),
+            dsack: None,
+            unacked: 0,
+            ack_due: Time::NEVER,
+            echo: None,
+            last_ack_sent: 0,
+        }
+    }
+
+    /// Next byte expected.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// When it wants to acknowledge at the latest.
+    pub fn next_timeout(&self) -> Time {
+        self.ack_due
+    }
+
+    /// Takes in a segment that occupies sequence numbers.
+    pub fn receive(&mut self, now: Time, segment: &Segment) -> Arrival {
+        let (seq, end) = (segment.seq, segment.end());
+        if let Some(ts) = segment.timestamps {
+            self.note_timestamp(seq, end, ts.value);
+        }
+        // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
+        if end == seq || end > self.next.saturating_add(u64::from(self.window)) {
+            return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
+        }
+        let before = self.next;
+        let duplicate = end <= self.next || self.holds(seq, end);
+        if duplicate {
+            if self.config.dsack && self.sack {
+                //= RFC 2883 section 4: the first block reports the duplicate
+                self.dsack = Some(Block { left: seq, right: end });
+            }
+            self.touch(seq, end);
+        } else if seq <= self.next {
+            self.next = end;
+            self.absorb_held();
+        } else {
+            self.hold(seq, end);
+        }
+        let delivered = self.next - before;
+        let answer = self.answer(now, seq, end, before);
+        Arrival { answer, duplicate, delivered }
+    }
+
+    fn answer(&mut self, now: Time, seq: u64, end: u64, before: u64) -> Answer {
+        let in_order = delivered_in_order(seq, end, before, self.next);
+        let syn = end <= 1;
+        let may_wait = !self.config.ack_delay.is_zero()
+            && self.config.ack_every > 1
+            //= RFC 5681 section 4.2: at once while a gap is open or was just filled in part
+            && self.held.is_empty()
+            && match (syn, in_order) {
+                (true, _) => self.config.delay_syn_ack && in_order,
+                (false, true) => true,
+                (false, false) => self.config.delay_duplicates && end == self.next && before == self.next,
+            };
+        self.unacked += 1;
+        if may_wait && self.unacked < self.config.ack_every {
+            if self.ack_due.is_never() {
+                self.ack_due = now + self.config.ack_delay;
+            }
+            return Answer::Later;
+        }
+        Answer::Now
+    }
+
+    fn note_timestamp(&mut self, seq: u64, end: u64, value: Time) {
+        match self.config.echo {
+            //= RFC 7323 section 4.3: only a segment that reaches back to the last acknowledgement
+            Echo::Rfc7323 => {
+                if seq <= self.last_ack_sent && self.echo.is_none_or(|e| value >= e) {
+                    self.echo = Some(value);
+                }
+            }
+            //= RFC 1323 section 3.4: the segment must contain it
+            Echo::Rfc1323 => {
+                if seq <= self.last_ack_sent && self.last_ack_sent < end {
+                    self.echo = Some(value);
+                }
+            }
+            Echo::Latest => self.echo = Some(value),
+        }
+    }
+
+    fn holds(&self, seq: u64, end: u64) -> bool {
+        self.held.iter().any(|b| b.left <= seq && end <= b.right)
+    }
+
+    /// Puts a range among those held, and first among those to report.
+    fn hold(&mut self, seq: u64, end: u64) {
+        if self.held.len() >= MAX_HELD {
+            return; // dropped, as a receiver may that is short of memory
+        }
+        let from = self.held.partition_point(|b| b.right < seq);
+        let to = self.held.partition_point(|b| b.left <= end);
+        let mut merged = Block { left: seq, right: end };
+        if from < to {
+            merged.left = seq.min(self.held[from].left);
+            merged.right = end.max(self.held[to - 1].right);
+        }
+        self.held.splice(from..to, [merged]);
+        self.report(merged);
+    }
+
+    /// A duplicate among the held ranges: the range that holds it is reported first again.
+    fn touch(&mut self, seq: u64, end: u64) {
+        if let Some(&b) = self.held.iter().find(|b| b.left <= seq && end <= b.right) {
+            self.report(b);
+        }
+    }
+
+    /// RFC 2018 section 4: the most recent block first, then those reported before it.
+    fn report(&mut self, block: Block) {
+        if self.sack {
+            self.reported.retain(|b| b.left < block.left || b.right > block.right);
+            self.reported.insert(0, block);
+            self.reported.truncate(base::tcp::MAX_SACK_BLOCKS);
+        }
+    }
+
+    fn absorb_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        while let Some(first) = self.held.first().copied() {
+            if first.left > self.next {
+                break;
+            }
+            self.next = self.next.max(first.right);
+            self.held.remove(0);
+        }
+        let next = self.next;
+        self.reported.retain(|b| b.right > next);
+    }
+
+    /// The acknowledgement as it stands, to be sent now. Its `seq` is for the connection to set.
+    pub fn acknowledge(&mut self, now: Time, timestamps: bool) -> Segment {
+        self.unacked = 0;
+        self.ack_due = Time::NEVER;
+        self.last_ack_sent = self.next;
+        let mut sack = SackBlocks::default();
+        if self.sack {
+            let most = (self.config.sack_blocks as usize).min(if timestamps { 3 } else { 4 });
+            if let Some(d) = self.dsack.take() {
+                sack.push(d.left, d.right);
+            }
+            for b in &self.reported {
+                if sack.as_slice().len() < most {
+                    sack.push(b.left, b.right);
+                }
+            }
+        }
+        let timestamps = match (timestamps, self.echo) {
+            (true, Some(echo)) => Some(Timestamps { value: now, echo }),
+            (true, None) => Some(Timestamps { value: now, echo: Time::ZERO }),
+            (false, _) => None,
+        };
+        Segment { ack: self.next, has_ack: true, window: self.window, sack, timestamps, ..Segment::default() }
+    }
+
+    /// Receive window offered, bytes.
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+}
+
+/// True if the segment was just the next one and nothing beyond it had been waiting.
+fn delivered_in_order(seq: u64, end: u64, before: u64, after: u64) -> bool {
+    seq <= before && end > before && after == end
+}

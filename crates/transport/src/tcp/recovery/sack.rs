@@ -1,0 +1,126 @@
+//! How did the simulators of 2001 use SACK? By counting packets in the pipe: fast recovery starts at
+//! the third duplicate that brings SACK news, every acknowledgement takes one packet out of the pipe, a
+//! partial one two, and while the pipe is smaller than the window holes are resent, then new data
+//! (Fall and Floyd 1996; the "Reno-SACK" of the Eifel studies).
+//!
+//! What sets it apart from RFC 6675: a segment is resent only below the highest one reported, the
+//! scoreboard is forgotten when recovery ends, after a timeout duplicates are ignored until something
+//! new is acknowledged, and the window does not grow on the acknowledgement that ends recovery.
+
+use crate::endpoint::Io;
+use crate::recovery::digest::AckDigest;
+use crate::tcp::sender::Sender;
+use base::event::Event;
+use base::truth::Cause;
+
+/// The pipe and its companions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SackPipe {
+    duplicates: u32,
+    pub(super) recovering: bool,
+    /// Packets believed to be in the network.
+    pub(super) pipe: i64,
+    /// Nothing below is resent again in this recovery.
+    next_hole: u64,
+    /// Since the timeout nothing new was acknowledged.
+    after_timeout: bool,
+}
+
+impl SackPipe {
+    pub(super) fn on_timeout(&mut self) {
+        *self = SackPipe { after_timeout: true, ..SackPipe::default() };
+    }
+}
+
+fn state(sender: &mut Sender) -> &mut SackPipe {
+    match &mut sender.strategy {
+        super::Strategy::Sack(s) => s,
+        _ => unreachable!("asked by the pipe-based sender only"),
+    }
+}
+
+pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+    if state(sender).recovering { in_recovery(sender, io, ack) } else { outside(sender, io, ack) }
+}
+
+fn outside(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+    if ack.newly_acked > 0 {
+        *state(sender) = SackPipe::default();
+        sender.scoreboard.clear();
+        sender.advance(io, ack, true);
+        sender.open_window(ack);
+        sender.send_window(io, 0);
+        return;
+    }
+    let dupthresh = sender.dupthresh();
+    if ack.duplicate && ack.sack_news && !state(sender).after_timeout {
+        let s = state(sender);
+        s.duplicates += 1;
+        let duplicates = s.duplicates;
+        if duplicates == dupthresh && sender.may_fast_retransmit() {
+            let pipe = (sender.flight() / u64::from(sender.mss())) as i64 - i64::from(dupthresh);
+            sender.begin_fast_retransmit(io);
+            sender.halve_both();
+            let una = sender.una();
+            let next_hole = una + u64::from(sender.mss());
+            let s = state(sender);
+            (s.recovering, s.pipe, s.next_hole) = (true, pipe, next_hole);
+            sender.retransmit(io, una, Cause::Fast);
+        } else if duplicates < dupthresh {
+            sender.limited_transmit(io, duplicates);
+        }
+    }
+    if !ack.old && state(sender).duplicates == 0 {
+        sender.send_window(io, 0);
+    }
+}
+
+fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+    state(sender).pipe -= 1;
+    if ack.newly_acked > 0 && ack.ack >= sender.recover() {
+        *state(sender) = SackPipe::default();
+        sender.scoreboard.clear();
+        sender.advance(io, ack, true);
+        io.record(|| Event::RecoveryEnded { ack: ack.ack });
+        sender.send_window(io, 0);
+        return;
+    }
+    if ack.newly_acked > 0 {
+        // The retransmission that this acknowledges has left the pipe too.
+        state(sender).pipe -= 1;
+        sender.advance(io, ack, true);
+        sender.rto.end_backoff();
+    }
+    if !ack.old {
+        fill_pipe(sender, io);
+    }
+}
+
+fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
+    loop {
+        let window = (sender.window.cwnd / sender.window.mss) as i64;
+        let una = sender.una();
+        let s = state(sender);
+        if s.pipe >= window {
+            return;
+        }
+        let from = s.next_hole.max(una);
+        match sender.scoreboard.next_hole(from) {
+            Some(hole) => {
+                let s = state(sender);
+                s.next_hole = hole;
+                if hole + u64::from(sender.mss()) > una + sender.peer_window() {
+                    return;
+                }
+                let end = sender.retransmit(io, hole, Cause::Recovery);
+                state(sender).next_hole = end;
+            }
+            None => {
+                if !sender.send_one_within_peer_window(io) {
+                    return;
+                }
+            }
+        }
+        state(sender).pipe += 1;
+    }
+}

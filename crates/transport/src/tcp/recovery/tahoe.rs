@@ -1,0 +1,38 @@
+//! What if duplicates are taken for congestion, nothing more? Resend, and start slowly again
+//! (Jacobson 1988; catalogue TB-06).
+
+use crate::endpoint::Io;
+use crate::recovery::digest::AckDigest;
+use crate::tcp::sender::Sender;
+
+/// Tahoe's only memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tahoe {
+    duplicates: u32,
+}
+
+pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+    let super::Strategy::Tahoe(state) = &mut sender.strategy else { return };
+    if ack.newly_acked > 0 {
+        state.duplicates = 0;
+        sender.advance(io, ack, true);
+        sender.open_window(ack);
+    } else if ack.duplicate {
+        state.duplicates += 1;
+        let duplicates = state.duplicates;
+        if duplicates == sender.dupthresh() {
+            if sender.may_fast_retransmit() {
+                sender.begin_fast_retransmit(io);
+                sender.halve_threshold();
+                sender.window.cwnd = sender.window.mss;
+                sender.go_back(io);
+                return;
+            }
+        } else if duplicates < sender.dupthresh() {
+            sender.limited_transmit(io, duplicates);
+        }
+    }
+    if !ack.old {
+        sender.send_window(io, 0);
+    }
+}
