@@ -16,6 +16,7 @@ mod flow;
 mod graph;
 mod grid;
 mod hop;
+mod json;
 mod leaf;
 mod link;
 pub mod metric;

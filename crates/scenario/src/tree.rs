@@ -4,7 +4,7 @@
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::source::{Place, Sources};
-use crate::syntax;
+use crate::{json, syntax};
 use toml::de::{DeTable, DeValue};
 
 /// A value and where it stands.
@@ -119,6 +119,10 @@ impl Tree {
 /// Parses `text`, already in `sources` as number `source`. Syntax errors go to `collector`; what
 /// could be read in spite of them is returned, so that other mistakes are found too.
 pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Tree {
+    if json::looks_like(text) {
+        let empty = Tree { value: Value::Table(Table::default()), place: Place { source, start: 0, end: 0 } };
+        return json::parse(text, source, collector).unwrap_or(empty);
+    }
     let mended = syntax::mend(text, source, collector);
     let (root, _) = DeTable::parse_recoverable(mended.as_deref().unwrap_or(text));
     let whole = Place { source, start: 0, end: 0 };

@@ -123,6 +123,13 @@ proptest! {
         digest(&bytes);
     }
 
+    #[test]
+    fn json_pieces(pieces in proptest::collection::vec(proptest::sample::select(vec![
+        "{", "}", "[", "]", ",", ":", "\"a\"", "\"williwaw\":1", "\"hop\":[{\"name\":\"a\"}]", "1e999", "-", "\\", "\"\\u12", "true", "null", "µ", " ",
+    ]), 0..20)) {
+        digest(format!("{{{}", pieces.concat()).as_bytes());
+    }
+
     /// One value of a good file replaced by another kind of value.
     #[test]
     fn other_values(line in 0..40usize, value in prop_oneof![
@@ -164,6 +171,8 @@ fn a_megabyte_of_anything_is_answered() {
         repeat("x = 'y\n").into_bytes(),
         repeat("\"").into_bytes(),
         repeat("\n").into_bytes(),
+        repeat("{\"a\":").into_bytes(),
+        format!("{{\"a\": [{}1]}}", repeat("1,")).into_bytes(),
         format!("title = \"{}\"\n", "y".repeat(size)).into_bytes(),
         format!("{} = 1\n", "k".repeat(size)).into_bytes(),
         format!("x = [{}]\n", repeat("1,")).into_bytes(),

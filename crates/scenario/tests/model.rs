@@ -482,3 +482,26 @@ fn a_rate_that_is_multiplied_must_be_there() {
         ("radio.fade", ChangedRate::Times(0.1), 2)
     );
 }
+
+#[test]
+fn machines_may_write_json() {
+    let value: toml::Value = toml::from_str(&example()).unwrap();
+    let text = serde_json::to_string_pretty(&serde_json::to_value(value).unwrap()).unwrap();
+    let (scenario, other) = (good(&text), good(&example()));
+    assert_eq!(scenario.first(), other.first());
+    assert_eq!(scenario.cell_count(), Some(6));
+    let wrong = bad(&text.replace("\"30 kbit/s\"", "\"30 kilo\""));
+    assert_eq!(codes(&wrong), [("bad-value".to_owned(), "\"30 kilo\"".to_owned())]);
+    for wrong in [
+        "{",
+        "{\"a\" 1}",
+        "{\"a\": nul}",
+        "{\"a\": 30 kbit}",
+        "{\"a\": 1, \"a\": 2}",
+        "{\"a\": \"x}",
+        "{} x",
+        "{\"a\": [1 2]}",
+    ] {
+        assert_eq!(codes(&bad(wrong))[0].0, "syntax", "{wrong}");
+    }
+}

@@ -115,7 +115,10 @@ fn every_option_of_tcp_is_in_the_schema_and_on_the_page() {
     }
 }
 
+/// Up to the options of tcp, which are the transport's and checked above.
 #[test]
 fn the_reference_page() {
-    insta::assert_snapshot!(schema::reference());
+    let page = schema::reference();
+    let (ours, _) = page.split_once("\n## `transport.tcp`").expect("the page goes on with tcp");
+    insta::assert_snapshot!(ours);
 }
