@@ -71,8 +71,13 @@ const FILE: Field = field(
 );
 
 const TIMINGS: &[&[&str]] = &[&["every", "start", "spikes", "file"]];
-const TIMING_NEEDS: &[(&str, &str)] =
-    &[("first", "every"), ("from", "every"), ("every", "lasts"), ("start", "lasts")];
+const TIMING_NEEDS: &[(&str, &[&str])] = &[
+    ("first", &["every"]),
+    ("from", &["every"]),
+    ("every", &["lasts"]),
+    ("start", &["lasts"]),
+    ("lasts", &["every", "start"]),
+];
 
 static GATE: TableShape = TableShape {
     name: "gate",

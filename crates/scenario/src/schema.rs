@@ -40,18 +40,18 @@ fn table(shape: &TableShape) -> Value {
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    let groups: Vec<Value> = shape
+    let mut groups: Vec<Value> = shape
         .one_of
         .iter()
         .map(|group| json!({ "oneOf": group.iter().map(|key| json!({ "required": [key] })).collect::<Vec<_>>() }))
         .collect();
+    groups.extend(shape.needs.iter().map(|(key, others)| {
+        let beside = others.iter().map(|other| json!({ "required": [other] }));
+        let absent = json!({ "not": { "required": [key] } });
+        json!({ "anyOf": std::iter::once(absent).chain(beside).collect::<Vec<_>>() })
+    }));
     if !groups.is_empty() {
         schema["allOf"] = json!(groups);
-    }
-    if !shape.needs.is_empty() {
-        let needs: Map<String, Value> =
-            shape.needs.iter().map(|(key, other)| ((*key).to_owned(), json!([other]))).collect();
-        schema["dependentRequired"] = json!(needs);
     }
     schema
 }
@@ -232,8 +232,9 @@ pub fn reference() -> String {
         for group in shape.one_of {
             let _ = writeln!(out, "\nExactly one of {}.", crate::words::alternatives(group.iter().copied()));
         }
-        for (key, other) in shape.needs {
-            let _ = writeln!(out, "\n`{key}` goes with `{other}`.");
+        for (key, others) in shape.needs {
+            let others = crate::words::alternatives(others.iter().copied());
+            let _ = writeln!(out, "\n`{key}` goes with {others}.");
         }
     }
     out.push_str(&tcp_reference());

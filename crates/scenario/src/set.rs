@@ -7,6 +7,8 @@
 //!   drop-tail queue, whatever it was.
 //! - A value that stands for both directions is divided by `.down` or `.up`; a path without
 //!   direction changes both.
+//! - A key that excludes others replaces them: with `hop.radio.gate.reselection.start` the gate's
+//!   `every` is gone.
 //! - What is on the way and not yet there is made.
 
 use crate::cx::Cx;
@@ -108,6 +110,24 @@ fn is_grid(change: &Override) -> bool {
     change.path.place.source == 0
 }
 
+/// What excludes the key that was just set goes, and with it what had a meaning only beside that.
+fn make_way(table: &mut Table, shape: &TableShape, key: &str) {
+    let excluded = |other: &str| {
+        other != key && shape.one_of.iter().any(|group| group.contains(&key) && group.contains(&other))
+    };
+    let before = table.entries.len();
+    table.entries.retain(|e| !excluded(&e.key));
+    if table.entries.len() < before {
+        let left: Vec<String> = table.entries.iter().map(|e| e.key.clone()).collect();
+        let alone = |word: &str| {
+            shape.needs.iter().any(|(k, others)| {
+                *k == word && word != key && others.iter().all(|other| !left.iter().any(|l| l == other))
+            })
+        };
+        table.entries.retain(|e| !alone(&e.key));
+    }
+}
+
 struct Walk<'a> {
     change: &'a Override,
     steps: &'a [(&'a str, Place)],
@@ -143,7 +163,9 @@ impl Walk<'_> {
         }
         let Value::Table(table) = &mut tree.value else { return Ok(()) };
         let inner = table.entry_mut(key, self.change.path.place, made);
-        self.shape(inner, &field.shape, at + 1)
+        self.shape(inner, &field.shape, at + 1)?;
+        make_way(table, shape, key);
+        Ok(())
     }
 
     fn put(&mut self, tree: &mut Tree) -> Done {

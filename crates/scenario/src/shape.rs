@@ -15,8 +15,8 @@ pub struct TableShape {
     pub fields: &'static [Field],
     /// Of each of these groups exactly one key must be there.
     pub one_of: &'static [&'static [&'static str]],
-    /// The first key makes sense only beside the second.
-    pub needs: &'static [(&'static str, &'static str)],
+    /// The key makes sense only beside one of the others.
+    pub needs: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// One key of a table.

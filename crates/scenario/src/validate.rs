@@ -136,11 +136,18 @@ pub(crate) fn table(
         }
     }
     for (key, needed) in shape.needs {
-        if let (Some(entry), None) = (written.get(key), written.get(needed)) {
-            let message = format!("`{key}` has a meaning only beside `{needed}`");
+        let Some(entry) = written.get(key) else { continue };
+        // Where the whole group is missing, that has been said.
+        let said = shape.one_of.iter().any(|group| {
+            needed.iter().any(|other| group.contains(other))
+                && group.iter().all(|other| written.get(other).is_none())
+        });
+        if !said && needed.iter().all(|other| written.get(other).is_none()) {
+            let others = alternatives(needed.iter().copied());
+            let message = format!("`{key}` has a meaning only beside {others}");
             cx.push(
                 Diagnostic::error("conflict", entry.key_place, message)
-                    .help(format!("add `{needed}`, or remove `{key}`")),
+                    .help(format!("add {others}, or remove `{key}`")),
             );
         }
     }

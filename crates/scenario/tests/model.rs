@@ -154,12 +154,14 @@ fn every_timing_is_one_of_four() {
     for (wrong, code) in [
         ("lasts = \"3 s\"", "missing-key"),
         ("every = \"3 s\"", "conflict"),
+        ("spikes = []\nlasts = \"1 s\"", "conflict"),
         ("start = \"1 s\"\nlasts = \"1 s\"\nfirst = \"2 s\"", "conflict"),
         ("spikes = [[\"30 s\", \"9 s\"], [\"35 s\", \"1 s\"]]", "bad-value"),
         ("every = \"0 s\"\nlasts = \"1 s\"", "bad-value"),
         ("every = \"9 s\"\nlasts = \"1 s\"\nfirst = \"stationry\"", "bad-value"),
     ] {
-        assert_eq!(codes(&bad(&gate(wrong)))[0].0, code, "{wrong}");
+        let found = codes(&bad(&gate(wrong)));
+        assert!(found.len() == 1 && found[0].0 == code, "{wrong}: {found:?}");
     }
 }
 
@@ -314,6 +316,21 @@ fn set_changes_one_value_by_its_path() {
             codes(&found)
         );
     }
+}
+
+#[test]
+fn a_key_that_excludes_others_replaces_them() {
+    let with = |set: &str| {
+        let sets = [set.to_owned()];
+        let scenario =
+            read_with("x", example().as_bytes(), &NoFiles, &sets).unwrap_or_else(|d| panic!("{set}\n{d}"));
+        scenario.first().gates[0].timing.clone()
+    };
+    assert!(matches!(
+        with("hop.radio.gate.reselection.start=10 s"),
+        Timing::Once { lasts: Dist::Uniform(..), .. }
+    ));
+    assert!(matches!(with("hop.radio.gate.*.spikes=[[\"30 s\", \"9 s\"]]"), Timing::Listed(_)));
 }
 
 #[test]

@@ -29,12 +29,7 @@ fn valid(schema: &Value, value: &Value) -> bool {
             ("oneOf", _) => want.as_array().unwrap().iter().filter(|s| valid(s, value)).count() == 1,
             ("allOf", _) => each(&|s| valid(s, value)),
             ("required", Value::Object(map)) => each(&|key| map.contains_key(key.as_str().unwrap())),
-            ("dependentRequired", Value::Object(map)) => {
-                want.as_object().unwrap().iter().all(|(key, others)| {
-                    !map.contains_key(key)
-                        || others.as_array().unwrap().iter().all(|o| map.contains_key(o.as_str().unwrap()))
-                })
-            }
+            ("not", _) => !valid(want, value),
             ("properties", Value::Object(map)) => {
                 map.iter().all(|(key, inner)| want.get(key).is_none_or(|s| valid(s, inner)))
             }
