@@ -1,33 +1,26 @@
-//! Where does a packet go next? A node's table: to a host here, or out by a link.
+//! Where does a packet go next? A node's table, by flow and direction: to a host here, or out by a link.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
-use base::packet::{DropReason, NodeId, Packet};
+use base::packet::{DropReason, Packet};
 
 /// A node where more than one thing meets.
 pub struct Router {
-    here: NodeId,
-    /// Port by destination node.
-    routes: Vec<Option<Port>>,
-    /// Port by flow, for packets that end here.
-    hosts: Vec<Option<Port>>,
+    /// Port by [`Packet::ledger`]: two entries a flow, its own direction first.
+    ports: Vec<Option<Port>>,
 }
 
 impl Router {
-    /// A router at `here` with ports by destination node and, for packets that end here, by flow.
-    pub fn new(here: NodeId, routes: Vec<Option<Port>>, hosts: Vec<Option<Port>>) -> Self {
-        Router { here, routes, hosts }
+    /// A router with a port by flow and direction.
+    pub fn new(ports: Vec<Option<Port>>) -> Self {
+        Router { ports }
     }
 }
 
 impl Element for Router {
+    #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let table = if packet.destination == self.here {
-            self.hosts.get(packet.flow.0 as usize)
-        } else {
-            self.routes.get(packet.destination.0 as usize)
-        };
-        match table {
+        match self.ports.get(packet.ledger()) {
             Some(&Some(port)) => cx.forward(port, packet),
             _ => cx.drop(packet, DropReason::NoRoute),
         }

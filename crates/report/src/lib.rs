@@ -1,1 +1,32 @@
 //! Pictures of a run: self-contained pages and static drawings.
+//!
+//! Data in, text out. Nothing here reads a file, asks for the time or fetches anything; a page
+//! carries its data, its style and its program, and opens from disk without a network.
+//!
+//! - [`Picture`] is one flow as a time-sequence picture with the panels below it: the window and the
+//!   retransmission timer. [`Picture::caption`] tells its story in two or three sentences,
+//!   [`Picture::svg`] draws it for a paper.
+//! - [`Table`] and [`Bars`] hold published values beside measured ones.
+//! - [`Page`] puts them together; [`Page::html`] writes the page.
+
+mod bars;
+mod data;
+mod decimate;
+mod drawing;
+mod events;
+mod model;
+mod page;
+mod palette;
+mod scale;
+mod story;
+mod svg;
+mod table;
+mod text;
+
+pub use bars::{Bar, BarGroup, Bars};
+pub use model::{
+    Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
+    WindowSample,
+};
+pub use page::{Item, Page, Section};
+pub use table::{Cell, State, Strip, Table};

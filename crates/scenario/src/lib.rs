@@ -6,6 +6,7 @@
 //! reader, the JSON Schema, the reference page and the paths of overrides all follow them.
 //! Nothing here opens a file, asks the time or builds a network.
 
+pub mod build;
 pub mod cost;
 mod cx;
 pub mod describe;

@@ -7,6 +7,8 @@ named! {
     pub enum Metric {
         /// From the start of the workload to the last byte delivered, seconds.
         DownloadTime = "download_time_s",
+        /// From the start of the workload until its sender knows that all was delivered, seconds.
+        CompletionTime = "completion_time_s",
         /// Payload delivered per time, bit/s.
         Throughput = "throughput_bps",
         /// Minimum segments per segment sent.
@@ -71,7 +73,7 @@ impl Metric {
     /// Its unit.
     pub const fn unit(self) -> Unit {
         match self {
-            Metric::DownloadTime | Metric::QueueDelay => Unit::Seconds,
+            Metric::DownloadTime | Metric::CompletionTime | Metric::QueueDelay => Unit::Seconds,
             Metric::Throughput => Unit::BitsPerSecond,
             Metric::GoodputRatio | Metric::GoodputLinkRatio | Metric::JainIndex => Unit::Ratio,
             _ => Unit::Count,

@@ -9,6 +9,8 @@ pub trait Socket {
     fn write(&mut self, bytes: u64);
     /// No more will be written.
     fn close(&mut self);
+    /// Nothing more is sent: what was written and not yet sent is withdrawn.
+    fn stop(&mut self);
     /// Bytes received in order so far.
     fn received(&self) -> u64;
     /// Bytes acknowledged by the peer so far.
@@ -31,18 +33,19 @@ pub trait App: Send {
     fn finished(&self) -> Option<Time>;
 }
 
-/// Sends a fixed number of bytes, or for ever, as fast as the transport allows.
+/// Sends as fast as the transport allows: a fixed number of bytes, or for some time, or without end.
 #[derive(Clone, Debug)]
 pub struct Bulk {
-    /// How much; `None`: without end.
-    pub bytes: Option<u64>,
+    bytes: Option<u64>,
+    lasts: Option<Span>,
+    stops: Time,
     finished: Option<Time>,
 }
 
 impl Bulk {
-    /// Sends so many bytes; `None`: without end.
-    pub fn new(bytes: Option<u64>) -> Self {
-        Bulk { bytes, finished: None }
+    /// Sends so many bytes (`None`: without end) for so long (`None`: until they are delivered).
+    pub fn new(bytes: Option<u64>, lasts: Option<Span>) -> Self {
+        Bulk { bytes, lasts, stops: Time::NEVER, finished: None }
     }
 }
 
@@ -50,16 +53,28 @@ impl Bulk {
 const WITHOUT_END: u64 = 1 << 50;
 
 impl App for Bulk {
-    fn started(&mut self, _now: Time, socket: &mut dyn Socket) {
+    fn started(&mut self, now: Time, socket: &mut dyn Socket) {
         socket.write(self.bytes.unwrap_or(WITHOUT_END));
         if self.bytes.is_some() {
             socket.close();
+        }
+        if let Some(lasts) = self.lasts {
+            self.stops = now + lasts;
         }
     }
     fn progressed(&mut self, now: Time, socket: &mut dyn Socket) {
         if self.finished.is_none() && self.bytes.is_some_and(|n| socket.acknowledged() >= n) {
             self.finished = Some(now);
+            self.stops = Time::NEVER;
         }
+    }
+    fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
+        socket.stop();
+        self.stops = Time::NEVER;
+        self.finished.get_or_insert(now);
+    }
+    fn next_timeout(&self) -> Time {
+        self.stops
     }
     fn finished(&self) -> Option<Time> {
         self.finished

@@ -46,6 +46,8 @@ named! {
         Expirations = "expirations",
         /// Spurious timeouts in a row on the connection, until a genuine one.
         Consecutive = "consecutive",
+        /// None: each spurious timeout stands alone, so that everything is always restored.
+        Single = "single",
         /// As `consecutive`, but a whole window acknowledged without a timeout also ends the row.
         Window = "window",
     }
@@ -329,6 +331,8 @@ pub struct Config {
     pub restart_on_fast_retransmit: bool,
     /// Who judges timeouts.
     pub spurious: Spurious,
+    /// Whether timeouts inside loss recovery are judged too.
+    pub judge_in_recovery: bool,
     /// What follows.
     pub response: Response,
     /// The staged response's readings.
@@ -508,6 +512,7 @@ options! {
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
     "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
     "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout was spurious.";
+    "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
     "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
     "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";
@@ -613,6 +618,7 @@ impl Default for Config {
             grow_on_exit: false,
             restart_on_fast_retransmit: true,
             spurious: Spurious::None,
+            judge_in_recovery: false,
             response: Response::Rfc4015,
             staged: StagedConfig {
                 count: StagedCount::Expirations,

@@ -183,6 +183,9 @@ impl Socket for Connection {
     fn close(&mut self) {
         self.sender.close();
     }
+    fn stop(&mut self) {
+        self.sender.stop();
+    }
     fn received(&self) -> u64 {
         // Neither the SYN nor the FIN is data.
         self.receiver.next().saturating_sub(1).saturating_sub(u64::from(self.peer_fin))

@@ -184,6 +184,12 @@ impl Sender {
         self.closed = true;
     }
 
+    /// Withdraws what was not yet sent, and closes.
+    pub fn stop(&mut self) {
+        self.end = self.max.clamp(1, self.end);
+        self.closed = true;
+    }
+
     /// When the timer expires.
     pub fn next_timeout(&self) -> Time {
         self.rto.deadline()
@@ -354,8 +360,8 @@ impl Sender {
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
                 self.halve_threshold();
             }
-            // Detection is not meant for timeouts inside loss recovery (catalogue EI-04).
-            if !was_recovering {
+            // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
+            if !was_recovering || self.config.judge_in_recovery {
                 self.detector.on_timeout(io.now);
             }
         } else {

@@ -23,6 +23,7 @@ impl Staged {
     pub(super) fn on_spurious(&mut self, scene: Scene<'_>) {
         self.in_a_row += 1;
         let subsequent = match self.config.count {
+            StagedCount::Single => 1,
             StagedCount::Expirations => scene.episode.expirations,
             StagedCount::Consecutive | StagedCount::Window => self.in_a_row,
         };

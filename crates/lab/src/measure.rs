@@ -1,0 +1,140 @@
+//! What did a flow achieve, and at what cost? Numbers from always-on counters and the ledger of what
+//! really happened; the names are those of the scenario's expectations.
+
+use base::Time;
+use base::truth::{Cause, Retransmission};
+use host::Host;
+use results::row::{Column, Combine};
+use scenario::build::World;
+use scenario::metric::{Metric, Unit};
+use scenario::model::{App, Model, Transport};
+
+/// One flow's numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowMeasures {
+    /// By position in [`Metric::ALL`]; `None` where there is no such number.
+    pub values: Vec<Option<f64>>,
+}
+
+impl FlowMeasures {
+    /// One number.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        let i = Metric::ALL.iter().position(|m| *m == metric)?;
+        self.values.get(i).copied().flatten()
+    }
+}
+
+/// The columns of a table of measures.
+pub fn columns() -> Vec<Column> {
+    Metric::ALL
+        .iter()
+        .map(|metric| {
+            let unit = match metric.unit() {
+                Unit::Seconds => "s",
+                Unit::BitsPerSecond => "bit/s",
+                Unit::Ratio | Unit::Count => "",
+            };
+            let combine = match metric {
+                Metric::DownloadTime | Metric::CompletionTime => Combine::Max,
+                Metric::Throughput => Combine::Sum,
+                _ if metric.unit() == Unit::Count => Combine::Sum,
+                _ => Combine::Mean,
+            };
+            Column::new(metric.name(), unit, combine)
+        })
+        .collect()
+}
+
+/// Measures every flow of a finished run.
+pub fn flows(model: &Model, world: &World, limit: Time) -> Vec<FlowMeasures> {
+    let mut all: Vec<FlowMeasures> = (0..model.flows.len()).map(|i| flow(model, world, i, limit)).collect();
+    let rates: Vec<f64> = all.iter().filter_map(|f| f.get(Metric::Throughput)).collect();
+    let jain = jain_index(&rates);
+    if let Some(i) = Metric::ALL.iter().position(|m| *m == Metric::JainIndex) {
+        for f in &mut all {
+            f.values[i] = jain;
+        }
+    }
+    all
+}
+
+/// Jain's fairness index: the square of the sum over n times the sum of squares (Jain, Chiu, Hawe 1984).
+fn jain_index(rates: &[f64]) -> Option<f64> {
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+}
+
+/// How the verdicts on retransmissions add up.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Retransmissions of what arrives anyway.
+    pub unneeded: u64,
+    /// Timeouts that resent such a segment.
+    pub spurious_timeouts: u64,
+    /// All others.
+    pub genuine_timeouts: u64,
+    /// Fast retransmits that resent such a segment.
+    pub spurious_fast: u64,
+}
+
+impl Tally {
+    /// Adds up verdicts.
+    pub fn of(verdicts: &[Retransmission]) -> Tally {
+        let mut tally = Tally::default();
+        for v in verdicts {
+            tally.unneeded += u64::from(v.unneeded);
+            match (v.cause, v.unneeded) {
+                (Cause::Timeout, true) => tally.spurious_timeouts += 1,
+                (Cause::Timeout, false) => tally.genuine_timeouts += 1,
+                (Cause::Fast, true) => tally.spurious_fast += 1,
+                _ => {}
+            }
+        }
+        tally
+    }
+}
+
+fn flow(model: &Model, world: &World, index: usize, limit: Time) -> FlowMeasures {
+    let (flow, ends) = (&model.flows[index], world.flows[index]);
+    let host = |id| world.network.element::<Host>(id);
+    let (Some(from), Some(to)) = (host(ends.from), host(ends.to)) else {
+        return FlowMeasures { values: vec![None; Metric::ALL.len()] };
+    };
+    let App::Bulk { bytes, .. } = flow.app;
+    let Transport::Tcp { config, .. } = &flow.transport;
+    let mss = f64::from(config.mss);
+    let ledger = &world.network.ledgers()[2 * index];
+    let tally = Tally::of(&ledger.verdicts());
+    let sent = from.counters();
+    let delivered_bytes = {
+        use transport::app::Socket as _;
+        to.connection().received()
+    };
+    let delivered = (delivered_bytes as f64 / mss).ceil();
+    let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil());
+    let data_sent = sent.data_sent as f64;
+    let since_start = |t: Option<Time>| t.map(|t| t.since(ends.start).as_secs_f64());
+    let download = since_start(to.finished());
+    let duration = download.unwrap_or_else(|| limit.min(world.network.now()).since(ends.start).as_secs_f64());
+    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
+    let ack_drops = world.network.ledgers()[2 * index + 1].ack_drops + ledger.ack_drops;
+    let dropped = ledger.queue_drops + ledger.other_drops + ack_drops;
+    let value = |metric: &Metric| match metric {
+        Metric::DownloadTime => download,
+        Metric::CompletionTime => since_start(from.finished()),
+        Metric::Throughput => ratio(8.0 * delivered_bytes as f64, duration),
+        Metric::GoodputRatio => ratio(minimum, data_sent),
+        Metric::GoodputLinkRatio => ratio(minimum, data_sent - ledger.queue_drops as f64),
+        Metric::SegmentsSent => Some(data_sent),
+        Metric::SegmentsDelivered => Some(delivered),
+        Metric::SegmentsRetransmitted => Some(sent.data_resent as f64),
+        Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
+        Metric::SpuriousTimeouts => Some(tally.spurious_timeouts as f64),
+        Metric::GenuineTimeouts => Some(tally.genuine_timeouts as f64),
+        Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
+        Metric::PacketsDropped => Some(dropped as f64),
+        Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
+        Metric::JainIndex => None,
+    };
+    FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
+}

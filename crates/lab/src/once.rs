@@ -1,0 +1,68 @@
+//! How is one repetition run? Built, driven until every workload is done, then until nothing is on its
+//! way any more, so that the truth about every packet is known.
+
+use crate::measure::{self, FlowMeasures};
+use base::event::Category;
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::{Span, Time};
+use host::Host;
+use path::Network;
+use scenario::Model;
+use scenario::build::{Ends, World, build};
+
+/// What to record beside the counters.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Keep the events of path and transport.
+    pub trace: bool,
+    /// Break ties by this seed instead of by position.
+    pub shuffle_ties: Option<u64>,
+}
+
+/// A repetition that has been run.
+pub struct Outcome {
+    /// What each flow measured, in the order of the model.
+    pub flows: Vec<FlowMeasures>,
+    /// The network as it was left, with its trace.
+    pub world: World,
+    /// Every workload was done before the limit.
+    pub complete: bool,
+}
+
+/// How often the end is looked for: after so many wake-ups.
+const LOOK_EVERY: u32 = 16;
+/// What is still on its way when all workloads are done may take so long.
+const DRAIN: Span = Span::from_secs(3600);
+
+/// Runs repetition `repetition` of a model.
+pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
+    let seed = Seed { seed: model.run.seed, repetition };
+    let tracer =
+        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    let mut world = build(model, seed, tracer);
+    world.network.start(options.shuffle_ties);
+    let limit = Time::ZERO + model.run.limit;
+    let mut waiting: Vec<Ends> = world.flows.clone();
+    let complete = world.network.run_while(
+        limit,
+        |network| {
+            while waiting.last().is_some_and(|ends| finished(network, ends)) {
+                waiting.pop();
+            }
+            waiting.is_empty()
+        },
+        LOOK_EVERY,
+    );
+    if complete {
+        let end = world.network.now() + DRAIN;
+        world.network.run_until(end);
+    }
+    let flows = measure::flows(model, &world, limit);
+    Outcome { flows, world, complete }
+}
+
+fn finished(network: &Network, ends: &Ends) -> bool {
+    let done = |id| network.element::<Host>(id).is_none_or(|h| h.finished().is_some());
+    done(ends.from) && done(ends.to)
+}

@@ -1,0 +1,463 @@
+//! The static time-sequence drawing: for a paper, for print, and where no program may run.
+
+use std::fmt::Write as _;
+
+use crate::data::{note, sorted};
+use crate::decimate;
+use crate::model::{Kind, Picture, Truth};
+use crate::palette as ink;
+use crate::scale::Scale;
+use crate::story::episodes;
+use crate::svg::{Anchor, Svg, n, polyline, upright};
+use crate::text::{grouped, width};
+
+const LABEL: f64 = 11.0;
+const ROW: f64 = 15.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+/// Finest distance of two marks, pixels.
+const FINE: f64 = 0.5;
+/// Shapes nearer than this hide each other, pixels.
+const NEAR: f64 = 2.0;
+
+/// Rows of labels that do not touch.
+struct Lanes {
+    taken: Vec<Vec<(f64, f64)>>,
+}
+
+impl Lanes {
+    /// The first of `rows` where `from..to` is free, claimed.
+    fn claim(&mut self, rows: usize, from: f64, to: f64) -> Option<usize> {
+        for row in 0..rows {
+            if self.taken.len() <= row {
+                self.taken.push(Vec::new());
+            }
+            if self.taken[row].iter().all(|&(a, b)| to < a || from > b) {
+                self.taken[row].push((from, to));
+                return Some(row);
+            }
+        }
+        None
+    }
+}
+
+/// A label above the plot: where it starts, its row, its words and its colour.
+struct Label {
+    x: f64,
+    row: usize,
+    words: String,
+    colour: &'static str,
+    /// The timeout it belongs to, counted in order of time.
+    timeout: Option<usize>,
+}
+
+/// One glyph of the legend with its words.
+struct Entry {
+    glyph: &'static str,
+    words: &'static str,
+}
+
+impl Picture {
+    /// The picture as a standalone SVG of `width` by `height` pixels (at least 320 by 240): black on
+    /// white, for a paper. The axis counts segments.
+    #[must_use]
+    pub fn svg(&self, width: u32, height: u32) -> String {
+        let (w, h) = (f64::from(width.max(320)), f64::from(height.max(240)));
+        let mut svg = Svg::new(w, h, &self.title, &self.caption());
+        svg.rect(0.0, 0.0, w, h, "fill=\"#fff\"");
+        let mut top = 8.0;
+        if !self.title.is_empty() {
+            top += 16.0;
+            let style = format!("fill=\"{}\" font-weight=\"bold\"", ink::INK);
+            svg.text((LEFT, top - 3.0), Anchor::Start, 14.0, &style, &self.title);
+        }
+        if !self.subtitle.is_empty() {
+            top += 16.0;
+            svg.text((LEFT, top - 3.0), Anchor::Start, LABEL, &fill(ink::SOFT), &self.subtitle);
+        }
+        let time = Scale::new(0.0, self.end(), LEFT, w - RIGHT);
+        let labels = self.labels(&time);
+        let rows = labels.iter().map(|l| l.row + 1).max().unwrap_or(0);
+        top += 6.0 + rows as f64 * ROW;
+
+        let entries = self.entries();
+        let legend = legend_rows(&entries, w);
+        let bottom = h - 30.0 - legend.len() as f64 * 16.0;
+        let room = (bottom - top).max(60.0);
+        let panel = |present: bool, share: f64| if present { room * share } else { 0.0 };
+        let (window, timer) = (panel(!self.window.is_empty(), 0.22), panel(!self.timer.is_empty(), 0.2));
+        let main = room - window - timer;
+
+        self.grid(&mut svg, &time, top, bottom);
+        self.main_plot(&mut svg, &time, top, top + main, &labels, rows);
+        if window > 0.0 {
+            self.window_panel(&mut svg, &time, top + main + 16.0, top + main + window);
+        }
+        if timer > 0.0 {
+            self.timer_panel(&mut svg, &time, top + main + window + 16.0, bottom);
+        }
+        let (ticks, decimals) = time.ticks((w / 90.0) as usize);
+        for t in ticks {
+            let words = format!("{t:.decimals$}");
+            svg.text((time.at(t), bottom + 13.0), Anchor::Middle, 10.0, &fill(ink::SOFT), &words);
+        }
+        let middle = f64::midpoint(LEFT, w - RIGHT);
+        svg.text((middle, bottom + 26.0), Anchor::Middle, LABEL, &fill(ink::INK), "time (s)");
+        for (i, row) in legend.iter().enumerate() {
+            let y = bottom + 42.0 + i as f64 * 16.0;
+            for &(x, index) in row {
+                let entry = &entries[index];
+                svg.group(&format!("transform=\"translate({} {})\"", n(x), n(y - 4.0)));
+                svg.path_markup(entry.glyph);
+                svg.close();
+                svg.text((x + 12.0, y), Anchor::Start, 10.5, &fill(ink::INK), entry.words);
+            }
+        }
+        svg.finish()
+    }
+
+    /// Labels of disturbances and timeouts, placed so that none touches another.
+    fn labels(&self, time: &Scale) -> Vec<Label> {
+        let mut lanes = Lanes { taken: Vec::new() };
+        let mut labels = Vec::new();
+        let mut place = |x: f64, tries: &[String], colour: &'static str, timeout: Option<usize>| {
+            for words in tries {
+                let size = width(words, LABEL) + 8.0;
+                let start = x.min(time.end - size).max(time.start - 30.0);
+                if let Some(row) = lanes.claim(4, start, start + size) {
+                    labels.push(Label { x: start, row, words: words.clone(), colour, timeout });
+                    return;
+                }
+            }
+        };
+        let span = self.end();
+        for spike in sorted(&self.spikes, |e| e.from) {
+            let name = if spike.name.is_empty() { "link held up" } else { &spike.name };
+            let lasts = ((spike.until - spike.from) * 1000.0).round() / 1000.0;
+            let long = format!("{name}, {lasts} s");
+            place(time.at(spike.from), &[long, name.to_owned()], ink::SPIKE_WORDS, None);
+        }
+        for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
+            let (short, colour) = match timeout.truth {
+                Truth::Spurious => ("spurious", ink::UNNEEDED_WORDS),
+                Truth::Genuine => ("genuine", ink::NEEDED_WORDS),
+            };
+            place(time.at(timeout.t), &[timeout.label(span), short.to_owned()], colour, Some(i));
+        }
+        labels
+    }
+
+    fn grid(&self, svg: &mut Svg, time: &Scale, top: f64, bottom: f64) {
+        for spike in sorted(&self.spikes, |e| e.from) {
+            let (from, until) = (time.at(spike.from), time.at(spike.until));
+            svg.rect(from, top, until - from, bottom - top, &fill(ink::SPIKE));
+        }
+        for t in time.ticks(((time.end - time.start) / 90.0) as usize).0 {
+            svg.line((time.at(t), top), (time.at(t), bottom), &stroke(ink::GRID, 1.0));
+        }
+    }
+
+    fn main_plot(&self, svg: &mut Svg, time: &Scale, top: f64, bottom: f64, labels: &[Label], rows: usize) {
+        let segment = self.segment();
+        let highest = self.top() as f64 / segment;
+        let y = Scale::new(0.0, highest.max(1.0) * 1.05, bottom, top);
+        value_axis(svg, &y, time, "segment number");
+        let at = |seq: u64| y.at(seq as f64 / segment);
+
+        svg.window(time.start, top, time.end - time.start, bottom - top);
+        // The oldest knowledge first, the most important last, so that it lies on top.
+        let mut steps = Vec::new();
+        for ack in sorted(&self.acks, |e| e.t) {
+            let (x, y) = (time.at(ack.t), at(ack.ack));
+            if let Some(&(_, before)) = steps.last() {
+                steps.push((x, before));
+            }
+            steps.push((x, y));
+        }
+        svg.path(&polyline(&decimate::line(steps, FINE)), &line_style(ink::ACK, 1.2, ""));
+        let place = |e: &crate::model::Received| (time.at(e.t), at(e.end), at(e.seq));
+        let (again, first): (Vec<_>, Vec<_>) =
+            sorted(&self.received, |e| e.t).into_iter().partition(|e| e.duplicate);
+        let arrivals = first.into_iter().map(place);
+        let mut dots = String::new();
+        for (x, top, bottom) in decimate::strokes(arrivals, FINE) {
+            let _ = write!(dots, "M{} {}V{}", n(x), n(bottom.max(top + 1.0)), n(top.min(bottom - 1.0)));
+        }
+        svg.path(&dots, &line_style(ink::ARRIVAL, 2.2, ""));
+        svg.path(&shapes(again.into_iter().map(place), ring), &line_style(ink::ARRIVAL, 1.3, ""));
+
+        let mut kinds: [Vec<(f64, f64, f64)>; 3] = Default::default();
+        for e in sorted(&self.sent, |e| e.t) {
+            let kind = match e.kind {
+                Kind::New => 0,
+                Kind::Retransmission => 1,
+                Kind::Unneeded => 2,
+            };
+            kinds[kind].push((time.at(e.t), at(e.end), at(e.seq)));
+        }
+        let [new, needed, unneeded] = kinds;
+        let new = decimate::strokes(new, FINE);
+        let tall = |(x, top, bottom): (f64, f64, f64)| (x, top.min(bottom - 3.0), bottom);
+        let new: Vec<_> = new.into_iter().map(tall).collect();
+        svg.path(&upright(&new), &line_style(ink::INK, 1.8, ""));
+        svg.path(&shapes(needed, diamond), &format!("{} {}", fill(ink::NEEDED), stroke("#fff", 0.6)));
+        svg.path(&shapes(unneeded, triangle), &format!("{} {}", fill(ink::UNNEEDED), stroke("#fff", 0.6)));
+        let drops = sorted(&self.drops, |e| e.t);
+        let drops = drops.into_iter().map(|e| (time.at(e.t), at(e.end), at(e.seq)));
+        svg.path(&shapes(drops, cross), &line_style(ink::LOST, 2.0, ""));
+        svg.close();
+
+        // Where there are many, their lines would be a curtain.
+        let crowd = self.timeouts.len() > 30;
+        for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
+            let (x, foot) = (time.at(timeout.t), at(timeout.seq));
+            let (colour, dash) = match timeout.truth {
+                Truth::Spurious => (ink::UNNEEDED, "4 3"),
+                Truth::Genuine => (ink::NEEDED, ""),
+            };
+            // A line that starts beside its words starts at their height, one that crosses them below.
+            let label = labels.iter().find(|l| l.timeout == Some(i));
+            let row = label.map_or(rows, |l| if l.x > x - 4.0 { l.row } else { l.row + 1 });
+            svg.line(
+                (x, top - (rows - row) as f64 * ROW + 2.0),
+                (x, if crowd { top + 6.0 } else { foot - 6.0 }),
+                &line_style(colour, 1.2, dash),
+            );
+        }
+        for fast in sorted(&self.fast_retransmits, |e| e.t) {
+            let colour = if fast.truth == Truth::Spurious { ink::UNNEEDED } else { ink::NEEDED };
+            let (x, y) = (time.at(fast.t), y.at(fast.seq as f64 / segment + 0.5));
+            let circle = format!("M{} {}a8 8 0 1 0 16 0a8 8 0 1 0 -16 0", n(x - 8.0), n(y));
+            svg.path(&circle, &line_style(colour, 1.3, ""));
+        }
+        for timeout in sorted(&self.timeouts, |e| e.t) {
+            let colour = if timeout.truth == Truth::Spurious { ink::UNNEEDED } else { ink::NEEDED };
+            let mut flag = |t: f64, inside: &str| {
+                let path = format!("M{} {}h9l-4.5 7z", n(time.at(t) - 4.5), n(top));
+                svg.path(&path, &format!("{} {}", fill(inside), stroke(colour, 1.2)));
+            };
+            flag(timeout.t, colour);
+            if let Some(at) = timeout.detected_at.filter(|t| t.is_finite()) {
+                flag(at, "#fff");
+            }
+        }
+        for label in labels {
+            let at = (label.x + 4.0, top - (rows - label.row) as f64 * ROW + 11.0);
+            let style = format!("{} {}", fill(label.colour), HALO);
+            svg.text(at, Anchor::Start, LABEL, &style, &label.words);
+        }
+        let mut lanes = Lanes { taken: Vec::new() };
+        for episode in episodes(self).iter().filter(|e| e.unneeded > 1) {
+            let words = note(episode.unneeded);
+            let size = width(&words, LABEL);
+            let x = (time.at(episode.times.1) - 6.0).min(time.end - size - 4.0);
+            let y = (at(episode.range.0) + 16.0).min(bottom - 6.0);
+            if lanes.claim(1, x, x + size + 6.0).is_some() {
+                let style = format!("{} font-weight=\"bold\" {}", fill(ink::UNNEEDED_WORDS), HALO);
+                svg.text((x, y), Anchor::Start, LABEL, &style, &words);
+            }
+        }
+    }
+
+    fn window_panel(&self, svg: &mut Svg, time: &Scale, top: f64, bottom: f64) {
+        let samples = sorted(&self.window, |e| e.t);
+        let segment = self.segment();
+        let high = samples.iter().map(|e| e.cwnd.max(e.flight)).max().unwrap_or(1) as f64 / segment;
+        let y = Scale::new(0.0, high.max(1.0) * 1.15, bottom, top);
+        value_axis(svg, &y, time, "segments");
+        svg.window(time.start, top, time.end - time.start, bottom - top);
+        let steps = |value: &dyn Fn(&crate::model::WindowSample) -> Option<u64>| {
+            let points = samples.iter().filter_map(|e| Some((e.t, value(e)? as f64 / segment)));
+            stairs(points, time, &y)
+        };
+        svg.path(&steps(&|e| Some(e.flight)), &line_style(ink::ARRIVAL, 1.2, ""));
+        svg.path(&steps(&|e| e.ssthresh), &line_style(ink::SOFT, 1.2, "5 3"));
+        svg.path(&steps(&|e| Some(e.cwnd)), &line_style(ink::INK, 1.6, ""));
+        svg.close();
+        let names = [
+            ("window", ink::INK, ""),
+            ("slow-start threshold", ink::SOFT, "5 3"),
+            ("in flight", ink::ARRIVAL, ""),
+        ];
+        panel_names(svg, time, top, &names);
+    }
+
+    fn timer_panel(&self, svg: &mut Svg, time: &Scale, top: f64, bottom: f64) {
+        let samples = sorted(&self.timer, |e| e.t);
+        let high = samples.iter().map(|e| e.rto.max(e.srtt)).filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let y = Scale::new(0.0, if high > 0.0 { high * 1.15 } else { 1.0 }, bottom, top);
+        value_axis(svg, &y, time, "seconds");
+        svg.window(time.start, top, time.end - time.start, bottom - top);
+        let srtt = stairs(samples.iter().map(|e| (e.t, e.srtt)), time, &y);
+        let rto = stairs(samples.iter().map(|e| (e.t, e.rto)), time, &y);
+        svg.path(&srtt, &line_style(ink::ARRIVAL, 1.2, ""));
+        svg.path(&rto, &line_style(ink::INK, 1.6, ""));
+        svg.close();
+        let names = [("retransmission timeout", ink::INK, ""), ("smoothed round trip", ink::ARRIVAL, "")];
+        panel_names(svg, time, top, &names);
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let (unneeded, needed) = self.resent();
+        let mut entries = vec![Entry {
+            glyph: "<path d=\"M3 -5V5\" stroke=\"#1b1f24\" stroke-width=\"1.8\"/>",
+            words: "sent for the first time",
+        }];
+        let mut add = |present: bool, glyph, words| {
+            if present {
+                entries.push(Entry { glyph, words });
+            }
+        };
+        add(needed > 0, "<path d=\"M3 -4.5L7 0L3 4.5L-1 0z\" fill=\"#0072b2\"/>", "sent again, needed");
+        add(
+            unneeded > 0,
+            "<path d=\"M3 -5L8 4H-2z\" fill=\"#d55e00\"/>",
+            "sent again for nothing: an earlier copy arrives",
+        );
+        add(
+            !self.received.is_empty(),
+            "<path d=\"M3 -3V3\" stroke=\"#3aa583\" stroke-width=\"2.2\"/>",
+            "reaches the receiver",
+        );
+        add(
+            self.received.iter().any(|e| e.duplicate),
+            "<circle cx=\"3\" cy=\"0\" r=\"2.6\" fill=\"none\" stroke=\"#3aa583\" stroke-width=\"1.3\"/>",
+            "reaches it once more",
+        );
+        add(
+            !self.acks.is_empty(),
+            "<path d=\"M-2 3H4V-3H8\" fill=\"none\" stroke=\"#8a929b\" stroke-width=\"1.2\"/>",
+            "acknowledged up to here",
+        );
+        add(
+            !self.drops.is_empty(),
+            "<path d=\"M-1 -4L7 4M7 -4L-1 4\" stroke=\"#a3307a\" stroke-width=\"2\"/>",
+            "lost on the way",
+        );
+        let spurious = self.timeouts.iter().filter(|e| e.truth == Truth::Spurious).count();
+        add(
+            spurious > 0,
+            "<path d=\"M3 -6V6\" stroke=\"#d55e00\" stroke-width=\"1.4\" stroke-dasharray=\"4 3\"/>",
+            "timer expires, nothing was lost",
+        );
+        add(
+            spurious < self.timeouts.len(),
+            "<path d=\"M3 -6V6\" stroke=\"#0072b2\" stroke-width=\"1.4\"/>",
+            "timer expires after a loss",
+        );
+        add(
+            self.timeouts.iter().any(|e| e.detected_at.is_some()),
+            "<path d=\"M-1.5 -4h9l-4.5 7z\" fill=\"#fff\" stroke=\"#d55e00\" stroke-width=\"1.2\"/>",
+            "the sender finds out",
+        );
+        add(
+            !self.fast_retransmits.is_empty(),
+            "<circle cx=\"3\" cy=\"0\" r=\"5.5\" fill=\"none\" stroke=\"#d55e00\" stroke-width=\"1.3\"/>",
+            "fast retransmit",
+        );
+        add(!self.spikes.is_empty(), "<path d=\"M-2 -5H8V5H-2z\" fill=\"#f6e3b4\"/>", "link disturbed");
+        entries
+    }
+}
+
+const HALO: &str = "stroke=\"#fff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
+
+fn fill(colour: &str) -> String {
+    format!("fill=\"{colour}\"")
+}
+
+fn stroke(colour: &str, width: f64) -> String {
+    format!("stroke=\"{colour}\" stroke-width=\"{}\"", n(width))
+}
+
+fn line_style(colour: &str, width: f64, dash: &str) -> String {
+    let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+    format!("fill=\"none\" {}{dash}", stroke(colour, width))
+}
+
+fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
+    let (ticks, decimals) = y.ticks((((y.start - y.end) / 32.0) as usize).max(3));
+    for value in ticks {
+        let at = y.at(value);
+        svg.line((time.start, at), (time.end, at), &stroke(ink::GRID, 1.0));
+        let words =
+            if decimals == 0 { grouped(value.max(0.0) as u64) } else { format!("{value:.decimals$}") };
+        svg.text((time.start - 6.0, at + 3.5), Anchor::End, 10.0, &fill(ink::SOFT), &words);
+    }
+    svg.line((time.start, y.end), (time.start, y.start), &stroke(ink::SOFT, 1.0));
+    svg.line((time.start, y.start), (time.end, y.start), &stroke(ink::SOFT, 1.0));
+    let (x, middle) = (14.0, f64::midpoint(y.start, y.end));
+    let turn = format!("{} transform=\"rotate(-90 {} {})\"", fill(ink::INK), n(x), n(middle));
+    svg.text((x, middle), Anchor::Middle, LABEL, &turn, unit);
+}
+
+fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static str, &str)]) {
+    let mut x = time.start + 4.0;
+    for (name, colour, dash) in names {
+        svg.line((x, top - 5.0), (x + 16.0, top - 5.0), &line_style(colour, 1.6, dash));
+        svg.text((x + 20.0, top - 2.0), Anchor::Start, 10.0, &fill(ink::INK), name);
+        x += 32.0 + width(name, 10.0);
+    }
+}
+
+/// Path data of a value that stays until it changes, drawn to the right edge.
+fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> String {
+    let mut steps: Vec<(f64, f64)> = Vec::new();
+    for (t, value) in points.filter(|p| p.1.is_finite()) {
+        let (px, py) = (time.at(t), y.at(value));
+        if let Some(&(_, before)) = steps.last() {
+            steps.push((px, before));
+        }
+        steps.push((px, py));
+    }
+    if let Some(&(_, last)) = steps.last() {
+        steps.push((time.end, last));
+    }
+    polyline(&decimate::line(steps, FINE))
+}
+
+/// Path data of one shape per mark; a mark taller than a shape gets a bar of its height.
+fn shapes(marks: impl IntoIterator<Item = (f64, f64, f64)>, shape: fn(&mut String, f64, f64)) -> String {
+    let mut data = String::new();
+    for (x, top, bottom) in decimate::points(marks, NEAR) {
+        if bottom - top > 12.0 {
+            let _ = write!(data, "M{} {}V{}h3V{}z", n(x - 1.5), n(top), n(bottom), n(top));
+        }
+        shape(&mut data, x, f64::midpoint(top, bottom));
+    }
+    data
+}
+
+fn triangle(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}l5 9h-10z", n(x), n(y - 5.0));
+}
+
+fn diamond(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}l4 4.5l-4 4.5l-4 -4.5z", n(x), n(y - 4.5));
+}
+
+fn ring(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0 -5.2 0", n(x - 2.6), n(y));
+}
+
+fn cross(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}l8 8m0 -8l-8 8", n(x - 4.0), n(y - 4.0));
+}
+
+/// The legend broken into rows: position and index of every entry.
+fn legend_rows(entries: &[Entry], w: f64) -> Vec<Vec<(f64, usize)>> {
+    let mut rows: Vec<Vec<(f64, usize)>> = vec![Vec::new()];
+    let mut x = LEFT;
+    for (i, entry) in entries.iter().enumerate() {
+        let size = 30.0 + width(entry.words, 10.5);
+        if x + size > w && x > LEFT {
+            rows.push(Vec::new());
+            x = LEFT;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((x, i));
+        }
+        x += size;
+    }
+    rows
+}

@@ -1,0 +1,238 @@
+//! What a time-sequence picture is made of.
+//!
+//! All times are seconds from t = 0, the start of the first workload. All sequence numbers are stream
+//! offsets in bytes and never wrap; an event covers the bytes `seq..end`. Lists need not be sorted.
+
+use serde::{Deserialize, Serialize};
+
+/// One flow over time: what its sender sent, what its receiver got, and what the sender thought.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Picture {
+    /// Heading, for example the name of the sender's variant.
+    pub title: String,
+    /// One line below the heading: the path and what happens on it.
+    #[serde(default)]
+    pub subtitle: String,
+    /// Name of the flow.
+    #[serde(default)]
+    pub flow: String,
+    /// Payload bytes of a full segment; the unit of an axis in segments.
+    pub segment_bytes: u32,
+    /// Data segments as they leave the sender.
+    #[serde(default)]
+    pub sent: Vec<Sent>,
+    /// Data segments as they reach the receiver.
+    #[serde(default)]
+    pub received: Vec<Received>,
+    /// Acknowledgements as they reach the sender.
+    #[serde(default)]
+    pub acks: Vec<Ack>,
+    /// Data segments lost on the way.
+    #[serde(default)]
+    pub drops: Vec<Drop>,
+    /// Expiries of the retransmission timer.
+    #[serde(default)]
+    pub timeouts: Vec<Timeout>,
+    /// Retransmissions started by duplicate acknowledgements.
+    #[serde(default)]
+    pub fast_retransmits: Vec<FastRetransmit>,
+    /// Times during which the path was disturbed: delay spikes, outages, handovers.
+    #[serde(default)]
+    pub spikes: Vec<Interval>,
+    /// The sender's window, whenever it changed.
+    #[serde(default)]
+    pub window: Vec<WindowSample>,
+    /// The sender's timer estimate, whenever it changed.
+    #[serde(default)]
+    pub timer: Vec<TimerSample>,
+    /// Right end of the time axis, s; events after it still widen the axis.
+    #[serde(default)]
+    pub until: f64,
+}
+
+/// Why a data segment was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Sent for the first time.
+    #[default]
+    New,
+    /// Sent again, and no earlier copy ever arrives.
+    Retransmission,
+    /// Sent again although an earlier copy of all its bytes reaches the receiver.
+    Unneeded,
+}
+
+/// Whether a timeout or a fast retransmit repaired a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Truth {
+    /// The segment it resent was an unneeded retransmission.
+    Spurious,
+    /// Anything else.
+    #[default]
+    Genuine,
+}
+
+/// A data segment leaves the sender.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// When, s.
+    pub t: f64,
+    /// First byte.
+    pub seq: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// Why it was sent.
+    pub kind: Kind,
+}
+
+/// A data segment reaches the receiver.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Received {
+    /// When, s.
+    pub t: f64,
+    /// First byte.
+    pub seq: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// The receiver had all its bytes already.
+    #[serde(default)]
+    pub duplicate: bool,
+}
+
+/// An acknowledgement reaches the sender.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ack {
+    /// When, s.
+    pub t: f64,
+    /// The byte the receiver expects next.
+    pub ack: u64,
+    /// The byte up to which the receiver allows sending; 0 where unknown.
+    #[serde(default)]
+    pub window_end: u64,
+    /// Selectively acknowledged ranges, each `[first byte, one past the last]`.
+    #[serde(default)]
+    pub sacks: Vec<[u64; 2]>,
+    /// It repeats the previous acknowledgement.
+    #[serde(default)]
+    pub duplicate: bool,
+}
+
+/// A data segment is lost on the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drop {
+    /// When, s.
+    pub t: f64,
+    /// First byte.
+    pub seq: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// Where and why, for example `radio: queue full`.
+    #[serde(default)]
+    pub place: String,
+}
+
+/// The retransmission timer expires.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeout {
+    /// When, s.
+    pub t: f64,
+    /// First byte of the segment it resends.
+    pub seq: u64,
+    /// What it really was.
+    pub truth: Truth,
+    /// Of a spurious timeout: `delayed`, `ack_lost` or `ack_delayed`.
+    #[serde(default)]
+    pub cause: Option<String>,
+    /// What the sender's detector said: `spurious`, `genuine`, or the name of the detector that called
+    /// it spurious (`eifel`, `frto`, `dsack`).
+    #[serde(default)]
+    pub detected: Option<String>,
+    /// When the detector said so, s.
+    #[serde(default)]
+    pub detected_at: Option<f64>,
+}
+
+/// Duplicate acknowledgements make the sender resend a segment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FastRetransmit {
+    /// When, s.
+    pub t: f64,
+    /// First byte of the segment it resends.
+    pub seq: u64,
+    /// What it really was.
+    pub truth: Truth,
+}
+
+/// A named stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Start, s.
+    pub from: f64,
+    /// End, s.
+    pub until: f64,
+    /// What happened, for example `cell reselection`.
+    #[serde(default)]
+    pub name: String,
+}
+
+/// The sender's window from this moment on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowSample {
+    /// When, s.
+    pub t: f64,
+    /// Congestion window, bytes of payload.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes of payload; absent while unlimited.
+    #[serde(default)]
+    pub ssthresh: Option<u64>,
+    /// Payload bytes sent and not yet acknowledged.
+    pub flight: u64,
+}
+
+/// The sender's timer estimate from this moment on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimerSample {
+    /// When, s.
+    pub t: f64,
+    /// Retransmission timeout with its back-off, s.
+    pub rto: f64,
+    /// Smoothed round-trip time, s.
+    pub srtt: f64,
+    /// Variation of the round-trip time, s.
+    pub rttvar: f64,
+}
+
+impl Picture {
+    /// Right end of the time axis, s: `until`, or the last event where that is later.
+    #[must_use]
+    pub fn end(&self) -> f64 {
+        let events = (self.sent.iter().map(|e| e.t))
+            .chain(self.received.iter().map(|e| e.t))
+            .chain(self.acks.iter().map(|e| e.t))
+            .chain(self.drops.iter().map(|e| e.t))
+            .chain(self.timeouts.iter().map(|e| e.t))
+            .chain(self.window.iter().map(|e| e.t))
+            .chain(self.timer.iter().map(|e| e.t));
+        events.filter(|t| t.is_finite()).fold(if self.until.is_finite() { self.until } else { 0.0 }, f64::max)
+    }
+
+    /// Highest byte sent, received or acknowledged, plus one.
+    #[must_use]
+    pub fn top(&self) -> u64 {
+        let sent = self.sent.iter().map(|e| e.end);
+        let received = self.received.iter().map(|e| e.end);
+        sent.chain(received).chain(self.acks.iter().map(|e| e.ack)).max().unwrap_or(0)
+    }
+
+    /// Bytes per segment, never zero.
+    pub(crate) fn segment(&self) -> f64 {
+        f64::from(self.segment_bytes.max(1))
+    }
+
+    /// Number of the segment that starts at byte `seq`; the first segment is 1.
+    pub(crate) fn ordinal(&self, seq: u64) -> u64 {
+        seq / u64::from(self.segment_bytes.max(1)) + 1
+    }
+}

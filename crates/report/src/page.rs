@@ -1,0 +1,173 @@
+//! Pages: everything in one file, which opens from disk and fetches nothing.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bars::Bars;
+use crate::data::script_json;
+use crate::events;
+use crate::model::Picture;
+use crate::table::Table;
+use crate::text::escape;
+
+/// A page of sections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    /// Heading and window title.
+    pub title: String,
+    /// How the numbers were made: version, scenario hash, seed, lateness; name and value.
+    #[serde(default)]
+    pub provenance: Vec<(String, String)>,
+    /// In reading order.
+    #[serde(default)]
+    pub sections: Vec<Section>,
+}
+
+/// A heading, some text and what belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Section {
+    /// Heading; a section without one continues the one before.
+    #[serde(default)]
+    pub heading: String,
+    /// Plain text; an empty line starts a paragraph.
+    #[serde(default)]
+    pub text: String,
+    /// In reading order.
+    #[serde(default)]
+    pub items: Vec<Item>,
+}
+
+/// What a section can hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Item {
+    /// A table.
+    Table(Table),
+    /// A bar chart.
+    Bars(Bars),
+    /// A time-sequence picture.
+    Picture(Box<Picture>),
+}
+
+impl From<Table> for Item {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
+}
+
+impl From<Bars> for Item {
+    fn from(bars: Bars) -> Self {
+        Self::Bars(bars)
+    }
+}
+
+impl From<Picture> for Item {
+    fn from(picture: Picture) -> Self {
+        Self::Picture(Box::new(picture))
+    }
+}
+
+const STYLE: &str = include_str!("../assets/page.css");
+const PROGRAM: [&str; 5] = [
+    include_str!("../assets/tools.js"),
+    include_str!("../assets/draw.js"),
+    include_str!("../assets/hover.js"),
+    include_str!("../assets/input.js"),
+    include_str!("../assets/start.js"),
+];
+
+impl Page {
+    /// The page as one HTML document with its style, its program and its data. A content security
+    /// policy forbids it to fetch anything.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut out = String::with_capacity(64 * 1024);
+        let _ = write!(
+            out,
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+             script-src 'unsafe-inline'; img-src data: blob:\">\
+             <meta name=\"color-scheme\" content=\"light dark\">\
+             <title>{0}</title>\n<style>\n{STYLE}</style></head>\n<body><header><h1>{0}</h1>",
+            escape(&self.title)
+        );
+        if !self.provenance.is_empty() {
+            out.push_str("<dl class=\"provenance\">");
+            for (name, value) in &self.provenance {
+                let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+            }
+            out.push_str("</dl>");
+        }
+        self.contents(&mut out);
+        out.push_str("</header>\n<main>");
+        let mut pictures = 0;
+        for (i, section) in self.sections.iter().enumerate() {
+            let _ = write!(out, "<section id=\"section-{}\">", i + 1);
+            if !section.heading.is_empty() {
+                let _ = write!(out, "<h2>{}</h2>", escape(&section.heading));
+            }
+            for paragraph in section.text.split("\n\n").filter(|p| !p.trim().is_empty()) {
+                let _ = write!(out, "<p>{}</p>", escape(paragraph.trim()));
+            }
+            for item in &section.items {
+                match item {
+                    Item::Table(table) => table.html(&mut out),
+                    Item::Bars(bars) => bars_html(bars, &mut out),
+                    Item::Picture(picture) => {
+                        pictures += 1;
+                        picture_html(picture, pictures, &mut out);
+                    }
+                }
+            }
+            out.push_str("</section>\n");
+        }
+        out.push_str("</main>\n");
+        if pictures > 0 {
+            out.push_str("<script>\n(function () {\n'use strict';\n");
+            PROGRAM.iter().for_each(|part| out.push_str(part));
+            out.push_str("})();\n</script>\n");
+        }
+        out.push_str("</body></html>\n");
+        out
+    }
+
+    /// Links to the sections, where there are enough of them.
+    fn contents(&self, out: &mut String) {
+        if self.sections.iter().filter(|s| !s.heading.is_empty()).count() < 3 {
+            return;
+        }
+        out.push_str("<nav aria-label=\"Contents\"><ul>");
+        for (i, section) in self.sections.iter().enumerate().filter(|(_, s)| !s.heading.is_empty()) {
+            let _ = write!(out, "<li><a href=\"#section-{}\">{}</a></li>", i + 1, escape(&section.heading));
+        }
+        out.push_str("</ul></nav>");
+    }
+}
+
+fn bars_html(bars: &Bars, out: &mut String) {
+    let count: usize = bars.groups.iter().map(|g| g.bars.len()).sum();
+    let width = (140 + 27 * count as u32).clamp(460, 1280);
+    let _ = write!(out, "<figure class=\"bars\"><h3>{}</h3>", escape(&bars.title));
+    out.push_str(&bars.draw(width, 340, false));
+    out.push_str("</figure>");
+}
+
+fn picture_html(picture: &Picture, number: usize, out: &mut String) {
+    let id = format!("picture-{number}");
+    let _ = write!(out, "<figure class=\"picture\" id=\"{id}\" aria-labelledby=\"{id}-title\">");
+    let title = if picture.title.is_empty() { &picture.flow } else { &picture.title };
+    let _ = write!(out, "<h3 id=\"{id}-title\">{}</h3>", escape(title));
+    if !picture.subtitle.is_empty() {
+        let _ = write!(out, "<p class=\"subtitle\">{}</p>", escape(&picture.subtitle));
+    }
+    let _ = write!(out, "<p class=\"story\" id=\"{id}-story\">{}</p>", escape(&picture.caption()));
+    out.push_str("<div class=\"stage\"></div><div class=\"static\">");
+    out.push_str(&picture.svg(900, 640));
+    out.push_str("</div><script type=\"application/json\">");
+    out.push_str(&script_json(picture));
+    out.push_str("</script>");
+    events::html(picture, out);
+    out.push_str("</figure>\n");
+}

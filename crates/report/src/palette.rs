@@ -1,0 +1,27 @@
+//! Colours: dark, blue, vermillion and their companions stay apart for every common kind of colour
+//! vision, and no meaning hangs on colour alone; every glyph has its own shape.
+
+/// Axes, text and segments sent for the first time.
+pub(crate) const INK: &str = "#1b1f24";
+/// Secondary text.
+pub(crate) const SOFT: &str = "#57606a";
+/// Grid lines.
+pub(crate) const GRID: &str = "#e3e6ea";
+/// Needed retransmissions and genuine timeouts.
+pub(crate) const NEEDED: &str = "#0072b2";
+/// Unneeded retransmissions and spurious timeouts.
+pub(crate) const UNNEEDED: &str = "#d55e00";
+/// Arrivals at the receiver.
+pub(crate) const ARRIVAL: &str = "#3aa583";
+/// Acknowledgements.
+pub(crate) const ACK: &str = "#8a929b";
+/// Lost segments.
+pub(crate) const LOST: &str = "#a3307a";
+/// Shade of a disturbed stretch of time.
+pub(crate) const SPIKE: &str = "#f6e3b4";
+/// Words about unneeded retransmissions: darker than their glyphs, for contrast.
+pub(crate) const UNNEEDED_WORDS: &str = "#ad4a00";
+/// Words about needed retransmissions.
+pub(crate) const NEEDED_WORDS: &str = "#005a8f";
+/// Words about a disturbance.
+pub(crate) const SPIKE_WORDS: &str = "#7a5a00";

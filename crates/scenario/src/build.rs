@@ -1,0 +1,321 @@
+//! How does a model become a network? Elements in the order of ties (downstream first), wired along
+//! the flows' routes; every random quantity with its own named stream.
+//!
+//! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
+//! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
+
+use crate::model::{
+    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Link, LinkRate, LossKind, Model, Position,
+    Queue, Timing, Transport,
+};
+use base::dist::Sampler;
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::{FlowId, NodeId, Span, Time};
+use host::{Host, HostConfig};
+use path::capacity::{Capacity, Change};
+use path::gate::{self, Closures, Gate};
+use path::hold::Hold;
+use path::jitter::{Delays, Jitter};
+use path::link::{LinkConfig, LinkGate, QueueLimit};
+use path::loss::{Loss, Rule};
+use path::router::Router;
+use path::{ElementId, Network, Port};
+use transport::app::{Bulk, Sink};
+use transport::tcp::Role;
+
+/// A network with its ends.
+pub struct World {
+    /// The network, not yet started.
+    pub network: Network,
+    /// The two hosts of each flow, in the order of the model.
+    pub flows: Vec<Ends>,
+    /// What each element is called, by its number: `radio.down`, `download@server`.
+    pub names: Vec<String>,
+}
+
+/// The hosts of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// Where the application writes.
+    pub from: ElementId,
+    /// Where it reads.
+    pub to: ElementId,
+    /// When the workload starts.
+    pub start: Time,
+}
+
+/// The element that a link's packets enter and the one they leave.
+#[derive(Clone, Copy)]
+struct Chain {
+    entry: ElementId,
+    exit: ElementId,
+}
+
+struct Builder<'a> {
+    model: &'a Model,
+    seed: Seed,
+    network: Network,
+    names: Vec<String>,
+    chains: Vec<Option<Chain>>,
+}
+
+/// Builds one repetition of a model.
+pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
+    let mut b = Builder {
+        model,
+        seed,
+        network: Network::new(model.flows.len(), tracer),
+        names: Vec::new(),
+        chains: vec![None; model.links.len()],
+    };
+    let mut ends = Vec::with_capacity(model.flows.len());
+    for (i, flow) in model.flows.iter().enumerate() {
+        let start = draw_time(&flow.start, seed, &flow.name, "start");
+        let to = b.host(i, flow, Role::Passive, start);
+        for &link in flow.route.iter().rev() {
+            b.link(link);
+        }
+        let from = b.host(i, flow, Role::Active, start);
+        for &link in flow.way_back.iter().rev() {
+            b.link(link);
+        }
+        ends.push(Ends { from, to, start });
+    }
+    b.wire(&ends);
+    World { network: b.network, flows: ends, names: b.names }
+}
+
+/// The closed intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
+pub fn closures(model: &Model, seed: Seed, until: Time) -> Vec<(usize, Time, Time)> {
+    let mut all = Vec::new();
+    for (i, g) in model.gates.iter().enumerate() {
+        for (start, end) in gate_of(&g.timing, &g.name, seed).closures_before(until) {
+            all.push((i, start, end));
+        }
+    }
+    all
+}
+
+fn draw_time(dist: &base::dist::Dist, seed: Seed, element: &str, purpose: &str) -> Time {
+    let ns = Sampler::new(dist.clone(), seed.stream(element, purpose)).draw();
+    Time::from_nanos(ns as u64)
+}
+
+fn gate_of(timing: &Timing, name: &str, seed: Seed) -> Gate {
+    let list =
+        |spikes: &[(Time, Span)]| Closures::List(spikes.iter().map(|&(t, len)| (t, t + len)).collect());
+    let closures = match timing {
+        Timing::Every { every, from, first, lasts } => Closures::Process {
+            every: every.clone(),
+            from: match from {
+                CountedFrom::Start => gate::From::Start,
+                CountedFrom::End => gate::From::End,
+            },
+            first: match first {
+                First::Stationary => gate::First::Stationary,
+                First::After(dist) => gate::First::Drawn(dist.clone()),
+            },
+            lasts: lasts.clone(),
+        },
+        Timing::Once { start, lasts } => {
+            let from = draw_time(start, seed, name, "start");
+            let length = draw_time(lasts, seed, name, "lasts").since(Time::ZERO);
+            Closures::List(vec![(from, from + length)])
+        }
+        Timing::Listed(spikes) => list(spikes),
+        Timing::PerRepetition(spikes) => {
+            list(spikes.get(seed.repetition as usize).map_or(&[][..], |s| s.as_slice()))
+        }
+    };
+    Gate::new(&closures, name, seed)
+}
+
+impl Builder<'_> {
+    fn add(&mut self, name: String, element: impl path::Element) -> ElementId {
+        self.names.push(name);
+        self.network.add(element)
+    }
+
+    fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time) -> ElementId {
+        let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
+        let Transport::Tcp { config, .. } = &flow.transport;
+        let host = HostConfig {
+            flow: FlowId(index as u32),
+            node: NodeId(here as u16),
+            peer: NodeId(there as u16),
+            role,
+            start,
+            tcp: *config,
+        };
+        let App::Bulk { bytes, lasts } = flow.app;
+        let app: Box<dyn transport::app::App> = match role {
+            Role::Active => Box::new(Bulk::new(bytes, lasts)),
+            Role::Passive => Box::new(Sink::new(bytes)),
+        };
+        self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), Host::new(host, app))
+    }
+
+    fn link(&mut self, index: usize) {
+        if self.chains[index].is_some() {
+            return;
+        }
+        let (model, seed) = (self.model, self.seed);
+        let link = &model.links[index];
+        // Downstream first: losses, propagation that varies, the link, gates before its queue.
+        let mut next: Option<ElementId> = None;
+        let mut exit: Option<ElementId> = None;
+        let mut chain = |b: &mut Self, id: ElementId| {
+            match next {
+                Some(to) => b.network.wire(id, Port(0), to, Port(0)),
+                None => exit = Some(id),
+            }
+            next = Some(id);
+        };
+        for &l in link.losses.iter().rev() {
+            let loss = &model.losses[l];
+            let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
+            let id = self.add(loss.name.clone(), Loss::new(rule(&loss.kind, &loss.name, seed), stream));
+            chain(self, id);
+        }
+        if let Some(jitter) = jitter(link, seed) {
+            let id = self.add(format!("{}.delay", link.name), jitter);
+            chain(self, id);
+        }
+        let id = self.add(link.name.clone(), path::link::Link::new(self.config(link), self.gates(link)));
+        chain(self, id);
+        for &g in link.gates.iter().rev() {
+            let gate = &model.gates[g];
+            if gate.at == Position::BeforeQueue {
+                let stores = gate.mode == GateMode::Hold;
+                let hold = Hold::new(gate_of(&gate.timing, &gate.name, seed), stores);
+                let id = self.add(gate.name.clone(), hold);
+                chain(self, id);
+            }
+        }
+        if let (Some(entry), Some(exit)) = (next, exit) {
+            self.chains[index] = Some(Chain { entry, exit });
+        }
+    }
+
+    fn config(&self, link: &Link) -> LinkConfig {
+        let base = match &link.rate {
+            LinkRate::Unlimited => Capacity::Unlimited,
+            LinkRate::Constant(rate) => Capacity::Fixed(*rate),
+            LinkRate::Schedule(s) => Capacity::Steps { steps: s.steps.clone(), period: s.repeat },
+        };
+        let changes: Vec<(Gate, Change)> = link
+            .rate_changes
+            .iter()
+            .map(|&c| {
+                let change = &self.model.rate_changes[c];
+                let to = match change.to {
+                    ChangedRate::To(rate) => Change::To(rate),
+                    ChangedRate::Times(factor) => Change::Times(factor),
+                };
+                (gate_of(&change.timing, &change.name, self.seed), to)
+            })
+            .collect();
+        let capacity =
+            if changes.is_empty() { base } else { Capacity::Changing { base: Box::new(base), changes } };
+        let delay = match &link.delay {
+            Delay::Constant(span) => *span,
+            _ => Span::ZERO,
+        };
+        let limit = match link.queue {
+            Queue::Unlimited => QueueLimit::default(),
+            Queue::DropTail(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false },
+            Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
+        };
+        LinkConfig { capacity, delay, limit }
+    }
+
+    fn gates(&self, link: &Link) -> Vec<LinkGate> {
+        let after = link.gates.iter().map(|&g| &self.model.gates[g]);
+        after
+            .filter(|g| g.at == Position::AfterQueue)
+            .map(|g| LinkGate {
+                gate: gate_of(&g.timing, &g.name, self.seed),
+                stores: g.mode == GateMode::Hold,
+            })
+            .collect()
+    }
+
+    /// Leads hosts into their first link, each link into the next or into the host at its end.
+    fn wire(&mut self, ends: &[Ends]) {
+        let mut after: Vec<Vec<(usize, ElementId)>> = vec![Vec::new(); self.model.links.len()];
+        for (i, (flow, ends)) in self.model.flows.iter().zip(ends).enumerate() {
+            let ways = [(&flow.route, ends.from, ends.to), (&flow.way_back, ends.to, ends.from)];
+            for (direction, (route, from, to)) in ways.into_iter().enumerate() {
+                let mut targets: Vec<ElementId> =
+                    route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
+                targets.push(to);
+                self.network.wire(from, Port(0), targets[0], Port(0));
+                for (k, &link) in route.iter().enumerate() {
+                    after[link].push((2 * i + direction, targets[k + 1]));
+                }
+            }
+        }
+        for (link, nexts) in after.into_iter().enumerate() {
+            let Some(chain) = self.chains[link] else { continue };
+            let Some(&(_, first)) = nexts.first() else { continue };
+            if nexts.iter().all(|(_, to)| *to == first) {
+                self.network.wire(chain.exit, Port(0), first, Port(0));
+                continue;
+            }
+            let mut targets: Vec<ElementId> = Vec::new();
+            let mut ports = vec![None; 2 * ends.len()];
+            for (ledger, to) in nexts {
+                let port = targets.iter().position(|t| *t == to).unwrap_or_else(|| {
+                    targets.push(to);
+                    targets.len() - 1
+                });
+                ports[ledger] = Some(Port(port as u16));
+            }
+            let name = self.model.nodes[self.model.links[link].to].name.clone();
+            let router = self.add(name, Router::new(ports));
+            self.network.wire(chain.exit, Port(0), router, Port(0));
+            for (port, to) in targets.into_iter().enumerate() {
+                self.network.wire(router, Port(port as u16), to, Port(0));
+            }
+        }
+    }
+}
+
+fn jitter(link: &Link, seed: Seed) -> Option<Jitter> {
+    match &link.delay {
+        Delay::Constant(_) => None,
+        Delay::PerPacket { dist, reorder } => {
+            let sampler = Sampler::new(dist.clone(), seed.stream(&link.name, "delay"));
+            Some(Jitter::new(Delays::Drawn(sampler), *reorder))
+        }
+        Delay::Schedule(s) => {
+            Some(Jitter::new(Delays::Steps { steps: s.steps.clone(), period: s.repeat }, false))
+        }
+    }
+}
+
+fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
+    match kind {
+        LossKind::Packets(ranges) => Rule::Scripted(
+            ranges.iter().map(|r| (*r.start() as u32, (*r.end()).min(u64::from(u32::MAX)) as u32)).collect(),
+        ),
+        LossKind::Probability(p) => Rule::Random(*p),
+        LossKind::PerPacketStates { to_bad, to_good, loss_good, loss_bad } => Rule::GilbertElliott {
+            leave_good: *to_bad,
+            leave_bad: *to_good,
+            loss_good: *loss_good,
+            loss_bad: *loss_bad,
+        },
+        LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => {
+            let closures = Closures::Process {
+                every: good.clone(),
+                from: gate::From::End,
+                first: gate::First::Drawn(good.clone()),
+                lasts: bad.clone(),
+            };
+            let bad = Gate::new(&closures, name, seed);
+            Rule::Weather { bad, loss_good: *loss_good, loss_bad: *loss_bad }
+        }
+    }
+}
