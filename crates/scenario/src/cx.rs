@@ -3,7 +3,7 @@
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::leaf::Complaint;
-use crate::model::{LinkRate, Schedule, Trace};
+use crate::model::{LinkRate, Schedule};
 use crate::source::{Place, Sources};
 use base::units::parse_span;
 use base::{Rate, Span, Time};
@@ -232,7 +232,7 @@ impl<'a> Cx<'a> {
         Some(if stepped {
             LinkRate::Schedule(Schedule { steps, repeat: None })
         } else {
-            LinkRate::Trace(Arc::new(Trace { opportunities, bytes, period: last.since(Time::ZERO) }))
+            LinkRate::Schedule(opportunities_as_rate(&opportunities, bytes))
         })
     }
 
@@ -306,4 +306,34 @@ fn seconds(text: &str) -> Result<Span, String> {
         Ok(s) if s.is_finite() && (0.0..9.0e9).contains(&s) => Ok(Span::from_secs_f64(s)),
         _ => Err(format!("`{text}` is not a number of seconds")),
     }
+}
+
+/// Opportunities at whole milliseconds as a rate: those at millisecond n are served evenly over the
+/// millisecond that ends there, so that their last bit leaves when the recorded one did. From its last
+/// line the trace starts again; what is recorded at 0 belongs to that end.
+fn opportunities_as_rate(opportunities: &[Time], bytes: u32) -> Schedule<Rate> {
+    const MS: u64 = 1_000_000;
+    let ms = |t: Time| t.as_nanos() / MS;
+    let last = opportunities.last().map_or(0, |t| ms(*t));
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for &at in opportunities {
+        let bin = if ms(at) == 0 { last } else { ms(at) } - 1;
+        *counts.entry(bin).or_default() += 1;
+    }
+    let mut steps: Vec<(Time, Rate)> = vec![(Time::ZERO, Rate::from_bps(0))];
+    let mut put = |at: u64, bps: u64| {
+        let (at, rate) = (Time::from_nanos(at * MS), Rate::from_bps(bps));
+        match steps.last_mut() {
+            Some((before, r)) if *before == at => *r = rate,
+            Some((_, r)) if *r == rate => {}
+            _ => steps.push((at, rate)),
+        }
+    };
+    for (bin, count) in counts {
+        put(bin, count * u64::from(bytes) * 8 * 1000);
+        if bin + 1 < last {
+            put(bin + 1, 0);
+        }
+    }
+    Schedule { steps, repeat: Some(Span::from_millis(last)) }
 }

@@ -118,18 +118,15 @@ fn link(link: &Link, model: &Model) -> String {
     let rate = match &link.rate {
         LinkRate::Unlimited => "any rate".to_owned(),
         LinkRate::Constant(rate) => rate.to_string(),
-        LinkRate::Trace(trace) => {
-            format!(
-                "{} recorded opportunities of {} B in {}",
-                trace.opportunities.len(),
-                trace.bytes,
-                trace.period
-            )
-        }
         LinkRate::Schedule(s) => {
             let steps: Vec<String> =
                 s.steps.iter().take(6).map(|(t, r)| format!("{r} from {}", at(*t))).collect();
-            steps.join(", ")
+            let more = if s.steps.len() > 6 {
+                format!(", ... {} steps in all", s.steps.len())
+            } else {
+                String::new()
+            };
+            steps.join(", ") + &more
         }
     };
     let delay = match &link.delay {

@@ -93,19 +93,6 @@ pub enum LinkRate {
     Constant(Rate),
     /// In steps.
     Schedule(Schedule<Rate>),
-    /// By recorded opportunities.
-    Trace(Arc<Trace>),
-}
-
-/// Recorded opportunities to send, as mahimahi writes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// When each one comes; in order, several at one instant allowed.
-    pub opportunities: Vec<Time>,
-    /// How many bytes each one carries, headers included.
-    pub bytes: u32,
-    /// After so long, from the beginning again.
-    pub period: Span,
 }
 
 impl LinkRate {
@@ -115,10 +102,6 @@ impl LinkRate {
             LinkRate::Unlimited => None,
             LinkRate::Constant(rate) => Some(rate.bps() as f64),
             LinkRate::Schedule(schedule) => Some(schedule.mean(|rate| rate.bps() as f64)),
-            LinkRate::Trace(trace) => {
-                let bits = trace.opportunities.len() as f64 * f64::from(trace.bytes) * 8.0;
-                Some(bits / trace.period.as_secs_f64())
-            }
         }
     }
 }

@@ -466,8 +466,12 @@ fn rates_come_from_recorded_traces() {
         let files = move |_: &str| Ok(csv.as_bytes().to_vec());
         read("a.toml", text.as_bytes(), &files).map(|s| s.first().links[0].rate.clone())
     };
-    let LinkRate::Trace(trace) = with("# mahimahi\n0\n5\n5\n10\n").unwrap() else { panic!() };
-    assert_eq!((trace.opportunities.len(), trace.bytes, trace.period), (4, 1504, Span::from_millis(10)));
+    let LinkRate::Schedule(steps) = with("# mahimahi\n0\n5\n5\n6\n10\n").unwrap() else { panic!() };
+    assert_eq!(steps.repeat, Some(Span::from_millis(10)));
+    // Each millisecond has the rate of the opportunities at its end; the one at 0 is the one at 10.
+    let rates: Vec<u64> =
+        (0..10).map(|ms| steps.at(Time::ZERO + Span::from_millis(ms)).unwrap().bps() / 12_032_000).collect();
+    assert_eq!(rates, [0, 0, 0, 0, 2, 1, 0, 0, 0, 2]);
     let LinkRate::Schedule(steps) = with("t_s,bit_per_s\n0,1e6\n1.5,20000\n").unwrap() else { panic!() };
     assert_eq!(steps.at(Time::from_secs_f64(1.5)), Some(Rate::from_bps(20_000)));
     for wrong in ["", "0\n", "5\n4\n", "x\n", "1,5\n", "0,0\n", "0,-1\n"] {
