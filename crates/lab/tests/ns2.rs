@@ -229,7 +229,8 @@ fn parting(theirs: &[Packet], ours: &[Packet]) -> Option<String> {
         let same = |(a, b): (&Packet, &Packet)| a.2 == b.2 && (a.0 - b.0).abs() <= 1e-6;
         let n = theirs.iter().zip(&ours).take_while(|pair| same(*pair)).count();
         let differs = n < theirs.len() || n < ours.len();
-        differs.then(|| format!("`{kind}` number {}: ns-2 {:?}, ours {:?}", n + 1, theirs.get(n), ours.get(n)))
+        differs
+            .then(|| format!("`{kind}` number {}: ns-2 {:?}, ours {:?}", n + 1, theirs.get(n), ours.get(n)))
     })
 }
 

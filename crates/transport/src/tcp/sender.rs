@@ -67,6 +67,8 @@ pub struct Sender {
     quiet_mark: u64,
     /// Why the next segment below `max` is resent.
     resend_cause: Cause,
+    /// The response has already counted what this acknowledgement lets out.
+    opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
     timed: Timed,
@@ -106,6 +108,7 @@ impl Sender {
             expired_at: None,
             quiet_mark: 0,
             resend_cause: Cause::GoBackN,
+            opened: false,
             limited: 0,
             timed: Timed::default(),
             config,
@@ -223,6 +226,7 @@ impl Sender {
             step => self.judge(io, &digest, step == Step::Spurious),
         }
         Strategy::on_ack(self, io, &digest);
+        self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
             if self.una >= self.quiet_mark {
@@ -326,7 +330,7 @@ impl Sender {
             rto: &mut self.rto,
             flight: self.max - ack.ack,
         };
-        self.responder.on_spurious(scene);
+        self.opened = self.responder.on_spurious(scene);
     }
 
     // ---- the timer -----------------------------------------------------------------------------
@@ -408,6 +412,9 @@ impl Sender {
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
             self.window.cwnd = if self.syn_expired && conformant { self.window.mss } else { initial };
+            return;
+        }
+        if self.opened {
             return;
         }
         if self.config.cwnd_validation {
