@@ -142,6 +142,13 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
     let ack_drops = world.network.ledgers()[2 * index + 1].ack_drops + ledger.ack_drops;
     let dropped = ledger.queue_drops + ledger.other_drops + ack_drops;
+    // The workload ends when its sender is done, or with the run.
+    let end = from.finished().unwrap_or(limit.min(world.network.now()));
+    let gate_closures = if model.gates.is_empty() {
+        0
+    } else {
+        closures(model, seed, end).iter().filter(|c| c.1 >= ends.start).count()
+    };
     let value = |metric: &Metric| match metric {
         Metric::DownloadTime => download,
         Metric::CompletionTime => since_start(from.finished()),
@@ -157,6 +164,7 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
         Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
         Metric::OutstandingAtTimeout => from.first_timeout_flight().map(|b| (b as f64 / mss).ceil()),
         Metric::LongestSilence => Some(longest_silence(model, from.silences(), seed).as_secs_f64()),
+        Metric::GateClosures => Some(gate_closures as f64),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
         Metric::JainIndex => None,

@@ -34,6 +34,8 @@ named! {
         /// Longest time in which the sender sent no data although it was not done, closed gates not
         /// counted, seconds; silences of up to a second are not looked at.
         LongestSilence = "longest_silence_s",
+        /// Gate closures that began while the workload ran.
+        GateClosures = "gate_closures",
         /// Packets dropped anywhere.
         PacketsDropped = "packets_dropped",
         /// Time in queues, seconds.

@@ -342,6 +342,7 @@ impl Sender {
         io.record(|| Event::RtoFired { seq, rto, expirations });
         let was_recovering = self.strategy.recovering();
         self.strategy.on_timeout();
+        self.window.cwnd = self.window.cwnd.max(self.window.mss);
         match &mut self.episode {
             Some(episode) => episode.expirations = expirations,
             None => {
@@ -456,13 +457,15 @@ impl Sender {
         self.window.ssthresh = self.half().max(2.0 * self.window.mss);
     }
 
-    /// ssthresh = cwnd = half; the threshold at least two segments, the window at least one.
+    /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
+    /// segments, a window of one becomes none: until something new is acknowledged only duplicates
+    /// inflate it, and the next timeout takes it for one.
     pub(super) fn halve_both(&mut self) {
         let half = self.half();
         self.halve_threshold();
         self.window.cwnd = match self.config.halving {
             Halving::Flight => self.window.ssthresh,
-            Halving::Window => half.max(self.window.mss),
+            Halving::Window => half,
         };
     }
 
