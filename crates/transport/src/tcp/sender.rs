@@ -393,8 +393,13 @@ impl Sender {
 
     /// The acknowledgement is accepted: moves the window on, and restarts the timer or stops it.
     pub(super) fn advance(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
-        self.una = ack.ack;
+        self.acknowledge(io, ack, restart);
         self.nxt = self.nxt.max(self.una);
+    }
+
+    /// The same, but transmission goes on from where it was.
+    pub(super) fn acknowledge(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
+        self.una = ack.ack;
         self.limited = 0;
         self.scoreboard.acked(self.una);
         if self.max == self.una {
@@ -485,12 +490,20 @@ impl Sender {
 
     /// Resends the segment at `seq`; returns where it ends.
     pub(super) fn retransmit(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
-        if self.timed.one.is_some_and(|(end, _)| seq < end) {
-            self.timed.one = None; // Karn: it can no longer be timed
-        }
         let end = self.send_at(io, seq, cause);
+        // Karn: what is resent can no longer be timed. Nor can what lies above, unless timestamps do the
+        // timing: its acknowledgement waits for the hole to be filled.
+        let above = if self.config.timestamps { end } else { u64::MAX };
+        if self.timed.one.is_some_and(|(last, _)| seq < last && last <= above) {
+            self.timed.one = None;
+        }
         self.rto.ensure(io.now);
         end
+    }
+
+    /// What lies below has been sent: goes on from there at the earliest.
+    pub(super) fn skip_to(&mut self, seq: u64) {
+        self.nxt = self.nxt.max(seq);
     }
 
     /// Sends what the windows allow, at most `burst` segments (0: any number).
