@@ -201,7 +201,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
                 .help("choose who judges timeouts, such as spurious = \"eifel\""),
         );
     }
-    for key in ["staged.count", "staged.second"] {
+    for key in ["staged.first", "staged.count", "staged.second", "staged.third"] {
         if let (Some(place), true) = (tcp.place(key), config.response != Response::Staged) {
             let message = format!("`{key}` has an effect only with response = \"staged\"");
             cx.push(

@@ -137,7 +137,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 1, repetitions: None, seeds: 20, reading_repetitions: 200, pictures: true }
+        Settings { seed: 1, repetitions: None, seeds: 20, reading_repetitions: 1000, pictures: true }
     }
 }
 
