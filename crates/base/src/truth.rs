@@ -52,6 +52,8 @@ struct Again {
     cause: Cause,
     /// Where its first transmissions lie in `Ledger::first_copies`.
     firsts: (u32, u32),
+    /// What lies below was acknowledged when it was sent.
+    acked: u64,
     /// All of it was at the receiver when it was sent.
     had_arrived: bool,
     /// When the first acknowledgement that covers it after it was sent had left the receiver.
@@ -64,6 +66,8 @@ pub struct Ledger {
     /// First transmissions not yet acknowledged, in order of sequence number.
     outstanding: VecDeque<Copy>,
     first_copies: Vec<Copy>,
+    /// What lies below was acknowledged.
+    acked: u64,
     again: Vec<Again>,
     /// One bit per data ordinal: it reached the receiver.
     arrived: Vec<u64>,
@@ -114,11 +118,12 @@ impl Ledger {
             self.first_copies.push(*c);
         }
         let firsts = (from, self.first_copies.len() as u32);
+        let acked = self.acked;
         let had_arrived = {
             let all = &self.first_copies[firsts.0 as usize..firsts.1 as usize];
-            covered(seq, end, all.iter().filter(|c| self.has_arrived(c.ordinal)).copied())
+            covered(seq.max(acked), end, all.iter().filter(|c| self.has_arrived(c.ordinal)).copied())
         };
-        self.again.push(Again { t, copy, cause, firsts, had_arrived, ack_born: None });
+        self.again.push(Again { t, copy, cause, firsts, acked, had_arrived, ack_born: None });
     }
 
     /// A data packet reached the receiver.
@@ -134,6 +139,7 @@ impl Ledger {
     /// A cumulative acknowledgement up to `ack`, which left the receiver at `born`, reached the sender.
     #[inline]
     pub fn acked(&mut self, ack: u64, born: Time) {
+        self.acked = self.acked.max(ack);
         while self.outstanding.front().is_some_and(|c| c.end <= ack) {
             self.outstanding.pop_front();
         }
@@ -179,7 +185,7 @@ impl Ledger {
                 .flat_map(|(_, indices)| indices)
                 .map(|&j| self.again[j].copy);
             let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
-            let unneeded = covered(seq, end, reached);
+            let unneeded = covered(seq.max(a.acked), end, reached);
             let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
                 (false, _) => SpuriousCause::Delayed,
                 (true, Some(born)) if born <= a.t => SpuriousCause::AckDelayed,
@@ -195,6 +201,9 @@ impl Ledger {
 
 /// True if the copies together hold every byte of `[seq, end)`.
 fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy>) -> bool {
+    if seq >= end {
+        return true;
+    }
     let mut ranges: Vec<(u64, u64)> = copies.map(|c| (c.seq, c.end)).collect();
     ranges.sort_unstable();
     let mut upto = seq;
@@ -204,7 +213,7 @@ fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy>) -> bool {
         }
         upto = upto.max(right);
     }
-    upto >= end && end > seq
+    upto >= end
 }
 
 #[cfg(test)]
@@ -260,6 +269,16 @@ mod tests {
             l.acked(1001, born);
             assert_eq!(l.verdicts()[0].spurious, Some(cause));
         }
+    }
+
+    #[test]
+    fn what_is_resent_after_its_acknowledgement_is_unneeded() {
+        let mut l = Ledger::default();
+        l.sent(t(0), 1, 1001, 1, Cause::New);
+        l.received(1);
+        l.acked(1001, t(500));
+        l.sent(t(1000), 1, 1001, 2, Cause::GoBackN);
+        assert!(l.verdicts()[0].unneeded);
     }
 
     #[test]

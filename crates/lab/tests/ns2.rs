@@ -62,7 +62,7 @@ fn model(weather: &str, flavour: &str, limit: u32, more: &str) -> Model {
     }
 }
 
-/// One repetition as ns-2 prints it.
+/// One repetition as ns-2 prints it. Two agree if all counts are equal and times are within a microsecond.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     rep: u64,
@@ -74,7 +74,7 @@ struct Run {
 
 impl Run {
     fn agrees(&self, with: &Run) -> bool {
-        (self.time_s / with.time_s - 1.0).abs() <= 0.01
+        (self.time_s - with.time_s).abs() <= 1e-6
             && self.segments_sent == with.segments_sent
             && self.timeouts == with.timeouts
             && self.drops == with.drops
@@ -111,33 +111,30 @@ fn compare_runs(file: &str, model: &Model, say: &mut String) -> (usize, usize) {
     assert!(!theirs.is_empty(), "{file} is empty");
     let mut differing = String::new();
     let mut agree = 0;
-    let mut exact = 0;
     for their in &theirs {
         let our = our_run(model, their.rep);
-        exact += usize::from((our.time_s - their.time_s).abs() < 1e-6 && our.agrees(their));
         if our.agrees(their) {
             agree += 1;
         } else {
             let _ = write!(differing, "\n    ns-2 {their:?}\n    ours {our:?}");
         }
     }
-    let _ = writeln!(say, "{file}: {agree} of {} agree, {exact} to the microsecond{differing}", theirs.len());
+    let _ = writeln!(say, "{file}: {agree} of {} agree{differing}", theirs.len());
     (agree, theirs.len())
 }
 
 fn agreement(weather: &str, variant: &str, more: &str) {
     let mut say = String::new();
-    let mut least = 1.0f64;
+    let mut differ = 0;
     for flavour in FLAVOURS {
         for (buffer, limit) in BUFFERS {
             let model = model(weather, flavour, limit, more);
             let file = format!("runs-{weather}-{flavour}-{buffer}{variant}.csv");
             let (agree, of) = compare_runs(&file, &model, &mut say);
-            least = least.min(agree as f64 / of as f64);
+            differ += of - agree;
         }
     }
-    println!("{say}");
-    assert!(least >= 0.9, "{say}");
+    assert_eq!(differ, 0, "{say}");
 }
 
 #[test]
@@ -229,7 +226,8 @@ fn parting(theirs: &[Packet], ours: &[Packet]) -> Option<String> {
         let same = |(a, b): (&Packet, &Packet)| a.2 == b.2 && (a.0 - b.0).abs() <= 1e-6;
         let n = theirs.iter().zip(&ours).take_while(|pair| same(*pair)).count();
         let differs = n < theirs.len() || n < ours.len();
-        differs.then(|| format!("`{kind}` number {}: ns-2 {:?}, ours {:?}", n + 1, theirs.get(n), ours.get(n)))
+        differs
+            .then(|| format!("`{kind}` number {}: ns-2 {:?}, ours {:?}", n + 1, theirs.get(n), ours.get(n)))
     })
 }
 
@@ -271,12 +269,14 @@ fn packet_for_packet_live() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut wrong = String::new();
     for (weather, flavour, (buffer, limit), rep) in [
-        ("difficult", "reno", BUFFERS[0], 57),
-        ("difficult", "sack", BUFFERS[1], 41),
         ("difficult", "tahoe", BUFFERS[0], 12),
-        ("mediocre", "newreno", BUFFERS[0], 33),
-        ("mediocre", "sack", BUFFERS[0], 8),
-        ("easy", "reno", BUFFERS[1], 91),
+        ("difficult", "reno", BUFFERS[0], 57),
+        ("difficult", "newreno", BUFFERS[0], 3),
+        ("difficult", "newreno", BUFFERS[1], 31),
+        ("difficult", "sack", BUFFERS[0], 52),
+        ("difficult", "sack", BUFFERS[1], 41),
+        ("mediocre", "sack", BUFFERS[0], 61),
+        ("easy", "newreno", BUFFERS[0], 91),
     ] {
         let trace = folder.path().join("packets.csv");
         let run = Command::new("ns")

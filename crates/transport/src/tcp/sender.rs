@@ -67,6 +67,8 @@ pub struct Sender {
     quiet_mark: u64,
     /// Why the next segment below `max` is resent.
     resend_cause: Cause,
+    /// The response has already counted what this acknowledgement lets out.
+    opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
     timed: Timed,
@@ -106,6 +108,7 @@ impl Sender {
             expired_at: None,
             quiet_mark: 0,
             resend_cause: Cause::GoBackN,
+            opened: false,
             limited: 0,
             timed: Timed::default(),
             config,
@@ -223,6 +226,7 @@ impl Sender {
             step => self.judge(io, &digest, step == Step::Spurious),
         }
         Strategy::on_ack(self, io, &digest);
+        self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
             if self.una >= self.quiet_mark {
@@ -326,7 +330,7 @@ impl Sender {
             rto: &mut self.rto,
             flight: self.max - ack.ack,
         };
-        self.responder.on_spurious(scene);
+        self.opened = self.responder.on_spurious(scene);
     }
 
     // ---- the timer -----------------------------------------------------------------------------
@@ -389,8 +393,13 @@ impl Sender {
 
     /// The acknowledgement is accepted: moves the window on, and restarts the timer or stops it.
     pub(super) fn advance(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
-        self.una = ack.ack;
+        self.acknowledge(io, ack, restart);
         self.nxt = self.nxt.max(self.una);
+    }
+
+    /// The same, but transmission goes on from where it was.
+    pub(super) fn acknowledge(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
+        self.una = ack.ack;
         self.limited = 0;
         self.scoreboard.acked(self.una);
         if self.max == self.una {
@@ -408,6 +417,9 @@ impl Sender {
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
             self.window.cwnd = if self.syn_expired && conformant { self.window.mss } else { initial };
+            return;
+        }
+        if self.opened {
             return;
         }
         if self.config.cwnd_validation {
@@ -478,12 +490,20 @@ impl Sender {
 
     /// Resends the segment at `seq`; returns where it ends.
     pub(super) fn retransmit(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
-        if self.timed.one.is_some_and(|(end, _)| seq < end) {
-            self.timed.one = None; // Karn: it can no longer be timed
-        }
         let end = self.send_at(io, seq, cause);
+        // Karn: what is resent can no longer be timed. Nor can what lies above, unless timestamps do the
+        // timing: its acknowledgement waits for the hole to be filled.
+        let above = if self.config.timestamps { end } else { u64::MAX };
+        if self.timed.one.is_some_and(|(last, _)| seq < last && last <= above) {
+            self.timed.one = None;
+        }
         self.rto.ensure(io.now);
         end
+    }
+
+    /// What lies below has been sent: goes on from there at the earliest.
+    pub(super) fn skip_to(&mut self, seq: u64) {
+        self.nxt = self.nxt.max(seq);
     }
 
     /// Sends what the windows allow, at most `burst` segments (0: any number).

@@ -55,7 +55,8 @@ impl Strategy {
     /// The timer expired: whatever was going on is over.
     pub fn on_timeout(&mut self) {
         match self {
-            Strategy::Tahoe(s) => *s = Default::default(),
+            // Its duplicates go on counting, which shows only where the bug fix is off.
+            Strategy::Tahoe(_) => {}
             Strategy::Reno(s) => *s = Default::default(),
             Strategy::NewReno(s) => *s = Default::default(),
             Strategy::Sack(s) => s.on_timeout(),

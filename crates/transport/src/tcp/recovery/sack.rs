@@ -88,7 +88,9 @@ fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     if ack.newly_acked > 0 {
         // The retransmission that this acknowledges has left the pipe too.
         state(sender).pipe -= 1;
-        sender.advance(io, ack, true);
+        // The next segment to go stays where it was: if that is below what is now acknowledged, it is
+        // sent all the same.
+        sender.acknowledge(io, ack, true);
         sender.rto.end_backoff();
     }
     if !ack.old {
@@ -114,6 +116,8 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
                 }
                 let end = sender.retransmit(io, hole, Cause::Recovery);
                 state(sender).next_hole = end;
+                // While it still goes back after a timeout, a hole filled ahead is not sent once more.
+                sender.skip_to(end);
             }
             None => {
                 if !sender.send_one_within_peer_window(io) {
