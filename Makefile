@@ -12,7 +12,7 @@ run: toolchain
 	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
 
 test: toolchain
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 	$(CARGO) run --quiet --locked -p xtask -- check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check; \
