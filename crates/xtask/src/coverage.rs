@@ -1,5 +1,6 @@
 //! Which features does a test show? A feature counts as covered if a user can reach it and a test
-//! that runs by itself names its id, in its body or in the comment above it.
+//! that runs by itself names its id, in its body or in the comment above it. The dialogues of the
+//! scripted peer are tests too: one test plays them all.
 
 use crate::features::{Feature, Features, group, ids};
 use crate::rust;
@@ -11,24 +12,32 @@ use std::fmt::Write;
 /// Tests by the id that they name: `path/tests/link.rs::name`.
 pub(crate) type Named = BTreeMap<String, Vec<String>>;
 
-/// Looks through every source.
+/// Where the dialogues lie.
+const DIALOGUES: &str = "crates/script/dialogues/";
+
+/// Looks through every source and every dialogue.
 pub(crate) fn collect(tree: &Tree, features: &Features, findings: &mut Findings) -> Named {
     let mut named = Named::new();
-    for (path, source) in tree.sources() {
-        let file = path.strip_prefix("crates/").unwrap_or(path);
-        for test in rust::tests(source).into_iter().filter(|t| !t.ignored) {
-            for id in ids(test.text) {
-                if features.has(id) {
-                    let tests = named.entry(id.to_owned()).or_default();
-                    let this = format!("{file}::{}", test.name);
-                    if !tests.contains(&this) {
-                        tests.push(this);
-                    }
-                } else if features.has_group(group(id)) {
-                    findings.errors.push(format!("{path}: {} names {id}, which is no feature", test.name));
+    let mut note = |test: String, text: &str| {
+        for id in ids(text) {
+            if features.has(id) {
+                let tests = named.entry(id.to_owned()).or_default();
+                if !tests.contains(&test) {
+                    tests.push(test.clone());
                 }
+            } else if features.has_group(group(id)) {
+                findings.errors.push(format!("{test} names {id}, which is no feature"));
             }
         }
+    };
+    let short = |path: &str| path.strip_prefix("crates/").unwrap_or(path).to_owned();
+    for (path, source) in tree.sources() {
+        for test in rust::tests(source).into_iter().filter(|t| !t.ignored) {
+            note(format!("{}::{}", short(path), test.name), test.text);
+        }
+    }
+    for (path, text) in tree.all().filter(|(path, _)| path.starts_with(DIALOGUES)) {
+        note(short(path), text);
     }
     named
 }
@@ -49,7 +58,8 @@ pub(crate) fn page(features: &Features, named: &Named) -> String {
     out.push_str(
         "# Which features are there?\n\n\
          From `docs/features.toml` and the tests. A feature is *reachable* if a scenario key, an option or a verb\n\
-         leads to it, and *covered* if it is reachable and a test that runs by itself names its id.\n\n\
+         leads to it, and *covered* if it is reachable and a test that runs by itself, or a dialogue of the scripted\n\
+         peer, names its id.\n\n\
          | group | | features | reachable | covered |\n|---|---|---:|---:|---:|\n",
     );
     let mut sums = [0usize; 3];
@@ -117,11 +127,19 @@ mod tests {
     }
 
     #[test]
+    fn a_dialogue_is_a_test() {
+        let features = read(DATA).unwrap();
+        let tree = Tree::of(&[("crates/script/dialogues/one.toml", "notes = \"catalogue NS-02\"\n")]);
+        let named = collect(&tree, &features, &mut Findings::default());
+        assert_eq!(named["NS-02"], ["script/dialogues/one.toml"]);
+    }
+
+    #[test]
     fn a_test_that_names_no_feature_is_an_error() {
         let features = read(DATA).unwrap();
         let tree = Tree::of(&[("crates/a/tests/b.rs", "/// NS-99, UT-16\n#[test]\nfn t() {}\n")]);
         let mut findings = Findings::default();
         collect(&tree, &features, &mut findings);
-        assert_eq!(findings.errors, ["crates/a/tests/b.rs: t names NS-99, which is no feature"]);
+        assert_eq!(findings.errors, ["a/tests/b.rs::t names NS-99, which is no feature"]);
     }
 }

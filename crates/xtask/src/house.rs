@@ -32,6 +32,36 @@ pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
         }
     }
     dependencies(tree, findings);
+    scenarios(tree, findings);
+}
+
+/// A scenario in a page is one that can be run: a block of TOML that begins with the grammar's version.
+fn scenarios(tree: &Tree, findings: &mut Findings) {
+    for (path, text) in tree.all().filter(|(path, _)| path.ends_with(".md")) {
+        for (line, block) in blocks(text).into_iter().filter(|(_, block)| block.starts_with("williwaw = ")) {
+            if let Err(wrong) = scenario::read(path, block.as_bytes(), &scenario::NoFiles) {
+                findings.errors.push(format!("{path}:{line}: this scenario cannot be read:\n{wrong}"));
+            }
+        }
+    }
+}
+
+/// The blocks of TOML in a page and the lines on which they begin.
+fn blocks(text: &str) -> Vec<(usize, String)> {
+    let mut out = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for (i, line) in text.lines().enumerate() {
+        match &mut open {
+            None if line.trim() == "```toml" => open = Some((i + 2, String::new())),
+            Some(_) if line.trim() == "```" => out.extend(open.take()),
+            Some((_, block)) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            None => {}
+        }
+    }
+    out
 }
 
 fn stands_alone(line: &str, word: &str) -> bool {
@@ -72,16 +102,21 @@ fn dependencies(tree: &Tree, findings: &mut Findings) {
     for name in given.difference(&needed) {
         findings.errors.push(format!("{REASONS}: `{name}` is no dependency any more"));
     }
+    let mut taken: BTreeSet<String> = BTreeSet::new();
     for (path, text) in tree.all().filter(|(path, _)| path.ends_with("/Cargo.toml")) {
         let Ok(table) = text.parse::<toml::Table>() else { continue };
         for part in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let own = table.get(part).and_then(toml::Value::as_table);
             for (name, value) in own.into_iter().flatten() {
+                taken.insert(name.clone());
                 if value.get("workspace").and_then(toml::Value::as_bool) != Some(true) {
                     findings.errors.push(format!("{path}: `{name}` takes its version from elsewhere"));
                 }
             }
         }
+    }
+    for name in needed.iter().filter(|name| !taken.contains(**name)) {
+        findings.warnings.push(format!("Cargo.toml: no crate takes `{name}`"));
     }
 }
 
@@ -115,6 +150,14 @@ mod tests {
     fn a_long_file_is_a_question() {
         let findings = found(&[("a.rs", &"//\n".repeat(LONG + 1))]);
         assert_eq!((findings.errors.len(), findings.warnings.len()), (0, 1));
+    }
+
+    #[test]
+    fn scenarios_in_pages_are_read() {
+        let page = "text\n```toml\nwilliwaw = 1\n[[hop]]\nname = \"radio\"\n```\n```toml\nmss = 1\n```\n";
+        let findings = found(&[("docs/a.md", page)]);
+        assert_eq!(findings.errors.len(), 1, "{findings:?}");
+        assert!(findings.errors[0].starts_with("docs/a.md:3: this scenario"), "{findings:?}");
     }
 
     #[test]
