@@ -33,6 +33,19 @@ pub(crate) struct Board {
     pub(crate) notes: Vec<String>,
 }
 
+impl Board {
+    /// The labels and only the columns from `from` to before `to`.
+    pub(crate) fn part(&self, from: usize, to: usize) -> Board {
+        let pick = |row: &Vec<String>| [&row[..self.labels], &row[from..to]].concat();
+        Board {
+            heads: pick(&self.heads),
+            labels: self.labels,
+            rows: self.rows.iter().map(pick).collect(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// What to show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
@@ -91,15 +104,15 @@ impl Choice {
 /// The board of a run.
 pub(crate) fn board(header: &Header, cells: &[CellSummary<'_>], choice: &Choice) -> Board {
     let several = cells.iter().any(|cell| cell.flows.len() > 1);
-    let keys: Vec<String> = header.param_columns().into_iter().map(|param| param.name).collect();
-    let key_texts: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let mut heads = labels::short(&key_texts);
+    let first = cells.first().map_or(&[][..], |cell| cell.cell.params.as_slice());
+    let paths = labels::apart(first);
+    let mut heads = labels::short(&paths.iter().map(|(path, _)| *path).collect::<Vec<_>>());
     // Without a grid the flows are what can be compared.
     let by_flow = several && (choice.flows || cells.len() == 1);
     let mut lines = Vec::new();
     for cell in cells {
         let values: Vec<String> =
-            keys.iter().map(|key| labels::value(cell.cell.param(key).unwrap_or_default())).collect();
+            labels::apart(&cell.cell.params).into_iter().map(|(_, value)| value).collect();
         let line = |flow: &str, metrics| {
             let mut labels = values.clone();
             if by_flow {

@@ -79,11 +79,14 @@ fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Bars> 
     let mut groups: Vec<BarGroup> = Vec::new();
     for cell in cells {
         let summary = cell.metrics[column]?;
-        let ((_, last), others) = cell.cell.params.split_last()?;
-        let name = others.iter().map(|(_, v)| labels::value(v)).collect::<Vec<_>>().join(", ");
+        let (last, others) = cell.cell.params.split_last()?;
+        let values = |params: &[(String, String)]| {
+            labels::apart(params).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ")
+        };
+        let name = values(others);
         let [low, high] = summary.ci95.unwrap_or([summary.mean; 2]);
         let bar = Bar {
-            name: labels::value(last),
+            name: values(std::slice::from_ref(last)),
             value: summary.mean * scale,
             low: low * scale,
             high: high * scale,

@@ -1,5 +1,6 @@
 //! How does a board look on a terminal? As a table where it fits; with intervals on a second line
-//! where that makes it fit; otherwise cell by cell. Nothing is cut off.
+//! where that makes it fit; as several tables below each other; at last cell by cell. Nothing is cut
+//! off.
 
 use crate::board::Board;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
@@ -13,7 +14,8 @@ pub(crate) fn text(board: &Board, width: Option<usize>, colour: bool) -> String 
         plain
     } else {
         let narrow = table(board, colour, true);
-        if fits(&narrow) { narrow } else { one_by_one(board, colour) }
+        let several = || below_each_other(board, colour, &fits).unwrap_or_else(|| one_by_one(board, colour));
+        if fits(&narrow) { narrow } else { several() }
     };
     for note in &board.notes {
         for line in wrap(note, limit) {
@@ -76,6 +78,23 @@ fn table(board: &Board, colour: bool, narrow: bool) -> String {
         out.push('\n');
     }
     out
+}
+
+/// As many columns in a table as fit, and the next ones in a table below; none if not even one fits.
+fn below_each_other(board: &Board, colour: bool, fits: &dyn Fn(&String) -> bool) -> Option<String> {
+    let mut out = String::new();
+    let mut from = board.labels;
+    while from < board.heads.len() {
+        let part = |to| table(&board.part(from, to), colour, true);
+        let last = (from + 1..=board.heads.len()).rev().map(|to| (to, part(to))).find(|(_, text)| fits(text));
+        let (to, text) = last?;
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&text);
+        from = to;
+    }
+    Some(out)
 }
 
 /// One block of lines per row.

@@ -61,11 +61,16 @@ fn text(scenario: &Scenario) -> String {
     let axes: Vec<(&str, Vec<Value>)> = scenario.axes().collect();
     if !axes.is_empty() {
         out.push_str("\nGrid, the first values being those above\n");
-        let keys: Vec<&str> = axes.iter().map(|(key, _)| *key).collect();
-        for (name, (_, values)) in labels::short(&keys).iter().zip(&axes) {
-            let values: Vec<String> =
-                values.iter().map(|value| labels::value(&lab::sweep::plain(value))).collect();
-            out.push_str(&format!("  {name}: {}\n", values.join(" | ")));
+        let paths: Vec<&str> = axes.iter().flat_map(|(key, _)| key.split(',')).map(str::trim).collect();
+        let mut names = labels::short(&paths).into_iter();
+        for (key, values) in &axes {
+            let name: Vec<String> = names.by_ref().take(key.split(',').count()).collect();
+            let value = |value: &Value| {
+                let params = [((*key).to_owned(), lab::sweep::plain(value))];
+                labels::apart(&params).into_iter().map(|(_, v)| v).collect::<Vec<_>>().join(", ")
+            };
+            let values: Vec<String> = values.iter().map(value).collect();
+            out.push_str(&format!("  {}: {}\n", name.join(", "), values.join(" | ")));
         }
     }
     let cost = scenario.cost();
