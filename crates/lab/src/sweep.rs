@@ -75,8 +75,13 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Repetitions handed out at once: enough to make the hand-over cheap, few enough to spread.
+/// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
 const BATCH: usize = 8;
+
+/// Repetitions handed out at once: few enough that every thread gets several batches.
+fn batch(todo: usize, threads: usize) -> usize {
+    (todo / (4 * threads.max(1))).clamp(1, BATCH)
+}
 
 impl Sweep {
     /// Reads every cell of a scenario. `repetitions` and `seed` replace the scenario's own.
@@ -140,12 +145,18 @@ impl Sweep {
             .build()
             .map_err(|e| SweepError::Threads(e.to_string()))?;
         pool.install(|| {
-            todo.par_chunks(BATCH).for_each(|batch| {
-                if control.stop.load(Ordering::Relaxed) {
+            todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(|batch| {
+                // A stop lets only the repetitions in hand finish, not the rest of their batch.
+                let going = || !control.stop.load(Ordering::Relaxed);
+                let mut ran = 0;
+                let mut new: Vec<Row> = Vec::new();
+                for &(cell, repetition) in batch.iter().take_while(|_| going()) {
+                    new.extend(self.one(cell, repetition, control));
+                    ran += 1;
+                }
+                if ran == 0 {
                     return;
                 }
-                let new: Vec<Row> =
-                    batch.iter().flat_map(|&(cell, rep)| self.one(cell, rep, control)).collect();
                 let Ok(mut sink) = sink.lock() else { return };
                 let (folder, rows, error) = &mut *sink;
                 if error.is_some() {
@@ -159,7 +170,7 @@ impl Sweep {
                     return;
                 }
                 rows.extend(new);
-                let done = count.fetch_add(batch.len() as u64, Ordering::Relaxed) + batch.len() as u64;
+                let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
                 (control.progress)(Progress { done, total });
             });
         });
