@@ -5,7 +5,10 @@ pub(crate) mod completions;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
+pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod script;
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
@@ -35,8 +38,11 @@ macro_rules! verbs {
 verbs! {
     Run = run,
     Plot = plot,
+    Reproduce = reproduce,
+    Script = script,
     Check = check,
     New = new,
+    Schema = schema,
     Presets = presets,
     Completions = completions,
 }
