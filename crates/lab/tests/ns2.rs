@@ -169,6 +169,23 @@ fn one_spike_and_no_chance() {
     }
 }
 
+/// Here no two things that matter fall together, so that no order of ties is part of the agreement.
+#[test]
+fn the_order_of_ties_does_not_matter() {
+    for flavour in FLAVOURS {
+        for (_, limit) in BUFFERS {
+            let model = model("difficult", flavour, limit, "");
+            for rep in 0..30 {
+                let by_place = run_once(&model, rep, Options::default());
+                for seed in 1..4 {
+                    let shuffled = run_once(&model, rep, Options { trace: false, shuffle_ties: Some(seed) });
+                    assert_eq!(by_place.flows, shuffled.flows, "{flavour}, {limit}, repetition {rep}");
+                }
+            }
+        }
+    }
+}
+
 /// What happened at the sender: `s` data offered to the queue, `x` refused by it, `a` a cumulative
 /// acknowledgement arriving, each with its segment.
 type Packet = (f64, char, u64);

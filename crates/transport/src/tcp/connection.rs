@@ -36,6 +36,9 @@ pub struct Connection {
     pub receiver: Receiver,
     /// Whether the peer's SYN has come.
     peer_open: bool,
+    /// Where the peer's FIN ends, once it has come, in order or not.
+    fin_end: Option<u64>,
+    /// Whether everything up to its FIN has come.
     peer_fin: bool,
 }
 
@@ -47,6 +50,7 @@ impl Connection {
             receiver: Receiver::new(&config),
             role,
             peer_open: false,
+            fin_end: None,
             peer_fin: false,
             config,
         }
@@ -97,7 +101,10 @@ impl Connection {
                     duplicate: arrival.duplicate,
                 });
             }
-            if segment.fin && self.receiver.next() >= segment.end() && !self.peer_fin {
+            if segment.fin {
+                self.fin_end.get_or_insert(segment.end());
+            }
+            if !self.peer_fin && self.fin_end.is_some_and(|end| self.receiver.next() >= end) {
                 self.peer_fin = true;
                 answer = Answer::Now;
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.

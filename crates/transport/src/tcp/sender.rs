@@ -339,6 +339,8 @@ impl Sender {
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
         if self.max == self.una {
             self.rto.stop();
+            self.window.cwnd = self.window.cwnd.max(self.window.mss);
+            self.send_window(io, 0);
             return;
         }
         let expirations = self.episode.map_or(1, |e| e.expirations + 1);
@@ -402,7 +404,9 @@ impl Sender {
         self.una = ack.ack;
         self.limited = 0;
         self.scoreboard.acked(self.una);
-        if self.max == self.una {
+        // With a closed window nothing would ever start it again: the timer opens it.
+        let waits = self.window.cwnd < self.window.mss && self.una < self.fin_end();
+        if self.max == self.una && !waits {
             self.rto.stop();
         } else if restart {
             self.rto.restart(io.now);
