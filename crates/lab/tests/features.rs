@@ -344,20 +344,24 @@ fn rates_that_change_give_their_average() {
     assert!((oscillating / constant - 1.0).abs() < 0.05, "{oscillating} against {constant}");
 }
 
-/// MO-07, SW-40: coverage that comes and goes and loses what was on its way; all is delivered in the end.
+/// MO-07, SW-40, EI-02: coverage that comes and goes and loses what is on its way; all is delivered in the
+/// end. The oldest outstanding segment had arrived, its acknowledgement was lost: by the project's words
+/// the timeout is spurious, for that reason.
 #[test]
 fn coverage_comes_and_goes() {
-    let outcome = run(&model(&[
+    let model = model(&[
         "hop.radio.gate.pause.every=uniform(2 s, 4 s)",
         "hop.radio.gate.pause.lasts=3 s",
         "hop.radio.gate.pause.from=end",
         "hop.radio.gate.pause.mode=drop",
         "flow.download.app.bulk.bytes=1 MB",
-    ]));
+    ]);
+    let outcome = run(&model);
     assert!(outcome.complete);
     assert!(get(&outcome, Metric::PacketsDropped) > 0.0);
-    assert!(get(&outcome, Metric::GenuineTimeouts) >= 1.0);
     assert_eq!(get(&outcome, Metric::SegmentsDelivered), 1000.0);
+    let p = picture(&model, 0, 0);
+    assert_eq!(p.timeouts[0].cause.as_deref(), Some("ack_lost"));
 }
 
 /// TB-18, FB-03, PR-11: a pause of half a second is within the standard minimum of the timer, not within 200 ms.
