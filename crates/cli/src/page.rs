@@ -38,14 +38,15 @@ fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Section {
         n => format!("Each row of the table is one of the {n} cells of the grid"),
     };
     let text = format!(
-        "{rows}: the mean over {} with its 95 % interval (Student's t). All of them met the same weather, \
-         so a difference between two rows is a difference between the variants; the pictures below show \
-         how it comes about in repetition 0.",
+        "{rows}: the mean over {} with its 95 % interval (Student's t). Repetition by repetition all \
+         of them drew the same weather, so rows that differ only in the sender can be compared; the \
+         pictures below show how a difference comes about.",
         repetitions(plan.repetitions)
     );
     let choice = Choice { metrics: plan.choice.metrics.clone(), flows: plan.choice.flows };
     let mut items = vec![table(&board::board(&sweep.header, cells, &choice)).into()];
-    items.extend(BAR_METRICS.iter().find_map(|metric| bars(metric, sweep, cells)).map(Into::into));
+    let charts = BAR_METRICS.iter().find_map(|metric| bars(metric, sweep, cells));
+    items.extend(charts.into_iter().flatten().map(Into::into));
     Section { heading: "What came out".to_owned(), text, items }
 }
 
@@ -60,14 +61,20 @@ fn table(board: &Board) -> Table {
         rows: board
             .rows
             .iter()
-            .map(|row| row.iter().map(|text| report::Cell::plain(text.as_str())).collect())
+            .map(|row| row.iter().map(|text| report::Cell::plain(set(text))).collect())
             .collect(),
         notes: board.notes.clone(),
     }
 }
 
-/// Bars of one metric: the last axis of the grid side by side, the others as groups.
-fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Bars> {
+/// A cell's text: the interval on a line of its own, and no other break.
+fn set(text: &str) -> String {
+    text.replacen(" ± ", "\n± ", 1).replace(' ', "\u{a0}")
+}
+
+/// Bars of one metric: the last axis of the grid side by side, those before it as groups, and a chart
+/// of its own for each value of the first of three.
+fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Vec<Bars>> {
     let column = sweep.header.column(metric)?;
     if !(2..=BARS).contains(&cells.len()) || !cells.iter().all(|cell| cell.metrics[column].is_some()) {
         return None;
@@ -76,14 +83,16 @@ fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Bars> 
         "bit/s" => (1e-6, "Mbit/s"),
         unit => (1.0, unit),
     };
-    let mut groups: Vec<BarGroup> = Vec::new();
+    let words = metric.trim_end_matches("_bps").trim_end_matches("_s").replace('_', " ");
+    let mut charts: Vec<Bars> = Vec::new();
     for cell in cells {
         let summary = cell.metrics[column]?;
         let (last, others) = cell.cell.params.split_last()?;
-        let values = |params: &[(String, String)]| {
-            labels::apart(params).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ")
+        let (chart, group) = others.split_at(usize::from(others.len() > 1));
+        let title = match labels::cell(chart).as_str() {
+            "" => format!("Mean {words}"),
+            place => format!("Mean {words}, {place}"),
         };
-        let name = values(others);
         let [low, high] = summary.ci95.unwrap_or([summary.mean; 2]);
         let bar = Bar {
             name: values(std::slice::from_ref(last)),
@@ -92,13 +101,22 @@ fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Bars> 
             high: high * scale,
             published: None,
         };
+        if charts.last().is_none_or(|last| last.title != title) {
+            charts.push(Bars { title, unit: unit.to_owned(), groups: Vec::new() });
+        }
+        let groups = &mut charts.last_mut()?.groups;
+        let name = values(group);
         match groups.last_mut().filter(|group| group.name == name) {
             Some(group) => group.bars.push(bar),
             None => groups.push(BarGroup { name, bars: vec![bar] }),
         }
     }
-    let words = metric.trim_end_matches("_bps").trim_end_matches("_s").replace('_', " ");
-    Some(Bars { title: format!("Mean {words} of each cell"), unit: unit.to_owned(), groups })
+    Some(charts)
+}
+
+/// The values of these axes, without their names.
+fn values(params: &[(String, String)]) -> String {
+    labels::apart(params).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ")
 }
 
 fn pictures(sweep: &Sweep) -> Section {
