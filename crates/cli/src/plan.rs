@@ -146,10 +146,7 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
         let record = Record::read(&path)?;
         Ok((path, Box::new(record)))
     };
-    let folder = match &args.resume {
-        None => None,
-        Some(folder) => Some(folder.clone().or_else(|| args.out.clone())),
-    };
+    let folder = args.resume.as_ref().map(|folder| folder.clone().or_else(|| args.out.clone()));
     match (&args.file, folder) {
         (None, None) => {
             Err(Failure::usage("no scenario is named", "name its file, or --resume and the folder of a run"))

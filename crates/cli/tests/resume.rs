@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Starts a run that takes long enough to be disturbed, and waits until some of it is written.
 fn begin(desk: &Desk, repetitions: &str) -> Child {
-    let child = Command::new(env!("CARGO_BIN_EXE_williwaw"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_williwaw"))
         .args(["run", "small.toml", "--out", "run", "--reps", repetitions])
         .current_dir(desk.folder.path())
         .stdout(Stdio::null())
@@ -23,6 +23,8 @@ fn begin(desk: &Desk, repetitions: &str) -> Child {
         }
         pause();
     }
+    child.kill().unwrap();
+    child.wait().unwrap();
     panic!("no rows were written");
 }
 

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw run scenario.toml --reps 1000 --report\n  \
-    williwaw run scenario.toml --set hop.radio.rate='\"60 kbit/s\"' --json\n  \
+    williwaw run scenario.toml --set hop.radio.rate='60 kbit/s' --json\n  \
     williwaw run --resume runs/scenario")]
 pub(crate) struct Args {
     /// The scenario; `-` is stdin
