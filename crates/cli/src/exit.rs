@@ -106,6 +106,10 @@ impl From<lab::sweep::SweepError> for Failure {
             SweepError::Threads(why) => {
                 Failure::machine(format!("no threads to run on: {why}"), "give --jobs a smaller number")
             }
+            SweepError::Fault(text) => Failure::machine(
+                format!("a fault in williwaw itself: {text}"),
+                "the other repetitions are kept; please report this with the scenario file",
+            ),
             other => Failure::machine(format!("{other:?}"), ""),
         }
     }

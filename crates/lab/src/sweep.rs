@@ -62,6 +62,8 @@ pub enum SweepError {
     Results(Error),
     /// No threads to run on.
     Threads(String),
+    /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
+    Fault(String),
 }
 
 impl From<Error> for SweepError {
@@ -139,6 +141,7 @@ impl Sweep {
         let count = AtomicU64::new(done.len() as u64);
         let total = self.total();
         (control.progress)(Progress { done: done.len() as u64, total });
+        let faults = Mutex::new(Vec::<String>::new());
         let sink = Mutex::new((folder, &mut rows, None::<Error>));
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(control.jobs)
@@ -151,8 +154,17 @@ impl Sweep {
                 let mut ran = 0;
                 let mut new: Vec<Row> = Vec::new();
                 for &(cell, repetition) in batch.iter().take_while(|_| going()) {
-                    new.extend(self.one(cell, repetition, control));
-                    ran += 1;
+                    match self.one_or_fault(cell, repetition, control) {
+                        Ok(rows) => {
+                            new.extend(rows);
+                            ran += 1;
+                        }
+                        Err(text) => {
+                            if let Ok(mut faults) = faults.lock() {
+                                faults.push(text);
+                            }
+                        }
+                    }
                 }
                 if ran == 0 {
                     return;
@@ -177,8 +189,24 @@ impl Sweep {
         if let Ok((_, _, Some(error))) = sink.into_inner() {
             return Err(error.into());
         }
+        if let Some(text) = faults.into_inner().unwrap_or_default().into_iter().min() {
+            return Err(SweepError::Fault(text));
+        }
         let complete = finished(&rows).len() as u64 == total;
         Ok((rows, complete))
+    }
+
+    /// Runs one repetition; a panic in it is told with what is needed to see it again.
+    fn one_or_fault(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Vec<Row>, String> {
+        let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
+        std::panic::catch_unwind(run).map_err(|_| {
+            let seed = self.cells[cell as usize].model.run.seed;
+            let hash = &self.header.scenario_hash;
+            format!(
+                "repetition {repetition} of cell {cell} with seed {seed} of scenario {hash}; \
+                 to see it again: williwaw plot FILE --cell {cell} --rep {repetition} --seed {seed}"
+            )
+        })
     }
 
     fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Vec<Row> {
