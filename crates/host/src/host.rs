@@ -147,9 +147,10 @@ impl Host {
     #[inline]
     fn flush(&mut self, cx: &mut Cx<'_>) {
         let mut out = std::mem::take(&mut self.out);
-        for outgoing in out.drain(..) {
-            self.send(cx, &outgoing);
+        for outgoing in &out {
+            self.send(cx, outgoing);
         }
+        out.clear();
         self.out = out;
     }
 

@@ -8,7 +8,6 @@ use base::trace::Tracer;
 use base::truth::Ledger;
 use base::{Rate, Time};
 use std::any::Any;
-use std::collections::VecDeque;
 
 /// An element's number in its network. Smaller numbers run first when two wake at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,17 +40,41 @@ pub trait Element: Any + Send {
     fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
     /// Packets inside it, for the conservation property.
     fn holds(&self) -> usize;
+
+    /// [`Element::on_packet`], then [`Element::next_wake`], in one call: the network's way in.
+    #[inline]
+    fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) -> Time {
+        self.on_packet(cx, port, packet);
+        self.next_wake()
+    }
+    /// [`Element::on_wake`], then [`Element::next_wake`], in one call.
+    #[inline]
+    fn wake(&mut self, cx: &mut Cx<'_>) -> Time {
+        self.on_wake(cx);
+        self.next_wake()
+    }
 }
 
 /// Where a port leads.
 pub(crate) type Wire = (ElementId, Port);
+
+/// A packet on its way from one element to the next: a cache line, copied whole.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Parcel {
+    pub(crate) packet: Packet,
+    pub(crate) to: ElementId,
+    pub(crate) port: Port,
+}
+
+const _: () = assert!(size_of::<Parcel>() == 64);
 
 /// What the elements of a network share.
 pub(crate) struct Core {
     pub(crate) pool: Pool,
     pub(crate) tracer: Tracer,
     pub(crate) ledgers: Vec<Ledger>,
-    pub(crate) outbox: VecDeque<(ElementId, Port, Packet)>,
+    pub(crate) outbox: Vec<Parcel>,
     pub(crate) wires: Vec<Vec<Option<Wire>>>,
     pub(crate) counters: Counters,
 }
@@ -97,7 +120,7 @@ impl Cx<'_> {
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
         match self.core.wires[self.me.0 as usize].get(port.0 as usize) {
-            Some(&Some((to, port))) => self.core.outbox.push_back((to, port, packet)),
+            Some(&Some((to, port))) => self.core.outbox.push(Parcel { packet, to, port }),
             _ => self.drop(packet, DropReason::NoRoute),
         }
     }

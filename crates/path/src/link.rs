@@ -54,9 +54,7 @@ pub struct LinkGate {
 struct Slot {
     /// When transmission starts.
     start: Time,
-    /// When it ends.
-    end: Time,
-    /// When the packet arrives at the far end.
+    /// When the packet arrives at the far end: one propagation after transmission ends.
     arrival: Time,
     /// It meets a closed gate that does not store, and ends there.
     doomed: bool,
@@ -177,8 +175,13 @@ impl Link {
         self.free = end;
         self.waiting_bytes += u64::from(packet.size);
         let arrival = if doomed { end } else { end + self.delay };
-        self.slots.push_back(Slot { start, end, arrival, doomed, packet });
+        self.slots.push_back(Slot { start, arrival, doomed, packet });
         start
+    }
+
+    /// When the transmission of a packet ends.
+    fn end_of(&self, slot: &Slot) -> Time {
+        if slot.doomed || slot.arrival.is_never() { slot.arrival } else { slot.arrival - self.delay }
     }
 
     /// Computes everything that has not started again. `in_service` are the bytes that the packet in
@@ -186,21 +189,21 @@ impl Link {
     fn reschedule(&mut self, now: Time, in_service: Option<u32>) {
         let mut free = now;
         if let Some(i) = self.started.checked_sub(1)
-            && self.slots[i].end > now
+            && let end = self.end_of(&self.slots[i])
+            && end > now
         {
+            free = end;
             if let Some(bytes) = in_service {
-                let end = self.capacity.finish(now, now, bytes);
-                let slot = &mut self.slots[i];
-                (slot.end, slot.arrival) = (end, end + self.delay);
+                free = self.capacity.finish(now, now, bytes);
+                self.slots[i].arrival = free + self.delay;
             }
-            free = self.slots[i].end;
         }
         for i in self.started..self.slots.len() {
             let size = self.slots[i].packet.size;
             let (start, end, doomed) = self.transmission(now, free, size);
             let arrival = if doomed { end } else { end + self.delay };
             let slot = &mut self.slots[i];
-            (slot.start, slot.end, slot.arrival, slot.doomed) = (start, end, arrival, doomed);
+            (slot.start, slot.arrival, slot.doomed) = (start, arrival, doomed);
             free = end;
         }
         self.free = free;
@@ -247,8 +250,6 @@ impl Element for Link {
             if slot.arrival > now {
                 break;
             }
-            let slot = *slot;
-            self.slots.pop_front();
             if self.started > 0 {
                 self.started -= 1;
             } else {
@@ -256,12 +257,17 @@ impl Element for Link {
             }
             if slot.doomed {
                 cx.drop(slot.packet, DropReason::Outage);
-                continue;
+            } else {
+                let packet = slot.packet.id;
+                cx.count_hop();
+                cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet });
+                cx.record(Category::Path, now, || Event::Delivered { packet });
+                cx.forward(Port(0), slot.packet);
             }
-            cx.count_hop();
-            cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet: slot.packet.id });
-            cx.record(Category::Path, now, || Event::Delivered { packet: slot.packet.id });
-            cx.forward(Port(0), slot.packet);
+            self.slots.pop_front();
+        }
+        if self.slots.is_empty() {
+            self.slots.clear(); // begins again at its first place, which is in the cache
         }
     }
 
@@ -276,11 +282,11 @@ impl Element for Link {
         match signal {
             Signal::Rate(rate) => {
                 // What the packet in service still has to send at the old rate.
-                let left = self.started.checked_sub(1).and_then(|i| self.slots.get(i)).and_then(|slot| {
-                    (slot.end > now).then(|| {
-                        let bytes = self.capacity.bits_between(now, slot.end).div_ceil(8);
-                        u32::try_from(bytes).unwrap_or(u32::MAX).min(slot.packet.size)
-                    })
+                let in_service = self.started.checked_sub(1).and_then(|i| self.slots.get(i));
+                let in_service = in_service.map(|slot| (self.end_of(slot), slot.packet.size));
+                let left = in_service.filter(|(end, _)| *end > now).map(|(end, size)| {
+                    let bytes = self.capacity.bits_between(now, end).div_ceil(8);
+                    u32::try_from(bytes).unwrap_or(u32::MAX).min(size)
                 });
                 self.capacity = Capacity::Fixed(rate);
                 self.spans = [(0, Span::ZERO); 2];

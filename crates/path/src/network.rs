@@ -2,7 +2,7 @@
 //! delivers what they send in the order they sent it. The network is driven from outside: told up to
 //! when to run, it executes everything due in order, each thing at its own scheduled time.
 
-use crate::element::{Core, Counters, Cx, Element, ElementId, Port, Signal};
+use crate::element::{Core, Counters, Cx, Element, ElementId, Parcel, Port, Signal};
 use crate::schedule::Schedule;
 use base::Time;
 use base::packet::Packet;
@@ -10,13 +10,14 @@ use base::pool::Pool;
 use base::trace::Tracer;
 use base::truth::Ledger;
 use std::any::Any;
-use std::collections::VecDeque;
 
 /// A network under construction or running.
 pub struct Network {
     elements: Vec<Box<dyn Element>>,
     schedule: Schedule,
     core: Core,
+    /// What was in the outbox, while it is delivered.
+    batch: Vec<Parcel>,
     now: Time,
 }
 
@@ -30,10 +31,11 @@ impl Network {
                 pool: Pool::new(),
                 tracer,
                 ledgers: (0..2 * flows).map(|_| Ledger::default()).collect(),
-                outbox: VecDeque::new(),
+                outbox: Vec::new(),
                 wires: Vec::new(),
                 counters: Counters::default(),
             },
+            batch: Vec::new(),
             now: Time::ZERO,
         }
     }
@@ -103,28 +105,31 @@ impl Network {
         self.now = due;
         self.core.counters.wakes += 1;
         let element = &mut self.elements[i];
-        element.on_wake(&mut Cx { now: due, me: ElementId(i as u32), core: &mut self.core });
-        let next = element.next_wake();
+        let next = element.wake(&mut Cx { now: due, me: ElementId(i as u32), core: &mut self.core });
         self.schedule.set(i, next);
         self.settle();
     }
 
-    /// Delivers what is in the outbox, and what that causes.
+    /// Delivers what is in the outbox, and then what that caused, in the order in which it was sent.
     #[inline]
     fn settle(&mut self) {
-        while let Some((to, port, packet)) = self.core.outbox.pop_front() {
-            let i = to.0 as usize;
-            let element = &mut self.elements[i];
-            element.on_packet(&mut Cx { now: self.now, me: to, core: &mut self.core }, port, packet);
-            let next = element.next_wake();
-            self.schedule.no_later(i, next);
+        while !self.core.outbox.is_empty() {
+            std::mem::swap(&mut self.core.outbox, &mut self.batch);
+            for &Parcel { packet, to, port } in &self.batch {
+                let i = to.0 as usize;
+                let element = &mut self.elements[i];
+                let mut cx = Cx { now: self.now, me: to, core: &mut self.core };
+                let next = element.arrive(&mut cx, port, packet);
+                self.schedule.no_later(i, next);
+            }
+            self.batch.clear();
         }
     }
 
     /// Puts a packet in from outside, at `at` or at the present if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
         self.run_until(at);
-        self.core.outbox.push_back((to, port, packet));
+        self.core.outbox.push(Parcel { packet, to, port });
         self.settle();
     }
 

@@ -1,6 +1,7 @@
-//! Who runs next? A tournament over one pending wake-up per element: each inner node holds the
-//! earlier of its two children, so the winner is at the root and a change walks one path upwards,
-//! stopping where nothing changes.
+//! Who runs next? A tournament over one pending wake-up per element. Each line of the tree holds eight
+//! times and fills one cache line; in the line above stands the least of them. So the earliest is at the
+//! top, a change walks one path upwards, stopping where nothing changes, and there are few levels: one
+//! for the links and ends of one connection, four for thousands of elements.
 //!
 //! Ties go to the element with the smaller number, which the builder gives out downstream first
 //! (`docs/adr/0002-engine.md`); with a shuffle seed they go by hash, to prove that results do not
@@ -12,19 +13,54 @@ use base::rng::mix;
 /// The pending wake-ups of all elements.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    // Node 1 is the root, the children of i are 2i and 2i + 1, leaves start at `leaves`.
-    times: Vec<u64>,
-    leaves: usize,
+    /// Level by level, elements first; the last line is the top.
+    lines: Vec<Line>,
+    /// Where each level begins in `lines`, elements first.
+    levels: Vec<usize>,
+    /// The least of all.
+    earliest: u64,
     shuffle: Option<u64>,
 }
 
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Line([u64; WIDTH]);
+
+const WIDTH: usize = 8;
 const NEVER: u64 = Time::NEVER.as_nanos();
+
+impl Line {
+    #[inline]
+    fn least(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+    }
+
+    /// Which of the eight are `t`, a bit each.
+    #[inline]
+    fn places(&self, t: u64) -> u32 {
+        let mut bits = 0;
+        for (k, time) in self.0.iter().enumerate() {
+            bits |= u32::from(*time == t) << k;
+        }
+        bits
+    }
+}
 
 impl Schedule {
     /// No wake-ups, for `elements` elements.
     pub fn new(elements: usize) -> Self {
-        let leaves = elements.next_power_of_two().max(2);
-        Schedule { times: vec![NEVER; 2 * leaves], leaves, shuffle: None }
+        let mut levels = Vec::new();
+        let (mut lines, mut width) = (0, elements.max(1));
+        loop {
+            width = width.div_ceil(WIDTH);
+            levels.push(lines);
+            lines += width;
+            if width == 1 {
+                break;
+            }
+        }
+        Schedule { lines: vec![Line([NEVER; WIDTH]); lines], levels, earliest: NEVER, shuffle: None }
     }
 
     /// Breaks ties by a hash of this seed, the time and the place instead of by position.
@@ -33,30 +69,33 @@ impl Schedule {
     }
 
     /// When element `i` is to run; [`Time::NEVER`] if it is not.
+    #[inline]
     pub fn pending(&self, i: usize) -> Time {
-        Time::from_nanos(self.times[self.leaves + i])
+        Time::from_nanos(self.lines[i / WIDTH].0[i % WIDTH])
     }
 
     /// Lets element `i` run at `t`, earlier or later than before.
     #[inline]
     pub fn set(&mut self, i: usize, t: Time) {
-        let mut at = self.leaves + i;
-        self.times[at] = t.as_nanos();
-        while at > 1 {
-            let earlier = self.times[at & !1].min(self.times[at | 1]);
-            at >>= 1;
-            if self.times[at] == earlier {
+        let (mut at, mut least) = (i, t.as_nanos());
+        for &level in &self.levels {
+            let line = &mut self.lines[level + at / WIDTH];
+            let place = &mut line.0[at % WIDTH];
+            if *place == least {
                 return;
             }
-            self.times[at] = earlier;
+            *place = least;
+            least = line.least();
+            at /= WIDTH;
         }
+        self.earliest = least;
     }
 
     /// Lets element `i` run no later than `t`. A later wish is not recorded: the element is asked
     /// again when it runs, which is cheaper than moving a timer that is restarted all the time.
     #[inline]
     pub fn no_later(&mut self, i: usize, t: Time) {
-        if t.as_nanos() < self.times[self.leaves + i] {
+        if t < self.pending(i) {
             self.set(i, t);
         }
     }
@@ -64,24 +103,29 @@ impl Schedule {
     /// The earliest wake-up and whose it is.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
-        let t = self.times[1];
+        let t = self.earliest;
         if t == NEVER {
             return None;
         }
-        let mut at = 1;
-        while at < self.leaves {
-            at *= 2;
-            if self.times[at] != t || (self.shuffle.is_some() && self.prefer_right(at, t)) {
-                at += 1;
+        let mut at = 0;
+        for &level in self.levels.iter().rev() {
+            let mut places = self.lines[level + at].places(t);
+            if self.shuffle.is_some() {
+                places = self.shuffled(places, level + at, t);
             }
+            at = at * WIDTH + places.trailing_zeros() as usize;
         }
-        Some((Time::from_nanos(t), at - self.leaves))
+        Some((Time::from_nanos(t), at))
     }
 
+    /// One of several places, by hash.
     #[cold]
-    fn prefer_right(&self, left: usize, t: u64) -> bool {
-        let seed = self.shuffle.unwrap_or_default();
-        self.times[left + 1] == t && mix(seed ^ mix(t ^ mix(left as u64))) & 1 == 1
+    fn shuffled(&self, mut places: u32, line: usize, t: u64) -> u32 {
+        let hash = mix(self.shuffle.unwrap_or_default() ^ mix(t ^ mix(line as u64)));
+        for _ in 0..hash % u64::from(places.count_ones()) {
+            places &= places - 1;
+        }
+        places
     }
 }
 
@@ -93,7 +137,7 @@ mod tests {
     proptest! {
         /// Against the plainest queue there is: a list that is searched.
         #[test]
-        fn agrees_with_a_searched_list(n in 1usize..40, ops in proptest::collection::vec((0usize..40, 0u64..50), 1..200)) {
+        fn agrees_with_a_searched_list(n in 1usize..600, ops in proptest::collection::vec((0usize..600, 0u64..50), 1..300)) {
             let mut schedule = Schedule::new(n);
             let mut list = vec![NEVER; n];
             for (i, t) in ops {

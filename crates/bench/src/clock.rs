@@ -1,0 +1,49 @@
+//! How long did it take? Processor time of this thread where the system tells it (Linux), so that other
+//! work on the machine counts little; wall time elsewhere.
+
+use std::time::{Duration, Instant};
+
+/// A running measurement.
+pub(crate) struct Clock {
+    cpu: Option<u64>,
+    wall: Instant,
+}
+
+/// Nanoseconds that this thread has run.
+fn cpu() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+impl Clock {
+    #[allow(clippy::disallowed_methods, reason = "a benchmark is a driver")]
+    pub(crate) fn start() -> Self {
+        Clock { cpu: cpu(), wall: Instant::now() }
+    }
+    pub(crate) fn wall(&self) -> Duration {
+        self.wall.elapsed()
+    }
+    pub(crate) fn stop(&self) -> Duration {
+        match (self.cpu, cpu()) {
+            (Some(before), Some(after)) => Duration::from_nanos(after - before),
+            _ => self.wall(),
+        }
+    }
+}
+
+/// The least of `turns` runs, and what the last one returned. Each run measures itself, so that what
+/// comes before and after does not count.
+pub(crate) fn least<T>(turns: u32, mut run: impl FnMut() -> (Duration, T)) -> (Duration, T) {
+    let (mut least, mut value) = run();
+    for _ in 1..turns {
+        let (took, new) = run();
+        least = least.min(took);
+        value = new;
+    }
+    (least, value)
+}
+
+/// Nanoseconds for each of `n`.
+pub(crate) fn each(took: Duration, n: u64) -> f64 {
+    took.as_nanos() as f64 / n as f64
+}

@@ -1,0 +1,49 @@
+//! One transfer over one slow link that spikes suspend, again and again: what the studies of 2001 did.
+
+use crate::clock::{Clock, each, least};
+use crate::say;
+use lab::once::{Options, run_once};
+use scenario::read;
+
+const SCENARIO: &str = r#"
+williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "30 kbit/s"
+delay = "300 ms"
+queue = { drop-tail = { limit = "100 packets" } }
+[[hop.gate]]
+name = "spikes"
+file = "spikes-difficult.csv"
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = { tcp = { profile = "ns2-2001", bug-fix = "off", recovery = "sack" } }
+app = { bulk = { bytes = "308 kB" } }
+"#;
+const SPIKES: &[u8] = include_bytes!("../../lab/tests/data/ns2/spikes-difficult.csv");
+const REPETITIONS: u64 = 100;
+
+/// SACK, 100 KB, difficult weather.
+pub(crate) fn measure() {
+    let file = |_: &str| Ok(SPIKES.to_vec());
+    let model = match read("gprs", SCENARIO.as_bytes(), &file) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
+    };
+    let (took, hops) = least(20, || {
+        let clock = Clock::start();
+        let mut hops = 0;
+        for repetition in 0..REPETITIONS {
+            hops += run_once(&model, repetition, Options::default()).world.network.counters().hops;
+        }
+        (clock.stop(), hops)
+    });
+    say(&format!(
+        "gprs      {REPETITIONS} repetitions, {hops} hops: {:.1} us a repetition, {:.1} ns a packet-hop (all included)",
+        each(took, REPETITIONS) / 1000.0,
+        each(took, hops)
+    ));
+}

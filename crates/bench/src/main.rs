@@ -1,0 +1,38 @@
+//! How fast is the laboratory? Each figure of `benches/README.md` is one word here: run alone, on one
+//! core, several times, and the least is reported.
+//!
+//!     taskset -c 1 williwaw-bench dumbbell gprs engine growth
+//!     williwaw-bench grid
+
+mod clock;
+mod dumbbell;
+mod engine;
+mod gprs;
+mod grid;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let all = ["dumbbell", "gprs", "engine", "growth", "grid"];
+    if let Some(unknown) = asked.iter().find(|a| !all.contains(&a.as_str())) {
+        say(&format!("`{unknown}` is none of {}", all.join(", ")));
+        return ExitCode::from(2);
+    }
+    for what in all.into_iter().filter(|w| asked.is_empty() || asked.iter().any(|a| a == w)) {
+        match what {
+            "dumbbell" => dumbbell::compare(),
+            "gprs" => gprs::measure(),
+            "engine" => engine::measure(),
+            "growth" => dumbbell::growth(),
+            _ => grid::measure(),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// One line of the report.
+#[allow(clippy::print_stdout, reason = "this program is for its output")]
+fn say(line: &str) {
+    println!("{line}");
+}
