@@ -105,13 +105,13 @@ fn plan() -> impl Strategy<Value = Plan> {
 /// A value for an option, as the scenario file writes it.
 fn value(kind: Kind, key: &str, number: u32) -> String {
     match kind {
-        Kind::Bool => (number % 2 == 0).to_string(),
+        Kind::Bool => number.is_multiple_of(2).to_string(),
         Kind::Count => (1 + number % 4).to_string(),
         Kind::Span if key == "rto.max" => format!("\"{} ms\"", 5_003 + number % 60_000),
         Kind::Span => format!("\"{} us\"", 1_007 + number % 1_500_000),
         Kind::Bytes if key == "mss" => format!("\"{} B\"", 200 + number % 1300),
         Kind::Bytes => format!("\"{} B\"", number % 60),
-        Kind::Window if number % 3 == 0 => "\"rfc6928\"".into(),
+        Kind::Window if number.is_multiple_of(3) => "\"rfc6928\"".into(),
         Kind::Window => format!("\"{} segments\"", 1 + number % 50),
         Kind::Word(words) => format!("{:?}", words[number as usize % words.len()]),
     }

@@ -105,6 +105,9 @@ fn dependencies(tree: &Tree, findings: &mut Findings) {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for (path, text) in tree.all().filter(|(path, _)| path.ends_with("/Cargo.toml")) {
         let Ok(table) = text.parse::<toml::Table>() else { continue };
+        if table.contains_key("workspace") {
+            continue; // a workspace of its own, such as the fuzz targets
+        }
         for part in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let own = table.get(part).and_then(toml::Value::as_table);
             for (name, value) in own.into_iter().flatten() {
