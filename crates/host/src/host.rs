@@ -8,6 +8,7 @@ use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
 use path::{Cx, Element, Port};
+use std::sync::Arc;
 use transport::app::App;
 use transport::tcp::{Config, Connection, Role};
 use transport::{Io, Outgoing};
@@ -24,8 +25,8 @@ pub struct HostConfig {
     pub role: Role,
     /// When the application starts.
     pub start: Time,
-    /// The transport.
-    pub tcp: Config,
+    /// The transport; flows that make the same choices share them.
+    pub tcp: Arc<Config>,
 }
 
 /// Always-on counters of one end.

@@ -223,7 +223,7 @@ impl Link {
 }
 
 impl Element for Link {
-    #[inline]
+    #[inline(always)] // part of `arrive`, as the next two are of `wake`
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
         self.catch_up(now);
@@ -243,7 +243,7 @@ impl Element for Link {
         cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         while let Some(slot) = self.slots.front() {
@@ -271,7 +271,7 @@ impl Element for Link {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_wake(&self) -> Time {
         self.slots.front().map_or(Time::NEVER, |slot| slot.arrival)
     }

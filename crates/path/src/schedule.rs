@@ -1,7 +1,7 @@
-//! Who runs next? A tournament over one pending wake-up per element. Each line of the tree holds eight
-//! times and fills one cache line; in the line above stands the least of them. So the earliest is at the
-//! top, a change walks one path upwards, stopping where nothing changes, and there are few levels: one
-//! for the links and ends of one connection, four for thousands of elements.
+//! Who runs next? A tournament over one pending wake-up per element. Eight at a time play against each
+//! other; the winner's time and number stand in the line above. So whoever runs next is known at once, a
+//! change walks one path upwards, stopping where nothing changes, and there are few levels: one for the
+//! links and ends of one connection, four for thousands of elements.
 //!
 //! Ties go to the element with the smaller number, which the builder gives out downstream first
 //! (`docs/adr/0002-engine.md`); with a shuffle seed they go by hash, to prove that results do not
@@ -17,50 +17,52 @@ pub struct Schedule {
     lines: Vec<Line>,
     /// Where each level begins in `lines`, elements first.
     levels: Vec<usize>,
-    /// The least of all.
-    earliest: u64,
+    winner: (u64, u32),
     shuffle: Option<u64>,
 }
 
+/// Eight times and whose they are.
 #[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
-struct Line([u64; WIDTH]);
+#[repr(C, align(64))]
+struct Line {
+    times: [u64; WIDTH],
+    who: [u32; WIDTH],
+}
 
 const WIDTH: usize = 8;
 const NEVER: u64 = Time::NEVER.as_nanos();
 
 impl Line {
+    /// The winner; the one further left of two that are equal.
     #[inline]
-    fn least(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
-    }
-
-    /// Which of the eight are `t`, a bit each.
-    #[inline]
-    fn places(&self, t: u64) -> u32 {
-        let mut bits = 0;
-        for (k, time) in self.0.iter().enumerate() {
-            bits |= u32::from(*time == t) << k;
-        }
-        bits
+    fn winner(&self) -> (u64, u32) {
+        let play = |a: (u64, usize), b: (u64, usize)| if b.0 < a.0 { b } else { a };
+        let pair = |k: usize| play((self.times[k], k), (self.times[k + 1], k + 1));
+        let (t, k) = play(play(pair(0), pair(2)), play(pair(4), pair(6)));
+        (t, self.who[k])
     }
 }
 
 impl Schedule {
     /// No wake-ups, for `elements` elements.
     pub fn new(elements: usize) -> Self {
+        let mut lines = Vec::new();
         let mut levels = Vec::new();
-        let (mut lines, mut width) = (0, elements.max(1));
+        let (mut width, mut span) = (elements.max(1), 1);
         loop {
             width = width.div_ceil(WIDTH);
-            levels.push(lines);
-            lines += width;
+            levels.push(lines.len());
+            let first = |line: usize, k: usize| ((line * WIDTH + k) * span) as u32;
+            lines.extend(
+                (0..width)
+                    .map(|line| Line { times: [NEVER; WIDTH], who: std::array::from_fn(|k| first(line, k)) }),
+            );
+            span *= WIDTH;
             if width == 1 {
                 break;
             }
         }
-        Schedule { lines: vec![Line([NEVER; WIDTH]); lines], levels, earliest: NEVER, shuffle: None }
+        Schedule { lines, levels, winner: (NEVER, 0), shuffle: None }
     }
 
     /// Breaks ties by a hash of this seed, the time and the place instead of by position.
@@ -71,24 +73,25 @@ impl Schedule {
     /// When element `i` is to run; [`Time::NEVER`] if it is not.
     #[inline]
     pub fn pending(&self, i: usize) -> Time {
-        Time::from_nanos(self.lines[i / WIDTH].0[i % WIDTH])
+        Time::from_nanos(self.lines[i / WIDTH].times[i % WIDTH])
     }
 
     /// Lets element `i` run at `t`, earlier or later than before.
     #[inline]
     pub fn set(&mut self, i: usize, t: Time) {
-        let (mut at, mut least) = (i, t.as_nanos());
+        let mut at = i;
+        let mut winner = (t.as_nanos(), i as u32);
         for &level in &self.levels {
             let line = &mut self.lines[level + at / WIDTH];
-            let place = &mut line.0[at % WIDTH];
-            if *place == least {
+            let k = at % WIDTH;
+            if (line.times[k], line.who[k]) == winner {
                 return;
             }
-            *place = least;
-            least = line.least();
+            (line.times[k], line.who[k]) = winner;
+            winner = line.winner();
             at /= WIDTH;
         }
-        self.earliest = least;
+        self.winner = winner;
     }
 
     /// Lets element `i` run no later than `t`. A later wish is not recorded: the element is asked
@@ -103,29 +106,26 @@ impl Schedule {
     /// The earliest wake-up and whose it is.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
-        let t = self.earliest;
+        let (t, who) = self.winner;
         if t == NEVER {
             return None;
         }
-        let mut at = 0;
-        for &level in self.levels.iter().rev() {
-            let mut places = self.lines[level + at].places(t);
-            if self.shuffle.is_some() {
-                places = self.shuffled(places, level + at, t);
-            }
-            at = at * WIDTH + places.trailing_zeros() as usize;
-        }
-        Some((Time::from_nanos(t), at))
+        let who = if self.shuffle.is_some() { self.shuffled(t) } else { who as usize };
+        Some((Time::from_nanos(t), who))
     }
 
-    /// One of several places, by hash.
+    /// One of those who run at `t`, the earliest time, by hash.
     #[cold]
-    fn shuffled(&self, mut places: u32, line: usize, t: u64) -> u32 {
-        let hash = mix(self.shuffle.unwrap_or_default() ^ mix(t ^ mix(line as u64)));
-        for _ in 0..hash % u64::from(places.count_ones()) {
-            places &= places - 1;
+    fn shuffled(&self, t: u64) -> usize {
+        let mut at = 0;
+        for &level in self.levels.iter().rev() {
+            let line = level + at;
+            let hash = mix(self.shuffle.unwrap_or_default() ^ mix(t ^ mix(line as u64)));
+            let tied = || (0..WIDTH).filter(|&k| self.lines[line].times[k] == t);
+            let chosen = hash as usize % tied().count();
+            at = at * WIDTH + tied().nth(chosen).unwrap_or_default();
         }
-        places
+        at
     }
 }
 

@@ -21,6 +21,7 @@ use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
 use path::router::Router;
 use path::{ElementId, Network, Port};
+use std::sync::Arc;
 use transport::app::{Bulk, Sink};
 use transport::tcp::Role;
 
@@ -58,6 +59,8 @@ struct Builder<'a> {
     network: Network,
     names: Vec<String>,
     chains: Vec<Option<Chain>>,
+    /// Each choice of a TCP once, whoever makes it: with many flows, what they share stays in the cache.
+    choices: Vec<Arc<transport::tcp::Config>>,
 }
 
 /// Builds one repetition of a model.
@@ -68,6 +71,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         network: Network::new(model.flows.len(), tracer),
         names: Vec::new(),
         chains: vec![None; model.links.len()],
+        choices: Vec::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
@@ -137,16 +141,26 @@ impl Builder<'_> {
         self.network.add(element)
     }
 
+    fn shared(&mut self, config: &transport::tcp::Config) -> Arc<transport::tcp::Config> {
+        // The last one first: neighbours tend to be alike, and a search through many is too dear.
+        if let Some(same) = self.choices.iter().rev().take(16).find(|c| ***c == *config) {
+            return same.clone();
+        }
+        self.choices.push(Arc::new(*config));
+        self.choices[self.choices.len() - 1].clone()
+    }
+
     fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time) -> ElementId {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
         let Transport::Tcp { config, .. } = &flow.transport;
+        let tcp = self.shared(config);
         let host = HostConfig {
             flow: FlowId(index as u32),
             node: NodeId(here as u16),
             peer: NodeId(there as u16),
             role,
             start,
-            tcp: *config,
+            tcp,
         };
         let App::Bulk { bytes, lasts } = flow.app;
         let app: Box<dyn transport::app::App> = match role {

@@ -15,6 +15,7 @@ use base::Time;
 use base::event::Event;
 use base::tcp::{Segment, Timestamps};
 use base::truth::Cause;
+use std::sync::Arc;
 
 /// Which end this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +29,7 @@ pub enum Role {
 /// One end of a TCP connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    config: Config,
+    config: Arc<Config>,
     role: Role,
     /// The sending half.
     pub sender: Sender,
@@ -44,9 +45,10 @@ pub struct Connection {
 
 impl Connection {
     /// One end, closed.
-    pub fn new(config: Config, role: Role) -> Self {
+    pub fn new(config: impl Into<Arc<Config>>, role: Role) -> Self {
+        let config = config.into();
         Connection {
-            sender: Sender::new(config),
+            sender: Sender::new(config.clone()),
             receiver: Receiver::new(&config),
             role,
             peer_open: false,

@@ -18,6 +18,7 @@ use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
@@ -39,7 +40,7 @@ pub struct Saved {
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    config: Config,
+    config: Arc<Config>,
     una: u64,
     nxt: u64,
     max: u64,
@@ -85,7 +86,8 @@ struct Timed {
 
 impl Sender {
     /// A sender before its SYN.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: impl Into<Arc<Config>>) -> Self {
+        let config = config.into();
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         Sender {
@@ -420,7 +422,8 @@ impl Sender {
             let initial = self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64;
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
-            self.window.cwnd = if self.syn_expired && conformant { self.window.mss } else { initial };
+            let initial = if self.syn_expired && conformant { self.window.mss } else { initial };
+            self.window.cwnd = initial.max(self.window.mss); // never less than a segment
             return;
         }
         if self.opened {

@@ -10,8 +10,9 @@ pub(super) fn on_spurious(scene: Scene<'_>, initial_window: f64) {
     //= RFC 4015 section 3.2 step 6: not if the ACK reports congestion
     if !ack.ece {
         //= RFC 4015 section 3.2 step 6: cwnd = FlightSize + min(bytes acked, IW)
-        // At least a segment: a lone FIN is one byte.
-        window.cwnd = (flight as f64 + (ack.newly_acked as f64).min(initial_window)).max(window.mss);
+        let cwnd = flight as f64 + (ack.newly_acked as f64).min(initial_window);
+        window.cwnd = cwnd.max(window.mss); // never less than a segment
+
         //= RFC 4015 section 3.2 step 6: ssthresh = pipe_prev = max(FlightSize, ssthresh)
         window.ssthresh = saved.ssthresh.max(saved.flight as f64);
     }
