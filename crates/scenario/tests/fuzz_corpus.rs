@@ -15,7 +15,7 @@ fn scenario() {
     inputs.sort();
     assert!(inputs.len() >= 10, "the corpus is missing");
     for input in inputs {
-        println!("{}", input.display()); // shown when it fails
+        eprintln!("{}", input.display()); // shown when it fails
         fuzz::scenario(&std::fs::read(&input).expect("an input"));
     }
 }

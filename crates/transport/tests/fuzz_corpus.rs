@@ -14,7 +14,7 @@ fn replay(target: &str, run: fn(&[u8])) {
     inputs.sort();
     assert!(inputs.len() >= 10, "the corpus of {target} is missing");
     for input in inputs {
-        println!("{}", input.display()); // shown when it fails
+        eprintln!("{}", input.display()); // shown when it fails
         run(&std::fs::read(&input).expect("an input"));
     }
 }

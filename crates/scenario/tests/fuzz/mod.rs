@@ -6,7 +6,7 @@
 use scenario::{NoFiles, read};
 
 /// Any bytes as a scenario: read, complained about, or asked everything short of running it.
-pub fn scenario(bytes: &[u8]) {
+pub(crate) fn scenario(bytes: &[u8]) {
     match read("fuzz.toml", bytes, &NoFiles) {
         Ok(scenario) => {
             let _ = (scenario.hash(), scenario.cost(), scenario.warnings().to_json());

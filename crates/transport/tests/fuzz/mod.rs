@@ -21,7 +21,7 @@ impl Bytes<'_> {
         *first
     }
     fn number(&mut self) -> u64 {
-        u64::from(self.byte()) << 8 | u64::from(self.byte())
+        (u64::from(self.byte()) << 8) | u64::from(self.byte())
     }
     fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -30,17 +30,17 @@ impl Bytes<'_> {
 
 /// A profile with a few options changed; options that do not go together stay out.
 fn config(bytes: &mut Bytes<'_>) -> Config {
-    let name = if bytes.byte() % 2 == 0 { "rfc" } else { "ns2-2001" };
+    let name = if bytes.byte().is_multiple_of(2) { "rfc" } else { "ns2-2001" };
     let mut config = Config::profile(name).expect("a profile");
     for _ in 0..bytes.byte() % 8 {
         let spec = Config::OPTIONS[bytes.byte() as usize % Config::OPTIONS.len()];
         let n = bytes.number();
         let text = match spec.kind {
-            Kind::Bool => (n % 2 == 0).to_string(),
+            Kind::Bool => n.is_multiple_of(2).to_string(),
             Kind::Count => (1 + n % 5).to_string(),
             Kind::Span => format!("{} ms", 1 + n % 3000),
             Kind::Bytes => format!("{} B", n % 1500),
-            Kind::Window if n % 4 == 0 => "rfc6928".into(),
+            Kind::Window if n.is_multiple_of(4) => "rfc6928".into(),
             Kind::Window => format!("{} B", 1 + n),
             Kind::Word(words) => words[n as usize % words.len()].into(),
         };
@@ -53,9 +53,9 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
 fn near(bytes: &mut Bytes<'_>, places: &[u64]) -> u64 {
     let which = bytes.byte();
     if which >= 250 {
-        return (bytes.number() << 16 | bytes.number()) << (which % 6) * 5;
+        return ((bytes.number() << 16) | bytes.number()) << ((which % 6) * 5);
     }
-    let offset = i64::from(bytes.byte() as i8) * if which % 2 == 0 { 1 } else { 97 };
+    let offset = i64::from(bytes.byte() as i8) * if which.is_multiple_of(2) { 1 } else { 97 };
     places[which as usize % places.len()].saturating_add_signed(offset)
 }
 
@@ -181,11 +181,11 @@ fn attack(bytes: &[u8], role: Role, written: u64) {
 }
 
 /// The end that opens and sends.
-pub fn tcp_sender(bytes: &[u8]) {
+pub(crate) fn tcp_sender(bytes: &[u8]) {
     attack(bytes, Role::Active, 100_000);
 }
 
 /// The end that waits and receives.
-pub fn tcp_receiver(bytes: &[u8]) {
+pub(crate) fn tcp_receiver(bytes: &[u8]) {
     attack(bytes, Role::Passive, 0);
 }

@@ -1,0 +1,106 @@
+//! The claim: the same scenario gives the same bits on every machine and in every build, debug and release.
+//! Each case below is run with its whole trace and all that was measured folded into one number, which
+//! stands here. When results are meant to change, the new numbers come from the failing test, and the change
+//! belongs into the changelog.
+
+use base::event::Value;
+use base::rng::{fnv1a, mix};
+use lab::once::{Options, run_once};
+use scenario::{NoFiles, read};
+
+/// What every case shares but its hop's faults and the options of its TCP.
+fn text(faults: &str, tcp: &str) -> String {
+    format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "60 kbit/s"
+        delay = "250 ms"
+        queue = {{ drop-tail = {{ limit = "12 packets" }} }}
+        {faults}
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = {{ tcp = {{ {tcp} }} }}
+        app = {{ bulk = {{ bytes = "150 kB" }} }}
+        [[flow]]
+        name = "other"
+        from = "server"
+        to = "phone"
+        start = "7 s"
+        transport = {{ tcp = {{ {tcp} }} }}
+        app = {{ bulk = {{ bytes = "40 kB" }} }}
+        [run]
+        limit = "1 h"
+        "#
+    )
+}
+
+fn fold(text: &str) -> u64 {
+    let scenario = match read("bits", text.as_bytes(), &NoFiles) {
+        Ok(scenario) => scenario,
+        Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
+    };
+    let mut hash = 0;
+    let mut eat = |x: u64| hash = mix(hash ^ x);
+    for repetition in 0..5 {
+        let outcome = run_once(scenario.first(), repetition, Options { trace: true, shuffle_ties: None });
+        assert!(outcome.complete);
+        let mut world = outcome.world;
+        for record in world.network.tracer().take() {
+            eat(record.t.as_nanos());
+            eat(u64::from(record.source.0));
+            eat(fnv1a(record.event.name()));
+            record.event.fields(|_, value| {
+                eat(match value {
+                    Value::Int(n) => n,
+                    Value::Seconds(s) => s.to_bits(),
+                    Value::Word(word) => fnv1a(word),
+                    Value::Bool(b) => u64::from(b),
+                });
+            });
+        }
+        for value in outcome.flows.iter().flat_map(|flow| &flow.values) {
+            eat(value.map_or(u64::MAX, f64::to_bits));
+        }
+    }
+    hash
+}
+
+const GATE: &str = "[[hop.gate]]\nname = \"gate\"\nevery = \"uniform(20 s, 40 s)\"\nfirst = \"stationary\"\nlasts = \"uniform(3 s, 15 s)\"";
+const JITTER: &str = "[[hop.loss]]\nname = \"loss\"\nprobability = 0.02\n\
+     [[hop.rate-change]]\nname = \"fade\"\nrate = \"9 kbit/s\"\nevery = \"exponential(15 s)\"\nlasts = \"lognormal(3 s, 2 s)\"\nfrom = \"end\"";
+const BURSTS: &str =
+    "[[hop.loss]]\nname = \"bursts\"\ntwo-state = { per-packet = { to-bad = 0.02, to-good = 0.4 } }";
+
+#[test]
+fn every_build_gives_these_bits() {
+    let cases = [
+        ("reno in spikes", GATE, "profile = \"ns2-2001\", recovery = \"reno\"", RENO),
+        (
+            "sack in spikes, eifel",
+            GATE,
+            "profile = \"ns2-2001\", recovery = \"sack\", spurious = \"eifel\"",
+            SACK,
+        ),
+        ("today's in fades", JITTER, "profile = \"rfc\"", RFC),
+        (
+            "newreno in bursts",
+            BURSTS,
+            "profile = \"rfc\", recovery = \"newreno\", sack = \"off\", spurious = \"eifel\"",
+            BURST,
+        ),
+    ];
+    let found: Vec<_> =
+        cases.iter().map(|(name, faults, tcp, _)| (*name, fold(&text(faults, tcp)))).collect();
+    let wanted: Vec<_> = cases.iter().map(|(name, _, _, bits)| (*name, *bits)).collect();
+    assert_eq!(found, wanted, "\nfound {found:#018x?}");
+}
+
+const RENO: u64 = 0x6b53_f9ce_2ee8_51c0;
+const SACK: u64 = 0xd216_58e9_87bc_cbe5;
+const RFC: u64 = 0xea7e_0cfb_9823_ffaf;
+const BURST: u64 = 0xd248_31b0_9a37_c78d;
