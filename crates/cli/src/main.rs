@@ -1,2 +1,42 @@
-//! The command line of williwaw.
-fn main() {}
+//! The command line of williwaw: what the user said becomes what is meant, and then it is done.
+//!
+//! Said: [`args`] (every verb) and the `Args` of the verb. Meant: [`plan`], where files are read,
+//! defaults filled in and contradictions refused. Done: one file of [`cmd`] a verb.
+//! Data goes to stdout, talk to stderr ([`talk`]); how a verb ends is an [`exit::End`].
+//!
+//! # To add a verb
+//! Write `cmd/NAME.rs` with a `#[derive(clap::Args)] struct Args` and
+//! `fn run(args: Args, talk: &Talk) -> Result<End, Failure>`, and name it in the list in `cmd.rs`.
+//! Help, completions and exit codes follow from there.
+
+mod args;
+mod board;
+mod clock;
+mod cmd;
+mod describe;
+mod environment;
+mod exit;
+mod input;
+mod interrupt;
+mod judge;
+mod labels;
+mod page;
+mod place;
+mod plan;
+mod progress;
+mod record;
+mod render;
+mod talk;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let talk = talk::Talk::new(&cli.everywhere);
+    let end = match cli.verb.run(&talk) {
+        Ok(end) => end,
+        Err(failure) => talk.failure(&failure),
+    };
+    ExitCode::from(end.code())
+}

@@ -1,12 +1,12 @@
 //! How does a segment become a packet? The host stamps a head on it, stores its body, tells the flow's
 //! ledger what was really sent and received, and sends it out by its only port.
 
-use base::Time;
 use base::event::Source;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::Body;
 use base::tcp::Segment;
 use base::truth::Cause;
+use base::{Span, Time};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
@@ -60,7 +60,15 @@ pub struct Host {
     ordinals: [u32; 2],
     counters: HostCounters,
     progress: (u64, u64),
+    /// Bytes outstanding when the timer first expired.
+    first_timeout_flight: Option<u64>,
+    last_data: Option<Time>,
+    /// Stretches without sending data, longer than [`LONG`].
+    silences: Vec<(Time, Time)>,
 }
+
+/// Shorter silences are what acknowledgement clocks do.
+const LONG: Span = Span::from_secs(1);
 
 impl Host {
     /// A host whose application has not started.
@@ -77,6 +85,9 @@ impl Host {
             ordinals: [0; 2],
             counters: HostCounters::default(),
             progress: (0, 0),
+            first_timeout_flight: None,
+            last_data: None,
+            silences: Vec::new(),
         }
     }
 
@@ -91,6 +102,15 @@ impl Host {
     /// When its application was done, if it is.
     pub fn finished(&self) -> Option<Time> {
         self.app.finished()
+    }
+
+    /// Bytes that were outstanding when the timer first expired, if it did.
+    pub fn first_timeout_flight(&self) -> Option<u64> {
+        self.first_timeout_flight
+    }
+    /// When no data were sent for more than a second: from one data segment to the next.
+    pub fn silences(&self) -> &[(Time, Time)] {
+        &self.silences
     }
 
     fn ledger(&self) -> usize {
@@ -146,6 +166,12 @@ impl Host {
         self.counters.bytes_sent += u64::from(outgoing.size);
         if data {
             self.counters.data_sent += 1;
+            let last = self.last_data.replace(cx.now());
+            if let Some(last) = last
+                && cx.now().since(last) > LONG
+            {
+                self.silences.push((last, cx.now()));
+            }
             if outgoing.cause != Cause::New {
                 self.counters.data_resent += 1;
             }
@@ -226,6 +252,9 @@ impl Element for Host {
             let sender = &self.connection.sender;
             if sender.next_timeout() <= now && sender.flight() > 0 {
                 self.counters.expirations += 1;
+                if self.connection.sender.established() {
+                    self.first_timeout_flight.get_or_insert(self.connection.sender.flight());
+                }
             }
             self.run(cx, |connection, io| connection.on_timeout(io));
         }

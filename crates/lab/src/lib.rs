@@ -3,6 +3,7 @@
 pub mod measure;
 pub mod once;
 pub mod picture;
+pub mod reproduce;
 pub mod sweep;
 
 pub use once::{Outcome, run_once};

@@ -1,11 +1,12 @@
 //! What did a flow achieve, and at what cost? Numbers from always-on counters and the ledger of what
 //! really happened; the names are those of the scenario's expectations.
 
-use base::Time;
+use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
+use base::{Span, Time};
 use host::Host;
 use results::row::{Column, Combine};
-use scenario::build::World;
+use scenario::build::{World, closures};
 use scenario::metric::{Metric, Unit};
 use scenario::model::{App, Model, Transport};
 
@@ -46,8 +47,10 @@ pub fn columns() -> Vec<Column> {
 }
 
 /// Measures every flow of a finished run.
-pub fn flows(model: &Model, world: &World, limit: Time) -> Vec<FlowMeasures> {
-    let mut all: Vec<FlowMeasures> = (0..model.flows.len()).map(|i| flow(model, world, i, limit)).collect();
+pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<FlowMeasures> {
+    let seed = Seed { seed: model.run.seed, repetition };
+    let mut all: Vec<FlowMeasures> =
+        (0..model.flows.len()).map(|i| flow(model, world, i, seed, limit)).collect();
     let rates: Vec<f64> = all.iter().filter_map(|f| f.get(Metric::Throughput)).collect();
     let jain = jain_index(&rates);
     if let Some(i) = Metric::ALL.iter().position(|m| *m == Metric::JainIndex) {
@@ -94,7 +97,27 @@ impl Tally {
     }
 }
 
-fn flow(model: &Model, world: &World, index: usize, limit: Time) -> FlowMeasures {
+/// The longest of these stretches, without the parts during which a gate was closed.
+fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
+    let Some(&(_, end)) = silences.last() else { return Span::ZERO };
+    let mut closed: Vec<(Time, Time)> =
+        closures(model, seed, end).into_iter().map(|(_, from, until)| (from, until)).collect();
+    closed.sort_unstable();
+    let open_part = |&(from, until): &(Time, Time)| {
+        let mut open = Span::ZERO;
+        let mut at = from;
+        for &(start, end) in &closed {
+            if start < until && end > at {
+                open += start.max(at).since(at);
+                at = end.min(until);
+            }
+        }
+        open + until.since(at)
+    };
+    silences.iter().map(open_part).max().unwrap_or_default()
+}
+
+fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
     let (flow, ends) = (&model.flows[index], world.flows[index]);
     let host = |id| world.network.element::<Host>(id);
     let (Some(from), Some(to)) = (host(ends.from), host(ends.to)) else {
@@ -119,6 +142,13 @@ fn flow(model: &Model, world: &World, index: usize, limit: Time) -> FlowMeasures
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
     let ack_drops = world.network.ledgers()[2 * index + 1].ack_drops + ledger.ack_drops;
     let dropped = ledger.queue_drops + ledger.other_drops + ack_drops;
+    // The workload ends when its sender is done, or with the run.
+    let end = from.finished().unwrap_or(limit.min(world.network.now()));
+    let gate_closures = if model.gates.is_empty() {
+        0
+    } else {
+        closures(model, seed, end).iter().filter(|c| c.1 >= ends.start).count()
+    };
     let value = |metric: &Metric| match metric {
         Metric::DownloadTime => download,
         Metric::CompletionTime => since_start(from.finished()),
@@ -132,6 +162,9 @@ fn flow(model: &Model, world: &World, index: usize, limit: Time) -> FlowMeasures
         Metric::SpuriousTimeouts => Some(tally.spurious_timeouts as f64),
         Metric::GenuineTimeouts => Some(tally.genuine_timeouts as f64),
         Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
+        Metric::OutstandingAtTimeout => from.first_timeout_flight().map(|b| (b as f64 / mss).ceil()),
+        Metric::LongestSilence => Some(longest_silence(model, from.silences(), seed).as_secs_f64()),
+        Metric::GateClosures => Some(gate_closures as f64),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
         Metric::JainIndex => None,

@@ -58,7 +58,7 @@ pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
         let end = world.network.now() + DRAIN;
         world.network.run_until(end);
     }
-    let flows = measure::flows(model, &world, limit);
+    let flows = measure::flows(model, &world, repetition, limit);
     Outcome { flows, world, complete }
 }
 

@@ -62,6 +62,8 @@ pub enum SweepError {
     Results(Error),
     /// No threads to run on.
     Threads(String),
+    /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
+    Fault(String),
 }
 
 impl From<Error> for SweepError {
@@ -75,8 +77,13 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Repetitions handed out at once: enough to make the hand-over cheap, few enough to spread.
+/// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
 const BATCH: usize = 8;
+
+/// Repetitions handed out at once: few enough that every thread gets several batches.
+fn batch(todo: usize, threads: usize) -> usize {
+    (todo / (4 * threads.max(1))).clamp(1, BATCH)
+}
 
 impl Sweep {
     /// Reads every cell of a scenario. `repetitions` and `seed` replace the scenario's own.
@@ -134,18 +141,34 @@ impl Sweep {
         let count = AtomicU64::new(done.len() as u64);
         let total = self.total();
         (control.progress)(Progress { done: done.len() as u64, total });
+        let faults = Mutex::new(Vec::<String>::new());
         let sink = Mutex::new((folder, &mut rows, None::<Error>));
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(control.jobs)
             .build()
             .map_err(|e| SweepError::Threads(e.to_string()))?;
         pool.install(|| {
-            todo.par_chunks(BATCH).for_each(|batch| {
-                if control.stop.load(Ordering::Relaxed) {
+            todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(|batch| {
+                // A stop lets only the repetitions in hand finish, not the rest of their batch.
+                let going = || !control.stop.load(Ordering::Relaxed);
+                let mut ran = 0;
+                let mut new: Vec<Row> = Vec::new();
+                for &(cell, repetition) in batch.iter().take_while(|_| going()) {
+                    match self.one_or_fault(cell, repetition, control) {
+                        Ok(rows) => {
+                            new.extend(rows);
+                            ran += 1;
+                        }
+                        Err(text) => {
+                            if let Ok(mut faults) = faults.lock() {
+                                faults.push(text);
+                            }
+                        }
+                    }
+                }
+                if ran == 0 {
                     return;
                 }
-                let new: Vec<Row> =
-                    batch.iter().flat_map(|&(cell, rep)| self.one(cell, rep, control)).collect();
                 let Ok(mut sink) = sink.lock() else { return };
                 let (folder, rows, error) = &mut *sink;
                 if error.is_some() {
@@ -159,15 +182,31 @@ impl Sweep {
                     return;
                 }
                 rows.extend(new);
-                let done = count.fetch_add(batch.len() as u64, Ordering::Relaxed) + batch.len() as u64;
+                let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
                 (control.progress)(Progress { done, total });
             });
         });
         if let Ok((_, _, Some(error))) = sink.into_inner() {
             return Err(error.into());
         }
+        if let Some(text) = faults.into_inner().unwrap_or_default().into_iter().min() {
+            return Err(SweepError::Fault(text));
+        }
         let complete = finished(&rows).len() as u64 == total;
         Ok((rows, complete))
+    }
+
+    /// Runs one repetition; a panic in it is told with what is needed to see it again.
+    fn one_or_fault(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Vec<Row>, String> {
+        let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
+        std::panic::catch_unwind(run).map_err(|_| {
+            let seed = self.cells[cell as usize].model.run.seed;
+            let hash = &self.header.scenario_hash;
+            format!(
+                "repetition {repetition} of cell {cell} with seed {seed} of scenario {hash}; \
+                 to see it again: williwaw plot FILE --cell {cell} --rep {repetition} --seed {seed}"
+            )
+        })
     }
 
     fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Vec<Row> {

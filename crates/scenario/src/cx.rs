@@ -3,9 +3,10 @@
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::leaf::Complaint;
+use crate::model::{LinkRate, Schedule};
 use crate::source::{Place, Sources};
 use base::units::parse_span;
-use base::{Span, Time};
+use base::{Rate, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub(crate) struct Library {
     texts: BTreeMap<String, Result<u32, String>>,
     spikes: BTreeMap<String, Option<Arc<Vec<Spikes>>>>,
     values: BTreeMap<String, Result<Arc<[f64]>, String>>,
+    traces: BTreeMap<(String, u32), Option<LinkRate>>,
 }
 
 /// The context of one reading.
@@ -52,6 +54,7 @@ pub(crate) struct Cx<'a> {
     files: &'a dyn Files,
 }
 
+const BESIDE: &str = "the name is taken relative to the folder of the scenario file";
 /// Beyond this a file named by a scenario is a mistake.
 const LARGEST_FILE: usize = 256 << 20;
 
@@ -77,6 +80,11 @@ impl<'a> Cx<'a> {
         self.push(
             Diagnostic::error(code, place, complaint.message).label(complaint.label).help(complaint.help),
         );
+    }
+
+    /// True if enough is wrong already.
+    pub(crate) fn full(&self) -> bool {
+        self.collector.borrow().full()
     }
 
     pub(crate) fn errors(&self) -> usize {
@@ -144,6 +152,90 @@ impl<'a> Cx<'a> {
         read.map(|v: Arc<[f64]>| v.to_vec())
     }
 
+    /// A recorded rate: mahimahi's milliseconds, or `t_s,bit_per_s`.
+    pub(crate) fn trace(&self, path: &str, bytes: u32, named_at: Place) -> Option<LinkRate> {
+        let key = (path.to_owned(), bytes);
+        if let Some(known) = self.library.borrow().traces.get(&key) {
+            return known.clone();
+        }
+        let read = match self.text(path) {
+            Err(message) => {
+                self.push(Diagnostic::error("no-file", named_at, message).help(BESIDE));
+                None
+            }
+            Ok(source) => self.parse_trace(source, bytes, named_at),
+        };
+        self.library.borrow_mut().traces.insert(key, read.clone());
+        read
+    }
+
+    fn parse_trace(&self, source: u32, bytes: u32, named_at: Place) -> Option<LinkRate> {
+        let lines: Vec<_> = self
+            .lines(source)
+            .into_iter()
+            .filter(|(_, line)| !line.is_empty() && !line.starts_with('#') && line != "t_s,bit_per_s")
+            .collect();
+        let stepped = lines.first().is_some_and(|(_, line)| line.contains(','));
+        let (mut opportunities, mut steps): (Vec<Time>, Vec<(Time, Rate)>) = Default::default();
+        let mut bad = false;
+        for (place, line) in &lines {
+            let mut problem = |message: String| {
+                bad = true;
+                let help = if stepped {
+                    "a line is t_s,bit_per_s, as 1.5,300000"
+                } else {
+                    "a line is a whole number of milliseconds"
+                };
+                self.push(
+                    Diagnostic::error("bad-file", *place, message).also(named_at, "named here").help(help),
+                );
+            };
+            if stepped {
+                let parts =
+                    line.split_once(',').map(|(t, bps)| (seconds(t.trim()), bps.trim().parse::<f64>()));
+                match parts {
+                    Some((Ok(t), Ok(bps))) if (0.0..1e15).contains(&bps) => {
+                        let at = Time::ZERO + t;
+                        if steps.last().map_or(at != Time::ZERO, |(before, _)| at <= *before) {
+                            problem("steps start at 0 and go forward in time".into());
+                        }
+                        steps.push((at, Rate::from_bps(bps as u64)));
+                    }
+                    _ => problem("this is not a step".into()),
+                }
+            } else {
+                match line.parse::<u32>() {
+                    Ok(ms) => {
+                        let at = Time::ZERO + Span::from_millis(u64::from(ms));
+                        if opportunities.last().is_some_and(|before| at < *before) {
+                            problem("opportunities go forward in time".into());
+                        }
+                        opportunities.push(at);
+                    }
+                    Err(_) => problem("this is not an opportunity".into()),
+                }
+            }
+        }
+        let last = opportunities.last().copied().unwrap_or(Time::ZERO);
+        let dead = if stepped { steps.iter().all(|(_, rate)| rate.bps() == 0) } else { last == Time::ZERO };
+        if !bad && dead {
+            bad = true;
+            let message = "this trace never lets a packet pass";
+            self.push(
+                Diagnostic::error("bad-file", named_at, message)
+                    .help("it needs opportunities after time 0, or a rate above 0"),
+            );
+        }
+        if bad {
+            return None;
+        }
+        Some(if stepped {
+            LinkRate::Schedule(Schedule { steps, repeat: None })
+        } else {
+            LinkRate::Schedule(opportunities_as_rate(&opportunities, bytes))
+        })
+    }
+
     /// The spikes of every repetition from a file of `rep,start_s,length_s`; repetitions count from 0.
     pub(crate) fn spikes(&self, path: &str, named_at: Place) -> Option<Arc<Vec<Spikes>>> {
         if let Some(known) = self.library.borrow().spikes.get(path) {
@@ -151,8 +243,7 @@ impl<'a> Cx<'a> {
         }
         let read = match self.text(path) {
             Err(message) => {
-                let help = "the name is taken relative to the folder of the scenario file";
-                self.push(Diagnostic::error("no-file", named_at, message).help(help));
+                self.push(Diagnostic::error("no-file", named_at, message).help(BESIDE));
                 None
             }
             Ok(source) => self.parse_spikes(source, named_at).map(Arc::new),
@@ -215,4 +306,34 @@ fn seconds(text: &str) -> Result<Span, String> {
         Ok(s) if s.is_finite() && (0.0..9.0e9).contains(&s) => Ok(Span::from_secs_f64(s)),
         _ => Err(format!("`{text}` is not a number of seconds")),
     }
+}
+
+/// Opportunities at whole milliseconds as a rate: those at millisecond n are served evenly over the
+/// millisecond that ends there, so that their last bit leaves when the recorded one did. From its last
+/// line the trace starts again; what is recorded at 0 belongs to that end.
+fn opportunities_as_rate(opportunities: &[Time], bytes: u32) -> Schedule<Rate> {
+    const MS: u64 = 1_000_000;
+    let ms = |t: Time| t.as_nanos() / MS;
+    let last = opportunities.last().map_or(0, |t| ms(*t));
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for &at in opportunities {
+        let bin = if ms(at) == 0 { last } else { ms(at) } - 1;
+        *counts.entry(bin).or_default() += 1;
+    }
+    let mut steps: Vec<(Time, Rate)> = vec![(Time::ZERO, Rate::from_bps(0))];
+    let mut put = |at: u64, bps: u64| {
+        let (at, rate) = (Time::from_nanos(at * MS), Rate::from_bps(bps));
+        match steps.last_mut() {
+            Some((before, r)) if *before == at => *r = rate,
+            Some((_, r)) if *r == rate => {}
+            _ => steps.push((at, rate)),
+        }
+    };
+    for (bin, count) in counts {
+        put(bin, count * u64::from(bytes) * 8 * 1000);
+        if bin + 1 < last {
+            put(bin + 1, 0);
+        }
+    }
+    Schedule { steps, repeat: Some(Span::from_millis(last)) }
 }

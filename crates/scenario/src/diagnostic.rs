@@ -90,7 +90,10 @@ pub(crate) struct Collector {
     list: Vec<Diagnostic>,
     seen: std::collections::BTreeSet<(Place, &'static str, String)>,
     more: usize,
+    /// Errors said, those said before included.
     errors: usize,
+    /// Errors in the list.
+    kept: usize,
 }
 
 /// As many are kept; a megabyte of junk must not become a gigabyte of advice.
@@ -98,22 +101,33 @@ const KEEP: usize = 200;
 
 impl Collector {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if diagnostic.severity == Severity::Error {
-            self.errors += 1;
-        }
-        if self.list.len() >= KEEP {
+        let key = (diagnostic.place, diagnostic.code, diagnostic.message.clone());
+        let error = diagnostic.severity == Severity::Error;
+        // Warnings never take the room of errors.
+        self.errors += usize::from(error);
+        let (kept, room) = if error { (self.kept, KEEP) } else { (self.list.len() - self.kept, KEEP / 4) };
+        if kept >= room {
             self.more += 1;
-            return;
-        }
-        if self.seen.insert((diagnostic.place, diagnostic.code, diagnostic.message.clone())) {
+        } else if self.seen.insert(key) {
+            self.kept += usize::from(error);
             self.list.push(diagnostic);
         }
+    }
+
+    /// True if no more is kept: the search for more may stop.
+    pub(crate) fn full(&self) -> bool {
+        self.kept >= KEEP
     }
 
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
 
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = Diagnostic> {
+        self.list.into_iter()
+    }
+
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()
     }
@@ -123,7 +137,7 @@ impl Collector {
         let mut list = std::mem::take(&mut self.list);
         list.sort_by_key(|d| (d.severity, d.place));
         self.seen.clear();
-        self.errors = 0;
+        (self.errors, self.kept) = (0, 0);
         Diagnostics { list, more: std::mem::take(&mut self.more), sources: sources.clone() }
     }
 }

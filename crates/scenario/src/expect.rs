@@ -29,15 +29,19 @@ pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
         );
         return;
     };
-    for line in flatten(table) {
-        parse(&line, None, cx);
+    for line in flatten(table).iter().take_while(|_| !cx.full()) {
+        parse(line, None, cx);
     }
 }
 
 /// Reads the expectations about these flows.
 pub(crate) fn read(root: Reader<'_>, flows: &[String], complete: bool, cx: &Cx<'_>) -> Vec<Expectation> {
     let Some(table) = root.get("expect").and_then(Tree::table) else { return Vec::new() };
-    flatten(table).iter().flat_map(|line| parse(line, Some((flows, complete)), cx)).collect()
+    flatten(table)
+        .iter()
+        .take_while(|_| !cx.full())
+        .flat_map(|line| parse(line, Some((flows, complete)), cx))
+        .collect()
 }
 
 struct Line<'t> {

@@ -71,8 +71,13 @@ const FILE: Field = field(
 );
 
 const TIMINGS: &[&[&str]] = &[&["every", "start", "spikes", "file"]];
-const TIMING_NEEDS: &[(&str, &str)] =
-    &[("first", "every"), ("from", "every"), ("every", "lasts"), ("start", "lasts")];
+const TIMING_NEEDS: &[(&str, &[&str])] = &[
+    ("first", &["every"]),
+    ("from", &["every"]),
+    ("every", &["lasts"]),
+    ("start", &["lasts"]),
+    ("lasts", &["every", "start"]),
+];
 
 static GATE: TableShape = TableShape {
     name: "gate",
@@ -255,14 +260,14 @@ impl Owner<'_> {
             .filter(|(_, direction)| word == "both" || direction.is_none_or(|d| d.name() == word))
             .map(|(index, _)| *index)
             .collect();
-        if let (Some(tree), [(_, None)]) = (reader.get("directions"), self.links) {
-            if word != "both" {
-                cx.push(
-                    Diagnostic::error("conflict", tree.place, "a link has one direction only")
-                        .help("remove `directions`; a hop has two"),
-                );
-                return None;
-            }
+        if let (Some(tree), [(_, None)]) = (reader.get("directions"), self.links)
+            && word != "both"
+        {
+            cx.push(
+                Diagnostic::error("conflict", tree.place, "a link has one direction only")
+                    .help("remove `directions`; a hop has two"),
+            );
+            return None;
         }
         Some(all)
     }
@@ -410,11 +415,11 @@ fn first(tree: &Tree, cx: &Cx<'_>) -> Option<First> {
     match leaf::dist(tree, Quantity::Span, cx) {
         Ok(dist) => Some(First::After(dist)),
         Err(mut complaint) => {
-            if let Value::Text(text) = &tree.value {
-                if crate::words::nearest(text, ["stationary"]).is_some() {
-                    complaint.message = format!("`{text}` is not a time");
-                    complaint.label = "did you mean `stationary`?".into();
-                }
+            if let Value::Text(text) = &tree.value
+                && crate::words::nearest(text, ["stationary"]).is_some()
+            {
+                complaint.message = format!("`{text}` is not a time");
+                complaint.label = "did you mean `stationary`?".into();
             }
             complaint.help = "a time, a distribution, or \"stationary\"".into();
             cx.complain("bad-value", tree.place, complaint);
@@ -429,19 +434,19 @@ fn listed(tree: &Tree, cx: &Cx<'_>) -> Option<Vec<(Time, Span)>> {
         let [start, length] = pair.list()? else { return None };
         let start_time = Time::ZERO + leaf::span(start).ok()?;
         let length = leaf::span(length).ok()?;
-        if let Some((before, lasts)) = spikes.last() {
-            if start_time < *before + *lasts {
-                let ends = (*before + *lasts).since(Time::ZERO);
-                cx.push(
-                    Diagnostic::error(
-                        "bad-value",
-                        pair.place,
-                        format!("this starts before the one in front of it ends, at {ends}"),
-                    )
-                    .help("sort them, and join those that overlap"),
-                );
-                return None;
-            }
+        if let Some((before, lasts)) = spikes.last()
+            && start_time < *before + *lasts
+        {
+            let ends = (*before + *lasts).since(Time::ZERO);
+            cx.push(
+                Diagnostic::error(
+                    "bad-value",
+                    pair.place,
+                    format!("this starts before the one in front of it ends, at {ends}"),
+                )
+                .help("sort them, and join those that overlap"),
+            );
+            return None;
         }
         spikes.push((start_time, length));
     }

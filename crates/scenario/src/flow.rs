@@ -192,19 +192,16 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
         let place = tcp.place("rto.min").or(tcp.place("rto.max")).unwrap_or(place);
         cx.push(Diagnostic::error("impossible", place, message).help("make rto.max larger than rto.min"));
     }
-    if config.spurious == Spurious::None && config.response != Response::None {
-        if let Some(place) = tcp.place("response") {
-            cx.push(
-                Diagnostic::warning(
-                    "no-effect",
-                    place,
-                    "a response that never happens: `spurious` is \"none\"",
-                )
+    if config.spurious == Spurious::None
+        && config.response != Response::None
+        && let Some(place) = tcp.place("response")
+    {
+        cx.push(
+            Diagnostic::warning("no-effect", place, "a response that never happens: `spurious` is \"none\"")
                 .help("choose who judges timeouts, such as spurious = \"eifel\""),
-            );
-        }
+        );
     }
-    for key in ["staged.count", "staged.second"] {
+    for key in ["staged.first", "staged.count", "staged.second", "staged.third"] {
         if let (Some(place), true) = (tcp.place(key), config.response != Response::Staged) {
             let message = format!("`{key}` has an effect only with response = \"staged\"");
             cx.push(

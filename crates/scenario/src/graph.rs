@@ -7,7 +7,7 @@ use crate::fault::{self, Owner};
 use crate::hop::{self, HOP};
 use crate::leaf;
 use crate::link::{self, LINK, NODE};
-use crate::model::{Direction, Gate, Link, Loss, Node, RateChange};
+use crate::model::{ChangedRate, Direction, Gate, Link, LinkRate, Loss, Node, RateChange};
 use crate::reader::Reader;
 use crate::source::Place;
 use crate::words::{alternatives, nearest};
@@ -45,7 +45,7 @@ impl Graph {
         if let Some(index) = self.index.get(name) {
             return Some(*index);
         }
-        if !self.complete {
+        if !self.complete || cx.full() {
             return None;
         }
         let diagnostic = Diagnostic::error("no-node", place, format!("there is no node `{name}`"));
@@ -71,6 +71,18 @@ impl Graph {
 
     fn faults(&mut self, reader: Reader<'_>, name: &str, links: &[(usize, Option<Direction>)], cx: &Cx<'_>) {
         let (gates, changes, losses) = fault::read(reader, &Owner { name, links }, cx);
+        for change in changes.iter().filter(|c| matches!(c.to, ChangedRate::Times(_))) {
+            if let Some(&link) = change.links.iter().find(|&&l| self.links[l].rate == LinkRate::Unlimited) {
+                let message = format!(
+                    "`{}` multiplies the rate of `{}`, which has none",
+                    change.name, self.links[link].name
+                );
+                cx.push(
+                    Diagnostic::error("impossible", reader.place("rate-change"), message)
+                        .help(format!("give `{name}` a `rate`, or the change a `rate` in place of `factor`")),
+                );
+            }
+        }
         let refer = |indexes: &mut Vec<usize>, links: &[usize], link: usize, at: usize| {
             if links.contains(&link) {
                 indexes.push(at);
@@ -96,7 +108,9 @@ impl Graph {
 
 /// Reads all nodes, hops and links.
 pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
-    let mut graph = Graph { complete: true, ..Graph::default() };
+    let listed = |key| root.get(key).is_none_or(|t| t.list().is_some());
+    let complete = ["node", "hop", "link"].into_iter().all(listed);
+    let mut graph = Graph { complete, ..Graph::default() };
     for node in root.tables("node", &NODE) {
         match node.name() {
             Some(name) => _ = graph.node(&name),
@@ -108,23 +122,16 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
             graph.complete = false;
         }
     }
-    let mut owners: BTreeMap<String, Place> =
+    let hops: BTreeMap<String, Place> =
         root.tables("hop", &HOP).filter_map(|r| Some((r.name()?, r.place("name")))).collect();
     for reader in root.tables("link", &LINK) {
-        if let Some(name) = reader.name() {
-            if let Some(first) = owners.insert(name.clone(), reader.place("name")) {
-                if root.tables("hop", &HOP).any(|h| h.name().as_deref() == Some(name.as_str())) {
-                    cx.push(
-                        Diagnostic::error(
-                            "same-name",
-                            reader.place("name"),
-                            format!("a link and a hop are both called `{name}`"),
-                        )
-                        .also(first, "first here")
-                        .help("routes and grids tell them apart by name: give each its own"),
-                    );
-                }
-            }
+        if let Some((name, first)) = reader.name().and_then(|name| hops.get_key_value(&name)) {
+            let message = format!("a link and a hop are both called `{name}`");
+            cx.push(
+                Diagnostic::error("same-name", reader.place("name"), message)
+                    .also(*first, "first here")
+                    .help("routes and grids tell them apart by name: give each its own"),
+            );
         }
         if read_link(reader, &mut graph, cx).is_none() {
             graph.complete = false;

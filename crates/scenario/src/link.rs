@@ -30,6 +30,25 @@ static RATE_SCHEDULE: TableShape = table(
         field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
     ],
 );
+static RATE_TRACE: TableShape = table(
+    "trace",
+    "A rate recorded in a file: either one opportunity a line, in whole milliseconds from the start and again from \
+     its end (mahimahi; served evenly over the millisecond before it), or steps, `t_s,bit_per_s` a line.",
+    &[
+        field(
+            "trace",
+            Shape::One(Kind::File),
+            Need::Required("\"lte.trace\""),
+            "The file, beside the scenario.",
+        ),
+        field(
+            "opportunity",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1504 B\""),
+            "What one opportunity carries, headers included.",
+        ),
+    ],
+);
 static DELAY_SCHEDULE: TableShape = table(
     "schedule",
     "A delay that changes in steps; a packet takes the delay of the instant it is sent.",
@@ -72,7 +91,8 @@ static LIMITED: TableShape = table(
     )],
 );
 
-static RATE_ONE: Shape = Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE)]);
+static RATE_ONE: Shape =
+    Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]);
 static DELAY_ONE: Shape = Shape::Either(&[
     Shape::One(Kind::Dist(Quantity::Span)),
     Shape::Table(&DELAY_SCHEDULE),
@@ -131,7 +151,7 @@ pub(crate) static LINK: TableShape = table(
         field("to", Shape::One(Kind::Name), Need::Required("\"router\""), "The node it reaches."),
         field(
             "rate",
-            Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE)]),
+            Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]),
             Need::Optional,
             "How fast it serves. Without it, in no time.",
         ),
@@ -178,6 +198,26 @@ pub(crate) fn rate(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<LinkRate> {
             return None;
         }
         return Some(LinkRate::Constant(rate));
+    }
+    if let Some(Shape::Table(found)) =
+        alternative(tree, &[Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)])
+        && std::ptr::eq(*found, &RATE_TRACE)
+    {
+        let reader = Reader::new(tree, &RATE_TRACE);
+        let file = reader.get("trace")?;
+        let bytes = reader.bytes("opportunity")?;
+        let Some(bytes) = u32::try_from(bytes).ok().filter(|n| (1..=1 << 24).contains(n)) else {
+            cx.push(
+                Diagnostic::error(
+                    "bad-value",
+                    reader.place("opportunity"),
+                    "an opportunity carries from 1 B to 16 MB",
+                )
+                .help("mahimahi's is \"1504 B\""),
+            );
+            return None;
+        };
+        return cx.trace(file.text()?, bytes, file.place);
     }
     let steps = schedule(Reader::new(tree, &RATE_SCHEDULE), |t| leaf::rate(t).ok(), cx)?;
     if steps.steps.iter().all(|(_, rate)| rate.bps() == 0) {
@@ -261,15 +301,15 @@ fn schedule<T>(reader: Reader<'_>, value: impl Fn(&Tree) -> Option<T>, cx: &Cx<'
         Some(_) => Some(reader.span("repeat")?),
         None => None,
     };
-    if let Some(period) = repeat {
-        if Time::ZERO + period <= last {
-            let message = format!("the schedule repeats after {period}, before its last step");
-            cx.push(
-                Diagnostic::error("bad-value", reader.place("repeat"), message)
-                    .help(format!("repeat after more than {}", last.since(Time::ZERO))),
-            );
-            return None;
-        }
+    if let Some(period) = repeat
+        && Time::ZERO + period <= last
+    {
+        let message = format!("the schedule repeats after {period}, before its last step");
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("repeat"), message)
+                .help(format!("repeat after more than {}", last.since(Time::ZERO))),
+        );
+        return None;
     }
     good.then_some(Schedule { steps, repeat })
 }

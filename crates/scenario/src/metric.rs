@@ -29,6 +29,13 @@ named! {
         GenuineTimeouts = "genuine_timeouts",
         /// Fast retransmits that resent what arrives anyway.
         SpuriousFastRetransmits = "spurious_fast_retransmits",
+        /// Data segments outstanding when the retransmission timer first expired.
+        OutstandingAtTimeout = "outstanding_at_timeout",
+        /// Longest time in which the sender sent no data although it was not done, closed gates not
+        /// counted, seconds; silences of up to a second are not looked at.
+        LongestSilence = "longest_silence_s",
+        /// Gate closures that began while the workload ran.
+        GateClosures = "gate_closures",
         /// Packets dropped anywhere.
         PacketsDropped = "packets_dropped",
         /// Time in queues, seconds.
@@ -73,7 +80,9 @@ impl Metric {
     /// Its unit.
     pub const fn unit(self) -> Unit {
         match self {
-            Metric::DownloadTime | Metric::CompletionTime | Metric::QueueDelay => Unit::Seconds,
+            Metric::DownloadTime | Metric::CompletionTime | Metric::LongestSilence | Metric::QueueDelay => {
+                Unit::Seconds
+            }
             Metric::Throughput => Unit::BitsPerSecond,
             Metric::GoodputRatio | Metric::GoodputLinkRatio | Metric::JainIndex => Unit::Ratio,
             _ => Unit::Count,

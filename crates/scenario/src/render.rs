@@ -3,7 +3,7 @@
 //! holds.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::source::{Place, Sources};
+use crate::source::{Place, Sources, boundary};
 use std::fmt::Write;
 
 /// How to draw.
@@ -76,8 +76,11 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, style: Style, ink: &
     let mut previous: Option<Place> = None;
     for (place, label, main) in shown {
         let position = sources.position(place);
-        let same_line =
-            previous.is_some_and(|p| p.source == place.source && sources.position(p).line == position.line);
+        // Two marks share a line only if the whole line is shown: a window moves with its mark.
+        let fits = sources.line(place).0.chars().count() + gutter + 3 <= width;
+        let same_line = fits
+            && previous
+                .is_some_and(|p| p.source == place.source && sources.position(p).line == position.line);
         if previous.is_none() || previous.is_some_and(|p| p.source != place.source) {
             let _ = writeln!(
                 out,
@@ -132,12 +135,12 @@ fn excerpt(
     // A line of megabytes is looked at only around the mistake.
     let room = width.saturating_sub(gutter + 3).max(20);
     let at = (place.start as usize).saturating_sub(offset).min(line.len());
-    let from = line.floor_char_boundary(at.saturating_sub(room * 4));
-    let to = line.ceil_char_boundary((at + room * 4).min(line.len()));
+    let from = boundary(line, at.saturating_sub(room * 4));
+    let to = boundary(line, at + room * 4);
     let near: Vec<char> = line[from..to].chars().map(visible).collect();
-    let lead = line[from..line.floor_char_boundary(at)].chars().count();
+    let lead = line[from..boundary(line, at)].chars().count();
     let end = (place.end as usize).saturating_sub(offset).clamp(at, to.max(at));
-    let length = line.get(at..line.floor_char_boundary(end)).map_or(1, |s| s.chars().count()).max(1);
+    let length = line.get(at..boundary(line, end)).map_or(1, |s| s.chars().count()).max(1);
     // The window: everything if it fits, otherwise what surrounds the mistake.
     let whole = from == 0 && to == line.len() && near.len() <= room;
     let first = if whole { 0 } else { lead.saturating_sub(room / 3) };

@@ -14,7 +14,8 @@ use crate::{expect, flow, graph, validate};
 
 /// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
 /// value is checked beside the first values of the other axes, and a combination that is impossible
-/// shows when its cell is asked for.
+/// shows when its cell is asked for. In files of more than 10 kB the number is smaller: 20 MB over
+/// the size of the file.
 pub const CHECKED_CELLS: u64 = 2000;
 
 /// A checked scenario.
@@ -59,7 +60,11 @@ pub fn read_with(
 ) -> Result<Scenario, Diagnostics> {
     let cx = Cx::new(files);
     let scenario = read_in(name, text, overrides, &cx);
-    let diagnostics = cx.collector.borrow_mut().take(&cx.sources.borrow());
+    let mut diagnostics = cx.collector.borrow_mut().take(&cx.sources.borrow());
+    if scenario.as_ref().is_some_and(|s| s.axes.iter().any(|axis| axis.key.contains(".transport."))) {
+        // A choice without effect in some cells is what a grid over the other choices compares.
+        diagnostics.list.retain(|d| d.code != "no-effect");
+    }
     match scenario {
         Some(scenario) if !diagnostics.has_errors() => Ok(Scenario { warnings: diagnostics, ..scenario }),
         _ => Err(diagnostics),
@@ -74,7 +79,9 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
     let mut root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
     if cx.errors() > 0 {
-        beside_syntax_errors(&root, cx);
+        // The broken statements are blank now; whatever else is wrong is still said, but nothing
+        // that may only seem to be missing.
+        structure(&root, &["missing-key", "conflict"], cx);
         return None;
     }
     if root.table().is_some_and(|t| t.entries.is_empty()) {
@@ -99,16 +106,23 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     // be given by the grid.
     structure(&root, &["missing-key", "conflict"], cx);
     let mut first = root;
+    // The axes hold the grid now; the tree is cloned for every cell.
+    take_grid(&mut first);
     for axis in &axes {
         apply_all(&mut first, &axis.overrides(0), cx);
     }
     let model = build(&first, cx);
+    let mut budget = budget(text.len());
     for axis in &axes {
-        for index in 1..axis.values.len() {
+        for index in 1..axis.values.len().min(budget + 1) {
+            if cx.full() {
+                break;
+            }
             let mut tree = first.clone();
             apply_all(&mut tree, &axis.overrides(index), cx);
             build(&tree, cx);
         }
+        budget = budget.saturating_sub(axis.values.len());
     }
     let model = model?;
     let scenario = Scenario {
@@ -131,7 +145,7 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     };
     if cx.errors() == 0
         && scenario.axes.len() > 1
-        && scenario.cell_count().is_some_and(|n| n <= CHECKED_CELLS)
+        && scenario.cell_count().is_some_and(|n| n <= budget as u64)
     {
         for index in 0..scenario.cell_count().unwrap_or(0) {
             build(&scenario.cell_tree(index), cx);
@@ -141,38 +155,26 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     Some(scenario)
 }
 
-/// A file that does not parse is still searched for mistakes that have nothing to do with it.
-fn beside_syntax_errors(root: &Tree, cx: &Cx<'_>) {
-    let lines: Vec<usize> = {
-        let (collector, sources) = (cx.collector.borrow(), cx.sources.borrow());
-        collector.iter().map(|d| sources.position(d.place).line).collect()
-    };
-    // A broken header or bracket moves what follows it into the wrong table: only what stands
-    // before the first broken line is trusted.
-    let first = lines.iter().min().copied().unwrap_or(0);
-    let inner = Cx::with(&NoFiles, cx.sources.borrow().clone(), Library::default());
-    structure(root, &["missing-key", "conflict"], &inner);
-    let found = inner.collector.borrow_mut().take(&inner.sources.borrow());
-    for diagnostic in found.iter() {
-        let line = inner.sources.borrow().position(diagnostic.place).line;
-        if line < first && diagnostic.code != "no-file" {
-            cx.push(diagnostic.clone());
-        }
+fn take_grid(root: &mut Tree) {
+    if let Value::Table(table) = &mut root.value {
+        table.entries.retain(|e| e.key != "grid");
     }
+}
+
+/// How many cells may be looked at while reading a file of so many bytes: fewer in huge files.
+fn budget(bytes: usize) -> usize {
+    (20_000_000 / (bytes + 1)).clamp(1, CHECKED_CELLS as usize)
 }
 
 /// Checks the shape alone, leaving out complaints with these codes.
 fn structure(root: &Tree, without: &[&str], cx: &Cx<'_>) {
-    let inner = Cx::with(&NoFiles, cx.sources.borrow().clone(), Library::default());
+    let before = cx.collector.take();
     if let Value::Table(table) = &root.value {
-        validate::table(table, root.place, &ROOT, None, &inner);
+        validate::table(table, root.place, &ROOT, None, cx);
     }
-    let found = inner.collector.borrow_mut().take(&inner.sources.borrow());
-    // Files are not loaded here, so what needs them is left to the reading of the cells.
-    for diagnostic in
-        found.iter().filter(|d| !without.contains(&d.code) && !d.message.contains("no files beside"))
-    {
-        cx.push(diagnostic.clone());
+    let found = cx.collector.replace(before);
+    for diagnostic in found.into_iter().filter(|d| !without.contains(&d.code)) {
+        cx.push(diagnostic);
     }
 }
 
@@ -193,7 +195,9 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let reader = Reader::new(root, &ROOT);
     let graph = graph::read(reader, cx);
     let flows = flow::read(reader, &graph, cx);
-    let names: Vec<String> = reader.tables("flow", &flow::FLOW).filter_map(|r| r.name()).collect();
+    let named: Vec<Option<String>> = reader.tables("flow", &flow::FLOW).map(|r| r.name()).collect();
+    let names: Vec<String> = named.iter().flatten().cloned().collect();
+    let all_named = names.len() == named.len() && reader.get("flow").is_none_or(|t| t.list().is_some());
     if reader.get("flow").is_none() {
         let help = "[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"100 kB\" } }";
         let end = reader.tree.table().and_then(|t| t.entries.last()).map_or(root.place, |e| e.key_place);
@@ -201,7 +205,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
             Diagnostic::error("no-flow", end, "nothing happens in this scenario: it has no flow").help(help),
         );
     }
-    let expect = expect::read(reader, &names, true, cx);
+    let expect = expect::read(reader, &names, all_named, cx);
     let run = run::read(reader, cx);
     let (title, run) = (reader.text("title")?, run?);
     if cx.errors() > before {
@@ -263,7 +267,7 @@ impl Scenario {
         for (key, value) in &self.overrides {
             eat(&[0]);
             eat(key.as_bytes());
-            eat(&[b'=']);
+            eat(b"=");
             eat(value.as_bytes());
         }
         format!("{hash:032x}")
@@ -323,17 +327,13 @@ impl Scenario {
 
     fn cost_limits(&self, cx: &Cx<'_>) {
         let largest = || self.axes.iter().max_by_key(|axis| axis.values.len());
-        if self.cell_count().is_none() {
-            if let Some(axis) = largest() {
-                cx.push(
-                    Diagnostic::error(
-                        "too-large",
-                        axis.place,
-                        "this grid has more cells than can be counted",
-                    )
+        if self.cell_count().is_none()
+            && let Some(axis) = largest()
+        {
+            cx.push(
+                Diagnostic::error("too-large", axis.place, "this grid has more cells than can be counted")
                     .help("vary fewer things at once"),
-                );
-            }
+            );
         }
     }
 

@@ -7,6 +7,8 @@
 //!   drop-tail queue, whatever it was.
 //! - A value that stands for both directions is divided by `.down` or `.up`; a path without
 //!   direction changes both.
+//! - A key that excludes others replaces them: with `hop.radio.gate.reselection.start` the gate's
+//!   `every` is gone.
 //! - What is on the way and not yet there is made.
 
 use crate::cx::Cx;
@@ -87,18 +89,17 @@ pub(crate) fn parse(argument: &str, cx: &Cx<'_>) -> Option<Override> {
 /// Puts the value where its path leads.
 pub(crate) fn apply(root: &mut Tree, change: &Override) -> Result<(), Box<Diagnostic>> {
     let steps = change.path.steps();
-    if let Some((first, place)) = steps.parts.first() {
-        if FIXED.contains(first)
+    if let Some((first, place)) = steps.parts.first()
+        && (FIXED.contains(first)
             || (*first == "run"
                 && steps.parts.get(1).is_some_and(|(k, _)| *k == "repetitions")
-                && is_grid(change))
-        {
-            let message = format!("`{}` is the same for every cell of a grid", change.path.text);
-            return Err(Box::new(
-                Diagnostic::error("bad-path", *place, message)
-                    .help("vary hops, links, flows, run.seed or run.limit"),
-            ));
-        }
+                && is_grid(change)))
+    {
+        let message = format!("`{}` is the same for every cell of a grid", change.path.text);
+        return Err(Box::new(
+            Diagnostic::error("bad-path", *place, message)
+                .help("vary hops, links, flows, run.seed or run.limit"),
+        ));
     }
     let mut walk = Walk { change, steps: &steps.parts };
     walk.table(root, &ROOT, 0)
@@ -107,6 +108,24 @@ pub(crate) fn apply(root: &mut Tree, change: &Override) -> Result<(), Box<Diagno
 /// True for an override from `[grid]`, which has the scenario's own source.
 fn is_grid(change: &Override) -> bool {
     change.path.place.source == 0
+}
+
+/// What excludes the key that was just set goes, and with it what had a meaning only beside that.
+fn make_way(table: &mut Table, shape: &TableShape, key: &str) {
+    let excluded = |other: &str| {
+        other != key && shape.one_of.iter().any(|group| group.contains(&key) && group.contains(&other))
+    };
+    let before = table.entries.len();
+    table.entries.retain(|e| !excluded(&e.key));
+    if table.entries.len() < before {
+        let left: Vec<String> = table.entries.iter().map(|e| e.key.clone()).collect();
+        let alone = |word: &str| {
+            shape.needs.iter().any(|(k, others)| {
+                *k == word && word != key && others.iter().all(|other| !left.iter().any(|l| l == other))
+            })
+        };
+        table.entries.retain(|e| !alone(&e.key));
+    }
 }
 
 struct Walk<'a> {
@@ -144,7 +163,9 @@ impl Walk<'_> {
         }
         let Value::Table(table) = &mut tree.value else { return Ok(()) };
         let inner = table.entry_mut(key, self.change.path.place, made);
-        self.shape(inner, &field.shape, at + 1)
+        self.shape(inner, &field.shape, at + 1)?;
+        make_way(table, shape, key);
+        Ok(())
     }
 
     fn put(&mut self, tree: &mut Tree) -> Done {

@@ -15,8 +15,8 @@ pub struct TableShape {
     pub fields: &'static [Field],
     /// Of each of these groups exactly one key must be there.
     pub one_of: &'static [&'static [&'static str]],
-    /// The first key makes sense only beside the second.
-    pub needs: &'static [(&'static str, &'static str)],
+    /// The key makes sense only beside one of the others.
+    pub needs: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// One key of a table.
@@ -128,6 +128,7 @@ impl Kind {
             Kind::Text => "a string".into(),
             Kind::Name => "a name such as \"radio\"".into(),
             Kind::Flag => "true or false, without quotes".into(),
+            Kind::Count(least, most) if least == most => format!("the number {least}"),
             Kind::Count(least, i64::MAX) => format!("a whole number, at least {least}"),
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number(least, f64::INFINITY) => format!("a number, at least {least}"),

@@ -23,6 +23,15 @@ impl Place {
     }
 }
 
+/// The last place in `text`, at or before byte `at`, where a character begins.
+pub(crate) fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
 /// One text and the name by which messages call it.
 #[derive(Clone, Debug)]
 struct Source {
@@ -51,7 +60,7 @@ impl Sources {
     /// Adds a text and gives its number. Texts are cut at 4 GiB, the reach of a [`Place`].
     pub fn add(&mut self, name: &str, text: &str) -> u32 {
         let reach = u32::MAX as usize;
-        let text = if text.len() <= reach { text } else { &text[..text.floor_char_boundary(reach)] };
+        let text = if text.len() <= reach { text } else { &text[..boundary(text, reach)] };
         let breaks = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i as u32 + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
         self.all.push(Source { name: name.to_owned(), text: text.to_owned(), lines });

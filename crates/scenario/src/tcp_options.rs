@@ -110,11 +110,19 @@ pub(crate) fn read<'t>(tree: &'t Tree, cx: Option<&Cx<'_>>) -> Option<Tcp<'t>> {
         }
     }
     let mut written = Vec::new();
-    flatten(table, "", 0, &mut written, &mut |d| {
+    let mut unknown = Vec::new();
+    flatten(table, "", 0, &mut written, &mut unknown);
+    for (key, place) in unknown {
         good = false;
-        push(d);
-    });
+        match cx {
+            Some(cx) if !cx.full() => cx.push(self::unknown(&key, place)),
+            _ => {}
+        }
+    }
     for option in &written {
+        if cx.is_some_and(Cx::full) {
+            return None;
+        }
         match set(&mut tcp.config, option) {
             Ok(()) => {}
             Err(diagnostic) => {
@@ -132,7 +140,7 @@ fn flatten<'t>(
     prefix: &str,
     depth: usize,
     out: &mut Vec<Written<'t>>,
-    push: &mut dyn FnMut(Diagnostic),
+    unknown: &mut Vec<(String, Place)>,
 ) {
     for entry in &table.entries {
         let key = format!("{prefix}{}", entry.key);
@@ -142,9 +150,9 @@ fn flatten<'t>(
         match (option(&key), &entry.tree.value) {
             (Some(spec), _) => out.push(Written { key: spec.key, tree: &entry.tree }),
             (None, Value::Table(inner)) if is_group(&key) && depth < 4 => {
-                flatten(inner, &format!("{key}."), depth + 1, out, push);
+                flatten(inner, &format!("{key}."), depth + 1, out, unknown);
             }
-            (None, _) => push(unknown(&key, entry.key_place)),
+            (None, _) => unknown.push((key, entry.key_place)),
         }
     }
 }
@@ -219,6 +227,7 @@ fn set(config: &mut Config, option: &Written<'_>) -> Result<(), Box<Diagnostic>>
                 }
                 None => diagnostic,
             },
+            _ if diagnostic.message.contains("must be") => diagnostic,
             _ => diagnostic.help(format!("this must be {}", expected(kind))),
         })
     })

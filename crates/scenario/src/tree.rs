@@ -4,6 +4,7 @@
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::source::{Place, Sources};
+use crate::{json, syntax};
 use toml::de::{DeTable, DeValue};
 
 /// A value and where it stands.
@@ -118,13 +119,12 @@ impl Tree {
 /// Parses `text`, already in `sources` as number `source`. Syntax errors go to `collector`; what
 /// could be read in spite of them is returned, so that other mistakes are found too.
 pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Tree {
-    let (root, errors) = DeTable::parse_recoverable(text);
-    for error in errors {
-        let range = error.span().unwrap_or(0..0);
-        let place = place(source, range);
-        let (message, help) = syntax(error.message(), text.get(place.start as usize..place.end as usize));
-        collector.push(Diagnostic::error("syntax", place, message).help(help));
+    if json::looks_like(text) {
+        let empty = Tree { value: Value::Table(Table::default()), place: Place { source, start: 0, end: 0 } };
+        return json::parse(text, source, collector).unwrap_or(empty);
     }
+    let mended = syntax::mend(text, source, collector);
+    let (root, _) = DeTable::parse_recoverable(mended.as_deref().unwrap_or(text));
     let whole = Place { source, start: 0, end: 0 };
     Tree { value: Value::Table(table(root.into_inner(), source, collector)), place: whole }
 }
@@ -198,26 +198,6 @@ fn convert(value: toml::Spanned<DeValue<'_>>, source: u32, collector: &mut Colle
         DeValue::Table(inner) => Value::Table(table(inner, source, collector)),
     };
     Tree { value, place: at }
-}
-
-/// The parser's words in ours, with a mend where it knows only a rule.
-fn syntax(message: &str, text: Option<&str>) -> (String, String) {
-    let text = text.unwrap_or("").trim();
-    if message.starts_with("string values must be quoted") {
-        return if text.is_empty() {
-            ("a value is missing after `=`".into(), "write key = value; strings stand in quotes".into())
-        } else {
-            let shown: String = text.chars().take(60).collect();
-            (format!("`{shown}` must stand in quotes"), format!("write \"{shown}\""))
-        };
-    }
-    if message == "duplicate key" {
-        return ("this key stands here twice".into(), "remove one of the two".into());
-    }
-    if message == "recursion limit" {
-        return ("this is nested too deeply".into(), "no scenario needs more than ten levels".into());
-    }
-    (message.to_owned(), String::new())
 }
 
 /// A text that no scenario can be: not UTF-8, or full of control characters. One message says it

@@ -18,11 +18,17 @@ pub(crate) fn shape(tree: &Tree, shape: &Shape, key: &str, cx: &Cx<'_>) {
                 if let Some(rest) = complaint.message.strip_prefix("this must be") {
                     complaint.message = format!("`{key}` must be{rest}");
                 }
+                if ["is too small", "is too large", "is out of range"]
+                    .iter()
+                    .any(|end| complaint.message.ends_with(end))
+                {
+                    complaint.message = format!("{} for `{key}`", complaint.message);
+                }
                 cx.complain("bad-value", tree.place, complaint);
             }
         }
         Shape::List(inner) => match tree.list() {
-            Some(list) => list.iter().for_each(|t| self::shape(t, inner, key, cx)),
+            Some(list) => list.iter().take_while(|_| !cx.full()).for_each(|t| self::shape(t, inner, key, cx)),
             None => wrong_type(tree, key, "a list", "write it between brackets: [ ..., ... ]", cx),
         },
         Shape::Pair(first, second) => match tree.list() {
@@ -80,6 +86,9 @@ pub(crate) fn table(
     cx: &Cx<'_>,
 ) {
     for entry in &written.entries {
+        if cx.full() {
+            return;
+        }
         match shape.field(&entry.key) {
             Some(field) => self::shape(&entry.tree, &field.shape, field.key, cx),
             None => unknown_key(entry.key_place, &entry.key, shape, cx),
@@ -88,15 +97,15 @@ pub(crate) fn table(
     let at = top.unwrap_or(place);
     let missing = |field: &Field| !written.entries.iter().any(|e| e.key == field.key);
     for field in shape.fields {
-        if let Need::Required(example) = field.need {
-            if missing(field) {
-                let message = format!("{} lacks `{}`", called(shape, written), field.key);
-                cx.push(Diagnostic::error("missing-key", at, message).help(format!(
-                    "add {} = {example}   {}",
-                    field.key,
-                    sentence(field.doc)
-                )));
-            }
+        if let Need::Required(example) = field.need
+            && missing(field)
+        {
+            let message = format!("{} lacks `{}`", called(shape, written), field.key);
+            cx.push(Diagnostic::error("missing-key", at, message).help(format!(
+                "add {} = {example}   {}",
+                field.key,
+                sentence(field.doc)
+            )));
         }
     }
     for group in shape.one_of {
@@ -127,11 +136,18 @@ pub(crate) fn table(
         }
     }
     for (key, needed) in shape.needs {
-        if let (Some(entry), None) = (written.get(key), written.get(needed)) {
-            let message = format!("`{key}` has a meaning only beside `{needed}`");
+        let Some(entry) = written.get(key) else { continue };
+        // Where the whole group is missing, that has been said.
+        let said = shape.one_of.iter().any(|group| {
+            needed.iter().any(|other| group.contains(other))
+                && group.iter().all(|other| written.get(other).is_none())
+        });
+        if !said && needed.iter().all(|other| written.get(other).is_none()) {
+            let others = alternatives(needed.iter().copied());
+            let message = format!("`{key}` has a meaning only beside {others}");
             cx.push(
                 Diagnostic::error("conflict", entry.key_place, message)
-                    .help(format!("add `{needed}`, or remove `{key}`")),
+                    .help(format!("add {others}, or remove `{key}`")),
             );
         }
     }
@@ -165,6 +181,9 @@ fn tables(tree: &Tree, inner: &'static TableShape, key: &str, cx: &Cx<'_>) {
     };
     let mut names: BTreeMap<&str, Place> = BTreeMap::new();
     for element in list {
+        if cx.full() {
+            return;
+        }
         let Some(written) = element.table() else {
             wrong_type(element, key, "a list of tables", "", cx);
             continue;
@@ -198,7 +217,7 @@ fn per_direction(tree: &Tree, inner: &Shape, key: &str, cx: &Cx<'_>) {
     let Some(written) = tree.table().filter(|_| split(tree)) else {
         return shape(tree, inner, key, cx);
     };
-    for entry in &written.entries {
+    for entry in written.entries.iter().take_while(|_| !cx.full()) {
         match entry.key.as_str() {
             "down" | "up" => shape(&entry.tree, inner, key, cx),
             other => {
@@ -249,7 +268,7 @@ fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
             None => complain(tree.place, name),
         },
         Value::Table(written) => {
-            for entry in &written.entries {
+            for entry in written.entries.iter().take_while(|_| !cx.full()) {
                 match variants.iter().find(|v| v.name == entry.key) {
                     Some(variant) => {
                         // An empty table says no more than the bare name does.
@@ -282,7 +301,8 @@ fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
         _ => {
             let bare: Vec<String> =
                 variants.iter().filter(|v| v.bare).map(|v| format!("\"{}\"", v.name)).collect();
-            let tabled = variants.iter().find(|v| !v.bare).map(|v| format!("{{ {} = {{ ... }} }}", v.name));
+            let has_keys = |v: &&Variant| !matches!(&v.shape, Shape::Table(t) if t.fields.is_empty());
+            let tabled = variants.iter().find(has_keys).map(|v| format!("{{ {} = {{ ... }} }}", v.name));
             let ways: Vec<String> = tabled.into_iter().chain(bare).collect();
             wrong_type(tree, key, &ways.join(" or "), "", cx);
         }

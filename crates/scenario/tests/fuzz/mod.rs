@@ -1,6 +1,8 @@
 //! What a fuzzer does to the reader of scenarios. The fuzzer's target and the replay of its corpus share
 //! this file.
 
+#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+
 use scenario::{NoFiles, read};
 
 /// Any bytes as a scenario: read, complained about, or asked everything short of running it.

@@ -53,6 +53,17 @@ named! {
     }
 }
 named! {
+    /// Which window the first stage of the staged response restores. The threshold comes back as saved.
+    pub enum StagedFirst {
+        /// The one before the timeout, with its fraction of a segment.
+        Saved = "saved",
+        /// From the last segment acknowledged before the verdict to the next one to send: the full
+        /// revert of ns-2 (`t_seqno_ - prev_highest_ack_`, there for F-RTO). It counts the segment about
+        /// to be sent, so it is one segment more than was in flight.
+        Outstanding = "outstanding",
+    }
+}
+named! {
     /// What the second stage of the staged response restores.
     pub enum StagedSecond {
         /// ssthresh = half of the old window, cwnd = ssthresh ("Responding", option 2).
@@ -130,7 +141,9 @@ named! {
 named! {
     /// What ends the exponential back-off.
     pub enum BackoffReset {
-        /// The acknowledgement of a segment that was timed, that is, first sent after the timeout (Karn).
+        /// The acknowledgement of a segment that was timed, that is, first sent after the timeout: Karn, and
+        /// what RFC 2988 section 5 calls a new measurement ("only [...] when new data has been sent and
+        /// acknowledged").
         TimedSegment = "timed-segment",
         /// Any new round-trip sample; with timestamps every new acknowledgement gives one.
         Sample = "sample",
@@ -288,6 +301,8 @@ pub struct ReceiverConfig {
 pub struct StagedConfig {
     /// How subsequent timeouts are counted.
     pub count: StagedCount,
+    /// What the first stage restores.
+    pub first: StagedFirst,
     /// What the second stage restores.
     pub second: StagedSecond,
     /// What the third stage leaves.
@@ -459,6 +474,7 @@ word_settings!(
     Spurious,
     Response,
     StagedCount,
+    StagedFirst,
     StagedSecond,
     StagedThird,
     Adapt,
@@ -515,6 +531,7 @@ options! {
     "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
     "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
+    "staged.first" => staged.first, Kind::Word(StagedFirst::NAMES), Setting::read, "What its first stage restores.";
     "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";
     "staged.third" => staged.third, Kind::Word(StagedThird::NAMES), Setting::read, "What its third stage leaves.";
     "rto.min" => rto.min, Kind::Span, Setting::read, "Least retransmission timeout.";
@@ -622,6 +639,7 @@ impl Default for Config {
             response: Response::Rfc4015,
             staged: StagedConfig {
                 count: StagedCount::Expirations,
+                first: StagedFirst::Saved,
                 second: StagedSecond::Half,
                 third: StagedThird::SlowStart,
             },

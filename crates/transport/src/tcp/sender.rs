@@ -68,6 +68,8 @@ pub struct Sender {
     quiet_mark: u64,
     /// Why the next segment below `max` is resent.
     resend_cause: Cause,
+    /// The response has already counted what this acknowledgement lets out.
+    opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
     timed: Timed,
@@ -108,6 +110,7 @@ impl Sender {
             expired_at: None,
             quiet_mark: 0,
             resend_cause: Cause::GoBackN,
+            opened: false,
             limited: 0,
             timed: Timed::default(),
             config,
@@ -225,6 +228,7 @@ impl Sender {
             step => self.judge(io, &digest, step == Step::Spurious),
         }
         Strategy::on_ack(self, io, &digest);
+        self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
             if self.una >= self.quiet_mark {
@@ -328,7 +332,7 @@ impl Sender {
             rto: &mut self.rto,
             flight: self.max - ack.ack,
         };
-        self.responder.on_spurious(scene);
+        self.opened = self.responder.on_spurious(scene);
     }
 
     // ---- the timer -----------------------------------------------------------------------------
@@ -420,6 +424,9 @@ impl Sender {
             let conformant = !self.one_way();
             let initial = if self.syn_expired && conformant { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            return;
+        }
+        if self.opened {
             return;
         }
         if self.config.cwnd_validation {

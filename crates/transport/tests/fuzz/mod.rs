@@ -1,6 +1,8 @@
 //! What a fuzzer does to a connection: arbitrary bytes become a peer that says anything at any time. The
 //! fuzzer's targets and the replay of its corpus share this file.
 
+#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+
 use base::event::Source;
 use base::tcp::{Segment, Timestamps};
 use base::trace::Tracer;

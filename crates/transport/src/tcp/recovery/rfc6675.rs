@@ -111,35 +111,36 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>) {
 
 fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
     let mss = f64::from(sender.mss());
+    // Counted once; what is sent below adds to it.
+    let counted = *state(sender);
+    let mut pipe = counted.pipe(sender);
     loop {
-        let Strategy { pipe, high_rxt, rescued } = snapshot(sender);
         //= RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS
         if sender.window.cwnd - (pipe as f64) < mss {
             return;
         }
-        let from = high_rxt.max(sender.una());
+        let from = state(sender).high_rxt.max(sender.una());
         let hole = sender.scoreboard.next_hole(from);
         //= RFC 6675 section 4, NextSeg rule (1): a hole that is lost
         if let Some(hole) = hole
             && sender.scoreboard.is_lost(hole, sender.dupthresh(), sender.mss())
         {
-            let end = sender.retransmit(io, hole, Cause::Recovery);
-            state(sender).high_rxt = end;
+            pipe += resend(sender, io, hole);
             continue;
         }
         //= RFC 6675 section 4, NextSeg rule (2): new data
+        let max = sender.max_sent();
         if sender.send_one_within_peer_window(io) {
+            pipe += sender.max_sent() - max;
             continue;
         }
         //= RFC 6675 section 4, NextSeg rule (3): a hole not known to be lost
         if let Some(hole) = hole {
-            let end = sender.retransmit(io, hole, Cause::Recovery);
-            state(sender).high_rxt = end;
+            pipe += resend(sender, io, hole);
             continue;
         }
         //= RFC 6675 section 4, NextSeg rule (4): rescue the last segment, once
-        let max = sender.max_sent();
-        if !rescued && sender.una() < max && sender.scoreboard.highest() < max {
+        if !state(sender).rescued && sender.una() < max && sender.scoreboard.highest() < max {
             let start = max.saturating_sub(u64::from(sender.mss())).max(sender.una());
             sender.retransmit(io, start, Cause::Recovery);
             state(sender).rescued = true;
@@ -148,13 +149,9 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
     }
 }
 
-struct Strategy {
-    pipe: u64,
-    high_rxt: u64,
-    rescued: bool,
-}
-
-fn snapshot(sender: &mut Sender) -> Strategy {
-    let s = *state(sender);
-    Strategy { pipe: s.pipe(sender), high_rxt: s.high_rxt, rescued: s.rescued }
+/// Resends a hole; how many bytes that puts into the pipe.
+fn resend(sender: &mut Sender, io: &mut Io<'_>, hole: u64) -> u64 {
+    let end = sender.retransmit(io, hole, Cause::Recovery);
+    state(sender).high_rxt = end;
+    end - hole
 }

@@ -51,12 +51,19 @@ impl Responder {
         }
     }
 
-    /// The timeout was spurious.
-    pub fn on_spurious(&mut self, scene: Scene<'_>) {
+    /// The timeout was spurious. True if the window now counts what the acknowledgement at hand lets
+    /// out, so that it does not open the window again.
+    pub fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
         match self {
-            Responder::None => {}
-            Responder::Staged(staged) => staged.on_spurious(scene),
-            Responder::Rfc4015 { initial_window } => rfc4015::on_spurious(scene, *initial_window),
+            Responder::None => false,
+            Responder::Staged(staged) => {
+                staged.on_spurious(scene);
+                false
+            }
+            Responder::Rfc4015 { initial_window } => {
+                rfc4015::on_spurious(scene, *initial_window);
+                true
+            }
         }
     }
 

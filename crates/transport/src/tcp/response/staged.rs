@@ -2,11 +2,17 @@
 //! section 3): after one spurious timeout everything is restored, after two subsequent ones half of
 //! it, after three or more nothing.
 //!
-//! Two things are open in the papers and selectable here: what "subsequent" counts, and what the
-//! second and third stage restore (catalogue EI-12, errata E13).
+//! Three things are open in the papers and selectable here: what "subsequent" counts, which window the
+//! first stage restores, and what the second and third stage restore (catalogue EI-12, errata E13).
+//!
+//! The window of the first stage decides how Reno fares with a short queue. After the delay the queue
+//! holds the whole window and the copies that the timer sent; a restored window that is one segment
+//! wider than the flight sends two segments on the first acknowledgement, and near the top of the
+//! sawtooth that is one loss more than a single fast retransmit repairs. Reno then waits for a genuine
+//! timeout with an RTO made of delayed samples (the GPRS study, figure 7); NewReno and SACK do not.
 
 use super::Scene;
-use crate::tcp::config::{StagedConfig, StagedCount, StagedSecond, StagedThird};
+use crate::tcp::config::{StagedConfig, StagedCount, StagedFirst, StagedSecond, StagedThird};
 
 /// The staged response and its count.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +36,13 @@ impl Staged {
         let saved = &scene.episode.saved;
         let window = scene.window;
         match subsequent {
-            0 | 1 => (window.ssthresh, window.cwnd) = (saved.ssthresh, saved.cwnd),
+            0 | 1 => {
+                window.ssthresh = saved.ssthresh;
+                window.cwnd = match self.config.first {
+                    StagedFirst::Saved => saved.cwnd,
+                    StagedFirst::Outstanding => (scene.flight + scene.ack.newly_acked) as f64 + window.mss,
+                };
+            }
             2 => {
                 let half = (saved.cwnd / 2.0).max(2.0 * window.mss);
                 window.cwnd = half;
@@ -57,5 +69,60 @@ impl Staged {
         if self.config.count == StagedCount::Window {
             self.in_a_row = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::digest::AckDigest;
+    use crate::recovery::rto::RtoTimer;
+    use crate::tcp::Config;
+    use crate::tcp::cc::Window;
+    use crate::tcp::sender::Saved;
+    use crate::tcp::spurious::Episode;
+    use base::{Span, Time};
+
+    /// Ten segments and a half before the timeout, ten of them in flight; one is acknowledged.
+    fn restored(first: &str) -> Window {
+        let mut config = Config::profile("ns2-2001").unwrap();
+        config.set("staged.first", first).unwrap();
+        let mut window = Window::new(&config, 20_000);
+        (window.cwnd, window.ssthresh) = (1000.0, 5000.0);
+        let saved = Saved {
+            cwnd: 10_500.0,
+            ssthresh: 7000.0,
+            flight: 10_000,
+            srtt: Span::default(),
+            rttvar: Span::default(),
+        };
+        let now = Time::from_secs_f64(9.0);
+        let ack = AckDigest {
+            now,
+            ack: 1001,
+            newly_acked: 1000,
+            old: false,
+            duplicate: false,
+            sack_news: false,
+            dsack: false,
+            echo: None,
+            sample: None,
+            ece: false,
+        };
+        Staged::new(config.staged).on_spurious(Scene {
+            episode: &Episode { began: now, expirations: 1, saved },
+            ack: &ack,
+            window: &mut window,
+            rto: &mut RtoTimer::new(config.rto),
+            flight: 9000,
+        });
+        window
+    }
+
+    #[test]
+    fn the_first_stage_restores_the_window_or_what_is_outstanding() {
+        let (saved, outstanding) = (restored("saved"), restored("outstanding"));
+        assert_eq!((saved.cwnd, saved.ssthresh), (10_500.0, 7000.0));
+        assert_eq!((outstanding.cwnd, outstanding.ssthresh), (11_000.0, 7000.0));
     }
 }

@@ -1,0 +1,36 @@
+# make        builds williwaw and reproduces the published tables and figures (the main job)
+# make test   the whole test suite, formatting, lints, and whether the generated pages are true
+# make docs   writes the generated pages anew
+
+CARGO ?= cargo
+MAIN_JOB = gprs-eifel/table2 gprs-eifel/table3 gprs-eifel/fig2 gprs-eifel/fig3 gprs-eifel/fig7
+
+.DEFAULT_GOAL := run
+.PHONY: run test docs toolchain
+
+run: toolchain
+	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
+
+test: toolchain
+	$(CARGO) test --workspace --locked --no-fail-fast
+	$(CARGO) run --quiet --locked -p xtask -- check
+	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
+		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check; \
+	else echo "rustfmt is not installed, so formatting is not checked"; fi
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
+		echo "$(CARGO) clippy" && $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
+	else echo "clippy is not installed, so the lints are not checked"; fi
+
+docs: toolchain
+	$(CARGO) run --quiet -p xtask -- generate
+
+# One clear sentence when Rust is missing or too old.
+toolchain:
+	@need=$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml); \
+	have=$$($(CARGO) --version 2>/dev/null | sed -n 's/^cargo \([0-9]*\.[0-9]*\).*/\1/p'); \
+	if [ -z "$$have" ]; then \
+		echo "williwaw needs Rust $$need or newer: install the stable toolchain with rustup (or your system's cargo and rustc)." >&2; exit 1; \
+	fi; \
+	if [ "$$(printf '%s\n%s\n' "$$need" "$$have" | sort -t. -k1,1n -k2,2n | head -n 1)" != "$$need" ]; then \
+		echo "williwaw needs Rust $$need or newer, and this is $$have: run \`rustup update stable\`." >&2; exit 1; \
+	fi

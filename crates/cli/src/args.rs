@@ -1,0 +1,52 @@
+//! What can every command say? The binary itself, and what goes with each verb.
+
+use crate::cmd::Verb;
+use clap::{Args, Parser, ValueEnum};
+
+/// A laboratory for transport protocols on mobile links.
+#[derive(Debug, Parser)]
+#[command(
+    name = "williwaw",
+    version,
+    propagate_version = true,
+    after_help = "Begin with `williwaw new`, then `williwaw run scenario.toml`.\n\n\
+        Exit codes: 0 good; 1 ran, but an expectation failed; 2 usage or scenario; \
+        3 this machine cannot; 130 interrupted."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) everywhere: Everywhere,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What goes with every verb.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Everywhere {
+    /// Colours: `auto` looks at the terminal and at NO_COLOR
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// Say nothing on stderr but errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal that can, unless NO_COLOR is set.
+    Auto,
+    /// Into pipes and files too.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Changes to a scenario from outside.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Changes {
+    /// Change one value, by its path in the scenario (`flow.download.transport.tcp.recovery=sack`)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}

@@ -1,0 +1,48 @@
+//! The verbs, one file each. A new one is named twice here and described in its own file.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod new;
+pub(crate) mod plot;
+pub(crate) mod presets;
+pub(crate) mod reproduce;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod script;
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+use clap::Subcommand;
+
+/// The list of verbs: what to call each, in the order of the help, and the module that does it.
+macro_rules! verbs {
+    ($($Verb:ident = $module:ident),* $(,)?) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        #[allow(clippy::large_enum_variant, reason = "there is one of them in a process")]
+        pub(crate) enum Verb {
+            $(#[allow(missing_docs, reason = "its arguments say what it does")] $Verb($module::Args)),*
+        }
+
+        impl Verb {
+            /// Does it.
+            pub(crate) fn run(self, talk: &Talk) -> Result<End, Failure> {
+                match self {
+                    $(Verb::$Verb(args) => $module::run(args, talk)),*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Run = run,
+    Plot = plot,
+    Reproduce = reproduce,
+    Script = script,
+    Check = check,
+    New = new,
+    Schema = schema,
+    Presets = presets,
+    Completions = completions,
+}

@@ -1,0 +1,111 @@
+//! `williwaw check`: what a scenario will do and cost, without running it.
+
+use crate::exit::{End, Failure, Why};
+use crate::talk::Talk;
+use crate::{describe, environment, input, labels};
+use scenario::Scenario;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Nanoseconds that a packet takes on a link, roughly: what the rough time is made of.
+const NS_A_PACKET_HOP: f64 = 100.0;
+
+/// Read a scenario without running it: what it will do and cost
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The scenario; `-` is stdin
+    file: PathBuf,
+    #[command(flatten)]
+    changes: crate::args::Changes,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let input = match input::read(&args.file, &args.changes.set) {
+        Ok(input) => input,
+        Err(Failure { end, why: Why::Scenario(diagnostics) }) if args.json => {
+            let mut document = diagnostics.to_json();
+            document["good"] = json!(false);
+            talk.document(&document)?;
+            return Ok(end);
+        }
+        Err(failure) => return Err(failure),
+    };
+    let scenario = &input.scenario;
+    if args.json {
+        talk.document(&document(scenario))?;
+        return Ok(End::Good);
+    }
+    talk.warnings(scenario.warnings());
+    talk.data(&text(scenario))?;
+    if let Some(question) = scenario.question() {
+        talk.warnings(&question);
+    }
+    Ok(End::Good)
+}
+
+/// Roughly how long it takes here.
+fn seconds(scenario: &Scenario) -> f64 {
+    scenario.cost().packet_hops * NS_A_PACKET_HOP * 1e-9 / environment::cores() as f64
+}
+
+fn text(scenario: &Scenario) -> String {
+    let mut out = String::new();
+    if !scenario.title().is_empty() {
+        out.push_str(&format!("{}\n\n", scenario.title()));
+    }
+    out.push_str(&describe::model(scenario.first()));
+    let axes: Vec<(&str, Vec<Value>)> = scenario.axes().collect();
+    if !axes.is_empty() {
+        out.push_str("\nGrid, the first values being those above\n");
+        let paths: Vec<&str> = axes.iter().flat_map(|(key, _)| key.split(',')).map(str::trim).collect();
+        let mut names = labels::short(&paths).into_iter();
+        for (key, values) in &axes {
+            let name: Vec<String> = names.by_ref().take(key.split(',').count()).collect();
+            let value = |value: &Value| {
+                let params = [((*key).to_owned(), lab::sweep::plain(value))];
+                labels::apart(&params).into_iter().map(|(_, v)| v).collect::<Vec<_>>().join(", ")
+            };
+            let values: Vec<String> = values.iter().map(value).collect();
+            out.push_str(&format!("  {}: {}\n", name.join(", "), values.join(" | ")));
+        }
+    }
+    let cost = scenario.cost();
+    out.push_str(&format!(
+        "\nCost\n  {cost}\n  {} on {} cores of this machine\n",
+        describe::rough(seconds(scenario)),
+        environment::cores()
+    ));
+    out
+}
+
+fn document(scenario: &Scenario) -> Value {
+    let cost = scenario.cost();
+    let axes: serde_json::Map<String, Value> =
+        scenario.axes().map(|(key, values)| (key.to_owned(), Value::Array(values))).collect();
+    let mut document = json!({
+        "schema": "williwaw-check/1",
+        "good": true,
+        "scenario": scenario.name(),
+        "title": scenario.title(),
+        "hash": scenario.hash(),
+        "seed": scenario.first().run.seed,
+        "grid": axes,
+        "cost": {
+            "cells": cost.cells,
+            "repetitions": cost.repetitions,
+            "runs": cost.runs,
+            "simulated_s": cost.simulated_s,
+            "packets": cost.packets,
+            "packet_hops": cost.packet_hops,
+            "seconds": seconds(scenario),
+        },
+        "ask": scenario.question().is_some(),
+        "warnings": scenario.warnings().to_json()["diagnostics"],
+    });
+    document["model"] = describe::document(scenario.first());
+    document
+}

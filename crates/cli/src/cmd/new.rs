@@ -1,0 +1,39 @@
+//! `williwaw new`: a commented scenario to start from.
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+
+/// What is written.
+const STARTER: &str = include_str!("../starter.toml");
+
+/// Write a commented scenario to start from
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to; `-` is stdout. A file that is there is left alone
+    #[arg(default_value = "scenario.toml")]
+    file: PathBuf,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if args.file.as_os_str() == "-" {
+        talk.data(STARTER)?;
+        return Ok(End::Good);
+    }
+    let name = args.file.display();
+    let mut file = match std::fs::File::create_new(&args.file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(Failure::usage(
+                format!("`{name}` is already there"),
+                "give another name, or remove it first",
+            ));
+        }
+        Err(error) => return Err(Failure::write(&args.file, &error)),
+    };
+    file.write_all(STARTER.as_bytes()).map_err(|error| Failure::write(&args.file, &error))?;
+    talk.note(&format!("wrote {name}; run it with: williwaw run {name}"));
+    Ok(End::Good)
+}

@@ -1,0 +1,233 @@
+//! `williwaw reproduce`: the papers' experiments, published beside measured.
+
+use crate::board::Board;
+use crate::clock::Stopwatch;
+use crate::exit::{End, Failure};
+use crate::plan::VERSION;
+use crate::talk::Talk;
+use crate::{environment, interrupt, progress, render};
+use lab::reproduce::{
+    Laboratory, ReproduceError, Reproduced, Settings, Totals, json, list, page, scenario_text,
+};
+use lab::sweep::{Control, Progress};
+use serde_json::json as value;
+use std::path::PathBuf;
+
+/// Run the papers' experiments: published beside measured, claims checked
+///
+/// Without ids, all of them. An id may end early: `gprs-eifel` is every experiment of that paper.
+/// Exit code 1 if a value lies outside its band without a known reason, or a claim does not hold.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw reproduce gprs-eifel/table2 gprs-eifel/table3\n  \
+    williwaw reproduce --list\n  \
+    williwaw reproduce gprs-eifel/table2 --scenario > table2.toml")]
+pub(crate) struct Args {
+    /// Ids of experiments or of papers
+    ids: Vec<String>,
+    /// List the experiments there are
+    #[arg(long)]
+    list: bool,
+    /// Print the scenario file behind one experiment, to change and run
+    #[arg(long, conflicts_with = "list")]
+    scenario: bool,
+    /// Repetitions of each cell, in place of the experiment's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    reps: Option<u32>,
+    /// Seed of the judged runs; verdicts count with 1
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Seeds over which the share of values inside is counted; 0 leaves it out
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    seeds: u32,
+    /// Leave out the readings of what a paper leaves open
+    #[arg(long)]
+    no_readings: bool,
+    /// Threads; without it, one for each core
+    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Write the page here; without it, reproduce.html
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write no page
+    #[arg(long, conflicts_with = "html")]
+    no_html: bool,
+    /// Print one JSON document in place of the tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let known = list().map_err(failure)?;
+    if args.list {
+        return show_list(&known, args.json, talk);
+    }
+    let ids = chosen(&args.ids, &known)?;
+    if args.scenario {
+        let [id] = ids.as_slice() else {
+            return Err(Failure::usage("--scenario prints one scenario", "name one experiment"));
+        };
+        talk.data(scenario_text(id).unwrap_or_default())?;
+        return Ok(End::Good);
+    }
+    let watch = Stopwatch::start();
+    let settings = Settings {
+        seed: args.seed,
+        repetitions: args.reps,
+        seeds: args.seeds,
+        reading_repetitions: if args.no_readings { 0 } else { Settings::default().reading_repetitions },
+        pictures: !args.no_html && (!args.json || args.html.is_some()),
+    };
+    let stop = interrupt::watch(talk);
+    let jobs = args.jobs.map_or(0, usize::from);
+    let outcome = progress::shown(talk, |tell| {
+        let progress = |p: Progress| tell(p.done, p.total);
+        let control = Control { progress: &progress, stop, jobs, shuffle_ties: None };
+        let mut laboratory = Laboratory::new(settings, &control, VERSION);
+        ids.iter().map(|id| laboratory.reproduce(id)).collect::<Result<Vec<Reproduced>, _>>()
+    });
+    let all = match outcome {
+        Ok(all) => all,
+        Err(ReproduceError::Stopped) => {
+            talk.note("stopped");
+            return Ok(End::Interrupted);
+        }
+        Err(error) => return Err(failure(error)),
+    };
+    let totals = Totals::of(&all);
+    if args.json {
+        talk.document(&json::document(&all, args.seed, VERSION))?;
+    } else {
+        for r in &all {
+            show(r, talk)?;
+        }
+        talk.data(&format!(
+            "{} of {} published values inside their band, {} of {} claims hold\n",
+            totals.within, totals.values, totals.hold, totals.claims
+        ))?;
+    }
+    let path = match (args.html, args.no_html, args.json) {
+        (Some(path), _, _) => Some(path),
+        (None, false, false) => Some(PathBuf::from("reproduce.html")),
+        _ => None,
+    };
+    let seconds = watch.seconds();
+    if let Some(path) = path {
+        let provenance = vec![
+            ("version".to_owned(), VERSION.to_owned()),
+            ("seed".to_owned(), args.seed.to_string()),
+            ("made in".to_owned(), format!("{seconds:.1} s")),
+        ];
+        let html = page::page(&all, provenance).html();
+        std::fs::write(&path, html).map_err(|error| Failure::write(&path, &error))?;
+        talk.note(&format!("pictures and tables: {}", path.display()));
+    }
+    let jobs = if jobs == 0 { environment::cores() } else { jobs };
+    talk.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
+    let unexplained = all.iter().flat_map(|r| &r.values).filter(|v| !v.within && v.why.is_none()).count();
+    Ok(if unexplained == 0 && totals.hold == totals.claims { End::Good } else { End::Failed })
+}
+
+fn failure(error: ReproduceError) -> Failure {
+    match error {
+        ReproduceError::Unknown(id) => unknown(&id),
+        ReproduceError::Sweep(error) => error.into(),
+        ReproduceError::Data(why) => {
+            Failure::machine(format!("the experiment's own data are wrong: {why}"), "")
+        }
+        other => Failure::machine(format!("{other:?}"), ""),
+    }
+}
+
+fn unknown(id: &str) -> Failure {
+    Failure::usage(format!("there is no experiment `{id}`"), "williwaw reproduce --list names them all")
+}
+
+/// The experiments that were asked for, each once, in the order asked.
+fn chosen(asked: &[String], known: &[(String, String)]) -> Result<Vec<String>, Failure> {
+    let mut ids: Vec<String> = Vec::new();
+    for word in asked {
+        let word = word.trim_end_matches('/');
+        let found = known.iter().filter(|(id, _)| id == word || id.starts_with(&format!("{word}/")));
+        let before = ids.len();
+        let mut any = false;
+        for (id, _) in found {
+            any = true;
+            if !ids.contains(id) {
+                ids.push(id.clone());
+            }
+        }
+        if !any && ids.len() == before {
+            return Err(unknown(word));
+        }
+    }
+    Ok(if asked.is_empty() { known.iter().map(|(id, _)| id.clone()).collect() } else { ids })
+}
+
+fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<End, Failure> {
+    if json {
+        let all: Vec<_> = known.iter().map(|(id, title)| value!({ "id": id, "title": title })).collect();
+        talk.document(&value!({ "schema": "williwaw-experiments/1", "experiments": all }))?;
+        return Ok(End::Good);
+    }
+    let wide = known.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
+    for (id, title) in known {
+        talk.data(&format!("{id:wide$}  {title}\n"))?;
+    }
+    Ok(End::Good)
+}
+
+/// One experiment as text.
+fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
+    let e = &r.experiment;
+    talk.data(&format!("{}: {}\n", e.id, e.title))?;
+    if !r.values.is_empty() {
+        talk.data(&render::text(&values(r), talk.width, talk.colour))?;
+    }
+    for claim in &r.claims {
+        let word = if claim.holds { "holds" } else { "FAILS" };
+        talk.data(&format!("  {} {word}: {} [{}]\n", claim.id, claim.text, claim.detail))?;
+    }
+    if !r.readings.is_empty() {
+        talk.data("  readings of what the paper leaves open, values inside:\n")?;
+        for reading in &r.readings {
+            let of = reading.measured.len();
+            talk.data(&format!("    {:2} of {of}  {}\n", reading.within, reading.name))?;
+        }
+    }
+    talk.data("\n")
+}
+
+fn values(r: &Reproduced) -> Board {
+    let d = page::decimals(&r.values);
+    let mut heads: Vec<String> = r.experiment.axis.iter().map(|axis| axis.name.clone()).collect();
+    let labels = heads.len();
+    let unit = r.values.first().map_or("", |v| v.unit.as_str());
+    let with_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
+    heads.extend([with_unit("published"), with_unit("measured"), "95 % interval".into(), "verdict".into()]);
+    let mut notes = Vec::new();
+    let rows = r
+        .values
+        .iter()
+        .map(|v| {
+            let mut row: Vec<String> = v.key.split('/').map(str::to_owned).collect();
+            let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$}..{high:.d$}"));
+            row.extend([v.published.to_string(), format!("{:.d$}", v.measured), interval]);
+            row.push(if v.within { "inside" } else { "OUTSIDE" }.to_owned());
+            if let Some(why) = &v.why {
+                notes.push(format!("{}: {why}", v.key));
+            }
+            row
+        })
+        .collect();
+    if let Some(s) = r.share {
+        notes.push(format!(
+            "over {} seeds with {} repetitions each, {:.1} % of the values are inside",
+            s.seeds,
+            s.repetitions,
+            100.0 * s.within as f64 / s.of.max(1) as f64
+        ));
+    }
+    Board { heads, labels, rows, notes }
+}

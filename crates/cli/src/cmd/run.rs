@@ -1,0 +1,246 @@
+//! `williwaw run`: a scenario, or its whole grid, in virtual time.
+
+use crate::board::{self, Board};
+use crate::clock::Stopwatch;
+use crate::exit::{End, Failure};
+use crate::input::Inputs;
+use crate::judge::{self, Verdict};
+use crate::plan::{Output, Place, Plan, VERSION};
+use crate::record::Record;
+use crate::talk::Talk;
+use crate::{environment, interrupt, page, place, progress, render};
+use lab::sweep::{Control, Progress, Sweep};
+use results::folder::RunFolder;
+use results::{Header, Row, cells, csv, json};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Run a scenario, or its whole grid, in virtual time
+///
+/// Prints a table of means with their 95 % intervals and keeps every repetition in a run folder.
+/// A run that was interrupted or killed loses no finished repetition: --resume continues it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw run scenario.toml --reps 1000 --report\n  \
+    williwaw run scenario.toml --set hop.radio.rate='60 kbit/s' --json\n  \
+    williwaw run --resume runs/scenario")]
+pub(crate) struct Args {
+    /// The scenario; `-` is stdin
+    pub(crate) file: Option<PathBuf>,
+    /// Repetitions of every cell, in place of the scenario's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reps: Option<u32>,
+    /// Seed of all random streams, in place of the scenario's own
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Threads; without it, one for each core
+    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) changes: crate::args::Changes,
+    /// Keep the results in this folder; without it, in a new one under `runs`
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Keep no results
+    #[arg(long, conflicts_with_all = ["out", "resume"])]
+    pub(crate) no_out: bool,
+    /// Continue the run in this folder; with a scenario alone, its latest run
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<PathBuf>>,
+    /// Print one JSON document in place of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write one line per repetition and flow to FILE; without one, to stdout in place of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub(crate) csv: Option<Option<PathBuf>>,
+    /// Write report.html with pictures into the folder
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// Metrics to show, separated by commas, or `all`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) metrics: Option<Vec<String>>,
+    /// Show each flow beside all flows together
+    #[arg(long)]
+    pub(crate) flows: bool,
+    /// Start a very large run without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Break ties between simultaneous events at random, to see that nothing hangs on their order
+    #[arg(long, value_name = "SEED")]
+    pub(crate) shuffle_ties: Option<u64>,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let plan = Plan::of(args, talk)?;
+    let watch = Stopwatch::start();
+    let sweep = Sweep::new(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let mut kept = Kept::open(&plan)?;
+    let stop = interrupt::watch(talk);
+    let (rows, complete) = progress::shown(talk, |tell| {
+        let progress = |progress: Progress| tell(progress.done, progress.total);
+        let control = Control { progress: &progress, stop, jobs: plan.jobs, shuffle_ties: plan.shuffle_ties };
+        sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)
+    })?;
+    let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
+    if let Some(kept) = &mut kept {
+        kept.close(complete, watch.seconds())?;
+    }
+    let found = Found { sweep: &sweep, rows: &rows, complete, path: path.as_deref(), plan: &plan };
+    let end = found.show(talk)?;
+    if complete && plan.report {
+        found.report(talk)?;
+    }
+    found.close(talk, &watch);
+    Ok(end)
+}
+
+/// The run's folder and its record.
+struct Kept {
+    folder: RunFolder,
+    record: Record,
+}
+
+impl Kept {
+    fn open(plan: &Plan) -> Result<Option<Kept>, Failure> {
+        let new = |folder: RunFolder, files: &Inputs| -> Result<Option<Kept>, Failure> {
+            let record = Record::new(
+                &plan.input.scenario,
+                files,
+                plan.seed,
+                plan.repetitions,
+                plan.shuffle_ties,
+                plan.jobs,
+            );
+            record.begin(&folder, files)?;
+            Ok(Some(Kept { folder, record }))
+        };
+        match &plan.place {
+            Place::None => Ok(None),
+            Place::Fresh => new(place::fresh(plan.input.scenario.name())?, &plan.input.files),
+            Place::New(path) => new(RunFolder::create(path)?, &plan.input.files),
+            Place::Resumed(path, record) => {
+                let folder = RunFolder::open(path)?;
+                let mut record = (**record).clone();
+                record.repetitions = plan.repetitions;
+                record.jobs = plan.jobs;
+                Ok(Some(Kept { folder, record }))
+            }
+        }
+    }
+
+    /// The table is made when all is done; until then the journal stays, to be continued.
+    fn close(&mut self, complete: bool, seconds: f64) -> Result<(), Failure> {
+        if complete {
+            self.folder.finish()?;
+        } else {
+            self.folder.sync()?;
+        }
+        self.record.complete = complete;
+        self.record.seconds += seconds;
+        self.record.write(&self.folder)
+    }
+}
+
+/// What came out.
+struct Found<'a> {
+    sweep: &'a Sweep,
+    rows: &'a [Row],
+    complete: bool,
+    path: Option<&'a Path>,
+    plan: &'a Plan,
+}
+
+impl Found<'_> {
+    fn header(&self) -> &Header {
+        &self.sweep.header
+    }
+
+    /// Data on stdout, verdicts on stderr.
+    fn show(&self, talk: &Talk) -> Result<End, Failure> {
+        let summaries = cells::summarise(self.header(), self.rows)?;
+        let verdicts: Vec<Verdict> = if self.complete {
+            let pairs = self.sweep.cells.iter().zip(&summaries);
+            pairs.flat_map(|(cell, summary)| judge::judge(&cell.model, summary)).collect()
+        } else {
+            Vec::new()
+        };
+        match self.plan.output {
+            Output::Table => {
+                let board: Board = board::board(self.header(), &summaries, &self.plan.choice);
+                talk.data(&render::text(&board, talk.width, talk.colour))?;
+            }
+            Output::Json => talk.document(&self.document(&verdicts)?)?,
+            Output::Csv => talk.data(&self.csv_text()?)?,
+        }
+        if let Some(path) = &self.plan.csv {
+            std::fs::write(path, self.csv_text()?).map_err(|error| Failure::write(path, &error))?;
+        }
+        judge::tell(&verdicts, talk);
+        Ok(match (self.complete, verdicts.iter().all(|verdict| verdict.holds)) {
+            (false, _) => End::Interrupted,
+            (true, true) => End::Good,
+            (true, false) => End::Failed,
+        })
+    }
+
+    fn csv_text(&self) -> Result<String, Failure> {
+        let mut bytes = Vec::new();
+        csv::write_csv(&mut bytes, self.header(), self.rows)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn document(&self, verdicts: &[Verdict]) -> Result<Value, Failure> {
+        let scenario = &self.plan.input.scenario;
+        let mut document = json::run_document(scenario.name(), self.header(), self.rows)?;
+        document["title"] = json!(scenario.title());
+        document["repetitions"] = json!(self.plan.repetitions);
+        document["complete"] = json!(self.complete);
+        document["expectations"] = verdicts.iter().map(Verdict::document).collect();
+        document["folder"] = json!(self.path.map(|path| path.display().to_string()));
+        Ok(document)
+    }
+
+    fn report(&self, talk: &Talk) -> Result<(), Failure> {
+        let Some(folder) = self.path else { return Ok(()) };
+        let summaries = cells::summarise(self.header(), self.rows)?;
+        let page = page::page(self.plan, self.sweep, &summaries);
+        let path = folder.join("report.html");
+        std::fs::write(&path, page.html()).map_err(|error| Failure::write(&path, &error))?;
+        talk.note(&format!("report: {}", path.display()));
+        Ok(())
+    }
+
+    /// How much was done, where it lies, and how to go on.
+    fn close(&self, talk: &Talk, watch: &Stopwatch) {
+        let (done, total) = (results::row::finished(self.rows).len(), self.sweep.total());
+        if !self.complete {
+            talk.note(&format!("stopped: {done} of {total} repetitions are done"));
+            match self.path {
+                Some(path) => talk.note(&format!("continue with: williwaw run --resume {}", shell(path))),
+                None => talk.note("nothing was kept (--no-out), so it cannot be continued"),
+            }
+            return;
+        }
+        let jobs = if self.plan.jobs == 0 { environment::cores() } else { self.plan.jobs };
+        let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let mut text = format!(
+            "{} of {} in {:.2} s on {}",
+            count(self.sweep.cells.len(), "cell"),
+            count(self.plan.repetitions as usize, "repetition"),
+            watch.seconds(),
+            count(jobs, "thread"),
+        );
+        if let Some(path) = self.path {
+            text.push_str(&format!("; results in {}", path.display()));
+        }
+        talk.note(&text);
+    }
+}
+
+/// A path as a shell takes it.
+fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if text.chars().all(safe) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,22 @@
+//! `williwaw schema`: what editors need to complete and check scenario files.
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+
+/// Print the JSON Schema of scenario files, for editors
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Print the reference page instead, in Markdown
+    #[arg(long)]
+    reference: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if args.reference {
+        talk.data(&scenario::schema::reference())?;
+    } else {
+        talk.document(&scenario::schema::json_schema())?;
+    }
+    Ok(End::Good)
+}

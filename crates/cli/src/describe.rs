@@ -1,0 +1,239 @@
+//! What does a scenario do, in plain words? Its nodes, links, faults and flows, one line each.
+
+use base::dist::Dist;
+use base::{Rate, Span};
+use scenario::Model;
+use scenario::model::{
+    App, Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Loss,
+    LossKind, Position, Queue, Timing, Transport,
+};
+use serde_json::{Value, json};
+
+/// A cell in words.
+pub(crate) fn model(model: &Model) -> String {
+    let mut out = String::new();
+    let names: Vec<&str> = model.nodes.iter().map(|node| node.name.as_str()).collect();
+    out.push_str(&format!("Nodes: {}\n\nLinks\n", names.join(", ")));
+    for link in &model.links {
+        let (from, to) = (names[link.from], names[link.to]);
+        out.push_str(&format!("  {}: {from} to {to}, {}\n", link.name, link_words(link)));
+    }
+    let links = |indexes: &[usize]| {
+        let names: Vec<&str> = indexes.iter().map(|&i| model.links[i].name.as_str()).collect();
+        names.join(" and ")
+    };
+    if !(model.gates.is_empty() && model.rate_changes.is_empty() && model.losses.is_empty()) {
+        out.push_str("\nWeather\n");
+    }
+    for gate in &model.gates {
+        out.push_str(&format!("  {}: {}, on {}\n", gate.name, gate_words(gate), links(&gate.links)));
+    }
+    for change in &model.rate_changes {
+        let to = match change.to {
+            ChangedRate::To(rate) => format!("the rate is {}", rate_words(rate)),
+            ChangedRate::Times(factor) => format!("the rate is {factor} times what it would be"),
+        };
+        out.push_str(&format!(
+            "  {}: {to} {}, on {}\n",
+            change.name,
+            timing(&change.timing),
+            links(&change.links)
+        ));
+    }
+    for loss in &model.losses {
+        out.push_str(&format!("  {}: {}, on {}\n", loss.name, loss_words(loss), links(&loss.links)));
+    }
+    out.push_str("\nFlows\n");
+    for flow in &model.flows {
+        out.push_str(&format!("  {}: {}\n", flow.name, flow_words(model, flow)));
+    }
+    let ends = model.run.limit.as_secs_f64();
+    out.push_str(&format!(
+        "\nEach repetition ends when all is delivered, at the latest after {} s.\n",
+        trim(ends)
+    ));
+    out
+}
+
+/// The same for programs.
+pub(crate) fn document(model: &Model) -> Value {
+    let node = |i: usize| model.nodes[i].name.as_str();
+    let links =
+        |indexes: &[usize]| -> Vec<&str> { indexes.iter().map(|&i| model.links[i].name.as_str()).collect() };
+    json!({
+        "nodes": model.nodes.iter().map(|n| n.name.as_str()).collect::<Vec<_>>(),
+        "links": model.links.iter().map(|link| json!({
+            "name": link.name, "from": node(link.from), "to": node(link.to), "about": link_words(link),
+        })).collect::<Vec<_>>(),
+        "gates": model.gates.iter().map(|gate| json!({
+            "name": gate.name, "links": links(&gate.links), "about": gate_words(gate),
+        })).collect::<Vec<_>>(),
+        "losses": model.losses.iter().map(|loss| json!({
+            "name": loss.name, "links": links(&loss.links), "about": loss_words(loss),
+        })).collect::<Vec<_>>(),
+        "flows": model.flows.iter().map(|flow| json!({
+            "name": flow.name, "from": node(flow.from), "to": node(flow.to),
+            "route": links(&flow.route), "way_back": links(&flow.way_back), "about": flow_words(model, flow),
+        })).collect::<Vec<_>>(),
+        "limit_s": model.run.limit.as_secs_f64(),
+    })
+}
+
+/// Seconds so roughly that nobody relies on them.
+pub(crate) fn rough(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.1 => "less than a tenth of a second".to_owned(),
+        s if s < 1.0 => "less than a second".to_owned(),
+        s if s < 90.0 => format!("about {:.0} s", s.ceil()),
+        s if s < 5400.0 => format!("about {:.0} min", s / 60.0),
+        s if s < 172_800.0 => format!("about {:.0} h", s / 3600.0),
+        s => format!("about {:.0} days", s / 86_400.0),
+    }
+}
+
+fn link_words(link: &Link) -> String {
+    let rate = match &link.rate {
+        LinkRate::Unlimited => "unlimited rate".to_owned(),
+        LinkRate::Constant(rate) => rate_words(*rate),
+        LinkRate::Schedule(s) => format!("a rate of {} steps", s.steps.len()),
+    };
+    let delay = match &link.delay {
+        Delay::Constant(span) if span.is_zero() => "no delay".to_owned(),
+        Delay::Constant(span) => format!("{} delay", span_words(*span)),
+        Delay::PerPacket { dist, reorder } => {
+            let order = if *reorder { ", reordering" } else { "" };
+            format!("a delay of {} for each packet{order}", dist_words(dist))
+        }
+        Delay::Schedule(s) => format!("a delay of {} steps", s.steps.len()),
+    };
+    let queue = match &link.queue {
+        Queue::Unlimited => "unlimited queue".to_owned(),
+        Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(*c)),
+        Queue::DropHead(c) => format!("drop-head queue of {}", capacity(*c)),
+    };
+    format!("{rate}, {delay}, {queue}")
+}
+
+fn capacity(c: Capacity) -> String {
+    match (c.packets, c.bytes) {
+        (Some(p), Some(b)) => format!("{p} packets or {b} B"),
+        (Some(p), None) => format!("{p} packets"),
+        (None, Some(b)) => format!("{b} B"),
+        (None, None) => "any size".to_owned(),
+    }
+}
+
+fn gate_words(gate: &Gate) -> String {
+    let place = match gate.at {
+        Position::BeforeQueue => "before the queue",
+        Position::AfterQueue => "after the queue",
+    };
+    let does = match gate.mode {
+        GateMode::Hold => "packets wait",
+        GateMode::Drop => "packets are dropped",
+    };
+    format!("{does} {place} {}", timing(&gate.timing))
+}
+
+fn timing(timing: &Timing) -> String {
+    match timing {
+        Timing::Every { every, from, first, lasts } => {
+            let counted = match from {
+                CountedFrom::Start => "from start to start",
+                CountedFrom::End => "from end to start",
+            };
+            let first = match first {
+                First::Stationary => String::new(),
+                First::After(dist) => format!(", first after {}", dist_words(dist)),
+            };
+            format!("for {} every {} {counted}{first}", dist_words(lasts), dist_words(every))
+        }
+        Timing::Once { start, lasts } => format!("for {} once, at {}", dist_words(lasts), dist_words(start)),
+        Timing::Listed(list) => format!("at {} given times", list.len()),
+        Timing::PerRepetition(all) => format!("at times of its own for each of {} repetitions", all.len()),
+    }
+}
+
+fn loss_words(loss: &Loss) -> String {
+    let percent = |p: f64| format!("{} %", trim(100.0 * p));
+    match &loss.kind {
+        LossKind::Packets(ranges) => {
+            let n: u64 = ranges.iter().map(|r| r.end().saturating_sub(*r.start()).saturating_add(1)).sum();
+            format!("{n} given packets are lost")
+        }
+        LossKind::Probability(p) => format!("{} of packets are lost at random", percent(*p)),
+        LossKind::PerPacketStates { loss_good, loss_bad, .. } => format!(
+            "{} or {} of packets are lost, in states that change from packet to packet",
+            percent(*loss_good),
+            percent(*loss_bad)
+        ),
+        LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => format!(
+            "{} of packets are lost for {}, then {} for {}",
+            percent(*loss_good),
+            dist_words(good),
+            percent(*loss_bad),
+            dist_words(bad)
+        ),
+    }
+}
+
+fn flow_words(model: &Model, flow: &Flow) -> String {
+    let Transport::Tcp { config, profile } = &flow.transport;
+    let App::Bulk { bytes, lasts } = flow.app;
+    let what = match (bytes, lasts) {
+        (Some(b), Some(l)) => format!("{b} bytes, at most {}", span_words(l)),
+        (Some(b), None) => format!("{b} bytes"),
+        (None, Some(l)) => format!("as much as goes in {}", span_words(l)),
+        (None, None) => "as much as goes until the limit".to_owned(),
+    };
+    let route: Vec<&str> = flow.route.iter().map(|&l| model.links[l].name.as_str()).collect();
+    let start =
+        if flow.start.mean() == 0.0 { String::new() } else { format!(", from {}", dist_words(&flow.start)) };
+    format!(
+        "{what} from {} to {} by {}{start}; TCP {} ({profile} profile), spurious timeouts judged by: {}",
+        model.nodes[flow.from].name,
+        model.nodes[flow.to].name,
+        route.join(", "),
+        config.recovery.name(),
+        config.spurious.name(),
+    )
+}
+
+fn rate_words(rate: Rate) -> String {
+    let bps = rate.bps() as f64;
+    let (value, unit) = match bps {
+        b if b >= 1e9 => (b / 1e9, "Gbit/s"),
+        b if b >= 1e6 => (b / 1e6, "Mbit/s"),
+        b if b >= 1e3 => (b / 1e3, "kbit/s"),
+        b => (b, "bit/s"),
+    };
+    format!("{} {unit}", trim(value))
+}
+
+fn span_words(span: Span) -> String {
+    seconds(span.as_secs_f64())
+}
+
+fn seconds(s: f64) -> String {
+    let (value, unit) = match s.abs() {
+        x if x >= 1.0 || x == 0.0 => (s, "s"),
+        x if x >= 1e-3 => (s * 1e3, "ms"),
+        _ => (s * 1e6, "µs"),
+    };
+    format!("{} {unit}", trim(value))
+}
+
+/// A distribution of times.
+fn dist_words(dist: &Dist) -> String {
+    match dist {
+        Dist::Constant(ns) => seconds(ns / 1e9),
+        Dist::Uniform(low, high) => format!("{} to {}", seconds(low / 1e9), seconds(high / 1e9)),
+        other => format!("{} on average, at random", seconds(other.mean() / 1e9)),
+    }
+}
+
+/// At most three decimals, none that are zero.
+fn trim(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,116 @@
+//! How does a verb end? Five ways, and the sentence for those that are not good.
+
+use results::Error;
+use scenario::Diagnostics;
+
+/// How a verb ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All is well.
+    Good,
+    /// It ran, but an expectation failed.
+    Failed,
+    /// The command line or the scenario is wrong.
+    Usage,
+    /// This machine cannot.
+    Machine,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl End {
+    /// The process's exit code.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            End::Good => 0,
+            End::Failed => 1,
+            End::Usage => 2,
+            End::Machine => 3,
+            End::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a verb could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) end: End,
+    pub(crate) why: Why,
+}
+
+/// What to tell the user.
+#[derive(Debug)]
+pub(crate) enum Why {
+    /// A sentence, and how to mend it (may be empty).
+    Sentence(String, String),
+    /// Mistakes in a scenario, each with its place.
+    Scenario(Box<Diagnostics>),
+}
+
+impl Failure {
+    /// The user asked for something that cannot be.
+    pub(crate) fn usage(message: impl Into<String>, mend: impl Into<String>) -> Failure {
+        Failure { end: End::Usage, why: Why::Sentence(message.into(), mend.into()) }
+    }
+
+    /// The machine refused.
+    pub(crate) fn machine(message: impl Into<String>, mend: impl Into<String>) -> Failure {
+        Failure { end: End::Machine, why: Why::Sentence(message.into(), mend.into()) }
+    }
+
+    /// A file could not be written.
+    pub(crate) fn write(path: &std::path::Path, error: &std::io::Error) -> Failure {
+        Failure::machine(
+            format!("cannot write `{}`: {error}", path.display()),
+            "choose a place that can be written, with room on its disk",
+        )
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Failure { end: End::Usage, why: Why::Scenario(Box::new(diagnostics)) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Occupied { .. } => {
+                Failure::usage(message, "continue it with --resume, or give --out another folder")
+            }
+            Error::Locked { .. } => Failure::usage(message, "wait until it is done, or stop it"),
+            Error::OtherRun { .. } => {
+                Failure::usage(message, "a run is resumed with the scenario, seed and version it began with")
+            }
+            Error::Empty { .. } | Error::Header(_) => Failure::usage(message, ""),
+            Error::Damaged { .. } | Error::NotAJournal { .. } | Error::NotFlows { .. } => {
+                Failure::machine(message, "the file was changed from outside; begin a new run")
+            }
+            Error::Io { .. } => Failure::machine(
+                message,
+                "choose a place that can be written with --out, or none with --no-out",
+            ),
+            _ => Failure::machine(message, ""),
+        }
+    }
+}
+
+impl From<lab::sweep::SweepError> for Failure {
+    fn from(error: lab::sweep::SweepError) -> Self {
+        use lab::sweep::SweepError;
+        match error {
+            SweepError::Scenario(diagnostics) => diagnostics.into(),
+            SweepError::Results(error) => error.into(),
+            SweepError::Threads(why) => {
+                Failure::machine(format!("no threads to run on: {why}"), "give --jobs a smaller number")
+            }
+            SweepError::Fault(text) => Failure::machine(
+                format!("a fault in williwaw itself: {text}"),
+                "the other repetitions are kept; please report this with the scenario file",
+            ),
+            other => Failure::machine(format!("{other:?}"), ""),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What happens at Ctrl-C? The first one lets the repetitions in hand finish and be written; the
+//! second one ends the process at once, which loses only those.
+
+use crate::exit::End;
+use crate::talk::Talk;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Takes over Ctrl-C (and the wish to terminate); gives what it sets.
+pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
+    let talk = talk.clone();
+    // Without a handler Ctrl-C just kills, and the journal still holds what was done.
+    let _ = ctrlc::set_handler(move || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(End::Interrupted.code()));
+        }
+        talk.note("stopping after the repetitions in hand; once more to stop at once");
+    });
+    &STOP
+}

@@ -1,0 +1,202 @@
+//! What does somebody see who runs a scenario? Tables, documents, verdicts, folders.
+
+mod common;
+
+use common::Desk;
+use serde_json::Value;
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn the_table_fits_its_terminal() {
+    let desk = Desk::new();
+    for columns in [40, 60, 120] {
+        let ended = desk.run_at(columns, &["run", "small.toml", "--no-out"]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        for line in ended.out.lines() {
+            assert!(line.chars().count() <= columns, "{line}");
+        }
+        insta::assert_snapshot!(format!("table-{columns}"), ended.out);
+    }
+}
+
+#[test]
+fn a_single_cell_stands_upright_and_a_pipe_has_no_colours() {
+    let desk = Desk::new();
+    let args = ["run", "small.toml", "--no-out", "--set", "grid.x=1"];
+    assert_eq!(desk.run(&args).code, 2);
+    let fixed = [
+        "run",
+        "small.toml",
+        "--no-out",
+        "--set",
+        "flow.download.transport.tcp.recovery=sack",
+        "--set",
+        "flow.download.transport.tcp.spurious=eifel",
+        "--metrics",
+        "all",
+    ];
+    let ended = desk.run(&fixed);
+    assert!(!ended.out.contains('\x1b'));
+    insta::assert_snapshot!("single", ended.out);
+    let coloured = desk.run(&[&fixed[..], &["--color", "always"]].concat());
+    assert!(coloured.out.contains('\x1b'));
+    let quiet = desk.run(&[&fixed[..], &["--quiet"]].concat());
+    assert_eq!((quiet.out, quiet.err), (ended.out, String::new()));
+}
+
+#[test]
+fn json_is_one_document_of_the_agreed_shape() {
+    let desk = Desk::new();
+    let ended = desk.run(&["run", "small.toml", "--json", "--reps", "3", "--seed", "7"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let document = document(&ended.out);
+    assert_eq!(document["schema"], "williwaw-run/1");
+    assert_eq!(document["scenario"], "small.toml");
+    assert_eq!(document["seed"], 7);
+    assert_eq!(document["folder"], "runs/small");
+    assert_eq!(document["complete"], true);
+    let cells = document["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 4);
+    assert_eq!(cells[1]["params"]["flow.download.transport.tcp.spurious"], "eifel");
+    let time = &cells[0]["metrics"]["download_time_s"];
+    for key in ["mean", "stddev", "median", "p10", "p90"] {
+        assert!(time[key].is_f64(), "{key} of {time}");
+    }
+    assert_eq!((time["ci95"].as_array().unwrap().len(), &time["n"]), (2, &Value::from(3)));
+    let expectation = &document["expectations"][0];
+    assert_eq!(expectation["key"], "download.download_time_s.mean");
+    assert_eq!(expectation["holds"], true);
+    // Theory: 50 KiB at 30 kbit/s takes at least this long.
+    assert!(time["mean"].as_f64().unwrap() > 50.0 * 1024.0 * 8.0 / 30_000.0);
+}
+
+#[test]
+fn csv_goes_to_stdout_or_to_a_file_but_never_over_the_scenario() {
+    let desk = Desk::new();
+    let ended = desk.run(&["run", "small.toml", "--no-out", "--csv"]);
+    assert_eq!(ended.out.lines().count(), 1 + 4 * 5);
+    assert!(ended.out.starts_with("cell,repetition,flow,flow.download.transport.tcp.recovery,"));
+    let swapped = desk.run(&["run", "--no-out", "--csv", "small.toml"]);
+    assert_eq!(swapped.out, ended.out);
+    assert_eq!(desk.run(&["run", "small.toml", "--no-out", "--csv", "a.csv", "--json"]).code, 0);
+    assert_eq!(desk.read("a.csv"), ended.out);
+    let refused = desk.run(&["run", "small.toml", "--no-out", "--csv", "small.toml"]);
+    assert_eq!(refused.code, 2);
+    assert_eq!(desk.read("small.toml"), common::SMALL);
+    assert_eq!(desk.run(&["run", "small.toml", "--no-out", "--csv", "--json"]).code, 2);
+}
+
+#[test]
+fn a_failed_expectation_is_exit_code_1_and_says_which() {
+    let desk = Desk::new();
+    desk.write("strict.toml", &common::SMALL.replace("< 200 s", "< 20 s"));
+    let ended = desk.run(&["run", "strict.toml", "--no-out", "--quiet"]);
+    assert_eq!(ended.code, 1);
+    insta::assert_snapshot!("failed", ended.err);
+    let json = document(&desk.run(&["run", "strict.toml", "--no-out", "--json"]).out);
+    assert_eq!(json["expectations"][0]["holds"], false);
+}
+
+#[test]
+fn a_wrong_file_is_exit_code_2_with_every_mistake() {
+    let desk = Desk::new();
+    let wrong = common::SMALL.replace("30 kbit/s", "30 parsec").replace("seed = 1", "seed = \"one\"");
+    desk.write("wrong.toml", &wrong);
+    let ended = desk.run(&["run", "wrong.toml"]);
+    assert_eq!((ended.code, ended.out.as_str()), (2, ""));
+    insta::assert_snapshot!("wrong", ended.err);
+    assert!(!desk.path("runs").exists(), "nothing was begun");
+    let ended = desk.run(&["run", "nowhere.toml"]);
+    assert_eq!(ended.code, 2);
+    insta::assert_snapshot!("nowhere", ended.err);
+    for args in [
+        &["run"][..],
+        &["run", "small.toml", "--reps", "0"],
+        &["run", "small.toml", "--metrics", "speed"],
+        &["run", "small.toml", "--no-out", "--report"],
+        &["run", "small.toml", "--reps", "2000000"],
+        &["run", "--resume", "nowhere"],
+        &["fly"],
+    ] {
+        let ended = desk.run(args);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
+        assert!(!ended.err.is_empty());
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_exit_code_3() {
+    let desk = Desk::new();
+    desk.write("file", "");
+    let ended = desk.run(&["run", "small.toml", "--out", "file/below"]);
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(ended.err.contains("--no-out"), "{}", ended.err);
+}
+
+#[test]
+fn runs_get_folders_of_their_own() {
+    let desk = Desk::new();
+    for folder in ["runs/small", "runs/small-2"] {
+        let ended = desk.run(&["run", "small.toml"]);
+        assert!(ended.err.contains(&format!("results in {folder}\n")), "{}", ended.err);
+    }
+    let record = document(&desk.read("runs/small/run.json"));
+    assert_eq!(record["text"], common::SMALL);
+    assert_eq!((&record["seed"], &record["repetitions"]), (&Value::from(1), &Value::from(5)));
+    assert_eq!(record["complete"], true);
+    for key in ["hash", "version", "started", "seconds", "jobs", "host", "overrides"] {
+        assert!(!record[key].is_null(), "{key}");
+    }
+    assert!(desk.path("runs/small/flows.parquet").exists());
+    // A named folder is taken only if it is free.
+    assert_eq!(desk.run(&["run", "small.toml", "--out", "mine"]).code, 0);
+    let taken = desk.run(&["run", "small.toml", "--out", "mine"]);
+    assert_eq!(taken.code, 2);
+    assert!(taken.err.contains("--resume"), "{}", taken.err);
+}
+
+#[test]
+fn the_number_of_threads_and_the_order_of_ties_change_nothing() {
+    let desk = Desk::new();
+    let csv = |more: &[&str]| desk.run(&[&["run", "small.toml", "--no-out", "--csv"], more].concat()).out;
+    let one = csv(&["--jobs", "1"]);
+    assert_eq!(one, csv(&["--jobs", "2"]));
+    assert_eq!(one, csv(&["--shuffle-ties", "9"]), "one flow has no ties that matter");
+    assert_ne!(one, csv(&["--seed", "2"]));
+    for jobs in ["1", "2"] {
+        desk.run(&["run", "small.toml", "--out", jobs, "--jobs", jobs]);
+    }
+    let rows = |jobs: &str| results::folder::read(&desk.path(jobs)).unwrap();
+    assert_eq!(rows("1"), rows("2"));
+}
+
+#[test]
+fn a_report_opens_from_disk_and_draws_a_bounded_number_of_pictures() {
+    let desk = Desk::new();
+    let ended = desk.run(&["run", "small.toml", "--report", "--out", "r"]);
+    assert!(ended.err.contains("report: r/report.html"), "{}", ended.err);
+    let page = desk.read("r/report.html");
+    assert_eq!(page.matches("<figure class=\"picture\"").count(), 4);
+    assert!(page.contains("What came out") && !page.contains("src=\"http"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::process::{Command, Stdio};
+    let desk = Desk::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_williwaw"))
+        .args(["run", "small.toml", "--no-out", "--csv", "--reps", "500"])
+        .current_dir(desk.folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(!err.contains("panic") && !err.contains("error"), "{err}");
+}

@@ -1,0 +1,95 @@
+//! What do the other verbs say? And do the scenarios that are shipped run?
+
+mod common;
+
+use common::Desk;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn check_tells_what_a_scenario_does() {
+    let desk = Desk::new();
+    let ended = desk.run(&["check", "small.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let machine = ended.out.lines().last().unwrap_or_default();
+    assert!(machine.contains("of this machine"), "{machine}");
+    insta::assert_snapshot!("check", ended.out.replace(machine, "  (time on this machine)"));
+    let json: serde_json::Value =
+        serde_json::from_str(&desk.run(&["check", "small.toml", "--json"]).out).unwrap();
+    assert_eq!((&json["good"], &json["cost"]["runs"]), (&true.into(), &20.into()));
+    desk.write("wrong.toml", "williwaw = 1\nhopp = 3\n");
+    let ended = desk.run(&["check", "wrong.toml", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((ended.code, &json["good"]), (2, &false.into()));
+    assert!(!json["diagnostics"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn new_writes_a_scenario_that_runs_and_never_over_another_file() {
+    let desk = Desk::new();
+    assert_eq!(desk.run(&["new"]).code, 0);
+    let check = desk.run(&["check", "scenario.toml"]);
+    assert_eq!((check.code, check.err.as_str()), (0, ""));
+    assert_eq!(desk.run(&["run", "scenario.toml", "--reps", "2", "--no-out"]).code, 0);
+    let again = desk.run(&["new"]);
+    assert_eq!(again.code, 2);
+    assert!(again.err.contains("already there"), "{}", again.err);
+    assert_eq!(desk.run(&["new", "-"]).out, desk.read("scenario.toml"));
+}
+
+#[test]
+fn plot_draws_one_repetition_of_a_scenario_or_of_a_run() {
+    let desk = Desk::new();
+    let ended = desk.run(&["plot", "small.toml", "--rep", "2", "--cell", "3"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(desk.read("plot.html").contains("recovery = sack, spurious = eifel"));
+    desk.run(&["run", "small.toml", "--seed", "5", "--out", "r"]);
+    let from_run = desk.run(&["plot", "r", "--json"]);
+    let from_file = desk.run(&["plot", "small.toml", "--seed", "5", "--json"]);
+    assert_eq!(from_run.out, from_file.out);
+    assert_eq!(desk.run(&["plot", "r", "--svg", "a.svg"]).code, 0);
+    assert!(desk.read("a.svg").starts_with("<svg"));
+    for wrong in [["--cell", "4"], ["--flow", "upload"]] {
+        assert_eq!(desk.run(&[&["plot", "small.toml"], &wrong[..]].concat()).code, 2);
+    }
+}
+
+#[test]
+fn presets_are_listed_and_shown() {
+    let desk = Desk::new();
+    let list = desk.run(&["presets"]);
+    assert!(list.out.contains("ns2-2001  The one-way TCP agents"), "{}", list.out);
+    assert!(desk.run(&["presets", "ns2-2001"]).out.contains("handshake = \"one-way\""));
+    let json: serde_json::Value = serde_json::from_str(&desk.run(&["presets", "--json"]).out).unwrap();
+    assert_eq!(json["tcp"][1]["choices"]["rto.tick"], "100 ms");
+    assert_eq!(desk.run(&["presets", "nobody"]).code, 2);
+}
+
+#[test]
+fn completions_know_every_verb() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = desk.run(&["completions", shell]);
+        assert_eq!(ended.code, 0);
+        for verb in ["run", "plot", "check", "new", "presets", "completions"] {
+            assert!(ended.out.contains(verb), "{shell} {verb}");
+        }
+    }
+    assert!(desk.run(&["--version"]).out.starts_with("williwaw "));
+    assert_eq!(desk.run(&["--help"]).code, 0);
+}
+
+#[test]
+fn every_shipped_scenario_is_read_without_a_word_and_runs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    assert!(files.len() >= 3);
+    let desk = Desk::new();
+    for file in files {
+        let file = file.to_string_lossy();
+        let check = desk.run(&["check", &file]);
+        assert_eq!((check.code, check.err.as_str()), (0, ""), "{file}");
+        let run = desk.run(&["run", &file, "--reps", "1", "--no-out"]);
+        assert_eq!(run.code, 0, "{file}: {}", run.err);
+    }
+}

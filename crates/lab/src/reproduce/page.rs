@@ -1,0 +1,155 @@
+//! What does a person look at? One page: published beside measured, verdicts, claims, pictures.
+
+use super::{Reproduced, Totals, Value};
+use report::{Bar, BarGroup, Bars, Cell, Item, Page, Section, State, Strip, Table};
+
+/// The page of experiments that were run. `provenance` says how they were.
+pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
+    let t = Totals::of(all);
+    let mut sections = vec![Section {
+        heading: "In short".to_owned(),
+        text: format!(
+            "{} of {} published values lie inside the band, {} of {} claims hold.\n\nA value is inside if it is \
+             off by no more than 5 % (0.02 for ratios, 0.5 for counts) or by what chance explains with the \
+             repetitions behind both means. A claim is an inequality, tested on the same weather for both \
+             sides.",
+            t.within, t.values, t.hold, t.claims
+        ),
+        items: Vec::new(),
+    }];
+    sections.extend(all.iter().map(section));
+    Page { title: "Published beside measured".to_owned(), provenance, sections }
+}
+
+fn section(r: &Reproduced) -> Section {
+    let e = &r.experiment;
+    let mut items: Vec<Item> = Vec::new();
+    if e.bars {
+        items.push(bars(r).into());
+    }
+    if !r.values.is_empty() && !e.bars {
+        items.push(values(r).into());
+    }
+    if !r.claims.is_empty() {
+        items.push(claims(r).into());
+    }
+    if !r.readings.is_empty() {
+        items.push(readings(r).into());
+    }
+    for (heading, picture) in &r.pictures {
+        let mut picture = picture.clone();
+        picture.title = heading.clone();
+        items.push(picture.into());
+    }
+    Section { heading: format!("{}: {}", e.id, e.title), text: format!("{}\n\n{}", e.source, e.text), items }
+}
+
+/// As many decimals as the published numbers have.
+pub fn decimals(values: &[Value]) -> usize {
+    if values.iter().all(|v| v.published.fract() == 0.0) { 1 } else { 3 }
+}
+
+fn values(r: &Reproduced) -> Table {
+    let d = decimals(&r.values);
+    let mut columns: Vec<String> = r.experiment.axis.iter().map(|a| a.name.clone()).collect();
+    for name in ["published", "measured", "95 % interval", "off by", "may be off by", "verdict"] {
+        columns.push(name.to_owned());
+    }
+    let rows = r
+        .values
+        .iter()
+        .map(|v| {
+            let mut row: Vec<Cell> = v.key.split('/').map(Cell::plain).collect();
+            let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$} – {high:.d$}"));
+            let [low, high] = v.ci95.unwrap_or([v.measured; 2]);
+            let strip = Strip { published: v.published, band: v.tolerance, measured: v.measured, low, high };
+            row.push(Cell::plain(format!("{}", v.published)));
+            row.push(Cell::plain(format!("{:.d$}", v.measured)));
+            row.push(Cell::plain(interval));
+            row.push(Cell::plain(format!("{:+.d$}", v.measured - v.published)));
+            row.push(Cell::plain(format!("{:.d$}", v.tolerance)));
+            let state = if v.within { State::Inside } else { State::Outside };
+            row.push(Cell::judged(v.why.clone().unwrap_or_default(), state).with_strip(strip));
+            row
+        })
+        .collect();
+    let unit = r.values.first().map_or("", |v| v.unit.as_str());
+    let mut notes = vec![format!("{} repetitions in all, seed 1.", r.runs)];
+    if !unit.is_empty() {
+        notes.push(format!("Values in {unit}."));
+    }
+    if let Some(s) = r.share {
+        notes.push(format!(
+            "Over {} seeds with {} repetitions each, {:.1} % of the values are inside.",
+            s.seeds,
+            s.repetitions,
+            100.0 * s.within as f64 / s.of.max(1) as f64
+        ));
+    }
+    Table { title: "Published beside measured".to_owned(), columns, rows, notes }
+}
+
+fn claims(r: &Reproduced) -> Table {
+    let rows = r
+        .claims
+        .iter()
+        .map(|c| {
+            let state = if c.holds { State::Holds } else { State::Fails };
+            vec![
+                Cell::plain(c.id.clone()),
+                Cell::plain(c.text.clone()),
+                Cell::judged(String::new(), state),
+                Cell::plain(c.detail.clone()),
+            ]
+        })
+        .collect();
+    let columns = ["id", "claim", "verdict", "evidence"].map(str::to_owned).to_vec();
+    Table { title: "Claims".to_owned(), columns, rows, notes: Vec::new() }
+}
+
+fn readings(r: &Reproduced) -> Table {
+    let of = r.readings.first().map_or(0, |x| x.measured.len());
+    let mut columns = vec!["reading".to_owned(), "inside".to_owned()];
+    if let Some(first) = r.readings.first() {
+        columns.extend(first.measured.iter().map(|(key, _)| key.clone()));
+    }
+    let d = decimals(&r.values);
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    if let Some(first) = r.readings.first() {
+        let mut published = vec![Cell::plain("published"), Cell::plain(String::new())];
+        for (key, _) in &first.measured {
+            let value = r.values.iter().find(|v| v.key == *key);
+            published.push(Cell::plain(value.map_or_else(String::new, |v| v.published.to_string())));
+        }
+        rows.push(published);
+    }
+    for x in &r.readings {
+        let name = if x.chosen { format!("{} (chosen)", x.name) } else { x.name.clone() };
+        let mut row = vec![Cell::plain(name), Cell::plain(format!("{} of {of}", x.within))];
+        row.extend(x.measured.iter().map(|(_, v)| Cell::plain(format!("{v:.d$}"))));
+        rows.push(row);
+    }
+    Table {
+        title: "Readings of what the source leaves open".to_owned(),
+        columns,
+        rows,
+        notes: vec![
+            "Every reading is run on the same weather; one is used for all cells of all tables.".to_owned(),
+        ],
+    }
+}
+
+fn bars(r: &Reproduced) -> Bars {
+    let mut groups: Vec<BarGroup> = Vec::new();
+    for v in &r.values {
+        let (group, bar) = v.key.split_once('/').unwrap_or((v.key.as_str(), ""));
+        let [low, high] = v.ci95.unwrap_or([v.measured; 2]);
+        let bar = Bar { name: bar.to_owned(), value: v.measured, low, high, published: Some(v.published) };
+        match groups.iter_mut().find(|g| g.name == group) {
+            Some(g) => g.bars.push(bar),
+            None => groups.push(BarGroup { name: group.to_owned(), bars: vec![bar] }),
+        }
+    }
+    let unit = r.values.first().map_or_else(String::new, |v| v.unit.clone());
+    Bars { title: r.experiment.title.clone(), unit, groups }
+}

@@ -1,0 +1,103 @@
+//! Which options does TCP have, and what are they in each profile? The reference page of
+//! `transport::tcp::Config`. Nothing here knows an option by name: the value that a profile gives to
+//! one is found by trying which text changes nothing.
+
+use crate::NOTE;
+use base::Span;
+use std::fmt::Write;
+use transport::tcp::{Config, Kind, OptionSpec};
+
+/// The page.
+pub(crate) fn page() -> String {
+    let mut out = String::from(NOTE);
+    out.push_str(
+        "# Options of TCP\n\n\
+         Written under `transport.tcp` of a flow; a dot is a nested table: `rto = { min = \"1 s\" }`. `profile` names\n\
+         the choices to start from; the columns on the right are what each profile chooses.\n\n",
+    );
+    let profiles: Vec<(&str, Config)> =
+        Config::profiles().filter_map(|name| Some((name, Config::profile(name)?))).collect();
+    let names: String = profiles.iter().map(|(name, _)| format!(" `{name}` |")).collect();
+    let _ =
+        writeln!(out, "| option | meaning | takes |{names}\n|---|---|---|{}", "---|".repeat(profiles.len()));
+    for spec in Config::OPTIONS {
+        let values: String = profiles
+            .iter()
+            .map(|(_, config)| match value(config, spec) {
+                Some(text) => format!(" `{text}` |"),
+                None => " |".to_owned(),
+            })
+            .collect();
+        let _ = writeln!(out, "| `{}` | {} | {} |{values}", spec.key, spec.doc, takes(spec.kind));
+    }
+    out.push_str("\n## Profiles\n");
+    for (name, _) in &profiles {
+        let text = Config::profile_text(name).unwrap_or_default();
+        let _ = writeln!(out, "\n### `{name}`\n\n```toml\n{}\n```", text.trim_end());
+    }
+    out
+}
+
+fn takes(kind: Kind) -> String {
+    match kind {
+        Kind::Bool => "true or false".into(),
+        Kind::Count => "whole number".into(),
+        Kind::Span => "time".into(),
+        Kind::Bytes => "data".into(),
+        Kind::Window => "window".into(),
+        Kind::Word(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The text that says what `config` has already.
+fn value(config: &Config, spec: &OptionSpec) -> Option<String> {
+    candidates(spec.kind).find(|text| {
+        let mut changed = *config;
+        changed.set(spec.key, text).is_ok() && changed == *config
+    })
+}
+
+/// Texts that an option of this kind may have, likely ones first.
+fn candidates(kind: Kind) -> Box<dyn Iterator<Item = String>> {
+    let words = |all: &'static [&'static str]| all.iter().map(|w| (*w).to_owned());
+    match kind {
+        Kind::Bool => Box::new(words(&["true", "false"])),
+        Kind::Word(all) => Box::new(words(all)),
+        Kind::Count => Box::new((0..=1000u32).map(|n| n.to_string())),
+        Kind::Span => Box::new((0..=120_000u64).map(|ms| Span::from_millis(ms).to_string())),
+        Kind::Bytes => Box::new((0..=65_535u32).map(|n| format!("{n} B"))),
+        Kind::Window => {
+            let segments = (1..=200).map(|n| format!("{n} segments"));
+            let bytes = (1..=65_535u32).map(|n| format!("{n} B"));
+            Box::new(words(&["rfc3390", "rfc6928", "peer", "unlimited"]).chain(segments).chain(bytes))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<'a>(page: &'a str, key: &str) -> &'a str {
+        page.lines().find(|line| line.starts_with(&format!("| `{key}` |"))).unwrap()
+    }
+
+    #[test]
+    fn every_option_has_a_value_in_every_profile() {
+        for name in Config::profiles() {
+            let config = Config::profile(name).unwrap();
+            for spec in Config::OPTIONS {
+                assert!(value(&config, spec).is_some(), "{name}: {}", spec.key);
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_the_profiles() {
+        let page = page();
+        assert!(of(&page, "rto.min").ends_with("| `1 s` | `1 s` |"), "{page}");
+        assert!(of(&page, "rto.tick").ends_with("| `1 ms` | `100 ms` |"), "{page}");
+        assert!(of(&page, "window").ends_with("| `65535 B` | `20 segments` |"), "{page}");
+        assert!(of(&page, "handshake").ends_with("| `two-way` | `one-way` |"), "{page}");
+    }
+}
