@@ -185,7 +185,7 @@ fn notes(header: &Header, lines: &[Line<'_>], columns: &[usize], together: bool)
         .collect();
     if !names.is_empty() {
         notes.push(format!(
-            "(n): only n repetitions gave the number; the others had not finished at the limit ({}).",
+            "(n): only n repetitions gave the number; the others have none: not finished at the limit, or nothing to measure ({}).",
             names.join(", ")
         ));
     }
