@@ -10,6 +10,7 @@ use crate::model::{Comparison, Expectation};
 use crate::reader::Reader;
 use crate::source::Place;
 use crate::tree::{Table, Tree, Value};
+use crate::validate::wrong_type;
 use crate::words::{alternatives, nearest};
 use base::units::{parse_rate, parse_span};
 
@@ -19,15 +20,13 @@ pub(crate) const ALL_FLOWS: &str = "all";
 /// Checks what does not depend on the flows.
 pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     let Some(table) = tree.table() else {
-        cx.push(
-            Diagnostic::error(
-                "wrong-type",
-                tree.place,
-                format!("`expect` must be a table, not {}", tree.kind()),
-            )
-            .help("[expect]\n\"download.download_time_s.mean\" = \"< 150 s\""),
+        return wrong_type(
+            tree,
+            "expect",
+            "a table",
+            "[expect]\n\"download.download_time_s.mean\" = \"< 150 s\"",
+            cx,
         );
-        return;
     };
     for line in flatten(table).iter().take_while(|_| !cx.full()) {
         parse(line, None, cx);

@@ -9,6 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::set::{Override, Path};
 use crate::source::Place;
 use crate::tree::{Table, Tree, Value};
+use crate::validate::wrong_type;
 
 /// One line of the grid.
 #[derive(Clone, Debug)]
@@ -39,15 +40,13 @@ impl Axis {
 /// Complains of whatever is not an axis.
 pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     let Some(table) = tree.table() else {
-        cx.push(
-            Diagnostic::error(
-                "wrong-type",
-                tree.place,
-                format!("`grid` must be a table, not {}", tree.kind()),
-            )
-            .help("[grid]\n\"flow.download.transport.tcp.recovery\" = [\"reno\", \"newreno\"]"),
+        return wrong_type(
+            tree,
+            "grid",
+            "a table",
+            "[grid]\n\"flow.download.transport.tcp.recovery\" = [\"reno\", \"newreno\"]",
+            cx,
         );
-        return;
     };
     let mut seen: std::collections::BTreeMap<String, Place> = std::collections::BTreeMap::new();
     lines(table, "", None, 0, &mut |key, place, value| {

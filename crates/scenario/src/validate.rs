@@ -55,7 +55,8 @@ pub(crate) fn shape(tree: &Tree, shape: &Shape, key: &str, cx: &Cx<'_>) {
     }
 }
 
-fn wrong_type(tree: &Tree, key: &str, expected: &str, help: &str, cx: &Cx<'_>) {
+/// Says what stands where something else is expected, and shows how that is written.
+pub(crate) fn wrong_type(tree: &Tree, key: &str, expected: &str, help: &str, cx: &Cx<'_>) {
     let message = format!("`{key}` must be {expected}, not {}", tree.kind());
     cx.push(Diagnostic::error("wrong-type", tree.place, message).help(help));
 }
