@@ -1,6 +1,8 @@
 //! Parts of loss recovery that transports share: facts, round-trip times, the timer, the scoreboard.
 
 pub mod digest;
+pub mod eifel_timer;
+pub mod linux_rtt;
 pub mod rto;
 pub mod rtt;
 pub mod scoreboard;
