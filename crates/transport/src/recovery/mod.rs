@@ -1,6 +1,8 @@
-//! Parts of loss recovery that transports share: facts, round-trip times, the timer, the scoreboard.
+//! Parts of loss recovery that transports share: facts, round-trip times, the timer, the scoreboard,
+//! the record of transmissions.
 
 pub mod digest;
 pub mod rto;
 pub mod rtt;
 pub mod scoreboard;
+pub mod sent;

@@ -154,6 +154,10 @@ impl Config {
             Sack::Auto => self.recovery_wants_sack(),
         }
     }
+    /// Whether somebody needs to know what was sent when (`recovery::sent`).
+    pub fn keeps_record(&self) -> bool {
+        false
+    }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
         matches!(self.recovery, Recovery::Sack | Recovery::Rfc6675)

@@ -65,6 +65,13 @@ impl Sender {
                 sack_news |= self.scoreboard.add(*block, from, self.max);
             }
         }
+        if let Some(sent) = &mut self.sent {
+            sent.begin();
+            for block in segment.sack.as_slice() {
+                sent.sack(now, *block);
+            }
+            sent.acked(now, ack);
+        }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
         let outstanding = self.max > self.una;
         AckDigest {

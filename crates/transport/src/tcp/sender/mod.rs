@@ -8,6 +8,7 @@ mod ack;
 mod act;
 mod timed;
 mod timeout;
+mod timers;
 mod trace;
 mod transmit;
 
@@ -18,10 +19,12 @@ use super::response::Responder;
 use super::spurious::{Detector, Episode};
 use crate::recovery::rto::RtoTimer;
 use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::sent::Sent;
+use base::Span;
 use base::truth::Cause;
-use base::{Span, Time};
 use std::sync::Arc;
 use timed::Timed;
+pub use timers::{Timer, Timers};
 
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
@@ -59,6 +62,10 @@ pub struct Sender {
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
     pub scoreboard: Scoreboard,
+    /// What was sent when, if somebody needs to know (`Config::keeps_record`).
+    pub sent: Option<Box<Sent>>,
+    /// Timers beside the retransmission timer.
+    pub timers: Timers,
     pub(super) strategy: Strategy,
     detector: Detector,
     responder: Responder,
@@ -96,6 +103,8 @@ impl Sender {
             window: Window::new(&config, peer),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
+            sent: config.keeps_record().then(Default::default),
+            timers: Timers::default(),
             strategy: Strategy::new(&config),
             detector: Detector::new(config.spurious),
             responder: Responder::new(&config, peer),
@@ -187,10 +196,5 @@ impl Sender {
     pub fn stop(&mut self) {
         self.end = self.max.clamp(1, self.end);
         self.closed = true;
-    }
-
-    /// When the timer expires.
-    pub fn next_timeout(&self) -> Time {
-        self.rto.deadline()
     }
 }

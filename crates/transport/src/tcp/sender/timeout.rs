@@ -11,7 +11,7 @@ use base::truth::Cause;
 
 impl Sender {
     /// The retransmission timer has expired.
-    pub fn on_timeout(&mut self, io: &mut Io<'_>) {
+    pub(super) fn on_expiration(&mut self, io: &mut Io<'_>) {
         if self.max == self.una {
             self.rto.stop();
             self.window.cwnd = self.window.cwnd.max(self.window.mss);
@@ -56,6 +56,9 @@ impl Sender {
         if self.config.recovery != Recovery::Rfc6675 {
             //= RFC 2018 section 8: after a timeout the reports are not believed any more
             self.scoreboard.clear();
+            if let Some(sent) = &mut self.sent {
+                sent.disbelieve();
+            }
         }
         self.rto.back_off();
         self.rto.restart(io.now);

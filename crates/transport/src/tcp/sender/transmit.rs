@@ -104,6 +104,9 @@ impl Sender {
     }
 
     pub(super) fn send_range(&mut self, io: &mut Io<'_>, seq: u64, end: u64, cause: Cause) {
+        if let Some(sent) = &mut self.sent {
+            sent.transmitted(io.now, seq, end);
+        }
         let syn = seq == 0;
         let fin = end > self.end;
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
