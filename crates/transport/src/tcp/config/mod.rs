@@ -99,6 +99,16 @@ pub struct Config {
     pub initial_ssthresh: WindowSize,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// How the window comes down when recovery begins.
+    pub reduction: Reduction,
+    /// PRR: how fast the pipe is refilled below the target.
+    pub prr_bound: PrrBound,
+    /// NewReno-SACK: when every partial acknowledgement resends.
+    pub partial_resend: PartialResend,
+    /// RACK: probe the tail of a flight.
+    pub tail_loss_probe: bool,
+    /// What the probe of a single segment allows for a delayed acknowledgement.
+    pub probe_ack_delay: Span,
     /// Selective acknowledgements.
     pub sack: Sack,
     /// Timestamps option.
@@ -156,11 +166,11 @@ impl Config {
     }
     /// Whether somebody needs to know what was sent when (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
-        false
+        self.recovery.keeps_record() && self.uses_sack()
     }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
-        matches!(self.recovery, Recovery::Sack | Recovery::Rfc6675)
+        self.recovery.needs_sack()
     }
 }
 
@@ -173,6 +183,11 @@ impl Default for Config {
             initial_window: WindowSize::Rfc6928,
             initial_ssthresh: WindowSize::Unlimited,
             recovery: Recovery::Rfc6675,
+            reduction: Reduction::Halving,
+            prr_bound: PrrBound::Ssrb,
+            partial_resend: PartialResend::Always,
+            tail_loss_probe: true,
+            probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
             timestamps: true,
             dupthresh: 3,

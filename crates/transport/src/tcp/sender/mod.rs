@@ -67,6 +67,10 @@ pub struct Sender {
     /// Timers beside the retransmission timer.
     pub timers: Timers,
     pub(super) strategy: Strategy,
+    /// What is reported is passed over when it goes back.
+    skips_reported: bool,
+    /// The recovery wants to hear of new data.
+    probes: bool,
     detector: Detector,
     responder: Responder,
     episode: Option<Episode>,
@@ -91,6 +95,7 @@ impl Sender {
         let config = config.into();
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let strategy = Strategy::new(&config);
         Sender {
             una: 0,
             nxt: 0,
@@ -105,7 +110,9 @@ impl Sender {
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
             timers: Timers::default(),
-            strategy: Strategy::new(&config),
+            skips_reported: strategy.skips_reported(),
+            probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
+            strategy,
             detector: Detector::new(config.spurious),
             responder: Responder::new(&config, peer),
             episode: None,
