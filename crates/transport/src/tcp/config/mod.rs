@@ -130,6 +130,16 @@ pub struct Config {
     pub initial_ssthresh: WindowSize,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// How the window comes down when recovery begins.
+    pub reduction: Reduction,
+    /// PRR: how fast the pipe is refilled below the target.
+    pub prr_bound: PrrBound,
+    /// NewReno-SACK: when every partial acknowledgement resends.
+    pub partial_resend: PartialResend,
+    /// RACK: probe the tail of a flight.
+    pub tail_loss_probe: bool,
+    /// What the probe of a single segment allows for a delayed acknowledgement.
+    pub probe_ack_delay: Span,
     /// Selective acknowledgements.
     pub sack: Sack,
     /// Timestamps option.
@@ -145,7 +155,7 @@ pub struct Config {
     /// How a lost retransmission is noticed.
     pub lost_retransmission: LostRetransmission,
     /// NewReno: what a partial acknowledgement resends.
-    pub partial_resend: PartialResend,
+    pub partial_resends: PartialResends,
     /// NewReno: whether a partial acknowledgement lets out new segments too.
     pub partial_new_data: bool,
     /// What a timeout resends at once.
@@ -195,9 +205,13 @@ impl Config {
             Sack::Auto => self.recovery_wants_sack(),
         }
     }
+    /// Whether somebody needs to know what was sent when (`recovery::sent`).
+    pub fn keeps_record(&self) -> bool {
+        self.recovery.keeps_record() && self.uses_sack() || self.rto.restart != RtoRestart::Ack
+    }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
-        matches!(self.recovery, Recovery::Sack | Recovery::Rfc6675)
+        self.recovery.needs_sack()
     }
 }
 
@@ -210,6 +224,11 @@ impl Default for Config {
             initial_window: WindowSize::Rfc6928,
             initial_ssthresh: WindowSize::Unlimited,
             recovery: Recovery::Rfc6675,
+            reduction: Reduction::Halving,
+            prr_bound: PrrBound::Ssrb,
+            partial_resend: PartialResend::Always,
+            tail_loss_probe: true,
+            probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
             timestamps: true,
             dupthresh: 3,
@@ -223,7 +242,7 @@ impl Default for Config {
                 send: DuplicatesSend::Any,
             },
             lost_retransmission: LostRetransmission::Timeout,
-            partial_resend: PartialResend::One,
+            partial_resends: PartialResends::One,
             partial_new_data: true,
             timeout_resends: TimeoutResends::Oldest,
             window_overrun: 0,

@@ -85,6 +85,9 @@ macro_rules! word_settings {
 }
 word_settings!(
     Recovery,
+    Reduction,
+    PrrBound,
+    PartialResend,
     Spurious,
     Response,
     StagedCount,
@@ -112,7 +115,7 @@ word_settings!(
     Evidence,
     DuplicatesSend,
     LostRetransmission,
-    PartialResend,
+    PartialResends,
     TimeoutResends
 );
 
@@ -141,6 +144,11 @@ options! {
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
     "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
     "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
+    "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
+    "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
+    "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
+    "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
     "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
@@ -156,7 +164,7 @@ options! {
     "timeout-resends" => timeout_resends, Kind::Word(TimeoutResends::NAMES), Setting::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
     "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
     "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
-    "newreno.partial-resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
+    "newreno.partial-resend" => partial_resends, Kind::Word(PartialResends::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
     "newreno.partial-new-data" => partial_new_data, Kind::Bool, Setting::read, "Partial acknowledgements let out new segments too, as the window allows.";
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";

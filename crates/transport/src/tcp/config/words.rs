@@ -2,19 +2,34 @@
 
 use base::named;
 
+pub use crate::tcp::recovery::Recovery;
+
 named! {
-    /// Loss recovery: what is resent on duplicate acknowledgements, and when it is over.
-    pub enum Recovery {
-        /// Fast retransmit, then slow start (Jacobson 1988).
-        Tahoe = "tahoe",
-        /// Fast recovery that ends with the first new acknowledgement (RFC 5681 section 3.2).
-        Reno = "reno",
-        /// Stays in recovery on partial acknowledgements (RFC 6582).
-        NewReno = "newreno",
-        /// The pipe-based SACK sender of the simulators of 2001 (Fall and Floyd 1996).
-        Sack = "sack" | "reno-sack",
-        /// Conservative SACK recovery (RFC 6675).
-        Rfc6675 = "rfc6675",
+    /// How the window comes down when recovery begins.
+    pub enum Reduction {
+        /// At once to its target (RFC 5681 section 3.2, RFC 6675 section 5).
+        Halving = "halving",
+        /// In proportion to what is delivered (RFC 6937); for recoveries that count what is in the network:
+        /// rfc3517, rfc6675, fack, rack.
+        Prr = "prr",
+    }
+}
+named! {
+    /// How fast proportional rate reduction may refill the pipe when it has run below the target.
+    pub enum PrrBound {
+        /// By what was delivered and a segment more: slow start (PRR-SSRB).
+        Ssrb = "ssrb",
+        /// By no more than what was delivered: packet conservation (PRR-CRB).
+        Crb = "crb",
+    }
+}
+named! {
+    /// When `newreno-sack` resends on every partial acknowledgement.
+    pub enum PartialResend {
+        /// In every recovery.
+        Always = "always",
+        /// After a spurious timeout, until the recovery point is acknowledged.
+        AfterSpurious = "after-spurious",
     }
 }
 named! {

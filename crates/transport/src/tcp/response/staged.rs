@@ -101,6 +101,7 @@ mod tests {
             now,
             ack: 1001,
             newly_acked: 1000,
+            delivered: 1000,
             old: false,
             duplicate: false,
             sack_news: false,

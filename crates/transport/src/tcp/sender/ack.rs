@@ -63,16 +63,29 @@ impl Sender {
         let newly_acked = ack.saturating_sub(self.una);
         let mut sack_news = false;
         let mut dsack = false;
+        let reported = self.scoreboard.bytes();
+        if let Some(sent) = &mut self.sent {
+            sent.begin();
+        }
+        if reported > 0 || !segment.sack.is_empty() {
+            self.scoreboard.acked(ack.max(self.una));
+        }
         if !segment.sack.is_empty() {
             let blocks = segment.sack.as_slice();
             //= RFC 2883 section 4: below the cumulative ACK, or within the second block
             dsack = blocks[0].right <= ack
                 || blocks.get(1).is_some_and(|b| b.left <= blocks[0].left && blocks[0].right <= b.right);
             let from = ack.max(self.una);
-            self.scoreboard.acked(from);
             for block in blocks {
-                sack_news |= self.scoreboard.add(*block, from, self.max);
+                sack_news |= self.scoreboard.add_telling(*block, from, self.max, |part| {
+                    if let Some(sent) = &mut self.sent {
+                        sent.sack(now, part);
+                    }
+                });
             }
+        }
+        if let Some(sent) = &mut self.sent {
+            sent.acked(now, ack);
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
         let outstanding = self.max > self.una;
@@ -80,6 +93,7 @@ impl Sender {
             now,
             ack,
             newly_acked,
+            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported),
             old: ack < self.una,
             //= RFC 5681 section 2: same acknowledgement and window, data outstanding, none carried
             duplicate: ack == self.una
@@ -154,6 +168,7 @@ impl Sender {
         self.nxt = self.max;
         // Nothing was resent, so duplicates below the old recovery point mean a loss again.
         self.recover = self.una;
+        Strategy::on_spurious(self);
         let scene = Scene {
             episode: &episode,
             ack,

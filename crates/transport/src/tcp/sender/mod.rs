@@ -9,6 +9,7 @@ mod act;
 mod duplicates;
 mod timed;
 mod timeout;
+mod timers;
 mod trace;
 mod transmit;
 
@@ -19,10 +20,12 @@ use super::response::Responder;
 use super::spurious::{Detector, Episode};
 use crate::recovery::rto::RtoTimer;
 use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::sent::Sent;
+use base::Span;
 use base::truth::Cause;
-use base::{Span, Time};
 use std::sync::Arc;
 use timed::Timed;
+pub use timers::{Timer, Timers};
 
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
@@ -60,7 +63,15 @@ pub struct Sender {
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
     pub scoreboard: Scoreboard,
+    /// What was sent when, if somebody needs to know (`Config::keeps_record`).
+    pub sent: Option<Box<Sent>>,
+    /// Timers beside the retransmission timer.
+    pub timers: Timers,
     pub(super) strategy: Strategy,
+    /// What is reported is passed over when it goes back.
+    skips_reported: bool,
+    /// The recovery wants to hear of new data.
+    probes: bool,
     detector: Detector,
     responder: Responder,
     episode: Option<Episode>,
@@ -89,6 +100,7 @@ impl Sender {
         let config = config.into();
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let strategy = Strategy::new(&config);
         Sender {
             una: 0,
             nxt: 0,
@@ -101,7 +113,11 @@ impl Sender {
             window: Window::new(&config, peer),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
-            strategy: Strategy::new(&config),
+            sent: config.keeps_record().then(Default::default),
+            timers: Timers::default(),
+            skips_reported: strategy.skips_reported(),
+            probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
+            strategy,
             detector: Detector::new(config.spurious),
             responder: Responder::new(&config, peer),
             episode: None,
@@ -194,10 +210,5 @@ impl Sender {
     pub fn stop(&mut self) {
         self.end = self.max.clamp(1, self.end);
         self.closed = true;
-    }
-
-    /// When the timer expires.
-    pub fn next_timeout(&self) -> Time {
-        self.rto.deadline()
     }
 }
