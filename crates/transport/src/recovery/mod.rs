@@ -2,6 +2,7 @@
 //! the record of transmissions.
 
 pub mod digest;
+pub mod rate;
 pub mod rto;
 pub mod rtt;
 pub mod scoreboard;

@@ -6,6 +6,7 @@ mod profile;
 mod window_size;
 pub mod words;
 
+pub use super::cc::CongestionControl;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
@@ -133,6 +134,10 @@ pub struct Config {
     pub rto: RtoConfig,
     /// Where ssthresh comes from.
     pub halving: Halving,
+    /// Congestion control.
+    pub cc: CongestionControl,
+    /// CUBIC: a loss below the last maximum lowers it further.
+    pub cubic_fast_convergence: bool,
     /// ssthresh at a repeated timeout.
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
@@ -207,6 +212,8 @@ impl Default for Config {
                 timing: Timing::Window,
             },
             halving: Halving::Flight,
+            cc: CongestionControl::Reno,
+            cubic_fast_convergence: true,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
             cwnd_validation: false,

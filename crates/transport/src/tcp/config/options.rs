@@ -2,6 +2,7 @@
 //! schemas, help and the documentation are made from it.
 
 use super::Config;
+use super::CongestionControl;
 use super::words::*;
 use base::Span;
 use base::units::{parse_bytes, parse_span};
@@ -101,7 +102,8 @@ word_settings!(
     RepeatedTimeout,
     ByteCounting,
     Timing,
-    Echo
+    Echo,
+    CongestionControl
 );
 
 macro_rules! options {
@@ -160,7 +162,9 @@ options! {
     "rto.timing" => rto.timing, Kind::Word(Timing::NAMES), Setting::read, "Which segments are timed without timestamps.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
-    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window in slow start.";
+    "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
+    "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
+    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
     "cwnd-validation" => cwnd_validation, Kind::Bool, Setting::read, "A window that is not used does not grow.";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";

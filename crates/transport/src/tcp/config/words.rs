@@ -172,7 +172,9 @@ named! {
     pub enum ByteCounting {
         /// One segment an acknowledgement (RFC 5681 equation 2).
         None = "none",
-        /// What was acknowledged, at most two segments (RFC 3465, L = 2).
+        /// What was acknowledged, at most a segment (RFC 3465, L = 1); bytes in congestion avoidance too.
+        AbcL1 = "abc-l1",
+        /// What was acknowledged, at most two segments (RFC 3465, L = 2); bytes in congestion avoidance too.
         AbcL2 = "abc-l2",
         /// What was acknowledged.
         Unlimited = "unlimited",

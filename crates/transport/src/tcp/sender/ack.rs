@@ -3,6 +3,7 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::Control;
 use crate::tcp::config::{BackoffReset, Timing};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
@@ -149,6 +150,12 @@ impl Sender {
             rto: &mut self.rto,
             flight: self.max - ack.ack,
         };
+        let before = (scene.window.cwnd, scene.window.ssthresh);
         self.opened = self.responder.on_spurious(scene);
+        if before != (self.window.cwnd, self.window.ssthresh) {
+            // Where the window comes back, what the congestion control remembered comes back with it.
+            self.window.after_timeout = false;
+            self.control.restore(io.now, &mut self.window);
+        }
     }
 }

@@ -12,7 +12,7 @@ mod timers;
 mod trace;
 mod transmit;
 
-use super::cc::Window;
+use super::cc::{Control, Controller, Window};
 use super::config::Config;
 use super::recovery::Strategy;
 use super::response::Responder;
@@ -58,6 +58,8 @@ pub struct Sender {
     peer_window: u64,
     /// Congestion window.
     pub window: Window,
+    /// Who moves it.
+    pub control: Controller,
     /// Retransmission timer.
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
@@ -101,6 +103,7 @@ impl Sender {
             syn_expired: false,
             peer_window: peer,
             window: Window::new(&config, peer),
+            control: Controller::new(&config),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),

@@ -4,6 +4,7 @@
 use super::Saved;
 use super::Sender;
 use crate::endpoint::Io;
+use crate::tcp::cc::{Control, Reason};
 use crate::tcp::config::{Recovery, RepeatedTimeout};
 use crate::tcp::spurious::Episode;
 use base::event::Event;
@@ -27,6 +28,7 @@ impl Sender {
         match &mut self.episode {
             Some(episode) => episode.expirations = expirations,
             None => {
+                self.control.save();
                 let saved = Saved {
                     cwnd: self.window.cwnd,
                     ssthresh: self.window.ssthresh,
@@ -40,7 +42,7 @@ impl Sender {
         if self.established {
             let repeated = self.expired_at == Some(self.una);
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
-                self.halve_threshold();
+                self.reduce(Reason::Timeout);
             }
             // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
             if !was_recovering || self.config.judge_in_recovery {
@@ -51,6 +53,7 @@ impl Sender {
         }
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
+        self.window.after_timeout = true;
         self.recover = self.max;
         self.quiet_mark = self.max;
         if self.config.recovery != Recovery::Rfc6675 {
