@@ -60,8 +60,7 @@ pub fn read(options: &BTreeMap<String, toml::Value>) -> Result<Options, Unsuppor
             "role" => out.receiver = word == "receiver",
             "delayed_ack" if word == "true" => c.set("delayed-ack.timer", "200 ms")?,
             "delayed_ack" => {}
-            "cc" if word == "reno" => {}
-            "cc" => return Err(format!("cc = {word}")),
+            "cc" => c.set(key, &word)?,
             "ecn" if word == "false" => {}
             "ecn" => return Err("ecn".to_owned()),
             "x" => extensions(c, value)?,

@@ -67,7 +67,7 @@ pub struct Delivery {
     pub fresh: u64,
     /// Bytes believed to be in the network after it.
     pub flight: u64,
-    /// The round trip that it measured, if it did.
+    /// The round trip of the segment sent last among those delivered, if it was sent once.
     pub rtt: Option<Span>,
     /// Lost segments are being repaired.
     pub recovering: bool,
@@ -102,6 +102,11 @@ pub trait Control {
 
     /// Whether it needs [`Control::on_delivery`], and so the record of transmissions.
     fn wants_rates(&self) -> bool {
+        false
+    }
+
+    /// Whether it sends less than it believes the path takes, so that rates of what leaves now say little.
+    fn holds_back(&self) -> bool {
         false
     }
 
@@ -155,8 +160,12 @@ macro_rules! controls {
             fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
                 match self { $(Controller::$variant(c) => c.on_delivery(window, delivery)),+ }
             }
+            #[inline]
             fn wants_rates(&self) -> bool {
                 match self { $(Controller::$variant(c) => c.wants_rates()),+ }
+            }
+            fn holds_back(&self) -> bool {
+                match self { $(Controller::$variant(c) => c.holds_back()),+ }
             }
             #[inline]
             fn owns_window(&self) -> bool {
@@ -176,4 +185,6 @@ controls! {
     reno::Reno = "reno",
     /// A cubic function of the time since the last loss (RFC 9438).
     cubic::Cubic = "cubic",
+    /// A model of the path's rate and round trip (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
+    bbr::Bbr = "bbr",
 }

@@ -11,6 +11,7 @@ pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
 
+use super::cc::{Control, Controller};
 use base::Span;
 
 /// Bytes on the wire beside the data.
@@ -138,6 +139,8 @@ pub struct Config {
     pub cc: CongestionControl,
     /// CUBIC: a loss below the last maximum lowers it further.
     pub cubic_fast_convergence: bool,
+    /// Segments spread over the round trip.
+    pub pacing: Pacing,
     /// ssthresh at a repeated timeout.
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
@@ -161,7 +164,7 @@ impl Config {
     }
     /// Whether somebody needs to know what was sent when (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
-        false
+        Controller::new(self).wants_rates()
     }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
@@ -214,6 +217,7 @@ impl Default for Config {
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
             cubic_fast_convergence: true,
+            pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
             cwnd_validation: false,

@@ -181,6 +181,17 @@ named! {
     }
 }
 named! {
+    /// Whether segments are spread over the round trip.
+    pub enum Pacing {
+        /// If the congestion control asks for it.
+        Auto = "auto",
+        /// Yes: at the congestion control's rate, or at 2 windows a round trip in slow start and 1.2 after it.
+        On = "true" | "on",
+        /// No: the window alone.
+        Off = "false" | "off",
+    }
+}
+named! {
     /// Which round trips are timed when there are no timestamps.
     pub enum Timing {
         /// One segment per window (RFC 6298 section 3).

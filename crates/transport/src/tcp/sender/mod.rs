@@ -6,6 +6,7 @@
 
 mod ack;
 mod act;
+mod pacing;
 mod timed;
 mod timeout;
 mod timers;
@@ -23,6 +24,7 @@ use crate::recovery::sent::Sent;
 use base::Span;
 use base::truth::Cause;
 use std::sync::Arc;
+use pacing::Pacer;
 use timed::Timed;
 pub use timers::{Timer, Timers};
 
@@ -60,6 +62,9 @@ pub struct Sender {
     pub window: Window,
     /// Who moves it.
     pub control: Controller,
+    pacer: Pacer,
+    /// Least round trip seen, if rates are measured.
+    min_rtt: Option<Span>,
     /// Retransmission timer.
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
@@ -103,6 +108,8 @@ impl Sender {
             syn_expired: false,
             peer_window: peer,
             window: Window::new(&config, peer),
+            pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
+            min_rtt: None,
             control: Controller::new(&config),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),

@@ -15,11 +15,13 @@ pub enum Timer {
     Reordering,
     /// When the tail of a flight is probed (RFC 8985 section 7.2).
     Probe,
+    /// When the next paced segment may leave.
+    Release,
 }
 
 impl Timer {
     /// Every one.
-    pub const ALL: [Timer; 2] = [Timer::Reordering, Timer::Probe];
+    pub const ALL: [Timer; 3] = [Timer::Reordering, Timer::Probe, Timer::Release];
 }
 
 /// When each of them expires; [`Time::NEVER`] if it is off.
@@ -86,9 +88,10 @@ impl Sender {
         }
     }
 
-    fn on_timer(&mut self, _io: &mut Io<'_>, timer: Timer) {
+    fn on_timer(&mut self, io: &mut Io<'_>, timer: Timer) {
         match timer {
             Timer::Reordering | Timer::Probe => {}
+            Timer::Release => self.on_release(io),
         }
     }
 }
