@@ -108,6 +108,8 @@ events! {
     ServiceStarted = "path:service_started" in Path { packet: u64 = "packet id" },
     /// A packet left a link at its far end.
     Delivered = "path:delivered" in Path { packet: u64 = "packet id" },
+    /// A queue's manager marked a packet: congestion experienced (RFC 3168).
+    Marked = "path:marked" in Path { packet: u64 = "packet id" },
     /// A packet ended here.
     Dropped = "path:dropped" in Path { packet: u64 = "packet id", flow: u32 = "flow", reason: DropReason = "why" },
     /// A segment with data was sent.

@@ -4,6 +4,7 @@
 pub mod digest;
 pub mod eifel_timer;
 pub mod linux_rtt;
+pub mod rate;
 pub mod rto;
 pub mod rtt;
 pub mod scoreboard;

@@ -7,11 +7,13 @@ mod profile;
 mod window_size;
 pub mod words;
 
+pub use super::cc::CongestionControl;
 pub use duplicate_words::*;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
 
+use super::cc::{Control, Controller};
 use base::Span;
 
 /// Bytes on the wire beside the data.
@@ -184,6 +186,12 @@ pub struct Config {
     pub rto: RtoConfig,
     /// Where ssthresh comes from.
     pub halving: Halving,
+    /// Congestion control.
+    pub cc: CongestionControl,
+    /// CUBIC: a loss below the last maximum lowers it further.
+    pub cubic_fast_convergence: bool,
+    /// Segments spread over the round trip.
+    pub pacing: Pacing,
     /// ssthresh at a repeated timeout.
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
@@ -207,7 +215,9 @@ impl Config {
     }
     /// Whether somebody needs to know what was sent when (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
-        self.recovery.keeps_record() && self.uses_sack() || self.rto.restart != RtoRestart::Ack
+        self.recovery.keeps_record() && self.uses_sack()
+            || Controller::new(self).wants_rates()
+            || self.rto.restart != RtoRestart::Ack
     }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
@@ -278,6 +288,9 @@ impl Default for Config {
                 percent: 100,
             },
             halving: Halving::Flight,
+            cc: CongestionControl::Reno,
+            cubic_fast_convergence: true,
+            pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
             cwnd_validation: false,

@@ -2,6 +2,7 @@
 //! schemas, help and the documentation are made from it.
 
 use super::Config;
+use super::CongestionControl;
 use super::duplicate_words::*;
 use super::words::*;
 use base::Span;
@@ -116,7 +117,9 @@ word_settings!(
     DuplicatesSend,
     LostRetransmission,
     PartialResends,
-    TimeoutResends
+    TimeoutResends,
+    CongestionControl,
+    Pacing
 );
 
 macro_rules! options {
@@ -194,7 +197,10 @@ options! {
     "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
-    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window in slow start.";
+    "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
+    "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
+    "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
+    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
     "cwnd-validation" => cwnd_validation, Kind::Bool, Setting::read, "A window that is not used does not grow.";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";

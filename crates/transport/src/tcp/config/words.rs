@@ -196,10 +196,23 @@ named! {
     pub enum ByteCounting {
         /// One segment an acknowledgement (RFC 5681 equation 2).
         None = "none",
-        /// What was acknowledged, at most two segments (RFC 3465, L = 2).
+        /// What was acknowledged, at most a segment (RFC 3465, L = 1); bytes in congestion avoidance too.
+        AbcL1 = "abc-l1",
+        /// What was acknowledged, at most two segments (RFC 3465, L = 2); bytes in congestion avoidance too.
         AbcL2 = "abc-l2",
         /// What was acknowledged.
         Unlimited = "unlimited",
+    }
+}
+named! {
+    /// Whether segments are spread over the round trip.
+    pub enum Pacing {
+        /// If the congestion control asks for it.
+        Auto = "auto",
+        /// Yes: at the congestion control's rate, or at 2 windows a round trip in slow start and 1.2 after it.
+        On = "true" | "on",
+        /// No: the window alone.
+        Off = "false" | "off",
     }
 }
 named! {

@@ -226,6 +226,7 @@ impl Rules for Rack {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
+            Timer::Release => {} // pacing, not recovery
         }
     }
 

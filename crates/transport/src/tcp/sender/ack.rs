@@ -3,7 +3,10 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::recovery::rate::RateSample;
 use crate::recovery::rtt::Round;
+use crate::recovery::sent::Record;
+use crate::tcp::cc::{Control, Delivery};
 use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
@@ -34,6 +37,9 @@ impl Sender {
         if digest.newly_acked > 0 {
             self.take_sample(&digest);
         }
+        if self.control.wants_rates() {
+            self.deliver(io.now);
+        }
         match self.detector.on_ack(&digest) {
             Step::Undecided => {}
             step => self.judge(io, &digest, step == Step::Spurious),
@@ -56,6 +62,26 @@ impl Sender {
             }
         }
         self.record_state(io);
+    }
+
+    /// Tells the congestion control what was delivered, and how fast.
+    fn deliver(&mut self, now: Time) {
+        let Some(sent) = &self.sent else { return };
+        let Some(newest) = sent.newest() else { return };
+        let rtt = (!newest.resent).then(|| now.since(newest.sent));
+        if let Some(rtt) = rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        let delivery = Delivery {
+            now,
+            rate: RateSample::of(sent, self.min_rtt),
+            delivered: sent.delivered(),
+            fresh: sent.fresh().iter().map(Record::bytes).sum(),
+            flight: sent.in_flight(),
+            rtt,
+            recovering: self.strategy.recovering(),
+        };
+        self.control.on_delivery(&mut self.window, &delivery);
     }
 
     fn digest(&mut self, now: Time, segment: &Segment, window_changed: bool) -> AckDigest {
@@ -176,6 +202,12 @@ impl Sender {
             rto: &mut self.rto,
             flight: self.max - ack.ack,
         };
+        let before = (scene.window.cwnd, scene.window.ssthresh);
         self.opened = self.responder.on_spurious(scene);
+        if before != (self.window.cwnd, self.window.ssthresh) {
+            // Where the window comes back, what the congestion control remembered comes back with it.
+            self.window.after_timeout = false;
+            self.control.restore(io.now, &mut self.window);
+        }
     }
 }

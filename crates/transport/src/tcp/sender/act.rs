@@ -3,6 +3,7 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::{Acked, Control, Reason, Reduction};
 use crate::tcp::config::{BugFix, Halving};
 use base::event::Event;
 use base::truth::Cause;
@@ -52,7 +53,15 @@ impl Sender {
                 return;
             }
         }
-        self.window.open(ack.newly_acked);
+        let acked = Acked {
+            now: ack.now,
+            bytes: ack.newly_acked,
+            ack: ack.ack,
+            sent: self.max,
+            sample: ack.sample,
+            srtt: self.rto.srtt(),
+        };
+        self.control.on_ack(&mut self.window, &acked);
     }
 
     /// Whether duplicates may cause a fast retransmit now (RFC 2582 section 5).
@@ -66,6 +75,7 @@ impl Sender {
 
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
+        self.control.save();
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
         io.record(|| Event::FastRetransmit { seq, recover });
@@ -75,29 +85,42 @@ impl Sender {
         }
     }
 
-    pub(super) fn half(&self) -> f64 {
+    fn reduction(&self, reason: Reason) -> Reduction {
         let mss = self.window.mss;
-        match self.config.halving {
+        let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
-            Halving::Flight => (self.flight() - self.limited.min(self.flight())) as f64 / 2.0,
+            Halving::Flight => {
+                let flight = (self.flight() - self.limited.min(self.flight())) as f64;
+                (flight, flight / 2.0)
+            }
             Halving::Window => {
                 let usable = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
-                (usable / u64::from(self.config.mss) / 2) as f64 * mss
+                (usable as f64, (usable / u64::from(self.config.mss) / 2) as f64 * mss)
             }
-        }
+        };
+        Reduction { reason, outstanding, half }
     }
 
-    /// ssthresh = half, at least two segments.
+    /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
+    pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
+        let said = self.control.on_reduction(&self.window, &self.reduction(reason));
+        self.window.ssthresh = said.max(2.0 * self.window.mss);
+        said
+    }
+
+    /// ssthresh = half (Reno's word for it), at least two segments.
     pub(in crate::tcp) fn halve_threshold(&mut self) {
-        self.window.ssthresh = self.half().max(2.0 * self.window.mss);
+        self.reduce(Reason::Loss);
     }
 
     /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
     /// segments, a window of one becomes none: until something new is acknowledged only duplicates
     /// inflate it, and the next timeout takes it for one.
     pub(in crate::tcp) fn halve_both(&mut self) {
-        let half = self.half();
-        self.halve_threshold();
+        let half = self.reduce(Reason::Loss);
+        if self.control.owns_window() {
+            return;
+        }
         self.window.cwnd = match self.config.halving {
             Halving::Flight => self.window.ssthresh,
             Halving::Window => half,

@@ -7,13 +7,14 @@
 mod ack;
 mod act;
 mod duplicates;
+mod pacing;
 mod timed;
 mod timeout;
 mod timers;
 mod trace;
 mod transmit;
 
-use super::cc::Window;
+use super::cc::{Control, Controller, Window};
 use super::config::Config;
 use super::recovery::Strategy;
 use super::response::Responder;
@@ -23,6 +24,7 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::sent::Sent;
 use base::Span;
 use base::truth::Cause;
+use pacing::Pacer;
 use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
@@ -59,6 +61,11 @@ pub struct Sender {
     peer_window: u64,
     /// Congestion window.
     pub window: Window,
+    /// Who moves it.
+    pub control: Controller,
+    pacer: Pacer,
+    /// Least round trip seen, if rates are measured.
+    min_rtt: Option<Span>,
     /// Retransmission timer.
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
@@ -111,6 +118,9 @@ impl Sender {
             syn_expired: false,
             peer_window: peer,
             window: Window::new(&config, peer),
+            pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
+            min_rtt: None,
+            control: Controller::new(&config),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),

@@ -4,6 +4,7 @@
 use super::Saved;
 use super::Sender;
 use crate::endpoint::Io;
+use crate::tcp::cc::{Control, Reason};
 use crate::tcp::config::{RepeatedTimeout, TimeoutResends};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::spurious::Episode;
@@ -32,6 +33,7 @@ impl Sender {
         match &mut self.episode {
             Some(episode) => episode.expirations = expirations,
             None => {
+                self.control.save();
                 let saved = Saved {
                     cwnd: self.window.cwnd,
                     ssthresh: self.window.ssthresh,
@@ -45,7 +47,7 @@ impl Sender {
         if self.established {
             let repeated = self.expired_at == Some(self.una);
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
-                self.halve_threshold();
+                self.reduce(Reason::Timeout);
             }
             // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
             if !was_recovering || self.config.judge_in_recovery {
@@ -56,6 +58,7 @@ impl Sender {
         }
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
+        self.window.after_timeout = true;
         self.recover = self.max;
         self.quiet_mark = self.max;
         //= RFC 2018 section 8: after a timeout the reports are not believed any more, or if the receiver

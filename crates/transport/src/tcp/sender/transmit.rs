@@ -3,6 +3,7 @@
 
 use super::Sender;
 use crate::endpoint::Io;
+use crate::tcp::cc::Control;
 use crate::tcp::recovery::Strategy;
 use base::tcp::Segment;
 use base::truth::Cause;
@@ -14,10 +15,26 @@ impl Sender {
         let limit = self.una + window;
         let mut sent = 0;
         while burst == 0 || sent < burst {
-            if !self.send_next(io, limit) {
+            if !self.released(io.now) {
                 return;
             }
+            if !self.send_next(io, limit) {
+                break;
+            }
             sent += 1;
+        }
+        if self.control.wants_rates() {
+            self.note_application(window);
+        }
+    }
+
+    /// Nothing is left to send although the window would allow it: rates say what the application gave.
+    fn note_application(&mut self, window: u64) {
+        let idle = self.nxt >= self.fin_end() && self.flight() < window;
+        if (idle || self.control.holds_back())
+            && let Some(sent) = &mut self.sent
+        {
+            sent.limited_by_application();
         }
     }
 
@@ -119,6 +136,7 @@ impl Sender {
         if let Some(sent) = &mut self.sent {
             sent.transmitted(io.now, seq, end);
         }
+        self.charge(io.now, end - seq);
         let syn = seq == 0;
         let fin = end > self.end;
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
