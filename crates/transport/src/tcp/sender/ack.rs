@@ -5,8 +5,7 @@ use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{BackoffReset, Timing};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::Step;
+use crate::tcp::spurious::Course;
 use base::event::Event;
 use base::tcp::Segment;
 use base::{Span, Time};
@@ -33,11 +32,12 @@ impl Sender {
         if digest.newly_acked > 0 {
             self.take_sample(&digest);
         }
-        match self.detector.on_ack(&digest) {
-            Step::Undecided => {}
-            step => self.judge(io, &digest, step == Step::Spurious),
-        }
+        let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
+        let sent = io.out.len();
         Strategy::on_ack(self, io, &digest);
+        if course == Course::New {
+            self.send_new(io, 2 - (io.out.len() - sent).min(2));
+        }
         self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
@@ -54,6 +54,7 @@ impl Sender {
         let newly_acked = ack.saturating_sub(self.una);
         let mut sack_news = false;
         let mut dsack = false;
+        let mut sacked_up_to = 0;
         if !segment.sack.is_empty() {
             let blocks = segment.sack.as_slice();
             //= RFC 2883 section 4: below the cumulative ACK, or within the second block
@@ -63,6 +64,7 @@ impl Sender {
             self.scoreboard.acked(from);
             for block in blocks {
                 sack_news |= self.scoreboard.add(*block, from, self.max);
+                sacked_up_to = block.right.max(sacked_up_to);
             }
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
@@ -81,6 +83,9 @@ impl Sender {
                 && !segment.fin,
             sack_news,
             dsack,
+            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            sacked_up_to,
+            resent_echo: segment.resent_echo,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
             ece: segment.ece,
@@ -107,6 +112,7 @@ impl Sender {
         let sample = ack.sample.filter(|_| !partial || self.config.rto.sample_partial_acks);
         if let Some(rtt) = sample {
             self.rto.sample(rtt);
+            self.responder.on_sample(ack.ack, rtt, &mut self.rto);
         }
         let timed = self.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {
@@ -120,28 +126,5 @@ impl Sender {
         if ends {
             self.rto.end_backoff();
         }
-    }
-
-    /// The detector has given its verdict on the last timeout.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, spurious: bool) {
-        let Some(episode) = self.episode else { return };
-        let detector = self.detector.name();
-        io.record(|| Event::Verdict { spurious, detector });
-        if !spurious {
-            self.responder.on_genuine();
-            return;
-        }
-        //= RFC 4015 section 3.2 step 5: go on with the next unsent segment
-        self.nxt = self.max;
-        // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-        self.recover = self.una;
-        let scene = Scene {
-            episode: &episode,
-            ack,
-            window: &mut self.window,
-            rto: &mut self.rto,
-            flight: self.max - ack.ack,
-        };
-        self.opened = self.responder.on_spurious(scene);
     }
 }
