@@ -33,6 +33,8 @@ pub struct Receiver {
     /// The timestamp to echo.
     echo: Option<Time>,
     last_ack_sent: u64,
+    /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
+    resent: bool,
 }
 
 /// What to do after a segment.
@@ -79,6 +81,7 @@ impl Receiver {
             ack_due: Time::NEVER,
             echo: None,
             last_ack_sent: 0,
+            resent: false,
         }
     }
 
@@ -95,6 +98,9 @@ impl Receiver {
     /// Takes in a segment that occupies sequence numbers.
     pub fn receive(&mut self, now: Time, segment: &Segment) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
+        if self.unacked == 0 {
+            self.resent = segment.resent;
+        }
         if let Some(ts) = segment.timestamps {
             self.note_timestamp(seq, end, ts.value);
         }
@@ -256,7 +262,15 @@ impl Receiver {
             (true, None) => Some(Timestamps { value: now, echo: Time::ZERO }),
             (false, _) => None,
         };
-        Segment { ack: self.next, has_ack: true, window: self.window, sack, timestamps, ..Segment::default() }
+        Segment {
+            ack: self.next,
+            has_ack: true,
+            window: self.window,
+            resent_echo: self.resent,
+            sack,
+            timestamps,
+            ..Segment::default()
+        }
     }
 
     /// Receive window offered, bytes.

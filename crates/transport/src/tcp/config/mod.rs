@@ -8,6 +8,8 @@ mod window_size;
 pub mod words;
 
 pub use super::cc::CongestionControl;
+pub use super::response::Response;
+pub use super::spurious::Spurious;
 pub use duplicate_words::*;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
@@ -178,8 +180,16 @@ pub struct Config {
     pub spurious: Spurious,
     /// Whether timeouts inside loss recovery are judged too.
     pub judge_in_recovery: bool,
+    /// Whether fast retransmits are judged too.
+    pub judge_fast_retransmits: bool,
+    /// Whether Eifel calls a timeout spurious even if all acknowledgements seem to be lost.
+    pub judge_lost_acks: bool,
     /// What follows.
     pub response: Response,
+    /// When RFC 4015 adapts the timer.
+    pub rfc4015_timer: Rfc4015Timer,
+    /// Whether restore-4 restores the threshold too as long as no loss was detected.
+    pub threshold_before_loss: bool,
     /// The staged response's readings.
     pub staged: StagedConfig,
     /// The retransmission timer.
@@ -263,7 +273,11 @@ impl Default for Config {
             restart_on_fast_retransmit: true,
             spurious: Spurious::None,
             judge_in_recovery: false,
+            judge_fast_retransmits: true,
+            judge_lost_acks: false,
             response: Response::Rfc4015,
+            rfc4015_timer: Rfc4015Timer::NewData,
+            threshold_before_loss: false,
             staged: StagedConfig {
                 count: StagedCount::Expirations,
                 first: StagedFirst::Saved,

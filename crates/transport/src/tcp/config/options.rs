@@ -5,6 +5,7 @@ use super::Config;
 use super::CongestionControl;
 use super::duplicate_words::*;
 use super::words::*;
+use super::{Response, Spurious};
 use base::Span;
 use base::units::{parse_bytes, parse_span};
 
@@ -96,6 +97,7 @@ word_settings!(
     StagedSecond,
     StagedThird,
     Adapt,
+    Rfc4015Timer,
     Handshake,
     Sack,
     BugFix,
@@ -173,9 +175,13 @@ options! {
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
     "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
-    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout was spurious.";
+    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout or fast retransmit was spurious.";
     "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
+    "judge-fast-retransmits" => judge_fast_retransmits, Kind::Bool, Setting::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
+    "judge-lost-acks" => judge_lost_acks, Kind::Bool, Setting::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
+    "rfc4015.timer" => rfc4015_timer, Kind::Word(Rfc4015Timer::NAMES), Setting::read, "When that response adapts the estimate of the round trip.";
+    "restore-4.threshold-before-loss" => threshold_before_loss, Kind::Bool, Setting::read, "That response restores the threshold too as long as no loss was detected.";
     "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
     "staged.first" => staged.first, Kind::Word(StagedFirst::NAMES), Setting::read, "What its first stage restores.";
     "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";

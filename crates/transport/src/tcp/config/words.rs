@@ -33,26 +33,6 @@ named! {
     }
 }
 named! {
-    /// Who judges whether a timeout was spurious.
-    pub enum Spurious {
-        /// Nobody: every timeout is a loss.
-        None = "none",
-        /// The echoed timestamp tells the original from the retransmission (RFC 3522).
-        Eifel = "eifel",
-    }
-}
-named! {
-    /// What follows from the verdict "spurious".
-    pub enum Response {
-        /// Nothing but the verdict in the trace.
-        None = "none",
-        /// The staged response of the original Eifel algorithm (Ludwig and Katz 2000).
-        Staged = "staged",
-        /// RFC 4015: restore, without a burst, and adapt the timer.
-        Rfc4015 = "rfc4015",
-    }
-}
-named! {
     /// How the staged response counts subsequent timeouts.
     pub enum StagedCount {
         /// Expirations since the last acknowledgement of new data: those within one delay.
@@ -95,10 +75,27 @@ named! {
     }
 }
 named! {
+    /// When RFC 4015 adapts the estimate of the round trip (its step 11).
+    pub enum Rfc4015Timer {
+        /// With the first sample of data that had not been sent when the timer expired, as the RFC says: the
+        /// estimate becomes what it was, or that sample if it is longer.
+        NewData = "new-data",
+        /// With the acknowledgement that reveals the spurious timeout: the estimate, with the sample of the
+        /// delayed segment in it, becomes no less than what it was.
+        AtOnce = "at-once",
+    }
+}
+named! {
     /// How the retransmission timer adapts after a spurious timeout.
     pub enum Adapt {
         /// Not at all: the samples of delayed segments count as any other.
         None = "none",
+        /// The next sample, that of a delayed segment, starts the estimate anew ("Responding", RTO option 1).
+        Reseed = "reseed",
+        /// The back-off stays where the spurious timeout left it until a genuine one ("Responding", RTO option 2).
+        KeepBackoff = "keep-backoff",
+        /// Each makes the least timeout a second longer, until a genuine one ("Responding", RTO option 3).
+        MinPlusPlus = "min++",
     }
 }
 named! {

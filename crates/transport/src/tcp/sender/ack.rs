@@ -9,8 +9,7 @@ use crate::recovery::sent::Record;
 use crate::tcp::cc::{Control, Delivery};
 use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::Step;
+use crate::tcp::spurious::Course;
 use base::event::Event;
 use base::tcp::Segment;
 use base::{Span, Time};
@@ -40,10 +39,8 @@ impl Sender {
         if self.control.wants_rates() {
             self.deliver(io.now);
         }
-        match self.detector.on_ack(&digest) {
-            Step::Undecided => {}
-            step => self.judge(io, &digest, step == Step::Spurious),
-        }
+        let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
+        let sent = io.out.len();
         if self.special_duplicates {
             let seen = self.filter_duplicate(io, &digest);
             Strategy::on_ack(self, io, &seen);
@@ -52,6 +49,9 @@ impl Sender {
             }
         } else {
             Strategy::on_ack(self, io, &digest);
+        }
+        if course == Course::New {
+            self.send_new(io, 2 - (io.out.len() - sent).min(2));
         }
         self.opened = false;
         if digest.newly_acked > 0 {
@@ -89,6 +89,7 @@ impl Sender {
         let newly_acked = ack.saturating_sub(self.una);
         let mut sack_news = false;
         let mut dsack = false;
+        let mut sacked_up_to = 0;
         let reported = self.scoreboard.bytes();
         if let Some(sent) = &mut self.sent {
             sent.begin();
@@ -108,6 +109,7 @@ impl Sender {
                         sent.sack(now, part);
                     }
                 });
+                sacked_up_to = block.right.max(sacked_up_to);
             }
         }
         if let Some(sent) = &mut self.sent {
@@ -130,6 +132,9 @@ impl Sender {
                 && !segment.fin,
             sack_news,
             dsack,
+            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            sacked_up_to,
+            resent_echo: segment.resent_echo,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
             ece: segment.ece,
@@ -166,6 +171,7 @@ impl Sender {
                 cwnd: u32::try_from(self.window.bytes() / u64::from(self.config.mss)).unwrap_or(u32::MAX),
             };
             self.rto.sample_in(rtt, &round);
+            self.responder.on_sample(ack.ack, rtt, &mut self.rto);
         }
         let timed = self.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {
@@ -178,36 +184,6 @@ impl Sender {
         };
         if ends {
             self.rto.end_backoff();
-        }
-    }
-
-    /// The detector has given its verdict on the last timeout.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, spurious: bool) {
-        let Some(episode) = self.episode else { return };
-        let detector = self.detector.name();
-        io.record(|| Event::Verdict { spurious, detector });
-        if !spurious {
-            self.responder.on_genuine();
-            return;
-        }
-        //= RFC 4015 section 3.2 step 5: go on with the next unsent segment
-        self.nxt = self.max;
-        // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-        self.recover = self.una;
-        Strategy::on_spurious(self);
-        let scene = Scene {
-            episode: &episode,
-            ack,
-            window: &mut self.window,
-            rto: &mut self.rto,
-            flight: self.max - ack.ack,
-        };
-        let before = (scene.window.cwnd, scene.window.ssthresh);
-        self.opened = self.responder.on_spurious(scene);
-        if before != (self.window.cwnd, self.window.ssthresh) {
-            // Where the window comes back, what the congestion control remembered comes back with it.
-            self.window.after_timeout = false;
-            self.control.restore(io.now, &mut self.window);
         }
     }
 }

@@ -76,6 +76,7 @@ impl Sender {
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
         self.control.save();
+        self.watch_fast_retransmit(io.now);
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
         io.record(|| Event::FastRetransmit { seq, recover });

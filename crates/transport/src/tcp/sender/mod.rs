@@ -7,6 +7,7 @@
 mod ack;
 mod act;
 mod duplicates;
+mod judge;
 mod pacing;
 mod timed;
 mod timeout;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
 
+pub use judge::Verdicts;
+
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
 /// and the round-trip estimate except as the floor that RFC 4015 asks for.
@@ -44,6 +47,10 @@ pub struct Saved {
     pub srtt: Span,
     /// Its variation.
     pub rttvar: Span,
+    /// One past the highest byte sent.
+    pub max: u64,
+    /// No loss was detected before on this connection, but for those found spurious.
+    pub lossless: bool,
 }
 
 /// The sending half of a connection.
@@ -81,7 +88,14 @@ pub struct Sender {
     probes: bool,
     detector: Detector,
     responder: Responder,
+    /// The expirations since data were last acknowledged.
     episode: Option<Episode>,
+    /// What the detector is to judge.
+    case: Option<Episode>,
+    /// What it has judged.
+    verdicts: Verdicts,
+    /// Timeouts and fast retransmits, without those found spurious.
+    losses: u64,
     /// Highest sequence number sent when recovery or a timeout began.
     recover: u64,
     /// Where `una` was at the last expiration.
@@ -128,9 +142,12 @@ impl Sender {
             skips_reported: strategy.skips_reported(),
             probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             strategy,
-            detector: Detector::new(config.spurious),
+            detector: Detector::new(&config),
             responder: Responder::new(&config, peer),
             episode: None,
+            case: None,
+            verdicts: Verdicts::default(),
+            losses: 0,
             recover: 0,
             expired_at: None,
             quiet_mark: 0,

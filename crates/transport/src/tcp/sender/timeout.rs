@@ -1,13 +1,12 @@
 //! What happens when the retransmission timer expires? The state is saved, the window closes, the oldest
 //! segment goes again, the timer backs off.
 
-use super::Saved;
 use super::Sender;
 use crate::endpoint::Io;
 use crate::tcp::cc::{Control, Reason};
 use crate::tcp::config::{RepeatedTimeout, TimeoutResends};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::spurious::Episode;
+use crate::tcp::spurious::{Episode, Judged};
 use base::event::Event;
 
 impl Sender {
@@ -34,14 +33,9 @@ impl Sender {
             Some(episode) => episode.expirations = expirations,
             None => {
                 self.control.save();
-                let saved = Saved {
-                    cwnd: self.window.cwnd,
-                    ssthresh: self.window.ssthresh,
-                    flight: self.flight(),
-                    srtt: self.rto.srtt(),
-                    rttvar: self.rto.rttvar(),
-                };
-                self.episode = Some(Episode { began: io.now, expirations, saved });
+                let (judged, saved) = (Judged::Timeout, self.save());
+                self.episode = Some(Episode { judged, began: io.now, expirations, saved });
+                self.losses += 1;
             }
         }
         if self.established {
@@ -51,7 +45,7 @@ impl Sender {
             }
             // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
             if !was_recovering || self.config.judge_in_recovery {
-                self.detector.on_timeout(io.now);
+                self.watch_timeout(io.now);
             }
         } else {
             self.syn_expired = true;

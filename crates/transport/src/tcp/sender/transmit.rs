@@ -140,6 +140,10 @@ impl Sender {
         let syn = seq == 0;
         let fin = end > self.end;
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
-        io.send(Segment { seq, len, syn, fin, ..Segment::default() }, 0, cause);
+        let resent = cause != Cause::New;
+        if resent {
+            self.detector.on_resent(seq, end, self.max);
+        }
+        io.send(Segment { seq, len, syn, fin, resent, ..Segment::default() }, 0, cause);
     }
 }
