@@ -50,8 +50,10 @@ impl Sender {
         } else {
             Strategy::on_ack(self, io, &digest);
         }
-        if course == Course::New {
-            self.send_new(io, 2 - (io.out.len() - sent).min(2));
+        match course {
+            Course::Usual => {}
+            Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
+            Course::Back => self.send_window(io, 0),
         }
         self.opened = false;
         if digest.newly_acked > 0 {
