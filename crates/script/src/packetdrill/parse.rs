@@ -91,7 +91,7 @@ pub struct Packet {
     pub ack: Option<u64>,
     /// `win N`, as on the wire.
     pub win: Option<u64>,
-    /// TCP options; none if the script says nothing of them or `<...>`.
+    /// TCP options; nothing if the script says `<...>`, whatever they are.
     pub options: Option<Vec<TcpOption>>,
 }
 
@@ -280,6 +280,7 @@ fn packet(c: &mut Cursor<'_>) -> Result<Result<Packet, String>, Unreadable> {
         return Err(at.error(format!("from {from} to {to} are not {len} bytes")));
     }
     packet.range = [from, to];
+    packet.options = Some(Vec::new());
     loop {
         c.blanks();
         if c.eat("ack ") {

@@ -120,7 +120,7 @@ impl Agreed {
         };
         let theirs = syn(true).and_then(|p| p.options.as_deref()).unwrap_or_default();
         // `<...>` and nothing at all mean whatever is agreed.
-        let ours = syn(false).and_then(|p| p.options.as_deref());
+        let ours = syn(false).and_then(|p| p.options.as_deref()).filter(|o| !o.is_empty());
         let both =
             |is: &dyn Fn(&TcpOption) -> bool| theirs.iter().any(is) && ours.is_none_or(|o| o.iter().any(is));
         let shift = |options: &[TcpOption]| {
@@ -314,6 +314,7 @@ impl Player {
             cwr: p.cwr,
             sack,
             timestamps,
+            ..Segment::default()
         });
         Ok(())
     }
@@ -446,8 +447,11 @@ impl Player {
         if let Some(win) = p.win.filter(|win| *win != u64::from(s.window) >> shift) {
             return Some(format!("its window is not {win}"));
         }
-        // The options of a handshake are set, not sent.
-        let options = p.options.as_ref().filter(|_| !p.syn)?;
+        let options = p.options.as_ref()?;
+        if p.syn && !options.iter().any(|o| matches!(o, TcpOption::Timestamps(..))) {
+            // The other options of a handshake are set, not sent.
+            return None;
+        }
         let blocks: Vec<[u64; 2]> = s.sack.as_slice().iter().map(|b| [b.left, b.right]).collect();
         let wanted =
             options.iter().find_map(|o| if let TcpOption::Sack(b) = o { Some(b.clone()) } else { None });

@@ -112,6 +112,8 @@ impl Connection {
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.
                 self.sender.close();
             }
+        } else if self.peer_open {
+            self.receiver.hear(segment);
         }
         if self.peer_open && !self.one_way() {
             // The passive end's SYN, an answer to a FIN, data that waited.

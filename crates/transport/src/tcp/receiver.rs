@@ -118,6 +118,10 @@ impl Receiver {
             }
             self.touch(seq, end);
         } else if seq <= self.next {
+            if seq < self.next && self.config.dsack && self.sack {
+                //= RFC 2883 section 4.2: of a segment that is new in part, the part that came twice
+                self.dsack = Some(Block { left: seq, right: self.next });
+            }
             self.next = end;
             self.absorb_held();
         } else {
@@ -126,6 +130,15 @@ impl Receiver {
         let delivered = self.next - before;
         let answer = self.answer(now, seq, end, before);
         Arrival { answer, duplicate, delivered }
+    }
+
+    /// Takes in what a segment without data says: its timestamp.
+    pub(super) fn hear(&mut self, segment: &Segment) {
+        if let Some(ts) = segment.timestamps
+            && self.config.echo == Echo::Rfc7323
+        {
+            self.note_timestamp(segment.seq, segment.seq, ts.value);
+        }
     }
 
     fn answer(&mut self, now: Time, seq: u64, end: u64, before: u64) -> Answer {
