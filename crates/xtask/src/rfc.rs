@@ -1,6 +1,6 @@
 //! Which sentences of which RFCs does the code obey? Citations stand above the line that does it:
 //! `//= RFC 5681 section 3.1: one segment if the SYN was lost`. Reference, colon, our own words; several
-//! references are joined by a comma.
+//! references are joined by a comma. What never became an RFC is cited by the name of its draft.
 
 use crate::tree::Tree;
 use crate::{Findings, NOTE};
@@ -10,6 +10,7 @@ use std::fmt::Write;
 /// One citation of one place in one RFC.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Citation {
+    /// 0: a draft, whose name begins the place.
     pub(crate) rfc: u32,
     pub(crate) place: String,
     pub(crate) words: String,
@@ -41,6 +42,9 @@ pub(crate) fn collect(tree: &Tree, findings: &mut Findings) -> Vec<Citation> {
 fn parse(text: &str) -> Option<(Vec<(u32, String)>, &str)> {
     let (head, words) = text.split_once(": ").unwrap_or((text.trim_end_matches(':'), ""));
     let mut references = Vec::new();
+    if head.starts_with("draft-") {
+        return Some((vec![(0, head.to_owned())], words.trim()));
+    }
     for part in head.strip_prefix("RFC ")?.split(", RFC ") {
         let (number, place) = part.split_once(' ').unwrap_or((part, ""));
         references.push((number.parse().ok()?, place.trim().to_owned()));
@@ -224,11 +228,16 @@ pub(crate) fn page(citations: &[Citation], proofs: &[Proof], gaps: &[Gap]) -> St
     );
     for (rfc, of) in &by_rfc {
         let (shown, not) = (all_of(*rfc).len(), gaps.iter().filter(|g| g.rfc == *rfc).count());
+        if *rfc == 0 {
+            let _ = writeln!(out, "| [drafts](#drafts) | {} | {shown} | {not} |", of.len());
+            continue;
+        }
         let _ = writeln!(out, "| [{rfc}](#rfc-{rfc}) | {} | {shown} | {not} |", of.len());
     }
     for (rfc, mut of) in by_rfc {
         of.sort_by_key(|c| (order(&c.place), c.file.clone(), c.line));
-        let _ = writeln!(out, "\n## RFC {rfc}");
+        let heading = if rfc == 0 { "Drafts".to_owned() } else { format!("RFC {rfc}") };
+        let _ = writeln!(out, "\n## {heading}");
         let mut rows = String::new();
         for c in &of {
             let words = c.words.replace('|', "\\|");
@@ -278,6 +287,7 @@ mod tests {
         let two = vec![(5681, "equation 2".into()), (3465, "section 2.2".into())];
         assert_eq!(one("RFC 5681 equation 2, RFC 3465 section 2.2"), (two, ""));
         assert_eq!(one("RFC 4015 section 3.2 steps 8, 9: x").0[0].1, "section 3.2 steps 8, 9");
+        assert_eq!(one("draft-a-b-00 section 4: x"), (vec![(0, "draft-a-b-00 section 4".into())], "x"));
         for wrong in ["5681 section 3", "RFC section 3", "", "RFC"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
