@@ -58,7 +58,7 @@ pub fn ladder(failure: &Failure, look: Look) -> String {
             }
         };
         let mark = if rung.wrong { '!' } else { ' ' };
-        let line = format!("{:>9.4}{mark} {body}", rung.t);
+        let line = format!("{:>9}{mark} {body}", stamp(rung.t));
         let line = line.trim_end();
         if rung.wrong && look.colour {
             let _ = writeln!(out, "\x1b[1;31m{line}\x1b[0m");
@@ -67,6 +67,12 @@ pub fn ladder(failure: &Failure, look: Look) -> String {
         }
     }
     out
+}
+
+/// Seconds in nine columns, with as many decimals as fit, at most four.
+fn stamp(t: f64) -> String {
+    let fits = (0..=4).rev().map(|n| format!("{t:.n$}")).find(|text| text.len() <= 9);
+    fits.unwrap_or_else(|| format!("{t:.1e}"))
 }
 
 /// Segments that continue one another at one instant become one rung.

@@ -113,7 +113,8 @@ fn at(t: f64) -> Time {
 }
 
 fn seconds(t: Time) -> f64 {
-    t.as_secs_f64() - ORIGIN
+    // By whole nanoseconds, so that 0.01 stays 0.01.
+    (t.as_nanos() as i64 - at(0.0).as_nanos() as i64) as f64 / 1e9
 }
 
 /// Plays a dialogue.
@@ -132,6 +133,9 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
     for (i, event) in dialogue.events.iter().enumerate() {
         player.rest = &dialogue.events[i + 1..];
         match player.event(event.t, &event.what) {
+            Ok(()) if player.stage.restless() => {
+                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+            }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => return Verdict::Unsupported(word),
             Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, *wrong))),
@@ -224,7 +228,9 @@ impl<'a> Player<'a> {
         match what {
             What::AppWrite(bytes) => {
                 self.inject(t)?;
-                self.stage.write(*bytes);
+                if !self.stage.write(*bytes) {
+                    return Err(Stop::Unsupported(format!("app_write of {bytes} bytes: too much in all")));
+                }
             }
             What::Ack(ack) => {
                 self.inject(t)?;

@@ -90,6 +90,9 @@ pub fn play(script: &Script) -> Verdict {
     };
     for line in &script.lines {
         match player.line(line) {
+            Ok(()) if player.stage.restless() => {
+                return Verdict::Unsupported(format!("line {}: timers that never rest", line.number));
+            }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => {
                 return Verdict::Unsupported(format!("line {}: {word}", line.number));
@@ -352,7 +355,12 @@ impl Player {
             "connect" => self.stage.run(|c, io| c.open(io)),
             "write" | "send" | "sendto" => {
                 let bytes = bytes()?;
-                self.stage.write(bytes);
+                if !self.stage.write(bytes) {
+                    return Err(Stop::Unsupported(format!(
+                        "{}() of {bytes} bytes: too much in all",
+                        call.name
+                    )));
+                }
             }
             "read" | "recv" | "recvfrom" => {
                 let there = self.stage.connection.received();
@@ -385,7 +393,7 @@ impl Player {
             self.look();
             let Some((place, segment, t)) = self.queue.pop_front() else {
                 let next = self.stage.connection.next_timeout();
-                if next > latest {
+                if next > latest || self.stage.restless() {
                     let expected = format!("{} by {:.4} s", said(p), since(latest));
                     return Err(self.wrong("nothing left", expected, "nothing".to_owned()));
                 }
