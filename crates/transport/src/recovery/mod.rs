@@ -3,6 +3,8 @@
 
 pub mod digest;
 pub mod rate;
+pub mod eifel_timer;
+pub mod linux_rtt;
 pub mod rto;
 pub mod rtt;
 pub mod scoreboard;

@@ -1,12 +1,14 @@
 //! Which choices does a TCP offer? Every one that the papers and the RFCs discuss, each one word on
 //! its own axis ([`words`]). A profile is a list of such choices (data in `profiles/`), a scenario changes some.
 
+mod duplicate_words;
 mod options;
 mod profile;
 mod window_size;
 pub mod words;
 
 pub use super::cc::CongestionControl;
+pub use duplicate_words::*;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
@@ -52,6 +54,29 @@ pub struct RtoConfig {
     pub sample_partial_acks: bool,
     /// Which segments are timed without timestamps.
     pub timing: Timing,
+    /// From when a restarted timer runs.
+    pub restart: RtoRestart,
+    /// Which duplicates restart it.
+    pub restart_on_duplicates: DuplicateRestart,
+    /// Which round trip is the first sample.
+    pub seed: RtoSeed,
+    /// Percent of the computed timeout that is used; other than 100 is a fault.
+    pub percent: u32,
+}
+
+/// How a series of duplicate acknowledgements is treated.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DuplicatesConfig {
+    /// While a fast retransmit is blocked.
+    pub blocked: BlockedDuplicates,
+    /// In fast recovery.
+    pub in_recovery: RecoveryDuplicates,
+    /// Between a timeout and the first new acknowledgement.
+    pub after_timeout: TimeoutDuplicates,
+    /// Which of them count.
+    pub evidence: Evidence,
+    /// What they may let out.
+    pub send: DuplicatesSend,
 }
 
 /// The receiving side.
@@ -59,6 +84,12 @@ pub struct RtoConfig {
 pub struct ReceiverConfig {
     /// Longest delay of an acknowledgement; zero: none is delayed.
     pub ack_delay: Span,
+    /// Shortest such delay, for one that adapts to how fast data come; zero: it does not adapt.
+    pub ack_delay_min: Span,
+    /// So many segments at the start are acknowledged at once.
+    pub quick_acks: u32,
+    /// Whether segments beyond the window offered are taken in.
+    pub accept_beyond: bool,
     /// How many segments one acknowledgement may cover.
     pub ack_every: u32,
     /// Whether the acknowledgement of a one-way SYN is delayed too.
@@ -111,8 +142,18 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Fast retransmit after a timeout.
     pub bug_fix: BugFix,
-    /// Whether duplicates inflate the window even while a fast retransmit is blocked.
-    pub inflate_always: bool,
+    /// How duplicates are treated.
+    pub duplicates: DuplicatesConfig,
+    /// How a lost retransmission is noticed.
+    pub lost_retransmission: LostRetransmission,
+    /// NewReno: what a partial acknowledgement resends.
+    pub partial_resend: PartialResend,
+    /// NewReno: whether a partial acknowledgement lets out new segments too.
+    pub partial_new_data: bool,
+    /// What a timeout resends at once.
+    pub timeout_resends: TimeoutResends,
+    /// Segments by which the peer's window is exceeded: a fault.
+    pub window_overrun: u32,
     /// NewReno: take from the window what a partial acknowledgement acknowledges.
     pub partial_deflation: bool,
     /// NewReno: which partial acknowledgements restart the timer.
@@ -186,7 +227,18 @@ impl Default for Config {
             dupthresh: 3,
             limited_transmit: true,
             bug_fix: BugFix::Careful,
-            inflate_always: false,
+            duplicates: DuplicatesConfig {
+                blocked: BlockedDuplicates::Ignore,
+                in_recovery: RecoveryDuplicates::Inflate,
+                after_timeout: TimeoutDuplicates::Count,
+                evidence: Evidence::Any,
+                send: DuplicatesSend::Any,
+            },
+            lost_retransmission: LostRetransmission::Timeout,
+            partial_resend: PartialResend::One,
+            partial_new_data: true,
+            timeout_resends: TimeoutResends::Oldest,
+            window_overrun: 0,
             partial_deflation: true,
             partial_timer: PartialTimer::Impatient,
             recovery_burst: 0,
@@ -213,6 +265,10 @@ impl Default for Config {
                 adapt: Adapt::None,
                 sample_partial_acks: true,
                 timing: Timing::Window,
+                restart: RtoRestart::Ack,
+                restart_on_duplicates: DuplicateRestart::None,
+                seed: RtoSeed::Syn,
+                percent: 100,
             },
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
@@ -223,6 +279,9 @@ impl Default for Config {
             cwnd_validation: false,
             receiver: ReceiverConfig {
                 ack_delay: Span::from_millis(200),
+                ack_delay_min: Span::ZERO,
+                quick_acks: 0,
+                accept_beyond: false,
                 ack_every: 2,
                 delay_syn_ack: false,
                 delay_duplicates: false,

@@ -134,6 +134,15 @@ named! {
         /// The integer arithmetic of BSD: samples in ticks, shifts by 3 and 2, and a smoothed time
         /// folded into the variance after many expirations.
         Bsd = "bsd",
+        /// RFC 6298 with its gains divided by the samples that a window gives (RFC 7323 appendix G).
+        Rfc7323 = "rfc7323",
+        /// Linux since 2.4: the variation is the greatest of a window, falls slowly, grows only as the
+        /// round trip grows, and K times it is never less than `rto.min`.
+        Linux = "linux",
+        /// Linux 2.2: a quarter is added, and much more while the window is small.
+        Linux22 = "linux-2.2",
+        /// The Eifel retransmission timer's predictor (Ludwig and Sklower 2000).
+        Eifel = "eifel",
     }
 }
 named! {

@@ -21,7 +21,7 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         state.duplicates += 1;
         let duplicates = state.duplicates;
         if duplicates == sender.dupthresh() {
-            if sender.may_fast_retransmit() {
+            if sender.convinces(ack) {
                 sender.begin_fast_retransmit(io);
                 sender.halve_threshold();
                 sender.window.cwnd = sender.window.mss;

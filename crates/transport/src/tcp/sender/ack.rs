@@ -6,7 +6,8 @@ use crate::recovery::digest::AckDigest;
 use crate::recovery::rate::RateSample;
 use crate::recovery::sent::Record;
 use crate::tcp::cc::{Control, Delivery};
-use crate::tcp::config::{BackoffReset, Timing};
+use crate::recovery::rtt::Round;
+use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
 use crate::tcp::spurious::Step;
@@ -43,7 +44,15 @@ impl Sender {
             Step::Undecided => {}
             step => self.judge(io, &digest, step == Step::Spurious),
         }
-        Strategy::on_ack(self, io, &digest);
+        if self.special_duplicates {
+            let seen = self.filter_duplicate(io, &digest);
+            Strategy::on_ack(self, io, &seen);
+            if seen.duplicate {
+                self.after_duplicate(io, &seen);
+            }
+        } else {
+            Strategy::on_ack(self, io, &digest);
+        }
         self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
@@ -138,8 +147,18 @@ impl Sender {
     fn take_sample(&mut self, ack: &AckDigest) {
         let partial = self.strategy.repairs_partially() && ack.ack < self.recover;
         let sample = ack.sample.filter(|_| !partial || self.config.rto.sample_partial_acks);
+        // A SYN is shorter than a segment: its round trip need not be where the estimate begins.
+        let sample = sample.filter(|_| self.established || self.config.rto.seed == RtoSeed::Syn);
         if let Some(rtt) = sample {
-            self.rto.sample(rtt);
+            let round = Round {
+                acked_to: ack.ack,
+                next: self.max,
+                flight: self.flight(),
+                acked: ack.newly_acked,
+                mss: self.config.mss,
+                cwnd: u32::try_from(self.window.bytes() / u64::from(self.config.mss)).unwrap_or(u32::MAX),
+            };
+            self.rto.sample_in(rtt, &round);
         }
         let timed = self.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {

@@ -25,7 +25,7 @@ impl Sender {
         if self.max == self.una && !waits {
             self.rto.stop();
         } else if restart {
-            self.rto.restart(io.now);
+            self.restart_timer(io.now);
         }
     }
 
@@ -38,6 +38,9 @@ impl Sender {
             let conformant = !self.one_way();
             let initial = if self.syn_expired && conformant { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            if self.syn_expired && conformant {
+                self.rto.after_lost_syn();
+            }
             return;
         }
         if self.opened {
@@ -142,6 +145,12 @@ impl Sender {
         }
         self.rto.ensure(io.now);
         end
+    }
+
+    /// Everything from `seq` on goes again as the window allows.
+    pub(in crate::tcp) fn go_back_to(&mut self, seq: u64) {
+        self.nxt = seq.min(self.max);
+        self.resend_cause = Cause::Recovery;
     }
 
     /// What lies below has been sent: goes on from there at the earliest.

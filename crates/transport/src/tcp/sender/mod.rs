@@ -7,6 +7,7 @@
 mod ack;
 mod act;
 mod pacing;
+mod duplicates;
 mod timed;
 mod timeout;
 mod timers;
@@ -89,6 +90,10 @@ pub struct Sender {
     opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
+    /// Duplicates since the last new acknowledgement, if anything asks for them.
+    series: u32,
+    /// Whether duplicates do more here than recovery makes of them.
+    special_duplicates: bool,
     timed: Timed,
 }
 
@@ -125,6 +130,8 @@ impl Sender {
             resend_cause: Cause::GoBackN,
             opened: false,
             limited: 0,
+            series: 0,
+            special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             config,
         }

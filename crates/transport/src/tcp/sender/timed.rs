@@ -1,7 +1,7 @@
 //! Which segment is being timed, when timestamps do not do it? (Karn and Partridge 1987.)
 
 use super::Sender;
-use crate::tcp::config::Timing;
+use crate::tcp::config::{RtoRestart, Timing};
 use base::Time;
 use std::collections::VecDeque;
 
@@ -12,7 +12,12 @@ pub(super) struct Timed {
     pub(super) one: Option<(u64, Time)>,
     /// Every segment, likewise, if every one is timed.
     pub(super) each: VecDeque<(u64, Time)>,
+    /// Every outstanding segment and when it was last sent, if the timer asks for ages.
+    sent: VecDeque<(u64, Time)>,
 }
+
+/// RFC 7765 section 4: below so many segments outstanding or waiting the timer runs from the oldest.
+const FEW_SEGMENTS: u64 = 4;
 
 impl Sender {
     pub(super) fn time(&mut self, now: Time, end: u64) {
@@ -21,6 +26,43 @@ impl Sender {
         }
         if self.config.rto.timing == Timing::Segment && !self.config.timestamps {
             self.timed.each.push_back((end, now));
+        }
+    }
+
+    /// Notes when the segment that ends at `end` leaves.
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Time, end: u64) {
+        if self.config.rto.restart == RtoRestart::Ack {
+            return;
+        }
+        let sent = &mut self.timed.sent;
+        let at = sent.partition_point(|(e, _)| *e < end);
+        match sent.get_mut(at) {
+            Some(entry) if entry.0 == end => entry.1 = now,
+            _ => sent.insert(at, (end, now)),
+        }
+    }
+
+    /// Restarts the timer after an acknowledgement of new data.
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        let rule = self.config.rto.restart;
+        if rule == RtoRestart::Ack {
+            //= RFC 6298 section 5.3: it will expire after RTO seconds
+            self.rto.restart(now);
+            return;
+        }
+        let sent = &mut self.timed.sent;
+        while sent.front().is_some_and(|(end, _)| *end <= self.una) {
+            sent.pop_front();
+        }
+        let oldest = sent.front().map_or(now, |(_, at)| *at);
+        let waiting = (self.fin_end() - self.una).div_ceil(u64::from(self.config.mss));
+        match rule {
+            //= RFC 7765 section 4: the sum of the outstanding and unsent segments is less than rrthresh
+            RtoRestart::Rfc7765 if waiting >= FEW_SEGMENTS => self.rto.restart(now),
+            //= RFC 7765 section 4: (b) RTO, otherwise
+            RtoRestart::Rfc7765 if now.since(oldest) >= self.rto.timeout() => self.rto.restart(now),
+            _ => self.rto.restart_from(oldest, now),
         }
     }
 

@@ -5,7 +5,7 @@ use super::Saved;
 use super::Sender;
 use crate::endpoint::Io;
 use crate::tcp::cc::{Control, Reason};
-use crate::tcp::config::{Recovery, RepeatedTimeout};
+use crate::tcp::config::{Recovery, RepeatedTimeout, TimeoutResends};
 use crate::tcp::spurious::Episode;
 use base::event::Event;
 use base::truth::Cause;
@@ -69,6 +69,9 @@ impl Sender {
         self.nxt = self.una;
         self.resend_cause = Cause::Timeout;
         self.send_window(io, 0);
+        if self.config.timeout_resends == TimeoutResends::Outstanding {
+            self.resend_outstanding(io);
+        }
         self.record_state(io);
     }
 }

@@ -11,7 +11,7 @@ use base::truth::Cause;
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
-        let window = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
+        let window = (self.window.bytes() + self.strategy.inflation()).min(self.window_of_peer());
         let limit = self.una + window;
         let mut sent = 0;
         while burst == 0 || sent < burst {
@@ -40,7 +40,7 @@ impl Sender {
 
     /// Sends the next segment if the peer's window allows it, whatever the congestion window says.
     pub(in crate::tcp) fn send_one_within_peer_window(&mut self, io: &mut Io<'_>) -> bool {
-        let limit = self.una + self.peer_window;
+        let limit = self.una + self.window_of_peer();
         self.send_next(io, limit)
     }
 
@@ -127,6 +127,7 @@ impl Sender {
         self.charge(io.now, end - seq);
         let syn = seq == 0;
         let fin = end > self.end;
+        self.note_sent(io.now, end);
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
         io.send(Segment { seq, len, syn, fin, ..Segment::default() }, 0, cause);
     }
