@@ -388,7 +388,9 @@ mod tests {
         assert_eq!(event("t = 0").message, "an event has its `kind`");
         assert!(event("t = 0\nkind = \"expect\"\nsend = [[1000, 0]]").message.contains("list of ranges"));
         assert!(event("t = 0\nkind = \"ack\"\nack = -1").message.contains("not a number of bytes"));
-        assert!(event("t = 0\nkind = \"receive\"\nseq = 2\nend = 1").message.contains("cannot go from 2 to 1"));
+        assert!(
+            event("t = 0\nkind = \"receive\"\nseq = 2\nend = 1").message.contains("cannot go from 2 to 1")
+        );
     }
 
     #[test]

@@ -40,7 +40,9 @@ fn show(stage: &Stage, name: &str) -> Option<Shown> {
 fn found_spurious(stage: &Stage) -> bool {
     let last = stage.log.iter().rev().find_map(|m| match m.what {
         Happening::Inside(Event::Verdict { spurious, .. }) => Some(spurious),
-        Happening::Inside(Event::RtoFired { expirations: 1, .. } | Event::FastRetransmit { .. }) => Some(false),
+        Happening::Inside(Event::RtoFired { expirations: 1, .. } | Event::FastRetransmit { .. }) => {
+            Some(false)
+        }
         _ => None,
     });
     last.unwrap_or(false)

@@ -15,7 +15,10 @@ fn story(id: &str, verdict: &Verdict) -> String {
         Verdict::Fail(f) => {
             let look = Look { width: 72, lines: 24, colour: false };
             let picture = ladder(f, look);
-            format!("{id}, line {}: {}\n  expected {}\n  seen     {}\n{picture}", f.line, f.why, f.expected, f.seen)
+            format!(
+                "{id}, line {}: {}\n  expected {}\n  seen     {}\n{picture}",
+                f.line, f.why, f.expected, f.seen
+            )
         }
         other => format!("{id}: {other:?}"),
     }

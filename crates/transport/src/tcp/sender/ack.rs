@@ -4,9 +4,9 @@ use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::rate::RateSample;
+use crate::recovery::rtt::Round;
 use crate::recovery::sent::Record;
 use crate::tcp::cc::{Control, Delivery};
-use crate::recovery::rtt::Round;
 use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
@@ -18,12 +18,13 @@ use base::{Span, Time};
 impl Sender {
     /// Takes in the acknowledgement that `segment` carries.
     pub fn on_ack(&mut self, io: &mut Io<'_>, segment: &Segment) {
+        self.probe_answered(io.now, segment.ack);
         if segment.ack > self.max {
             return; // acknowledges what was never sent (RFC 9293 section 3.10.7.4)
         }
-        let window_changed = u64::from(segment.window) != self.peer_window;
+        let window_changed = u64::from(segment.window).min(self.most_window) != self.peer_window;
         if segment.ack >= self.una {
-            self.peer_window = u64::from(segment.window);
+            self.peer_window = u64::from(segment.window).min(self.most_window);
         }
         let digest = self.digest(io.now, segment, window_changed);
         io.record(|| Event::AckReceived {
@@ -43,6 +44,9 @@ impl Sender {
         match self.detector.on_ack(&digest) {
             Step::Undecided => {}
             step => self.judge(io, &digest, step == Step::Spurious),
+        }
+        if digest.ece {
+            self.on_echo(io, &digest);
         }
         if self.special_duplicates {
             let seen = self.filter_duplicate(io, &digest);
@@ -125,7 +129,7 @@ impl Sender {
             dsack,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
-            ece: segment.ece,
+            ece: segment.ece && !segment.syn,
         }
     }
 

@@ -4,8 +4,8 @@
 //!
 //! What loss recovery resends is not held up, but counted. A pause earns no credit.
 
-use super::timers::Timer;
 use super::Sender;
+use super::timers::Timer;
 use crate::endpoint::Io;
 use crate::tcp::cc::Control;
 use crate::tcp::config::{Config, Pacing};

@@ -54,6 +54,7 @@ impl Sender {
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
         self.window.after_timeout = true;
+        self.ecn.reduced(self.max);
         self.recover = self.max;
         self.quiet_mark = self.max;
         if self.config.recovery != Recovery::Rfc6675 {
