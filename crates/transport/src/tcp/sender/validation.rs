@@ -47,11 +47,13 @@ impl Sender {
         let now = ack.now;
         let used = &mut self.used;
         if ack.ack >= used.ends {
-            if used.ends > 0 {
+            let first = used.ends == 0;
+            if !first {
                 used.samples[used.next] = (now, ack.ack - used.began);
                 used.next = (used.next + 1) % used.samples.len();
             }
-            (used.began, used.ends) = (ack.ack, self.max.max(ack.ack + 1));
+            let before = ack.ack - ack.newly_acked;
+            (used.began, used.ends) = (if first { before } else { ack.ack }, self.max.max(ack.ack + 1));
             used.flight = self.max - ack.ack + ack.newly_acked;
         }
         let flight = self.max - ack.ack + ack.newly_acked;
