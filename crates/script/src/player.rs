@@ -332,6 +332,7 @@ impl<'a> Player<'a> {
             window: self.peer_window(),
             sack: blocks,
             ece: ack.ece,
+            resent_echo: ack.resent,
             timestamps: self.stamps().then(|| Timestamps { value: at(t), echo }),
             ..Segment::default()
         };

@@ -84,7 +84,8 @@ impl Stage {
                 event @ (Event::RtoFired { .. }
                 | Event::FastRetransmit { .. }
                 | Event::RecoveryEnded { .. }
-                | Event::Verdict { .. }) => log(Happening::Inside(event)),
+                | Event::Verdict { .. }
+                | Event::FastRetransmitVerdict { .. }) => log(Happening::Inside(event)),
                 _ => {}
             }
         }

@@ -1,8 +1,11 @@
 //! When does the retransmission timer expire? The estimate between its bounds, doubled for every
 //! expiration in a row (RFC 6298 sections 2.4, 5), until something proves that data get through.
 
+mod adapt;
+
 use super::rtt::{Round, Rtt};
 use crate::tcp::config::RtoConfig;
+use adapt::Learned;
 use base::{Span, Time};
 
 /// The timer of one sender.
@@ -17,6 +20,8 @@ pub struct RtoTimer {
     backoff: u32,
     /// When it expires; [`Time::NEVER`] if it is off.
     deadline: Time,
+    /// What it has learned from spurious timeouts.
+    learned: Learned,
 }
 
 /// The back-off stops doubling here; the greatest timeout bounds it sooner in practice.
@@ -29,17 +34,26 @@ const DISTRUST_FROM: u32 = 16;
 impl RtoTimer {
     /// An idle timer.
     pub fn new(config: RtoConfig) -> Self {
-        RtoTimer { rtt: Rtt::new(&config), base: config.initial, backoff: 1, deadline: Time::NEVER, config }
+        RtoTimer {
+            rtt: Rtt::new(&config),
+            base: config.initial,
+            backoff: 1,
+            deadline: Time::NEVER,
+            learned: Learned::default(),
+            config,
+        }
     }
 
     /// Takes in a round trip.
     pub fn sample(&mut self, rtt: Span) {
+        self.reseed_if_due();
         self.rtt.sample(rtt, &self.config);
         self.recompute();
     }
 
     /// Takes in a round trip of which more is known.
     pub fn sample_in(&mut self, rtt: Span, round: &Round) {
+        self.reseed_if_due();
         self.rtt.sample_in(rtt, round, &self.config);
         self.recompute();
     }
@@ -67,11 +81,12 @@ impl RtoTimer {
     /// The timeout as it would be set now.
     pub fn timeout(&self) -> Span {
         let config = &self.config;
+        let min = config.min + self.learned.longer;
         let backed_off = if config.clamp_before_backoff {
             //= RFC 6298 section 2.4: less than the minimum is rounded up, then 5.5: backed off
-            self.base.max(config.min).times(u64::from(self.backoff))
+            self.base.max(min).times(u64::from(self.backoff))
         } else {
-            self.base.times(u64::from(self.backoff)).max(config.min)
+            self.base.times(u64::from(self.backoff)).max(min)
         };
         backed_off.min(config.max).max(config.tick.times(2))
     }
@@ -109,6 +124,7 @@ impl RtoTimer {
         if self.backoff < MAX_BACKOFF {
             self.backoff *= 2;
         }
+        self.learned.reached = self.backoff;
         if self.backoff >= DISTRUST_FROM {
             self.rtt.distrust();
         }
@@ -116,7 +132,7 @@ impl RtoTimer {
 
     /// Data get through again.
     pub fn end_backoff(&mut self) {
-        self.backoff = 1;
+        self.backoff = self.learned.kept;
     }
 
     /// Its configuration.

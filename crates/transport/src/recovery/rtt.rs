@@ -167,7 +167,13 @@ impl Rtt {
         }
     }
 
-    /// RFC 4015 step 8: no less than these, which were saved or sampled.
+    /// RFC 4015 step 11: these, which were saved or sampled, and no others.
+    pub fn assign(&mut self, srtt: Span, rttvar: Span, config: &RtoConfig) {
+        *self = Rtt::new(config);
+        self.at_least(srtt, rttvar, config);
+    }
+
+    /// No less than these, which were saved or sampled.
     pub fn at_least(&mut self, srtt_floor: Span, rttvar_floor: Span, config: &RtoConfig) {
         match self {
             Rtt::Rfc6298 { srtt, rttvar, primed } => {

@@ -69,6 +69,7 @@ pub struct Sent {
     /// What the acknowledgement at hand delivered, each record as it was before.
     fresh: Vec<Record>,
     sacked: u64,
+    sacked_segments: u32,
     lost: u64,
     delivered: u64,
     delivered_at: Time,
@@ -83,6 +84,7 @@ impl Default for Sent {
             ring: VecDeque::new(),
             fresh: Vec::new(),
             sacked: 0,
+            sacked_segments: 0,
             lost: 0,
             delivered: 0,
             delivered_at: Time::ZERO,
@@ -144,7 +146,8 @@ impl Sent {
                 return;
             }
             let mut gone = *front;
-            if gone.end <= una {
+            let whole = gone.end <= una;
+            if whole {
                 self.ring.pop_front();
             } else {
                 front.start = una;
@@ -152,6 +155,7 @@ impl Sent {
             }
             if gone.sacked {
                 self.sacked -= gone.bytes();
+                self.sacked_segments -= u32::from(whole);
             }
             if gone.lost {
                 self.lost -= gone.bytes();
@@ -176,6 +180,7 @@ impl Sent {
             let before = *record;
             (record.sacked, record.lost, record.counted) = (true, false, true);
             self.sacked += before.bytes();
+            self.sacked_segments += 1;
             if before.lost {
                 self.lost -= before.bytes();
             }
@@ -205,7 +210,7 @@ impl Sent {
         for record in &mut self.ring {
             record.sacked = false;
         }
-        self.sacked = 0;
+        (self.sacked, self.sacked_segments) = (0, 0);
     }
 
     /// Takes the record at `index` for lost.
@@ -272,6 +277,11 @@ impl Sent {
         self.sacked
     }
 
+    /// Segments outstanding and reported.
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
     /// Bytes taken for lost and not sent again since.
     pub fn lost(&self) -> u64 {
         self.lost
@@ -303,6 +313,7 @@ impl Sent {
                 let mut upper = *record;
                 record.end = seq;
                 upper.start = seq;
+                self.sacked_segments += u32::from(upper.sacked);
                 self.ring.insert(i + 1, upper);
                 i + 1
             }

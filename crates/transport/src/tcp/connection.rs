@@ -128,6 +128,8 @@ impl Connection {
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.
                 self.sender.close();
             }
+        } else if self.peer_open {
+            self.receiver.hear(segment);
         }
         if self.peer_open && !self.one_way() {
             // The passive end's SYN, an answer to a FIN, data that waited.
@@ -187,6 +189,7 @@ impl Connection {
             if let Some(ack) = ack {
                 (segment.ack, segment.has_ack) = (ack.ack, true);
                 segment.timestamps = ack.timestamps;
+                segment.resent_echo = ack.resent_echo;
             } else if self.config.timestamps {
                 segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
             }

@@ -43,6 +43,8 @@ pub struct Receiver {
     /// The timestamp to echo.
     echo: Option<Time>,
     last_ack_sent: u64,
+    /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
+    resent: bool,
 }
 
 /// What to do after a segment.
@@ -97,6 +99,7 @@ impl Receiver {
             ack_due: Time::NEVER,
             echo: None,
             last_ack_sent: 0,
+            resent: false,
         }
     }
 
@@ -113,6 +116,9 @@ impl Receiver {
     /// Takes in a segment that occupies sequence numbers.
     pub fn receive(&mut self, now: Time, segment: &Segment) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
+        if self.unacked == 0 {
+            self.resent = segment.resent;
+        }
         if let Some(ts) = segment.timestamps {
             self.note_timestamp(seq, end, ts.value);
         }
@@ -130,6 +136,10 @@ impl Receiver {
             }
             self.touch(seq, end);
         } else if seq <= self.next {
+            if seq < self.next && self.config.dsack && self.sack {
+                //= RFC 2883 section 4.2: of a segment that is new in part, the part that came twice
+                self.dsack = Some(Block { left: seq, right: self.next });
+            }
             self.next = end;
             self.absorb_held();
         } else {
@@ -141,6 +151,15 @@ impl Receiver {
         }
         let answer = self.answer(now, seq, end, before);
         Arrival { answer, duplicate, delivered }
+    }
+
+    /// Takes in what a segment without data says: its timestamp.
+    pub(super) fn hear(&mut self, segment: &Segment) {
+        if let Some(ts) = segment.timestamps
+            && self.config.echo == Echo::Rfc7323
+        {
+            self.note_timestamp(segment.seq, segment.seq, ts.value);
+        }
     }
 
     fn answer(&mut self, now: Time, seq: u64, end: u64, before: u64) -> Answer {
@@ -281,6 +300,7 @@ impl Receiver {
             ack: self.next,
             has_ack: true,
             window: self.offered(),
+            resent_echo: self.resent,
             sack,
             timestamps,
             ..Segment::default()

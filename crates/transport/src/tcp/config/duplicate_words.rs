@@ -104,7 +104,7 @@ named! {
 }
 named! {
     /// What NewReno resends on a partial acknowledgement.
-    pub enum PartialResend {
+    pub enum PartialResends {
         /// The segment that is missing next.
         One = "one",
         /// That one, and then everything outstanding as the window allows: a fault.

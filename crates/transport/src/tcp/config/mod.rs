@@ -8,6 +8,8 @@ mod window_size;
 pub mod words;
 
 pub use super::cc::CongestionControl;
+pub use super::response::Response;
+pub use super::spurious::Spurious;
 pub use duplicate_words::*;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
@@ -132,6 +134,16 @@ pub struct Config {
     pub initial_ssthresh: WindowSize,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// How the window comes down when recovery begins.
+    pub reduction: Reduction,
+    /// PRR: how fast the pipe is refilled below the target.
+    pub prr_bound: PrrBound,
+    /// NewReno-SACK: when every partial acknowledgement resends.
+    pub partial_resend: PartialResend,
+    /// RACK: probe the tail of a flight.
+    pub tail_loss_probe: bool,
+    /// What the probe of a single segment allows for a delayed acknowledgement.
+    pub probe_ack_delay: Span,
     /// Selective acknowledgements.
     pub sack: Sack,
     /// Timestamps option.
@@ -147,7 +159,7 @@ pub struct Config {
     /// How a lost retransmission is noticed.
     pub lost_retransmission: LostRetransmission,
     /// NewReno: what a partial acknowledgement resends.
-    pub partial_resend: PartialResend,
+    pub partial_resends: PartialResends,
     /// NewReno: whether a partial acknowledgement lets out new segments too.
     pub partial_new_data: bool,
     /// What a timeout resends at once.
@@ -168,8 +180,16 @@ pub struct Config {
     pub spurious: Spurious,
     /// Whether timeouts inside loss recovery are judged too.
     pub judge_in_recovery: bool,
+    /// Whether fast retransmits are judged too.
+    pub judge_fast_retransmits: bool,
+    /// Whether Eifel calls a timeout spurious even if all acknowledgements seem to be lost.
+    pub judge_lost_acks: bool,
     /// What follows.
     pub response: Response,
+    /// When RFC 4015 adapts the timer.
+    pub rfc4015_timer: Rfc4015Timer,
+    /// Whether restore-4 restores the threshold too as long as no loss was detected.
+    pub threshold_before_loss: bool,
     /// The staged response's readings.
     pub staged: StagedConfig,
     /// The retransmission timer.
@@ -215,11 +235,13 @@ impl Config {
     }
     /// Whether somebody needs to know what was sent when (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
-        Controller::new(self).wants_rates()
+        self.recovery.keeps_record() && self.uses_sack()
+            || Controller::new(self).wants_rates()
+            || self.rto.restart != RtoRestart::Ack
     }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
-        matches!(self.recovery, Recovery::Sack | Recovery::Rfc6675)
+        self.recovery.needs_sack()
     }
 }
 
@@ -232,6 +254,11 @@ impl Default for Config {
             initial_window: WindowSize::Rfc6928,
             initial_ssthresh: WindowSize::Unlimited,
             recovery: Recovery::Rfc6675,
+            reduction: Reduction::Halving,
+            prr_bound: PrrBound::Ssrb,
+            partial_resend: PartialResend::Always,
+            tail_loss_probe: true,
+            probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
             timestamps: true,
             dupthresh: 3,
@@ -245,7 +272,7 @@ impl Default for Config {
                 send: DuplicatesSend::Any,
             },
             lost_retransmission: LostRetransmission::Timeout,
-            partial_resend: PartialResend::One,
+            partial_resends: PartialResends::One,
             partial_new_data: true,
             timeout_resends: TimeoutResends::Oldest,
             window_overrun: 0,
@@ -256,7 +283,11 @@ impl Default for Config {
             restart_on_fast_retransmit: true,
             spurious: Spurious::None,
             judge_in_recovery: false,
+            judge_fast_retransmits: true,
+            judge_lost_acks: false,
             response: Response::Rfc4015,
+            rfc4015_timer: Rfc4015Timer::NewData,
+            threshold_before_loss: false,
             staged: StagedConfig {
                 count: StagedCount::Expirations,
                 first: StagedFirst::Saved,

@@ -5,6 +5,7 @@ use super::Config;
 use super::CongestionControl;
 use super::duplicate_words::*;
 use super::words::*;
+use super::{Response, Spurious};
 use base::Span;
 use base::units::{parse_bytes, parse_span};
 
@@ -86,6 +87,9 @@ macro_rules! word_settings {
 }
 word_settings!(
     Recovery,
+    Reduction,
+    PrrBound,
+    PartialResend,
     Spurious,
     Response,
     StagedCount,
@@ -93,6 +97,7 @@ word_settings!(
     StagedSecond,
     StagedThird,
     Adapt,
+    Rfc4015Timer,
     Handshake,
     Sack,
     BugFix,
@@ -104,8 +109,6 @@ word_settings!(
     ByteCounting,
     Timing,
     Echo,
-    CongestionControl,
-    Pacing,
     Validation,
     IdleRestart,
     RtoRestart,
@@ -117,8 +120,10 @@ word_settings!(
     Evidence,
     DuplicatesSend,
     LostRetransmission,
-    PartialResend,
-    TimeoutResends
+    PartialResends,
+    TimeoutResends,
+    CongestionControl,
+    Pacing
 );
 
 macro_rules! options {
@@ -146,6 +151,11 @@ options! {
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
     "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
     "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
+    "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
+    "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
+    "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
+    "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
     "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
@@ -161,15 +171,19 @@ options! {
     "timeout-resends" => timeout_resends, Kind::Word(TimeoutResends::NAMES), Setting::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
     "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
     "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
-    "newreno.partial-resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
+    "newreno.partial-resend" => partial_resends, Kind::Word(PartialResends::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
     "newreno.partial-new-data" => partial_new_data, Kind::Bool, Setting::read, "Partial acknowledgements let out new segments too, as the window allows.";
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
     "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
-    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout was spurious.";
+    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout or fast retransmit was spurious.";
     "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
+    "judge-fast-retransmits" => judge_fast_retransmits, Kind::Bool, Setting::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
+    "judge-lost-acks" => judge_lost_acks, Kind::Bool, Setting::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
+    "rfc4015.timer" => rfc4015_timer, Kind::Word(Rfc4015Timer::NAMES), Setting::read, "When that response adapts the estimate of the round trip.";
+    "restore-4.threshold-before-loss" => threshold_before_loss, Kind::Bool, Setting::read, "That response restores the threshold too as long as no loss was detected.";
     "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
     "staged.first" => staged.first, Kind::Word(StagedFirst::NAMES), Setting::read, "What its first stage restores.";
     "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";

@@ -2,6 +2,7 @@
 //! in flight while the lost segment is resent: fast recovery, which the first new acknowledgement ends
 //! (RFC 5681 section 3.2; catalogue TB-05, TB-07).
 
+use super::Rules;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{BlockedDuplicates, DuplicatesConfig, LostRetransmission, RecoveryDuplicates};
@@ -18,26 +19,40 @@ pub struct Reno {
     budget: u32,
 }
 
-pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    if ack.newly_acked > 0 {
-        let super::Strategy::Reno(state) = &mut sender.strategy else { return };
-        let was_recovering = state.recovering;
-        *state = Reno::default();
-        sender.advance(io, ack, true);
-        if was_recovering {
-            io.record(|| Event::RecoveryEnded { ack: ack.ack });
+impl Rules for Reno {
+    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+        if ack.newly_acked > 0 {
+            let super::Strategy::Reno(state) = &mut sender.strategy else { return };
+            let was_recovering = state.recovering;
+            *state = Reno::default();
+            sender.advance(io, ack, true);
+            if was_recovering {
+                io.record(|| Event::RecoveryEnded { ack: ack.ack });
+            }
+            if !was_recovering || sender.config().grow_on_exit {
+                sender.open_window(ack);
+            }
+            sender.send_window(io, 0);
+        } else if ack.duplicate {
+            on_duplicate(sender, io, ack);
+            if duplicates(sender) >= sender.dupthresh() {
+                sender.send_on_duplicate(io, 0);
+            }
+        } else if !ack.old && duplicates(sender) == 0 {
+            sender.send_window(io, 0);
         }
-        if !was_recovering || sender.config().grow_on_exit {
-            sender.open_window(ack);
-        }
-        sender.send_window(io, 0);
-    } else if ack.duplicate {
-        on_duplicate(sender, io, ack);
-        if duplicates(sender) >= sender.dupthresh() {
-            sender.send_on_duplicate(io, 0);
-        }
-    } else if !ack.old && duplicates(sender) == 0 {
-        sender.send_window(io, 0);
+    }
+
+    fn recovering(&self) -> bool {
+        self.recovering
+    }
+
+    fn repairs_partially(&self) -> bool {
+        false
+    }
+
+    fn inflation(&self) -> u64 {
+        self.inflation
     }
 }
 

@@ -9,8 +9,7 @@ use crate::recovery::sent::Record;
 use crate::tcp::cc::{Control, Delivery};
 use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::Step;
+use crate::tcp::spurious::Course;
 use base::event::Event;
 use base::tcp::Segment;
 use base::{Span, Time};
@@ -41,13 +40,11 @@ impl Sender {
         if self.control.wants_rates() {
             self.deliver(io.now);
         }
-        match self.detector.on_ack(&digest) {
-            Step::Undecided => {}
-            step => self.judge(io, &digest, step == Step::Spurious),
-        }
+        let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
         if digest.ece {
             self.on_echo(io, &digest);
         }
+        let sent = io.out.len();
         if self.special_duplicates {
             let seen = self.filter_duplicate(io, &digest);
             Strategy::on_ack(self, io, &seen);
@@ -56,6 +53,11 @@ impl Sender {
             }
         } else {
             Strategy::on_ack(self, io, &digest);
+        }
+        match course {
+            Course::Usual => {}
+            Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
+            Course::Back => self.send_window(io, 0),
         }
         self.opened = false;
         if digest.newly_acked > 0 {
@@ -93,22 +95,30 @@ impl Sender {
         let newly_acked = ack.saturating_sub(self.una);
         let mut sack_news = false;
         let mut dsack = false;
+        let mut sacked_up_to = 0;
+        let reported = self.scoreboard.bytes();
+        if let Some(sent) = &mut self.sent {
+            sent.begin();
+        }
+        if reported > 0 || !segment.sack.is_empty() {
+            self.scoreboard.acked(ack.max(self.una));
+        }
         if !segment.sack.is_empty() {
             let blocks = segment.sack.as_slice();
             //= RFC 2883 section 4: below the cumulative ACK, or within the second block
             dsack = blocks[0].right <= ack
                 || blocks.get(1).is_some_and(|b| b.left <= blocks[0].left && blocks[0].right <= b.right);
             let from = ack.max(self.una);
-            self.scoreboard.acked(from);
             for block in blocks {
-                sack_news |= self.scoreboard.add(*block, from, self.max);
+                sack_news |= self.scoreboard.add_telling(*block, from, self.max, |part| {
+                    if let Some(sent) = &mut self.sent {
+                        sent.sack(now, part);
+                    }
+                });
+                sacked_up_to = block.right.max(sacked_up_to);
             }
         }
         if let Some(sent) = &mut self.sent {
-            sent.begin();
-            for block in segment.sack.as_slice() {
-                sent.sack(now, *block);
-            }
             sent.acked(now, ack);
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
@@ -117,6 +127,7 @@ impl Sender {
             now,
             ack,
             newly_acked,
+            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported),
             old: ack < self.una,
             //= RFC 5681 section 2: same acknowledgement and window, data outstanding, none carried
             duplicate: ack == self.una
@@ -127,6 +138,9 @@ impl Sender {
                 && !segment.fin,
             sack_news,
             dsack,
+            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            sacked_up_to,
+            resent_echo: segment.resent_echo,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
             ece: segment.ece && !segment.syn,
@@ -163,6 +177,7 @@ impl Sender {
                 cwnd: u32::try_from(self.window.bytes() / u64::from(self.config.mss)).unwrap_or(u32::MAX),
             };
             self.rto.sample_in(rtt, &round);
+            self.responder.on_sample(ack.ack, rtt, &mut self.rto);
         }
         let timed = self.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {
@@ -175,35 +190,6 @@ impl Sender {
         };
         if ends {
             self.rto.end_backoff();
-        }
-    }
-
-    /// The detector has given its verdict on the last timeout.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, spurious: bool) {
-        let Some(episode) = self.episode else { return };
-        let detector = self.detector.name();
-        io.record(|| Event::Verdict { spurious, detector });
-        if !spurious {
-            self.responder.on_genuine();
-            return;
-        }
-        //= RFC 4015 section 3.2 step 5: go on with the next unsent segment
-        self.nxt = self.max;
-        // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-        self.recover = self.una;
-        let scene = Scene {
-            episode: &episode,
-            ack,
-            window: &mut self.window,
-            rto: &mut self.rto,
-            flight: self.max - ack.ack,
-        };
-        let before = (scene.window.cwnd, scene.window.ssthresh);
-        self.opened = self.responder.on_spurious(scene);
-        if before != (self.window.cwnd, self.window.ssthresh) {
-            // Where the window comes back, what the congestion control remembered comes back with it.
-            self.window.after_timeout = false;
-            self.control.restore(io.now, &mut self.window);
         }
     }
 }

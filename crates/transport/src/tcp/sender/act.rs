@@ -73,6 +73,7 @@ impl Sender {
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
         self.control.save();
         self.ecn.reduced(self.max);
+        self.watch_fast_retransmit(io.now);
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
         io.record(|| Event::FastRetransmit { seq, recover });
@@ -131,9 +132,42 @@ impl Sender {
         self.send_window(io, 0);
     }
 
+    /// After a timeout: sends everything again from the oldest byte on, as the window opens.
+    pub(in crate::tcp) fn go_back_after_timeout(&mut self, io: &mut Io<'_>) {
+        self.nxt = self.una;
+        self.resend_cause = Cause::Timeout;
+        self.send_window(io, 0);
+    }
+
+    /// What the receiver has reported is not believed any more.
+    pub(in crate::tcp) fn forget_reports(&mut self) {
+        self.scoreboard.clear();
+        if let Some(sent) = &mut self.sent {
+            sent.disbelieve();
+        }
+    }
+
+    /// So many bytes were sent although the flight was full, because others have left the network: like
+    /// limited transmit, they do not count when the window is halved.
+    pub(in crate::tcp) fn let_out_beyond_flight(&mut self, bytes: u64) {
+        self.limited += bytes;
+    }
+
     /// Resends the segment at `seq`; returns where it ends.
     pub(in crate::tcp) fn retransmit(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
-        let end = self.send_at(io, seq, cause);
+        let end = self.segment_end(seq);
+        self.retransmit_range(io, seq, end, cause)
+    }
+
+    /// Resends `[seq, end)`, which is outstanding and no longer than a segment; returns `end`.
+    pub(in crate::tcp) fn retransmit_range(
+        &mut self,
+        io: &mut Io<'_>,
+        seq: u64,
+        end: u64,
+        cause: Cause,
+    ) -> u64 {
+        self.send_range(io, seq, end, cause);
         // Karn: what is resent can no longer be timed. Nor can what lies above, unless timestamps do the
         // timing: its acknowledgement waits for the hole to be filled.
         let above = if self.config.timestamps { end } else { u64::MAX };

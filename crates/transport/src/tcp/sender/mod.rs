@@ -8,6 +8,7 @@ mod ack;
 mod act;
 mod duplicates;
 mod echo;
+mod judge;
 mod pacing;
 mod persist;
 mod timed;
@@ -35,6 +36,8 @@ use timed::Timed;
 pub use timers::{Timer, Timers};
 use validation::Used;
 
+pub use judge::Verdicts;
+
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
 /// and the round-trip estimate except as the floor that RFC 4015 asks for.
@@ -50,6 +53,10 @@ pub struct Saved {
     pub srtt: Span,
     /// Its variation.
     pub rttvar: Span,
+    /// One past the highest byte sent.
+    pub max: u64,
+    /// No loss was detected before on this connection, but for those found spurious.
+    pub lossless: bool,
 }
 
 /// The sending half of a connection.
@@ -87,9 +94,20 @@ pub struct Sender {
     /// Timers beside the retransmission timer.
     pub timers: Timers,
     pub(super) strategy: Strategy,
+    /// What is reported is passed over when it goes back.
+    skips_reported: bool,
+    /// The recovery wants to hear of new data.
+    probes: bool,
     detector: Detector,
     responder: Responder,
+    /// The expirations since data were last acknowledged.
     episode: Option<Episode>,
+    /// What the detector is to judge.
+    case: Option<Episode>,
+    /// What it has judged.
+    verdicts: Verdicts,
+    /// Timeouts and fast retransmits, without those found spurious.
+    losses: u64,
     /// Highest sequence number sent when recovery or a timeout began.
     recover: u64,
     /// Where `una` was at the last expiration.
@@ -115,6 +133,7 @@ impl Sender {
         let config = config.into();
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let strategy = Strategy::new(&config);
         Sender {
             una: 0,
             nxt: 0,
@@ -136,10 +155,15 @@ impl Sender {
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
             timers: Timers::default(),
-            strategy: Strategy::new(&config),
-            detector: Detector::new(config.spurious),
+            skips_reported: strategy.skips_reported(),
+            probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
+            strategy,
+            detector: Detector::new(&config),
             responder: Responder::new(&config, peer),
             episode: None,
+            case: None,
+            verdicts: Verdicts::default(),
+            losses: 0,
             recover: 0,
             expired_at: None,
             quiet_mark: 0,

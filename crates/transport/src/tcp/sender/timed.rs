@@ -12,8 +12,6 @@ pub(super) struct Timed {
     pub(super) one: Option<(u64, Time)>,
     /// Every segment, likewise, if every one is timed.
     pub(super) each: VecDeque<(u64, Time)>,
-    /// Every outstanding segment and when it was last sent, if the timer asks for ages.
-    sent: VecDeque<(u64, Time)>,
 }
 
 /// RFC 7765 section 4: below so many segments outstanding or waiting the timer runs from the oldest.
@@ -29,20 +27,6 @@ impl Sender {
         }
     }
 
-    /// Notes when the segment that ends at `end` leaves.
-    #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, end: u64) {
-        if self.config.rto.restart == RtoRestart::Ack {
-            return;
-        }
-        let sent = &mut self.timed.sent;
-        let at = sent.partition_point(|(e, _)| *e < end);
-        match sent.get_mut(at) {
-            Some(entry) if entry.0 == end => entry.1 = now,
-            _ => sent.insert(at, (end, now)),
-        }
-    }
-
     /// Restarts the timer after an acknowledgement of new data.
     pub(super) fn restart_timer(&mut self, now: Time) {
         let rule = self.config.rto.restart;
@@ -51,11 +35,8 @@ impl Sender {
             self.rto.restart(now);
             return;
         }
-        let sent = &mut self.timed.sent;
-        while sent.front().is_some_and(|(end, _)| *end <= self.una) {
-            sent.pop_front();
-        }
-        let oldest = sent.front().map_or(now, |(_, at)| *at);
+        let oldest = self.sent.as_ref().and_then(|sent| sent.records().front());
+        let oldest = oldest.map_or(now, |record| record.sent);
         let waiting = (self.fin_end() - self.una).div_ceil(u64::from(self.config.mss));
         match rule {
             //= RFC 7765 section 4: the sum of the outstanding and unsent segments is less than rrthresh

@@ -6,6 +6,7 @@
 
 use super::Sender;
 use crate::endpoint::Io;
+use crate::tcp::recovery::Strategy;
 use base::Time;
 
 /// The timers beside the retransmission timer, in the order in which they run at the same instant.
@@ -92,7 +93,7 @@ impl Sender {
 
     fn on_timer(&mut self, io: &mut Io<'_>, timer: Timer) {
         match timer {
-            Timer::Reordering | Timer::Probe => {}
+            Timer::Reordering | Timer::Probe => Strategy::on_timer(self, io, timer),
             Timer::Release => self.on_release(io),
             Timer::Persist => self.on_persist(io),
         }
