@@ -99,6 +99,11 @@ impl Sender {
         Reduction { reason, outstanding, half }
     }
 
+    /// The window is moved by its congestion control alone.
+    pub(in crate::tcp) fn owns_window(&self) -> bool {
+        self.control.owns_window()
+    }
+
     /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
     pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
         let said = self.control.on_reduction(&self.window, &self.reduction(reason));
