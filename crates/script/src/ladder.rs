@@ -88,7 +88,7 @@ fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
         words: said(s, again, count, &number, failure.receiver),
     };
     for moment in log {
-        if let Happening::Out { segment, again } = moment.what {
+        if let Happening::Out { segment, again, .. } = moment.what {
             if let Some((s, m, a, count)) = &mut open
                 && segment.len > 0
                 && s.end() == segment.seq
