@@ -165,7 +165,11 @@ fn decided(event: &Event) -> String {
         Event::FastRetransmit { .. } => "fast rtx".to_owned(),
         Event::RecoveryEnded { .. } => "recovered".to_owned(),
         Event::Verdict { spurious, .. } | Event::FastRetransmitVerdict { spurious, .. } => {
-            if *spurious { "spurious".to_owned() } else { "genuine".to_owned() }
+            if *spurious {
+                "spurious".to_owned()
+            } else {
+                "genuine".to_owned()
+            }
         }
         other => other.name().to_owned(),
     }
