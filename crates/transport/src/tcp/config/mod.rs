@@ -123,6 +123,8 @@ pub struct Config {
     pub inflate_always: bool,
     /// NewReno: take from the window what a partial acknowledgement acknowledges.
     pub partial_deflation: bool,
+    /// NewReno: whether a partial acknowledgement lets out new data too.
+    pub partial_new_data: bool,
     /// NewReno: which partial acknowledgements restart the timer.
     pub partial_timer: PartialTimer,
     /// Most new segments one duplicate acknowledgement lets out during recovery; 0: no limit.
@@ -195,6 +197,7 @@ impl Default for Config {
             bug_fix: BugFix::Careful,
             inflate_always: false,
             partial_deflation: true,
+            partial_new_data: true,
             partial_timer: PartialTimer::Impatient,
             recovery_burst: 0,
             grow_on_exit: false,

@@ -144,6 +144,7 @@ options! {
     "bug-fix" => bug_fix, Kind::Word(BugFix::NAMES), Setting::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
     "inflate-always" => inflate_always, Kind::Bool, Setting::read, "Duplicates inflate the window even when fast retransmit is blocked.";
     "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
+    "newreno.new-data" => partial_new_data, Kind::Bool, Setting::read, "A partial acknowledgement lets out new data beside the retransmission.";
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";

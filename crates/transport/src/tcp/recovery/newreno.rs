@@ -1,6 +1,6 @@
 //! What if several segments of a window were lost? A partial acknowledgement shows the next one: resend
 //! it and stay in recovery until everything sent before is acknowledged (RFC 6582; RFC 2582 for the
-//! variants; catalogue TB-08, TB-10).
+//! variants; catalogue TB-08, TB-09, TB-10).
 
 use super::reno::{Reno, on_duplicate};
 use super::{Rules, state as state_of};
@@ -29,8 +29,12 @@ impl Rules for NewReno {
             if recovering && ack.ack < sender.recover() {
                 on_partial(sender, io, ack);
                 // Duplicates of the series still count; new data only as they let out.
-                let burst = sender.config().recovery_burst;
-                sender.send_window(io, burst);
+                if sender.config().partial_new_data {
+                    let burst = sender.config().recovery_burst;
+                    sender.send_window(io, burst);
+                } else {
+                    sender.hold();
+                }
                 return;
             }
             *state(sender) = NewReno::default();

@@ -17,6 +17,7 @@ impl Sender {
         if segment.ack > self.max {
             return; // acknowledges what was never sent (RFC 9293 section 3.10.7.4)
         }
+        self.held = false;
         let window_changed = u64::from(segment.window) != self.peer_window;
         if segment.ack >= self.una {
             self.peer_window = u64::from(segment.window);

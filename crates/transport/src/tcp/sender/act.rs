@@ -115,6 +115,11 @@ impl Sender {
         self.send_window(io, 0);
     }
 
+    /// Nothing is let out by the windows until the next acknowledgement or timeout.
+    pub(in crate::tcp) fn hold(&mut self) {
+        self.held = true;
+    }
+
     /// What the receiver has reported is not believed any more.
     pub(in crate::tcp) fn forget_reports(&mut self) {
         self.scoreboard.clear();

@@ -69,6 +69,8 @@ pub struct Sender {
     pub(super) strategy: Strategy,
     /// What is reported is passed over when it goes back.
     skips_reported: bool,
+    /// The recovery lets nothing out until the next acknowledgement or timeout.
+    held: bool,
     /// The recovery wants to hear of new data.
     probes: bool,
     detector: Detector,
@@ -110,6 +112,7 @@ impl Sender {
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
             timers: Timers::default(),
+            held: false,
             skips_reported: strategy.skips_reported(),
             probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             strategy,

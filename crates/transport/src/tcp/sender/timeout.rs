@@ -12,6 +12,7 @@ use base::event::Event;
 impl Sender {
     /// The retransmission timer has expired.
     pub(super) fn on_expiration(&mut self, io: &mut Io<'_>) {
+        self.held = false;
         if self.max == self.una {
             self.rto.stop();
             self.window.cwnd = self.window.cwnd.max(self.window.mss);

@@ -10,6 +10,9 @@ use base::truth::Cause;
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
+        if self.held {
+            return;
+        }
         let window = (self.window.bytes() + self.strategy.beyond()).min(self.peer_window);
         let limit = self.una + window;
         let mut sent = 0;
