@@ -146,6 +146,10 @@ fn link(link: &Link, model: &Model) -> String {
         Queue::Unlimited => "no limit to the queue".to_owned(),
         Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(c)),
         Queue::DropHead(c) => format!("drop-head queue of {}", capacity(c)),
+        Queue::Red(red) => {
+            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
+            format!("{kind} queue of {}", capacity(&red.limit))
+        }
     };
     format!(
         "{}: {} to {}, {rate}, {delay}, {queue}",

@@ -29,7 +29,7 @@ const NAME: Field = field(
     Need::Required("\"reselection\""),
     "How grids and results call it.",
 );
-const DIRECTIONS: Field = field(
+pub(crate) const DIRECTIONS: Field = field(
     "directions",
     Shape::One(Kind::Word(&["both", "down", "up"])),
     Need::Default("\"both\""),
@@ -252,7 +252,7 @@ pub(crate) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    fn links(&self, reader: Reader<'_>, cx: &Cx<'_>) -> Option<Vec<usize>> {
+    pub(crate) fn links(&self, reader: Reader<'_>, cx: &Cx<'_>) -> Option<Vec<usize>> {
         let word = reader.word("directions")?;
         let all: Vec<usize> = self
             .links

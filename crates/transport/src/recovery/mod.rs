@@ -2,6 +2,9 @@
 //! the record of transmissions.
 
 pub mod digest;
+pub mod eifel_timer;
+pub mod linux_rtt;
+pub mod rate;
 pub mod rto;
 pub mod rtt;
 pub mod scoreboard;

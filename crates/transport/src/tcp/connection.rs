@@ -113,8 +113,9 @@ impl Connection {
                 self.sender.close();
             }
         }
-        if self.peer_open && !self.one_way() {
-            // The passive end's SYN, an answer to a FIN, data that waited.
+        if segment.end() > segment.seq && self.peer_open && !self.one_way() {
+            // The passive end's SYN, an answer to a FIN, data that waited for the peer's SYN. What a bare
+            // acknowledgement lets out is for the sender to say.
             self.sender.send_window(io, 0);
         }
         self.complete(io, first);
@@ -167,6 +168,7 @@ impl Connection {
             if let Some(ack) = ack {
                 (segment.ack, segment.has_ack) = (ack.ack, true);
                 segment.timestamps = ack.timestamps;
+                segment.resent_echo = ack.resent_echo;
             } else if self.config.timestamps {
                 segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
             }

@@ -2,11 +2,11 @@
 //! it and stay in recovery until everything sent before is acknowledged (RFC 6582; RFC 2582 for the
 //! variants; catalogue TB-08, TB-09, TB-10).
 
-use super::reno::{Reno, on_duplicate};
+use super::reno::{Reno, count_from_here, on_duplicate};
 use super::{Rules, state as state_of};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::config::PartialTimer;
+use crate::tcp::config::{PartialResends, PartialTimer};
 use crate::tcp::sender::Sender;
 use base::event::Event;
 use base::truth::Cause;
@@ -32,8 +32,6 @@ impl Rules for NewReno {
                 if sender.config().partial_new_data {
                     let burst = sender.config().recovery_burst;
                     sender.send_window(io, burst);
-                } else {
-                    sender.hold();
                 }
                 return;
             }
@@ -53,10 +51,10 @@ impl Rules for NewReno {
             }
             sender.send_window(io, 0);
         } else if ack.duplicate {
-            on_duplicate(sender, io);
+            on_duplicate(sender, io, ack);
             if state(sender).reno.duplicates >= sender.dupthresh() {
                 let burst = sender.config().recovery_burst;
-                sender.send_window(io, burst);
+                sender.send_on_duplicate(io, burst);
             }
         } else if !ack.old && state(sender).reno.duplicates == 0 {
             sender.send_window(io, 0);
@@ -76,7 +74,8 @@ fn on_partial(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let mss = u64::from(sender.mss());
     let config = *sender.config();
     let s = state(sender);
-    let restart = config.partial_timer == PartialTimer::SlowButSteady || !s.partial_seen;
+    let first = !s.partial_seen;
+    let restart = config.partial_timer == PartialTimer::SlowButSteady || first;
     s.partial_seen = true;
     if config.partial_deflation {
         //= RFC 6582 section 3.2 step 5: deflate by what was acknowledged, add back one segment
@@ -93,5 +92,10 @@ fn on_partial(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         s.reno.inflation = 0;
     }
     sender.advance(io, ack, restart);
-    sender.retransmit(io, sender.una(), Cause::Recovery);
+    let end = sender.retransmit(io, sender.una(), Cause::Recovery);
+    let duplicates = state(sender).reno.duplicates;
+    count_from_here(sender, duplicates);
+    if first && config.partial_resends == PartialResends::Outstanding {
+        sender.go_back_to(end);
+    }
 }

@@ -237,6 +237,7 @@ impl Rules for Rack {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
+            Timer::Release => {} // pacing, not recovery
         }
     }
 

@@ -3,10 +3,13 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::config::{BackoffReset, Timing};
+use crate::recovery::rate::RateSample;
+use crate::recovery::rtt::Round;
+use crate::recovery::sent::Record;
+use crate::tcp::cc::{Control, Delivery};
+use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::Step;
+use crate::tcp::spurious::Course;
 use base::event::Event;
 use base::tcp::Segment;
 use base::{Span, Time};
@@ -17,7 +20,6 @@ impl Sender {
         if segment.ack > self.max {
             return; // acknowledges what was never sent (RFC 9293 section 3.10.7.4)
         }
-        self.held = false;
         let window_changed = u64::from(segment.window) != self.peer_window;
         if segment.ack >= self.una {
             self.peer_window = u64::from(segment.window);
@@ -34,11 +36,23 @@ impl Sender {
         if digest.newly_acked > 0 {
             self.take_sample(&digest);
         }
-        match self.detector.on_ack(&digest) {
-            Step::Undecided => {}
-            step => self.judge(io, &digest, step == Step::Spurious),
+        if self.control.wants_rates() {
+            self.deliver(io.now);
         }
-        Strategy::on_ack(self, io, &digest);
+        let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
+        let sent = io.out.len();
+        if self.special_duplicates {
+            let seen = self.filter_duplicate(io, &digest);
+            Strategy::on_ack(self, io, &seen);
+            if seen.duplicate {
+                self.after_duplicate(io, &seen);
+            }
+        } else {
+            Strategy::on_ack(self, io, &digest);
+        }
+        if course == Course::New {
+            self.send_new(io, 2 - (io.out.len() - sent).min(2));
+        }
         self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
@@ -50,11 +64,32 @@ impl Sender {
         self.record_state(io);
     }
 
+    /// Tells the congestion control what was delivered, and how fast.
+    fn deliver(&mut self, now: Time) {
+        let Some(sent) = &self.sent else { return };
+        let Some(newest) = sent.newest() else { return };
+        let rtt = (!newest.resent).then(|| now.since(newest.sent));
+        if let Some(rtt) = rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        let delivery = Delivery {
+            now,
+            rate: RateSample::of(sent, self.min_rtt),
+            delivered: sent.delivered(),
+            fresh: sent.fresh().iter().map(Record::bytes).sum(),
+            flight: sent.in_flight(),
+            rtt,
+            recovering: self.strategy.recovering(),
+        };
+        self.control.on_delivery(&mut self.window, &delivery);
+    }
+
     fn digest(&mut self, now: Time, segment: &Segment, window_changed: bool) -> AckDigest {
         let ack = segment.ack;
         let newly_acked = ack.saturating_sub(self.una);
         let mut sack_news = false;
         let mut dsack = false;
+        let mut sacked_up_to = 0;
         let reported = self.scoreboard.bytes();
         if let Some(sent) = &mut self.sent {
             sent.begin();
@@ -74,6 +109,7 @@ impl Sender {
                         sent.sack(now, part);
                     }
                 });
+                sacked_up_to = block.right.max(sacked_up_to);
             }
         }
         if let Some(sent) = &mut self.sent {
@@ -96,6 +132,9 @@ impl Sender {
                 && !segment.fin,
             sack_news,
             dsack,
+            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            sacked_up_to,
+            resent_echo: segment.resent_echo,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
             ece: segment.ece,
@@ -120,8 +159,19 @@ impl Sender {
     fn take_sample(&mut self, ack: &AckDigest) {
         let partial = self.strategy.repairs_partially() && ack.ack < self.recover;
         let sample = ack.sample.filter(|_| !partial || self.config.rto.sample_partial_acks);
+        // A SYN is shorter than a segment: its round trip need not be where the estimate begins.
+        let sample = sample.filter(|_| self.established || self.config.rto.seed == RtoSeed::Syn);
         if let Some(rtt) = sample {
-            self.rto.sample(rtt);
+            let round = Round {
+                acked_to: ack.ack,
+                next: self.max,
+                flight: self.flight(),
+                acked: ack.newly_acked,
+                mss: self.config.mss,
+                cwnd: u32::try_from(self.window.bytes() / u64::from(self.config.mss)).unwrap_or(u32::MAX),
+            };
+            self.rto.sample_in(rtt, &round);
+            self.responder.on_sample(ack.ack, rtt, &mut self.rto);
         }
         let timed = self.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {
@@ -135,29 +185,5 @@ impl Sender {
         if ends {
             self.rto.end_backoff();
         }
-    }
-
-    /// The detector has given its verdict on the last timeout.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, spurious: bool) {
-        let Some(episode) = self.episode else { return };
-        let detector = self.detector.name();
-        io.record(|| Event::Verdict { spurious, detector });
-        if !spurious {
-            self.responder.on_genuine();
-            return;
-        }
-        //= RFC 4015 section 3.2 step 5: go on with the next unsent segment
-        self.nxt = self.max;
-        // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-        self.recover = self.una;
-        Strategy::on_spurious(self);
-        let scene = Scene {
-            episode: &episode,
-            ack,
-            window: &mut self.window,
-            rto: &mut self.rto,
-            flight: self.max - ack.ack,
-        };
-        self.opened = self.responder.on_spurious(scene);
     }
 }

@@ -3,6 +3,7 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::{Acked, Control, Reason, Reduction};
 use crate::tcp::config::{BugFix, Halving};
 use base::event::Event;
 use base::truth::Cause;
@@ -24,7 +25,7 @@ impl Sender {
         if self.max == self.una && !waits {
             self.rto.stop();
         } else if restart {
-            self.rto.restart(io.now);
+            self.restart_timer(io.now);
         }
     }
 
@@ -37,6 +38,9 @@ impl Sender {
             let conformant = !self.one_way();
             let initial = if self.syn_expired && conformant { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            if self.syn_expired && conformant {
+                self.rto.after_lost_syn();
+            }
             return;
         }
         if self.opened {
@@ -49,7 +53,15 @@ impl Sender {
                 return;
             }
         }
-        self.window.open(ack.newly_acked);
+        let acked = Acked {
+            now: ack.now,
+            bytes: ack.newly_acked,
+            ack: ack.ack,
+            sent: self.max,
+            sample: ack.sample,
+            srtt: self.rto.srtt(),
+        };
+        self.control.on_ack(&mut self.window, &acked);
     }
 
     /// Whether duplicates may cause a fast retransmit now (RFC 2582 section 5).
@@ -63,6 +75,8 @@ impl Sender {
 
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
+        self.control.save();
+        self.watch_fast_retransmit(io.now);
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
         io.record(|| Event::FastRetransmit { seq, recover });
@@ -72,29 +86,42 @@ impl Sender {
         }
     }
 
-    pub(super) fn half(&self) -> f64 {
+    fn reduction(&self, reason: Reason) -> Reduction {
         let mss = self.window.mss;
-        match self.config.halving {
+        let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
-            Halving::Flight => (self.flight() - self.limited.min(self.flight())) as f64 / 2.0,
+            Halving::Flight => {
+                let flight = (self.flight() - self.limited.min(self.flight())) as f64;
+                (flight, flight / 2.0)
+            }
             Halving::Window => {
                 let usable = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
-                (usable / u64::from(self.config.mss) / 2) as f64 * mss
+                (usable as f64, (usable / u64::from(self.config.mss) / 2) as f64 * mss)
             }
-        }
+        };
+        Reduction { reason, outstanding, half }
     }
 
-    /// ssthresh = half, at least two segments.
+    /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
+    pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
+        let said = self.control.on_reduction(&self.window, &self.reduction(reason));
+        self.window.ssthresh = said.max(2.0 * self.window.mss);
+        said
+    }
+
+    /// ssthresh = half (Reno's word for it), at least two segments.
     pub(in crate::tcp) fn halve_threshold(&mut self) {
-        self.window.ssthresh = self.half().max(2.0 * self.window.mss);
+        self.reduce(Reason::Loss);
     }
 
     /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
     /// segments, a window of one becomes none: until something new is acknowledged only duplicates
     /// inflate it, and the next timeout takes it for one.
     pub(in crate::tcp) fn halve_both(&mut self) {
-        let half = self.half();
-        self.halve_threshold();
+        let half = self.reduce(Reason::Loss);
+        if self.control.owns_window() {
+            return;
+        }
         self.window.cwnd = match self.config.halving {
             Halving::Flight => self.window.ssthresh,
             Halving::Window => half,
@@ -113,11 +140,6 @@ impl Sender {
         self.nxt = self.una;
         self.resend_cause = Cause::Timeout;
         self.send_window(io, 0);
-    }
-
-    /// Nothing is let out by the windows until the next acknowledgement or timeout.
-    pub(in crate::tcp) fn hold(&mut self) {
-        self.held = true;
     }
 
     /// What the receiver has reported is not believed any more.
@@ -157,6 +179,12 @@ impl Sender {
         }
         self.rto.ensure(io.now);
         end
+    }
+
+    /// Everything from `seq` on goes again as the window allows.
+    pub(in crate::tcp) fn go_back_to(&mut self, seq: u64) {
+        self.nxt = seq.min(self.max);
+        self.resend_cause = Cause::Recovery;
     }
 
     /// What lies below has been sent: goes on from there at the earliest.

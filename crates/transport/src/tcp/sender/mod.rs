@@ -6,13 +6,16 @@
 
 mod ack;
 mod act;
+mod duplicates;
+mod judge;
+mod pacing;
 mod timed;
 mod timeout;
 mod timers;
 mod trace;
 mod transmit;
 
-use super::cc::Window;
+use super::cc::{Control, Controller, Window};
 use super::config::Config;
 use super::recovery::Strategy;
 use super::response::Responder;
@@ -22,9 +25,12 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::sent::Sent;
 use base::Span;
 use base::truth::Cause;
+use pacing::Pacer;
 use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
+
+pub use judge::Verdicts;
 
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
@@ -41,6 +47,10 @@ pub struct Saved {
     pub srtt: Span,
     /// Its variation.
     pub rttvar: Span,
+    /// One past the highest byte sent.
+    pub max: u64,
+    /// No loss was detected before on this connection, but for those found spurious.
+    pub lossless: bool,
 }
 
 /// The sending half of a connection.
@@ -58,6 +68,11 @@ pub struct Sender {
     peer_window: u64,
     /// Congestion window.
     pub window: Window,
+    /// Who moves it.
+    pub control: Controller,
+    pacer: Pacer,
+    /// Least round trip seen, if rates are measured.
+    min_rtt: Option<Span>,
     /// Retransmission timer.
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
@@ -69,13 +84,18 @@ pub struct Sender {
     pub(super) strategy: Strategy,
     /// What is reported is passed over when it goes back.
     skips_reported: bool,
-    /// The recovery lets nothing out until the next acknowledgement or timeout.
-    held: bool,
     /// The recovery wants to hear of new data.
     probes: bool,
     detector: Detector,
     responder: Responder,
+    /// The expirations since data were last acknowledged.
     episode: Option<Episode>,
+    /// What the detector is to judge.
+    case: Option<Episode>,
+    /// What it has judged.
+    verdicts: Verdicts,
+    /// Timeouts and fast retransmits, without those found spurious.
+    losses: u64,
     /// Highest sequence number sent when recovery or a timeout began.
     recover: u64,
     /// Where `una` was at the last expiration.
@@ -88,6 +108,10 @@ pub struct Sender {
     opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
+    /// Duplicates since the last new acknowledgement, if anything asks for them.
+    series: u32,
+    /// Whether duplicates do more here than recovery makes of them.
+    special_duplicates: bool,
     timed: Timed,
 }
 
@@ -108,23 +132,30 @@ impl Sender {
             syn_expired: false,
             peer_window: peer,
             window: Window::new(&config, peer),
+            pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
+            min_rtt: None,
+            control: Controller::new(&config),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
             timers: Timers::default(),
-            held: false,
             skips_reported: strategy.skips_reported(),
             probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             strategy,
-            detector: Detector::new(config.spurious),
+            detector: Detector::new(&config),
             responder: Responder::new(&config, peer),
             episode: None,
+            case: None,
+            verdicts: Verdicts::default(),
+            losses: 0,
             recover: 0,
             expired_at: None,
             quiet_mark: 0,
             resend_cause: Cause::GoBackN,
             opened: false,
             limited: 0,
+            series: 0,
+            special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             config,
         }

@@ -1,18 +1,17 @@
 //! What happens when the retransmission timer expires? The state is saved, the window closes, the oldest
 //! segment goes again, the timer backs off.
 
-use super::Saved;
 use super::Sender;
 use crate::endpoint::Io;
-use crate::tcp::config::RepeatedTimeout;
+use crate::tcp::cc::{Control, Reason};
+use crate::tcp::config::{RepeatedTimeout, TimeoutResends};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::spurious::Episode;
+use crate::tcp::spurious::{Episode, Judged};
 use base::event::Event;
 
 impl Sender {
     /// The retransmission timer has expired.
     pub(super) fn on_expiration(&mut self, io: &mut Io<'_>) {
-        self.held = false;
         if self.max == self.una {
             self.rto.stop();
             self.window.cwnd = self.window.cwnd.max(self.window.mss);
@@ -33,30 +32,27 @@ impl Sender {
         match &mut self.episode {
             Some(episode) => episode.expirations = expirations,
             None => {
-                let saved = Saved {
-                    cwnd: self.window.cwnd,
-                    ssthresh: self.window.ssthresh,
-                    flight: self.flight(),
-                    srtt: self.rto.srtt(),
-                    rttvar: self.rto.rttvar(),
-                };
-                self.episode = Some(Episode { began: io.now, expirations, saved });
+                self.control.save();
+                let (judged, saved) = (Judged::Timeout, self.save());
+                self.episode = Some(Episode { judged, began: io.now, expirations, saved });
+                self.losses += 1;
             }
         }
         if self.established {
             let repeated = self.expired_at == Some(self.una);
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
-                self.halve_threshold();
+                self.reduce(Reason::Timeout);
             }
             // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
             if !was_recovering || self.config.judge_in_recovery {
-                self.detector.on_timeout(io.now);
+                self.watch_timeout(io.now);
             }
         } else {
             self.syn_expired = true;
         }
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
+        self.window.after_timeout = true;
         self.recover = self.max;
         self.quiet_mark = self.max;
         //= RFC 2018 section 8: after a timeout the reports are not believed any more, or if the receiver
@@ -68,6 +64,9 @@ impl Sender {
         self.rto.restart(io.now);
         self.untime();
         Strategy::resend(self, io);
+        if self.config.timeout_resends == TimeoutResends::Outstanding {
+            self.resend_outstanding(io);
+        }
         self.record_state(io);
     }
 }

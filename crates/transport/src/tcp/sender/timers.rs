@@ -16,11 +16,13 @@ pub enum Timer {
     Reordering,
     /// When the tail of a flight is probed (RFC 8985 section 7.2).
     Probe,
+    /// When the next paced segment may leave.
+    Release,
 }
 
 impl Timer {
     /// Every one.
-    pub const ALL: [Timer; 2] = [Timer::Reordering, Timer::Probe];
+    pub const ALL: [Timer; 3] = [Timer::Reordering, Timer::Probe, Timer::Release];
 }
 
 /// When each of them expires; [`Time::NEVER`] if it is off.
@@ -90,6 +92,7 @@ impl Sender {
     fn on_timer(&mut self, io: &mut Io<'_>, timer: Timer) {
         match timer {
             Timer::Reordering | Timer::Probe => Strategy::on_timer(self, io, timer),
+            Timer::Release => self.on_release(io),
         }
     }
 }

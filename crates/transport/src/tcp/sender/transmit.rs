@@ -3,6 +3,7 @@
 
 use super::Sender;
 use crate::endpoint::Io;
+use crate::tcp::cc::Control;
 use crate::tcp::recovery::Strategy;
 use base::tcp::Segment;
 use base::truth::Cause;
@@ -10,23 +11,36 @@ use base::truth::Cause;
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
-        if self.held {
-            return;
-        }
-        let window = (self.window.bytes() + self.strategy.beyond()).min(self.peer_window);
+        let window = (self.window.bytes() + self.strategy.beyond()).min(self.window_of_peer());
         let limit = self.una + window;
         let mut sent = 0;
         while burst == 0 || sent < burst {
-            if !self.send_next(io, limit) {
+            if !self.released(io.now) {
                 return;
             }
+            if !self.send_next(io, limit) {
+                break;
+            }
             sent += 1;
+        }
+        if self.control.wants_rates() {
+            self.note_application(window);
+        }
+    }
+
+    /// Nothing is left to send although the window would allow it: rates say what the application gave.
+    fn note_application(&mut self, window: u64) {
+        let idle = self.nxt >= self.fin_end() && self.flight() < window;
+        if (idle || self.control.holds_back())
+            && let Some(sent) = &mut self.sent
+        {
+            sent.limited_by_application();
         }
     }
 
     /// Sends the next segment if the peer's window allows it, whatever the congestion window says.
     pub(in crate::tcp) fn send_one_within_peer_window(&mut self, io: &mut Io<'_>) -> bool {
-        let limit = self.una + self.peer_window;
+        let limit = self.una + self.window_of_peer();
         self.send_next(io, limit)
     }
 
@@ -122,9 +136,14 @@ impl Sender {
         if let Some(sent) = &mut self.sent {
             sent.transmitted(io.now, seq, end);
         }
+        self.charge(io.now, end - seq);
         let syn = seq == 0;
         let fin = end > self.end;
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
-        io.send(Segment { seq, len, syn, fin, ..Segment::default() }, 0, cause);
+        let resent = cause != Cause::New;
+        if resent {
+            self.detector.on_resent(seq, end, self.max);
+        }
+        io.send(Segment { seq, len, syn, fin, resent, ..Segment::default() }, 0, cause);
     }
 }
