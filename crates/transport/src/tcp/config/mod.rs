@@ -207,7 +207,13 @@ pub struct Config {
     /// Slow-start growth.
     pub byte_counting: ByteCounting,
     /// Do not open a window that is not used (RFC 7661, RFC 2861).
-    pub cwnd_validation: bool,
+    pub cwnd_validation: Validation,
+    /// The window after a pause.
+    pub idle_restart: IdleRestart,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Windows above 65535 bytes (RFC 7323).
+    pub window_scale: bool,
     /// The receiving side.
     pub receiver: ReceiverConfig,
     /// Bytes on the wire.
@@ -222,6 +228,10 @@ impl Config {
             Sack::Off => false,
             Sack::Auto => self.recovery_wants_sack(),
         }
+    }
+    /// Whether windows above 65535 bytes can be offered and understood. The one-way model has no wire.
+    pub fn scales_windows(&self) -> bool {
+        self.window_scale || self.handshake == Handshake::OneWay
     }
     /// Whether somebody needs to know what was sent when (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
@@ -307,7 +317,10 @@ impl Default for Config {
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
-            cwnd_validation: false,
+            cwnd_validation: Validation::Off,
+            idle_restart: IdleRestart::Rfc5681,
+            ecn: false,
+            window_scale: true,
             receiver: ReceiverConfig {
                 ack_delay: Span::from_millis(200),
                 ack_delay_min: Span::ZERO,

@@ -109,6 +109,8 @@ word_settings!(
     ByteCounting,
     Timing,
     Echo,
+    Validation,
+    IdleRestart,
     RtoRestart,
     DuplicateRestart,
     RtoSeed,
@@ -207,7 +209,10 @@ options! {
     "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
     "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
-    "cwnd-validation" => cwnd_validation, Kind::Bool, Setting::read, "A window that is not used does not grow.";
+    "cwnd-validation" => cwnd_validation, Kind::Word(Validation::NAMES), Setting::read, "A window that is not used does not grow; true: RFC 7661.";
+    "idle-restart" => idle_restart, Kind::Word(IdleRestart::NAMES), Setting::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";
+    "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
+    "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
     "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once.";

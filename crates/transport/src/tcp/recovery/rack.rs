@@ -164,6 +164,7 @@ impl Rules for Rack {
         s.probe.measured |= ack.sample.is_some();
         *state(sender) = s;
         tail_probe::on_ack(sender, ack);
+        let fast = s.phase == Phase::Fast;
         let exiting = s.phase != Phase::Open && ack.newly_acked > 0 && ack.ack >= sender.recover();
         if ack.newly_acked > 0 {
             sender.advance(io, ack, true);
@@ -175,7 +176,7 @@ impl Rules for Rack {
         let sacked = sender.sent.as_ref().map_or(0, |sent| sent.sacked_segments());
         s.update_reo_wnd(sender, ack.dsack, exiting, sacked);
         *state(sender) = s;
-        if ack.newly_acked > 0 && s.phase != Phase::Fast && !(exiting && !sender.config().grow_on_exit) {
+        if ack.newly_acked > 0 && (!fast || (exiting && sender.config().grow_on_exit)) {
             sender.open_window(ack);
         }
         detect(sender, io);
@@ -226,7 +227,7 @@ impl Rules for Rack {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
-            Timer::Release => {} // pacing, not recovery
+            Timer::Release | Timer::Persist => {} // the sender's own
         }
     }
 
@@ -286,7 +287,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) {
     match s.phase {
         Phase::Open if found => enter(sender, io),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
-        Phase::Fast if found_again && s.prr.is_none() => {
+        Phase::Fast if found_again && s.prr.is_none() && !sender.owns_window() => {
             let window = &mut sender.window;
             window.ssthresh = (window.cwnd / 2.0).max(2.0 * window.mss);
             window.cwnd = window.ssthresh;
@@ -315,9 +316,12 @@ fn reduce(sender: &mut Sender, delivered: u64) {
     state(sender).prr = Some(prr);
 }
 
-/// How much of what is outstanding does not count against the window.
+/// How much of what is outstanding does not count against the window. Before recovery that is what lets
+/// out new data on reports, which is limited transmit (RFC 3042) and follows its option.
 fn refresh(sender: &mut Sender) {
-    state(sender).gone = sender.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());
+    let counts = state(sender).phase != Phase::Open || sender.config().limited_transmit;
+    let gone = sender.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());
+    state(sender).gone = if counts { gone } else { 0 };
 }
 
 /// Resends what is lost, oldest first, then sends new data, as far as the window allows; the first
@@ -350,7 +354,7 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
     sender.send_window(io, 0);
     let sent = sender.max_sent() - max;
     count(sender, sent);
-    if s.phase == Phase::Open && s.gone > 0 {
+    if s.phase == Phase::Open && state(sender).gone > 0 {
         sender.let_out_beyond_flight(sent);
     }
 }

@@ -53,6 +53,7 @@ impl Sender {
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
         self.window.after_timeout = true;
+        self.ecn.reduced(self.max);
         self.recover = self.max;
         self.quiet_mark = self.max;
         //= RFC 2018 section 8: after a timeout the reports are not believed any more, or if the receiver

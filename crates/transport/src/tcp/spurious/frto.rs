@@ -44,6 +44,7 @@ impl Watch for Frto {
     }
 
     fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
+        // Something else is resent: what comes next tells nothing.
         self.phase = Phase::Off;
         Case::None
     }
