@@ -179,6 +179,7 @@ options! {
     "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
     "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout or fast retransmit was spurious.";
     "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
+    "judge-later-expirations" => judge_later_expirations, Kind::Bool, Setting::read, "The second timeout of a segment is judged although the first, inside loss recovery, was not (RFC 3522 forbids it).";
     "judge-fast-retransmits" => judge_fast_retransmits, Kind::Bool, Setting::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
     "judge-lost-acks" => judge_lost_acks, Kind::Bool, Setting::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
