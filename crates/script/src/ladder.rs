@@ -79,7 +79,7 @@ fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
         words: said(s, again, count, &number, failure.receiver),
     };
     for moment in log {
-        if let Happening::Out { segment, again } = moment.what {
+        if let Happening::Out { segment, again, .. } = moment.what {
             if let Some((s, m, a, count)) = &mut open
                 && segment.len > 0
                 && s.end() == segment.seq
@@ -164,8 +164,13 @@ fn decided(event: &Event) -> String {
         Event::RtoFired { expirations, .. } => format!("timeout {expirations}"),
         Event::FastRetransmit { .. } => "fast rtx".to_owned(),
         Event::RecoveryEnded { .. } => "recovered".to_owned(),
-        Event::Verdict { spurious: true, .. } => "spurious".to_owned(),
-        Event::Verdict { spurious: false, .. } => "genuine".to_owned(),
+        Event::Verdict { spurious, .. } | Event::FastRetransmitVerdict { spurious, .. } => {
+            if *spurious {
+                "spurious".to_owned()
+            } else {
+                "genuine".to_owned()
+            }
+        }
         other => other.name().to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use base::event::{Category, Event, Source};
 use base::tcp::Segment;
 use base::trace::Tracer;
 use base::{Span, Time};
-use transport::tcp::{Config, Connection, Role};
+use transport::tcp::{Config, Connection, Role, ecn};
 use transport::{Io, Outgoing};
 
 /// Something that happened.
@@ -34,6 +34,8 @@ pub enum Happening {
         segment: Segment,
         /// Whether it had left before.
         again: bool,
+        /// Whether its packet could be marked (RFC 3168).
+        ect: bool,
     },
     /// The connection decided something.
     Inside(Event),
@@ -82,7 +84,8 @@ impl Stage {
                 event @ (Event::RtoFired { .. }
                 | Event::FastRetransmit { .. }
                 | Event::RecoveryEnded { .. }
-                | Event::Verdict { .. }) => log(Happening::Inside(event)),
+                | Event::Verdict { .. }
+                | Event::FastRetransmitVerdict { .. }) => log(Happening::Inside(event)),
                 _ => {}
             }
         }
@@ -90,14 +93,24 @@ impl Stage {
             let segment = out.segment;
             let again = segment.end() > segment.seq && segment.seq < self.highest;
             self.highest = self.highest.max(segment.end());
-            log(Happening::Out { segment, again });
+            log(Happening::Out { segment, again, ect: out.ecn != ecn::NOT_ECT });
         }
     }
 
     /// A segment comes in now.
     pub fn receive(&mut self, segment: &Segment) {
+        self.receive_in(segment, ecn::NOT_ECT);
+    }
+
+    /// A segment comes in now, in a packet with this codepoint.
+    pub fn receive_in(&mut self, segment: &Segment, ecn: u8) {
         self.note(Happening::In(*segment));
-        self.run(|c, io| c.on_segment(io, segment, 0));
+        self.run(|c, io| c.on_packet(io, segment, 0, ecn));
+    }
+
+    /// Whether what the log has at this place left in a packet that could be marked.
+    pub fn is_ect(&self, moment: usize) -> bool {
+        matches!(self.log.get(moment), Some(Moment { what: Happening::Out { ect: true, .. }, .. }))
     }
 
     /// The application writes now.

@@ -1,12 +1,14 @@
 //! Generates the pages that can be generated, and checks that they are true.
 //!
 //! `cargo run -p xtask -- generate` writes them, `cargo run -p xtask -- check` fails if one is stale
-//! or a rule of the house is broken. Everything is read from the sources, nothing is remembered.
+//! or a rule of the house is broken. `cargo run -p xtask -- mutate` asks whether the dialogues would
+//! notice a fault. Everything is read from the sources, nothing is remembered.
 
 mod coverage;
 mod events;
 mod features;
 mod house;
+mod mutate;
 mod options;
 mod reach;
 mod rfc;
@@ -40,8 +42,9 @@ fn main() -> ExitCode {
     let done = match verb.as_str() {
         "generate" => generate(&root),
         "check" => check(&root),
+        "mutate" => mutate::run(&root),
         _ => {
-            say("usage: cargo run -p xtask -- generate | check");
+            say("usage: cargo run -p xtask -- generate | check | mutate");
             return ExitCode::from(2);
         }
     };
@@ -98,6 +101,7 @@ fn check(root: &Path) -> Result<bool, String> {
         stale(&tree, &page, &mut findings);
     }
     house::check(&tree, &mut findings);
+    findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
 }
 

@@ -237,7 +237,7 @@ impl Rules for Rack {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
-            Timer::Release => {} // pacing, not recovery
+            Timer::Release | Timer::Persist => {} // the sender's own
         }
     }
 
@@ -297,7 +297,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) {
     match s.phase {
         Phase::Open if found => enter(sender, io),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
-        Phase::Fast if found_again && s.prr.is_none() => {
+        Phase::Fast if found_again && s.prr.is_none() && !sender.owns_window() => {
             let window = &mut sender.window;
             window.ssthresh = (window.cwnd / 2.0).max(2.0 * window.mss);
             window.cwnd = window.ssthresh;
