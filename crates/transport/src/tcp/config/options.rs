@@ -172,7 +172,7 @@ options! {
     "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
     "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
     "newreno.partial-resend" => partial_resends, Kind::Word(PartialResends::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
-    "newreno.partial-new-data" => partial_new_data, Kind::Bool, Setting::read, "Partial acknowledgements let out new segments too, as the window allows.";
+    "newreno.new-data" => partial_new_data, Kind::Bool, Setting::read, "A partial acknowledgement lets out new data beside the retransmission.";
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
