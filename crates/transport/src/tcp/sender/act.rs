@@ -144,6 +144,11 @@ impl Sender {
         self.send_window(io, 0);
     }
 
+    /// Whether a detector asked for new data on this acknowledgement and nothing else.
+    pub(in crate::tcp) fn sends_only_new(&self) -> bool {
+        self.only_new
+    }
+
     /// What the receiver has reported is not believed any more.
     pub(in crate::tcp) fn forget_reports(&mut self) {
         self.scoreboard.clear();
