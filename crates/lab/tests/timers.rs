@@ -472,7 +472,7 @@ fn quick_acknowledgements_speed_up_slow_start() {
     assert!(quick.time < least.time && least.time < slow.time, "{} {} {}", quick.time, least.time, slow.time);
 }
 
-/// NS-14, ME-09: what `presets` prints of a profile can be pasted into a scenario and means the same.
+/// PR-18: what `presets` prints of a profile can be pasted into a scenario and means the same.
 #[test]
 fn the_choices_of_a_profile_can_be_pasted() {
     for name in Config::profiles() {
