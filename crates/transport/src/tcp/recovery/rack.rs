@@ -301,9 +301,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) {
         Phase::Open if found => enter(sender, io),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
         Phase::Fast if found_again && s.prr.is_none() && !sender.owns_window() => {
-            let window = &mut sender.window;
-            window.ssthresh = (window.cwnd / 2.0).max(2.0 * window.mss);
-            window.cwnd = window.ssthresh;
+            sender.halve_again();
             state(sender).reduced = io.now;
         }
         _ => {}
