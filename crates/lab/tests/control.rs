@@ -123,7 +123,7 @@ fn bbr_fills_the_link_and_not_the_queue() {
 }
 
 /// The same link with losses that Reno takes for congestion (claim of the draft, section 2): one packet in
-/// a hundred, and BBR has at least nine tenths of what is left, Reno a fraction.
+/// a hundred, and BBR has at least 85 % of the link, Reno a fraction of that.
 #[test]
 fn bbr_does_not_take_every_loss_for_congestion() {
     let hop = "rate = \"10 Mbit/s\"\ndelay = \"40 ms\"\n[[hop.loss]]\nname = \"loss\"\ndirections = \"down\"\nprobability = 0.01";

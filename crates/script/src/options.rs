@@ -86,6 +86,7 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
             continue;
         }
         match key.as_str() {
+            "initial_cwnd_mss" if number()? > 10_000.0 => return Err(format!("{key} = {value}")),
             "initial_cwnd_mss" => c.set("initial-window", &format!("{word} segments")).map_err(said)?,
             "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(said)?,
             "handshake_rtt" => out.handshake_rtt = number()?.min(900.0),

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use transport::Io;
 use transport::app::Socket as _;
-use transport::tcp::config::Recovery;
+use transport::tcp::config::{CongestionControl, Recovery, Response, Spurious};
 use transport::tcp::{Config, Connection, Role};
 
 /// A path between two ends, as bad as it is told to be. Chance is a function of the packet's number.
@@ -111,6 +111,13 @@ fn transfer(config: Config, bytes: u64, seed: u64, loss: u64, jitter_us: u64, pa
     path.ends[0].write(bytes);
     path.ends[0].close();
     assert!(path.run(), "{:?} is stuck at {} of {bytes}", config.recovery, path.ends[1].received());
+    // A paced sender may look once more whether there is something to release.
+    let sent = path.sent;
+    for _ in 0..3 {
+        path.now = path.now.max(path.ends[0].next_timeout().min(path.now + Span::from_secs(60)));
+        path.call(0, |c, io| c.on_timeout(io));
+    }
+    assert_eq!(path.sent, sent, "something left after the end");
     let [sender, receiver] = &path.ends;
     assert_eq!((receiver.received(), sender.acknowledged()), (bytes, bytes));
     assert_eq!(sender.sender.flight(), 0);
@@ -133,7 +140,10 @@ proptest! {
         jitter_us in prop_oneof![Just(0u64), 1u64..60_000],
         pause_ms in prop_oneof![3 => Just(0u64), 1 => 300u64..3000],
         sack in any::<bool>(),
-        spurious in any::<bool>(),
+        spurious in proptest::sample::select(Spurious::NAMES),
+        response in proptest::sample::select(Response::NAMES),
+        cc in proptest::sample::select(CongestionControl::NAMES),
+        limited in any::<bool>(),
     ) {
         for recovery in Recovery::NAMES {
             for reduction in ["halving", "prr"] {
@@ -141,7 +151,10 @@ proptest! {
                     ("recovery", recovery),
                     ("reduction", reduction),
                     ("sack", if sack { "on" } else { "off" }),
-                    ("spurious", if spurious { "eifel" } else { "none" }),
+                    ("spurious", spurious),
+                    ("response", response),
+                    ("cc", cc),
+                    ("limited-transmit", if limited { "true" } else { "false" }),
                 ]);
                 transfer(config, bytes, seed, loss, jitter_us, pause_ms);
             }

@@ -153,6 +153,7 @@ impl Rules for Rack {
     const KEEPS_RECORD: bool = true;
     const SKIPS_REPORTED: bool = true;
     const KEEPS_REPORTS: bool = true;
+    const GOES_BACK: bool = false;
 
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         if ack.old && !ack.sack_news {
@@ -221,6 +222,8 @@ impl Rules for Rack {
         }
         let s = state(sender);
         (s.phase, s.prr) = (Phase::Open, None);
+        // What seemed to answer the retransmission answered the original: it says nothing of the order.
+        (s.newest, s.newest_resent) = ((Time::ZERO, 0), false);
         refresh(sender);
     }
 
@@ -298,9 +301,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) {
         Phase::Open if found => enter(sender, io),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
         Phase::Fast if found_again && s.prr.is_none() && !sender.owns_window() => {
-            let window = &mut sender.window;
-            window.ssthresh = (window.cwnd / 2.0).max(2.0 * window.mss);
-            window.cwnd = window.ssthresh;
+            sender.halve_again();
             state(sender).reduced = io.now;
         }
         _ => {}
@@ -350,7 +351,11 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
     state(sender).begins = false;
     let mut from = 0;
     while let Some(sent) = &sender.sent {
-        if sent.lost() == 0 || (!forced && sender.window.cwnd - (sent.in_flight() as f64) < mss) {
+        // Where a detector wants to see what new data do, nothing is resent meanwhile (RFC 5682).
+        if sender.sends_only_new()
+            || sent.lost() == 0
+            || (!forced && sender.window.cwnd - (sent.in_flight() as f64) < mss)
+        {
             break;
         }
         let Some(i) = (from..sent.records().len()).find(|i| sent.records()[*i].lost) else { break };

@@ -45,6 +45,7 @@ impl Sender {
         if digest.ece {
             self.on_echo(io, &digest);
         }
+        self.only_new = course == Course::New;
         let sent = io.out.len();
         if self.special_duplicates {
             let seen = self.filter_duplicate(io, &digest);
