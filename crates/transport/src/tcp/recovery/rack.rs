@@ -85,7 +85,7 @@ impl Default for Rack {
 }
 
 pub(super) fn state(sender: &mut Sender) -> &mut Rack {
-    state_of(sender)
+    state_of::<Box<Rack>>(sender)
 }
 
 impl Rack {
@@ -148,7 +148,8 @@ impl Rack {
     }
 }
 
-impl Rules for Rack {
+/// Boxed: it is by far the largest state, and those who do without it are not to carry it.
+impl Rules for Box<Rack> {
     const NEEDS_SACK: bool = true;
     const KEEPS_RECORD: bool = true;
     const SKIPS_REPORTED: bool = true;

@@ -234,7 +234,8 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
             return;
         }
         let s = *state(sender);
-        let hole = sender.scoreboard.next_hole(s.high_rxt.max(sender.una()));
+        let from = s.high_rxt.max(sender.una());
+        let hole = sender.scoreboard.next_hole(from);
         //= RFC 6675 section 4, NextSeg rule (1): a hole that is lost
         if let Some(hole) = hole
             && s.is_lost(sender, hole)
