@@ -21,6 +21,9 @@ named! {
         Ssrb = "ssrb",
         /// By no more than what was delivered: packet conservation (PRR-CRB).
         Crb = "crb",
+        /// By what was delivered, and a segment more if the acknowledgement moves on and shows no further
+        /// loss (RFC 9937 section 6.2; Linux).
+        SafeAck = "safe-ack",
     }
 }
 named! {
