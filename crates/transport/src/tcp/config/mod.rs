@@ -200,6 +200,8 @@ pub struct Config {
     pub halving: Halving,
     /// Congestion control.
     pub cc: CongestionControl,
+    /// When slow start ends.
+    pub slow_start: SlowStart,
     /// CUBIC: a loss below the last maximum lowers it further.
     pub cubic_fast_convergence: bool,
     /// Segments spread over the round trip.
@@ -316,6 +318,7 @@ impl Default for Config {
             },
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
+            slow_start: SlowStart::Standard,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,

@@ -110,6 +110,7 @@ word_settings!(
     Timing,
     Echo,
     Validation,
+    SlowStart,
     IdleRestart,
     RtoRestart,
     DuplicateRestart,
@@ -207,6 +208,7 @@ options! {
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
+    "slow-start" => slow_start, Kind::Word(SlowStart::NAMES), Setting::read, "When slow start ends, of Reno and CUBIC.";
     "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
     "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";

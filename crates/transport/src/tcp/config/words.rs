@@ -205,6 +205,15 @@ named! {
     }
 }
 named! {
+    /// When slow start ends.
+    pub enum SlowStart {
+        /// At the threshold.
+        Standard = "standard",
+        /// Sooner, when round trips grow: HyStart++ (RFC 9406).
+        HyStart = "hystart++",
+    }
+}
+named! {
     /// What becomes of a window that is not used.
     pub enum Validation {
         /// It grows as if it were.
