@@ -163,7 +163,8 @@ impl Config {
         match self.sack {
             Sack::On => true,
             Sack::Off => false,
-            Sack::Auto => self.recovery_wants_sack(),
+            // Reports of duplicates are SACK blocks.
+            Sack::Auto => self.recovery_wants_sack() || self.spurious == Spurious::Dsack,
         }
     }
     /// Whether the chosen recovery needs selective acknowledgements.

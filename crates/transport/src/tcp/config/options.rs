@@ -131,7 +131,7 @@ options! {
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
     "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
     "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
-    "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery needs them.";
+    "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
     "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
     "limited-transmit" => limited_transmit, Kind::Bool, Setting::read, "A new segment on each of the first duplicates (RFC 3042).";
