@@ -6,6 +6,7 @@
 //! reader, the JSON Schema, the reference page and the paths of overrides all follow them.
 //! Nothing here opens a file, asks the time or builds a network.
 
+mod background;
 pub mod build;
 pub mod cost;
 mod cx;
@@ -23,6 +24,7 @@ mod link;
 pub mod metric;
 pub mod model;
 mod reader;
+mod red;
 pub mod render;
 mod route;
 mod run;

@@ -3,12 +3,14 @@
 //!
 //! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
 
+use crate::background;
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::fault;
 use crate::leaf;
 use crate::model::{Capacity, Delay, LinkRate, Queue, Schedule};
 use crate::reader::Reader;
+use crate::red::{self, RED};
 use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::tree::Tree;
 use crate::validate::alternative;
@@ -112,6 +114,12 @@ static QUEUES: &[Variant] = &[
         shape: Shape::Table(&LIMITED),
         bare: false,
     },
+    Variant {
+        name: "red",
+        doc: "Random early detection: drops or marks before it is full.",
+        shape: Shape::Table(&RED),
+        bare: false,
+    },
 ];
 static QUEUE_ONE: Shape = Shape::Choice(QUEUES);
 static EMPTY: TableShape = table("unlimited", "No parameters.", &[]);
@@ -174,6 +182,7 @@ pub(crate) static LINK: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        background::BACKGROUNDS,
     ],
 );
 
@@ -262,6 +271,7 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
         "unlimited" => Some(Queue::Unlimited),
         "drop-tail" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropTail(c) }),
         "drop-head" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropHead(c) }),
+        "red" => red::read(Reader::new(&entry.tree, &RED)).map(Queue::Red),
         _ => None,
     }
 }

@@ -12,6 +12,8 @@ pub struct AckDigest {
     pub ack: u64,
     /// Bytes it acknowledges for the first time.
     pub newly_acked: u64,
+    /// Bytes it delivers: newly acknowledged or reported, and not reported before.
+    pub delivered: u64,
     /// Older than the last one: says nothing.
     pub old: bool,
     /// Repeats the last one while data are outstanding (RFC 5681 section 2).

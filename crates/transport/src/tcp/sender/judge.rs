@@ -4,6 +4,8 @@
 use super::{Saved, Sender};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::Control;
+use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
 use crate::tcp::spurious::{Case, Course, Episode, Judged, Sight, Word};
 use base::Time;
@@ -95,7 +97,7 @@ impl Sender {
                 //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
                 self.window.cwnd = 3.0 * self.window.mss;
                 self.opened = true;
-                if ack.ack < self.recover {
+                if ack.ack < self.recover && self.strategy.goes_back() {
                     self.nxt = ack.ack.max(self.una);
                 }
                 self.recover = self.max;
@@ -142,6 +144,9 @@ impl Sender {
         if timeout {
             self.rto.adapt_to_spurious(ack.sample);
         }
+        if !late {
+            Strategy::on_spurious(self);
+        }
         let scene = Scene {
             episode: &episode,
             ack,
@@ -150,7 +155,13 @@ impl Sender {
             rto: &mut self.rto,
             flight: self.max - ack.ack.max(self.una),
         };
+        let before = (scene.window.cwnd, scene.window.ssthresh);
         self.opened = self.responder.on_spurious(scene);
+        if before != (self.window.cwnd, self.window.ssthresh) {
+            // Where the window comes back, what the congestion control remembered comes back with it.
+            self.window.after_timeout = false;
+            self.control.restore(io.now, &mut self.window);
+        }
     }
 
     /// Sends up to `segments` segments never sent before, whatever the congestion window says.

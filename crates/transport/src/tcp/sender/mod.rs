@@ -6,23 +6,35 @@
 
 mod ack;
 mod act;
+mod duplicates;
+mod echo;
 mod judge;
+mod pacing;
+mod persist;
 mod timed;
 mod timeout;
+mod timers;
 mod trace;
 mod transmit;
+mod validation;
 
-use super::cc::Window;
+use super::cc::{Control, Controller, Window};
 use super::config::Config;
+use super::ecn::Ecn;
 use super::recovery::Strategy;
 use super::response::Responder;
 use super::spurious::{Detector, Episode};
 use crate::recovery::rto::RtoTimer;
 use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::sent::Sent;
+use base::Span;
 use base::truth::Cause;
-use base::{Span, Time};
+use pacing::Pacer;
+use persist::Probing;
 use std::sync::Arc;
 use timed::Timed;
+pub use timers::{Timer, Timers};
+use validation::Used;
 
 pub use judge::Verdicts;
 
@@ -60,13 +72,34 @@ pub struct Sender {
     established: bool,
     syn_expired: bool,
     peer_window: u64,
+    /// Without window scaling no peer can offer more.
+    most_window: u64,
     /// Congestion window.
     pub window: Window,
+    /// Who moves it.
+    pub control: Controller,
+    /// Congestion marks.
+    pub(super) ecn: Ecn,
+    probing: Probing,
+    used: Used,
+    pacer: Pacer,
+    /// Least round trip seen, if rates are measured.
+    min_rtt: Option<Span>,
     /// Retransmission timer.
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
     pub scoreboard: Scoreboard,
+    /// What was sent when, if somebody needs to know (`Config::keeps_record`).
+    pub sent: Option<Box<Sent>>,
+    /// Timers beside the retransmission timer.
+    pub timers: Timers,
     pub(super) strategy: Strategy,
+    /// What is reported is passed over when it goes back.
+    skips_reported: bool,
+    /// On this acknowledgement nothing is resent.
+    only_new: bool,
+    /// The recovery wants to hear of new data.
+    probes: bool,
     detector: Detector,
     responder: Responder,
     /// The expirations since data were last acknowledged.
@@ -89,6 +122,10 @@ pub struct Sender {
     opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
+    /// Duplicates since the last new acknowledgement, if anything asks for them.
+    series: u32,
+    /// Whether duplicates do more here than recovery makes of them.
+    special_duplicates: bool,
     timed: Timed,
 }
 
@@ -98,6 +135,7 @@ impl Sender {
         let config = config.into();
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let strategy = Strategy::new(&config);
         Sender {
             una: 0,
             nxt: 0,
@@ -107,10 +145,22 @@ impl Sender {
             established: false,
             syn_expired: false,
             peer_window: peer,
+            most_window: if config.scales_windows() { u64::from(u32::MAX) } else { 65_535 },
             window: Window::new(&config, peer),
+            ecn: Ecn::new(config.ecn, config.handshake == super::config::Handshake::OneWay),
+            probing: Probing::default(),
+            used: Used::default(),
+            pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
+            min_rtt: None,
+            control: Controller::new(&config),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
-            strategy: Strategy::new(&config),
+            sent: config.keeps_record().then(Default::default),
+            timers: Timers::default(),
+            only_new: false,
+            skips_reported: strategy.skips_reported(),
+            probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
+            strategy,
             detector: Detector::new(&config),
             responder: Responder::new(&config, peer),
             episode: None,
@@ -123,6 +173,8 @@ impl Sender {
             resend_cause: Cause::GoBackN,
             opened: false,
             limited: 0,
+            series: 0,
+            special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             config,
         }
@@ -204,10 +256,5 @@ impl Sender {
     pub fn stop(&mut self) {
         self.end = self.max.clamp(1, self.end);
         self.closed = true;
-    }
-
-    /// When the timer expires.
-    pub fn next_timeout(&self) -> Time {
-        self.rto.deadline()
     }
 }
