@@ -113,7 +113,7 @@ named! {
 named! {
     /// Whether selective acknowledgements are used.
     pub enum Sack {
-        /// If the recovery needs them.
+        /// If the recovery or the detector needs them.
         Auto = "auto",
         /// Yes.
         On = "true" | "on",
