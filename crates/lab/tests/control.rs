@@ -244,3 +244,21 @@ fn windows_above_64_kb_need_scaling() {
     assert!(without < limit && without > 0.9 * limit, "{without} of {limit}");
     assert!(with > 10.0 * limit, "{with}");
 }
+
+/// RFC 9406 section 4.2: on a path whose queue holds twelve products of rate and round trip the standard slow
+/// start doubles until the queue overflows. HyStart++ sees a longer round trip in the round after the first one
+/// that began with more than a product, so at less than four products; it grows by a quarter in each of five
+/// rounds more, to less than 4 * 1.25^5 = 12.2, and loses nothing.
+#[test]
+fn hystart_leaves_slow_start_before_the_queue_overflows() {
+    let hop = "rate = \"20 Mbit/s\"\ndelay = \"50 ms\"\nqueue = { drop-tail = { limit = \"3 MB\" } }";
+    let with = |slow_start: &str| {
+        let tcp = format!("{CUBIC}, slow-start = \"{slow_start}\"");
+        let outcome = run(&model(hop, &tcp, 1, "bytes = \"12 MB\"", "1 h"), 0);
+        (get(&outcome, 0, Metric::PacketsDropped), get(&outcome, 0, Metric::DownloadTime))
+    };
+    let (standard, hystart) = (with("standard"), with("hystart++"));
+    eprintln!("slow start: standard {standard:?}, hystart++ {hystart:?}");
+    assert!(standard.0 > 50.0, "{standard:?}");
+    assert_eq!(hystart.0, 0.0);
+}

@@ -148,7 +148,10 @@ impl Attacked {
             let echo = Time::from_nanos(near(bytes, &[self.now.as_nanos(), 0]));
             segment.timestamps = Some(Timestamps { value: self.now, echo });
         }
-        self.call(|c, io| c.on_segment(io, &segment, 0));
+        // The network may have marked it, and the sender may say that it reduced its window.
+        let ecn = (flags >> 3) & 3;
+        segment.cwr = flags & 12 == 12;
+        self.call(|c, io| c.on_packet(io, &segment, 0, ecn));
     }
 }
 
@@ -165,13 +168,23 @@ fn attack(bytes: &[u8], role: Role, written: u64, choices: &[(&str, &str)]) {
     }
     attacked.call(|c, io| c.open(io));
     while !bytes.is_empty() {
-        match bytes.byte() % 16 {
+        match bytes.byte() % 18 {
             0..11 => attacked.segment(&mut bytes),
             11 | 12 => attacked.wait(bytes.number() * 1_000),
             13 => attacked.wait(bytes.number() * 1_000_000),
             14 => {
                 let more = bytes.number();
                 attacked.connection.write(more);
+                attacked.call(|c, io| c.transmit(io));
+            }
+            15 => {
+                let more = bytes.number();
+                attacked.connection.read_slowly(more.is_multiple_of(2));
+                attacked.call(|c, io| c.transmit(io));
+            }
+            16 => {
+                let more = bytes.number();
+                attacked.connection.read(more);
                 attacked.call(|c, io| c.transmit(io));
             }
             _ => {

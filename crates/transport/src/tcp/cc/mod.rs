@@ -6,6 +6,7 @@
 //! whatever else it remembers, and can save that before a reduction and take it back if the reduction
 //! was a mistake.
 
+pub mod hystart;
 mod window;
 
 pub use window::Window;

@@ -200,6 +200,8 @@ pub struct Config {
     pub halving: Halving,
     /// Congestion control.
     pub cc: CongestionControl,
+    /// When slow start ends.
+    pub slow_start: SlowStart,
     /// CUBIC: a loss below the last maximum lowers it further.
     pub cubic_fast_convergence: bool,
     /// Segments spread over the round trip.
@@ -228,7 +230,8 @@ impl Config {
         match self.sack {
             Sack::On => true,
             Sack::Off => false,
-            Sack::Auto => self.recovery_wants_sack(),
+            // Reports of duplicates are SACK blocks.
+            Sack::Auto => self.recovery_wants_sack() || self.spurious == Spurious::Dsack,
         }
     }
     /// Whether windows above 65535 bytes can be offered and understood. The one-way model has no wire.
@@ -316,6 +319,7 @@ impl Default for Config {
             },
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
+            slow_start: SlowStart::Standard,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,

@@ -21,6 +21,9 @@ named! {
         Ssrb = "ssrb",
         /// By no more than what was delivered: packet conservation (PRR-CRB).
         Crb = "crb",
+        /// By what was delivered, and a segment more if the acknowledgement moves on and shows no further
+        /// loss (RFC 9937 section 6.2; Linux).
+        SafeAck = "safe-ack",
     }
 }
 named! {
@@ -110,7 +113,7 @@ named! {
 named! {
     /// Whether selective acknowledgements are used.
     pub enum Sack {
-        /// If the recovery needs them.
+        /// If the recovery or the detector needs them.
         Auto = "auto",
         /// Yes.
         On = "true" | "on",
@@ -199,6 +202,15 @@ named! {
         AbcL2 = "abc-l2",
         /// What was acknowledged.
         Unlimited = "unlimited",
+    }
+}
+named! {
+    /// When slow start ends.
+    pub enum SlowStart {
+        /// At the threshold.
+        Standard = "standard",
+        /// Sooner, when round trips grow: HyStart++ (RFC 9406).
+        HyStart = "hystart++",
     }
 }
 named! {
