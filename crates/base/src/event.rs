@@ -108,6 +108,8 @@ events! {
     ServiceStarted = "path:service_started" in Path { packet: u64 = "packet id" },
     /// A packet left a link at its far end.
     Delivered = "path:delivered" in Path { packet: u64 = "packet id" },
+    /// A queue's manager marked a packet: congestion experienced (RFC 3168).
+    Marked = "path:marked" in Path { packet: u64 = "packet id" },
     /// A packet ended here.
     Dropped = "path:dropped" in Path { packet: u64 = "packet id", flow: u32 = "flow", reason: DropReason = "why" },
     /// A segment with data was sent.
@@ -128,8 +130,12 @@ events! {
     FastRetransmit = "transport:fast_retransmit" in Transport { seq: u64 = "bytes", recover: u64 = "bytes, recovery ends here" },
     /// Recovery is over.
     RecoveryEnded = "transport:recovery_ended" in Transport { ack: u64 = "bytes" },
+    /// An acknowledgement reported a marked packet, and the window was reduced (RFC 3168).
+    MarkEchoed = "transport:mark_echoed" in Transport { ack: u64 = "bytes" },
     /// The sender's own detector gave its verdict on the last timeout.
     Verdict = "transport:verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
+    /// The sender's own detector gave its verdict on the last fast retransmit.
+    FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
 }
 
 /// Who recorded an event: a flow's endpoint or an element of the path.

@@ -93,6 +93,8 @@ crate::named! {
     pub enum DropReason {
         /// The queue was full.
         QueueFull = "queue-full",
+        /// The queue's manager spoke up before it was full.
+        Early = "early",
         /// The scenario asked for this very packet.
         Scripted = "scripted",
         /// Chance: a link error.

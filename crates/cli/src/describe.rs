@@ -110,6 +110,10 @@ fn link_words(link: &Link) -> String {
         Queue::Unlimited => "unlimited queue".to_owned(),
         Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(*c)),
         Queue::DropHead(c) => format!("drop-head queue of {}", capacity(*c)),
+        Queue::Red(red) => {
+            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
+            format!("{kind} queue of {}", capacity(red.limit))
+        }
     };
     format!("{rate}, {delay}, {queue}")
 }

@@ -172,7 +172,7 @@ impl Host {
             {
                 self.silences.push((last, cx.now()));
             }
-            if outgoing.cause != Cause::New {
+            if !matches!(outgoing.cause, Cause::New | Cause::WindowProbe) {
                 self.counters.data_resent += 1;
             }
             let (now, seq, end) = (cx.now(), segment.seq, segment.seq + u64::from(segment.len));
@@ -201,7 +201,7 @@ impl Host {
             interface: 0,
             flags: flags(segment, self.role),
             class: 0,
-            ecn: 0,
+            ecn: outgoing.ecn,
         };
         cx.forward(Port(0), packet);
     }
@@ -234,7 +234,7 @@ impl Element for Host {
         {
             ledger.acked(segment.ack, packet.born);
         }
-        self.run(cx, |connection, io| connection.on_segment(io, &segment, packet.id));
+        self.run(cx, |connection, io| connection.on_packet(io, &segment, packet.id, packet.ecn));
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -250,7 +250,7 @@ impl Element for Host {
         }
         if self.connection.next_timeout() <= now {
             let sender = &self.connection.sender;
-            if sender.next_timeout() <= now && sender.flight() > 0 {
+            if sender.rto.deadline() <= now && sender.flight() > 0 {
                 self.counters.expirations += 1;
                 if self.connection.sender.established() {
                     self.first_timeout_flight.get_or_insert(self.connection.sender.flight());

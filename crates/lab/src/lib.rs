@@ -3,6 +3,7 @@
 pub mod measure;
 pub mod once;
 pub mod picture;
+pub mod probe;
 pub mod reproduce;
 pub mod sweep;
 

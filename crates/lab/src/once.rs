@@ -7,7 +7,7 @@ use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
 use host::Host;
-use path::Network;
+use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build};
 
@@ -54,6 +54,9 @@ pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
         },
         LOOK_EVERY,
     );
+    for &id in &world.backgrounds {
+        world.network.signal(world.network.now(), id, Signal::Close);
+    }
     if complete {
         let end = world.network.now() + DRAIN;
         world.network.run_until(end);

@@ -134,7 +134,7 @@ impl Cx<'_> {
         self.core.pool.take(packet.body);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()) {
             match (packet.flags.has(Flags::DATA), reason) {
-                (true, DropReason::QueueFull) => ledger.queue_drops += 1,
+                (true, DropReason::QueueFull | DropReason::Early) => ledger.queue_drops += 1,
                 (true, _) => ledger.other_drops += 1,
                 (false, _) => ledger.ack_drops += 1,
             }
@@ -179,6 +179,14 @@ impl Cx<'_> {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);
         (self.core.pool.put(body), self.core.counters.sent)
+    }
+
+    /// For sources of background load: counts a packet without a body and gives it its number.
+    #[inline]
+    pub fn emit_virtual(&mut self, size: u32) -> u64 {
+        self.core.counters.sent += 1;
+        self.core.counters.bytes[0] += u64::from(size);
+        self.core.counters.sent
     }
 
     /// For hosts and doors: takes a packet out of the network and opens it.

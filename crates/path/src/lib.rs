@@ -3,6 +3,7 @@
 //! Elements look at packet heads only. They are woken when they asked to be, send packets on through
 //! numbered ports, and keep everything else to themselves. `path` knows no transport.
 
+pub mod background;
 pub mod capacity;
 pub mod element;
 pub mod gate;
@@ -11,6 +12,7 @@ pub mod jitter;
 pub mod link;
 pub mod loss;
 pub mod network;
+pub mod red;
 pub mod router;
 pub mod schedule;
 mod wires;

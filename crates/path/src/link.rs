@@ -1,4 +1,4 @@
-//! What does a link do to a packet? Queue it (drop-tail), serialise it, carry it. One direction.
+//! What does a link do to a packet? Queue it (drop-tail, drop-head, RED), serialise it, carry it. One direction.
 //!
 //! Service is lazy. Since a FIFO queue in front of a known service curve leaves nothing open, the
 //! instant at which a packet starts and ends its transmission is computed when it joins the queue, and
@@ -14,6 +14,7 @@
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
+use crate::red::{Red, Verdict};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
@@ -77,6 +78,8 @@ pub struct Link {
     free: Time,
     /// The last two sizes and their transmission times at a fixed rate.
     spans: [(u32, Span); 2],
+    /// Speaks up before the queue is full.
+    red: Option<Box<Red>>,
 }
 
 impl Link {
@@ -93,7 +96,47 @@ impl Link {
             waiting_bytes: 0,
             free: Time::ZERO,
             spans: [(0, Span::ZERO); 2],
+            red: None,
         }
+    }
+
+    /// The same link with a manager of its queue.
+    #[must_use]
+    pub fn managed(mut self, red: Red) -> Self {
+        self.red = Some(Box::new(red));
+        self
+    }
+
+    /// Asks the queue's manager about a packet that has come; false if it was dropped.
+    #[cold]
+    fn ask(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> bool {
+        let now = cx.now();
+        let waiting = self.slots.len() - self.started;
+        let idle = if waiting == 0 && !self.closed_by_hand && self.free < now {
+            now.since(self.free)
+        } else {
+            Span::ZERO
+        };
+        let Some(red) = &mut self.red else { return true };
+        match red.arrival(now, waiting, idle, packet.ecn) {
+            Verdict::Pass => {}
+            Verdict::Mark => {
+                //= RFC 3168 section 5: the CE codepoint is '11'
+                packet.ecn = 3;
+                let id = packet.id;
+                cx.record(Category::Path, now, || Event::Marked { packet: id });
+            }
+            Verdict::Drop => {
+                cx.drop(*packet, DropReason::Early);
+                return false;
+            }
+        }
+        if self.is_full(packet.size)
+            && let Some(red) = &mut self.red
+        {
+            red.overflowed();
+        }
+        true
     }
 
     /// Moves packets whose transmission has started out of the queue.
@@ -224,9 +267,12 @@ impl Link {
 
 impl Element for Link {
     #[inline(always)] // part of `arrive`, as the next two are of `wake`
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
         let now = cx.now();
         self.catch_up(now);
+        if self.red.is_some() && !self.ask(cx, &mut packet) {
+            return;
+        }
         // A packet that finds the link idle and open does not wait: no limit holds for it.
         let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
         if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {

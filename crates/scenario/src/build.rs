@@ -13,16 +13,18 @@ use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
 use host::{Host, HostConfig};
+use path::background::{Absorber, Background};
 use path::capacity::{Capacity, Change};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
 use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
+use path::red::Red;
 use path::router::Router;
 use path::{ElementId, Network, Port};
 use std::sync::Arc;
-use transport::app::{Bulk, Sink};
+use transport::app::{Bulk, Reading, Sink};
 use transport::tcp::Role;
 
 /// A network with its ends.
@@ -33,6 +35,8 @@ pub struct World {
     pub flows: Vec<Ends>,
     /// What each element is called, by its number: `radio.down`, `download@server`.
     pub names: Vec<String>,
+    /// Sources that never end by themselves.
+    pub backgrounds: Vec<ElementId>,
 }
 
 /// The hosts of a flow.
@@ -58,6 +62,7 @@ struct Builder<'a> {
     seed: Seed,
     network: Network,
     names: Vec<String>,
+    backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
     /// Each choice of a TCP once, whoever makes it: with many flows, what they share stays in the cache.
     choices: Vec<Arc<transport::tcp::Config>>,
@@ -70,6 +75,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         seed,
         network: Network::new(model.flows.len(), tracer),
         names: Vec::new(),
+        backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
         choices: Vec::new(),
     };
@@ -87,7 +93,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         ends.push(Ends { from, to, start });
     }
     b.wire(&ends);
-    World { network: b.network, flows: ends, names: b.names }
+    World { network: b.network, flows: ends, names: b.names, backgrounds: b.backgrounds }
 }
 
 /// The closed intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
@@ -165,7 +171,13 @@ impl Builder<'_> {
         let App::Bulk { bytes, lasts } = flow.app;
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
-            Role::Passive => Box::new(Sink::new(bytes)),
+            Role::Passive => match flow.reads {
+                None => Box::new(Sink::new(bytes)),
+                Some(reads) => {
+                    let rate = reads.rate.map(|r| r.bps() / 8);
+                    Box::new(Sink::new(bytes).reading(Reading::new(rate, reads.pause)))
+                }
+            },
         };
         self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), Host::new(host, app))
     }
@@ -186,17 +198,32 @@ impl Builder<'_> {
             }
             next = Some(id);
         };
+        if !link.backgrounds.is_empty() {
+            let id = self.add(format!("{}.absorber", link.name), Absorber);
+            chain(self, id);
+        }
         for &l in link.losses.iter().rev() {
             let loss = &model.losses[l];
             let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
-            let id = self.add(loss.name.clone(), Loss::new(rule(&loss.kind, &loss.name, seed), stream));
+            let id = self.add(
+                loss.name.clone(),
+                Loss::new(rule(&loss.kind, &loss.name, seed), stream).marking(loss.mark),
+            );
             chain(self, id);
         }
         if let Some(jitter) = jitter(link, seed) {
             let id = self.add(format!("{}.delay", link.name), jitter);
             chain(self, id);
         }
-        let id = self.add(link.name.clone(), path::link::Link::new(self.config(link), self.gates(link)));
+        let plain = path::link::Link::new(self.config(link), self.gates(link));
+        let managed = match &link.queue {
+            Queue::Red(red) => {
+                let stream = seed.stream(&link.name, "red");
+                plain.managed(Red::new(red.decided(&link.rate), stream))
+            }
+            _ => plain,
+        };
+        let id = self.add(link.name.clone(), managed);
         chain(self, id);
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
@@ -206,6 +233,13 @@ impl Builder<'_> {
                 let id = self.add(gate.name.clone(), hold);
                 chain(self, id);
             }
+        }
+        for &i in &link.backgrounds {
+            let load = &model.backgrounds[i];
+            let start = draw_time(&load.start, seed, &load.name, "start");
+            let id = self.add(load.name.clone(), Background::new(load.rate, load.packet, start));
+            self.backgrounds.push(id);
+            chain(self, id);
         }
         if let (Some(entry), Some(exit)) = (next, exit) {
             self.chains[index] = Some(Chain { entry, exit });
@@ -238,7 +272,9 @@ impl Builder<'_> {
         };
         let limit = match link.queue {
             Queue::Unlimited => QueueLimit::default(),
-            Queue::DropTail(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false },
+            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
+                QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
+            }
             Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
         };
         LinkConfig { capacity, delay, limit }

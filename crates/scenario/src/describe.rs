@@ -67,8 +67,14 @@ pub fn describe(model: &Model) -> String {
         };
         let _ = writeln!(out, "  {name} {what} on {}: {}", on(links), self::timing(timing));
     }
-    for Loss { name, kind, links } in &model.losses {
-        let _ = writeln!(out, "  {name} loses {} on {}", loss(kind), on(links));
+    for Loss { name, kind, mark, links } in &model.losses {
+        let _ = writeln!(
+            out,
+            "  {name} {} {} on {}",
+            if *mark { "marks" } else { "loses" },
+            loss(kind),
+            on(links)
+        );
     }
     let _ = writeln!(out, "flows");
     for flow in &model.flows {
@@ -146,6 +152,10 @@ fn link(link: &Link, model: &Model) -> String {
         Queue::Unlimited => "no limit to the queue".to_owned(),
         Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(c)),
         Queue::DropHead(c) => format!("drop-head queue of {}", capacity(c)),
+        Queue::Red(red) => {
+            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
+            format!("{kind} queue of {}", capacity(&red.limit))
+        }
     };
     format!(
         "{}: {} to {}, {rate}, {delay}, {queue}",

@@ -5,13 +5,14 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
-use crate::model::{App, Flow, Transport};
+use crate::model::{App, Flow, Reads, Transport};
 use crate::reader::Reader;
 use crate::route;
 use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
 use crate::tcp_options::{self, Tcp};
-use transport::tcp::config::{Response, Sack, Spurious};
+use base::Span;
+use transport::tcp::config::{Adapt, Response, Sack, Spurious};
 
 static BULK: TableShape = table(
     "bulk",
@@ -23,6 +24,18 @@ static BULK: TableShape = table(
             Shape::One(Kind::Span),
             Need::Optional,
             "For how long. Without it, until all is delivered or the run ends.",
+        ),
+        field(
+            "read-rate",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "How fast the other end reads; what it has not read fills its receive window. Without it, at once.",
+        ),
+        field(
+            "read-pause",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long after its start the other end reads nothing. Without it, it reads from the start.",
         ),
     ],
 );
@@ -126,6 +139,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         way_back: way_back?,
         transport: transport?,
         app: app?,
+        reads: reads(reader),
     };
     takes_time(&flow, graph, reader.tree.place, cx);
     Some(flow)
@@ -186,6 +200,14 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
             .help("add timestamps = true"),
         );
     }
+    if config.spurious == Spurious::Dsack && !(config.uses_sack() && config.receiver.dsack) {
+        let (key, missing) = if config.uses_sack() { ("dsack", "`dsack`") } else { ("sack", "`sack`") };
+        let message = format!("spurious = \"dsack\" waits for reports of duplicates, and {missing} is off");
+        cx.push(
+            with(Diagnostic::error("impossible", at("spurious"), message), tcp.place(key), "off here")
+                .help(format!("add {key} = true")),
+        );
+    }
     if config.rto.min > config.rto.max {
         let message =
             format!("the least timeout ({}) is more than the greatest ({})", config.rto.min, config.rto.max);
@@ -201,14 +223,32 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
                 .help("choose who judges timeouts, such as spurious = \"eifel\""),
         );
     }
-    for key in ["staged.first", "staged.count", "staged.second", "staged.third"] {
-        if let (Some(place), true) = (tcp.place(key), config.response != Response::Staged) {
-            let message = format!("`{key}` has an effect only with response = \"staged\"");
+    let of_responses = [
+        ("staged.first", Response::Staged),
+        ("staged.count", Response::Staged),
+        ("staged.second", Response::Staged),
+        ("staged.third", Response::Staged),
+        ("rfc4015.timer", Response::Rfc4015),
+        ("restore-4.threshold-before-loss", Response::Restore4),
+    ];
+    for (key, response) in of_responses {
+        if let (Some(place), true) = (tcp.place(key), config.response != response) {
+            let message = format!("`{key}` has an effect only with response = \"{response}\"");
             cx.push(
                 Diagnostic::warning("no-effect", place, message)
-                    .help("add response = \"staged\", or remove it"),
+                    .help(format!("add response = \"{response}\", or remove it")),
             );
         }
+    }
+    if config.spurious == Spurious::None
+        && config.rto.adapt != Adapt::None
+        && let Some(place) = tcp.place("rto.adapt")
+    {
+        let message = "the timer adapts to spurious timeouts, and nobody finds any: `spurious` is \"none\"";
+        cx.push(
+            Diagnostic::warning("no-effect", place, message)
+                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+        );
     }
 }
 
@@ -217,6 +257,18 @@ fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic
         Some(place) => diagnostic.also(place, label),
         None => diagnostic,
     }
+}
+
+/// How the other end reads, if the workload says.
+fn reads(reader: Reader<'_>) -> Option<Reads> {
+    let bulk = Reader::new(&reader.get("app")?.table()?.get("bulk")?.tree, &BULK);
+    let (rate, pause) = (bulk.get("read-rate").is_some(), bulk.get("read-pause").is_some());
+    if !rate && !pause {
+        return None;
+    }
+    let rate = if rate { Some(bulk.rate("read-rate")?) } else { None };
+    let pause = if pause { bulk.span("read-pause")? } else { Span::ZERO };
+    Some(Reads { rate, pause })
 }
 
 fn app(reader: Reader<'_>, cx: &Cx<'_>) -> Option<App> {

@@ -1,13 +1,14 @@
 //! How do nodes, links and hops become one graph? Every name is given an index, every hop becomes
 //! two links, and what is wired wrongly is said.
 
+use crate::background;
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::fault::{self, Owner};
 use crate::hop::{self, HOP};
 use crate::leaf;
 use crate::link::{self, LINK, NODE};
-use crate::model::{ChangedRate, Direction, Gate, Link, LinkRate, Loss, Node, RateChange};
+use crate::model::{Background, ChangedRate, Direction, Gate, Link, LinkRate, Loss, Node, RateChange};
 use crate::reader::Reader;
 use crate::source::Place;
 use crate::words::{alternatives, nearest};
@@ -26,6 +27,7 @@ pub(crate) struct Graph {
     pub(crate) gates: Vec<Gate>,
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
+    pub(crate) backgrounds: Vec<Background>,
     /// False if a link or hop could not be read, so that missing things may be its fault.
     pub(crate) complete: bool,
 }
@@ -100,6 +102,15 @@ impl Graph {
                 refer(&mut target.losses, &loss.links, *link, self.losses.len() + i);
             }
         }
+        let owner = Owner { name, links };
+        let backgrounds = background::read(reader, &owner, cx);
+        for (link, _) in links {
+            for (i, background) in backgrounds.iter().enumerate() {
+                let at = self.backgrounds.len() + i;
+                refer(&mut self.links[*link].backgrounds, &background.links, *link, at);
+            }
+        }
+        self.backgrounds.extend(backgrounds);
         self.gates.extend(gates);
         self.rate_changes.extend(changes);
         self.losses.extend(losses);
@@ -183,6 +194,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             gates: Vec::new(),
             rate_changes: Vec::new(),
             losses: Vec::new(),
+            backgrounds: Vec::new(),
         };
         links.push((graph.add(link, place), Some(direction)));
     }
@@ -221,6 +233,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         gates: Vec::new(),
         rate_changes: Vec::new(),
         losses: Vec::new(),
+        backgrounds: Vec::new(),
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

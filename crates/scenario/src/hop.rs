@@ -2,6 +2,7 @@
 //! direction, the fixed end first. `down` is toward the mobile end. What is given once holds for
 //! both directions; `{ down = ..., up = ... }` tells them apart.
 
+use crate::background;
 use crate::fault;
 use crate::link::{DELAY, QUEUE, RATE};
 use crate::model::Direction;
@@ -32,6 +33,7 @@ pub(crate) static HOP: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        background::BACKGROUNDS,
     ],
 );
 

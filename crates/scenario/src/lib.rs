@@ -6,9 +6,11 @@
 //! reader, the JSON Schema, the reference page and the paths of overrides all follow them.
 //! Nothing here opens a file, asks the time or builds a network.
 
+mod background;
 pub mod build;
 pub mod cost;
 mod cx;
+mod delay_trace;
 pub mod describe;
 pub mod diagnostic;
 mod expect;
@@ -23,6 +25,7 @@ mod link;
 pub mod metric;
 pub mod model;
 mod reader;
+mod red;
 pub mod render;
 mod route;
 mod run;

@@ -3,12 +3,15 @@
 //!
 //! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
 
+use crate::background;
 use crate::cx::Cx;
+use crate::delay_trace::{self, DELAY_TRACE};
 use crate::diagnostic::Diagnostic;
 use crate::fault;
 use crate::leaf;
 use crate::model::{Capacity, Delay, LinkRate, Queue, Schedule};
 use crate::reader::Reader;
+use crate::red::{self, RED};
 use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::tree::Tree;
 use crate::validate::alternative;
@@ -97,6 +100,7 @@ static DELAY_ONE: Shape = Shape::Either(&[
     Shape::One(Kind::Dist(Quantity::Span)),
     Shape::Table(&DELAY_SCHEDULE),
     Shape::Table(&RANDOM_DELAY),
+    Shape::Table(&DELAY_TRACE),
 ]);
 static QUEUES: &[Variant] = &[
     Variant { name: "unlimited", doc: "Everything waits.", shape: Shape::Table(&EMPTY), bare: true },
@@ -110,6 +114,12 @@ static QUEUES: &[Variant] = &[
         name: "drop-head",
         doc: "First in, first out; when full, the oldest waiting packet is dropped.",
         shape: Shape::Table(&LIMITED),
+        bare: false,
+    },
+    Variant {
+        name: "red",
+        doc: "Random early detection: drops or marks before it is full.",
+        shape: Shape::Table(&RED),
         bare: false,
     },
 ];
@@ -174,6 +184,7 @@ pub(crate) static LINK: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        background::BACKGROUNDS,
     ],
 );
 
@@ -233,7 +244,11 @@ pub(crate) fn delay(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<Delay> {
     if tree.table().is_none() {
         return Some(constant_or_drawn(leaf::dist(tree, Quantity::Span, cx).ok()?, false));
     }
-    match alternative(tree, &[Shape::Table(&DELAY_SCHEDULE), Shape::Table(&RANDOM_DELAY)])? {
+    let tables = [Shape::Table(&DELAY_SCHEDULE), Shape::Table(&RANDOM_DELAY), Shape::Table(&DELAY_TRACE)];
+    match alternative(tree, &tables)? {
+        Shape::Table(found) if std::ptr::eq(*found, &DELAY_TRACE) => {
+            delay_trace::read(Reader::new(tree, &DELAY_TRACE), cx).map(Delay::Schedule)
+        }
         Shape::Table(found) if std::ptr::eq(*found, &RANDOM_DELAY) => {
             let reader = Reader::new(tree, &RANDOM_DELAY);
             Some(constant_or_drawn(reader.dist("random", cx)?, reader.flag("reorder")?))
@@ -262,6 +277,7 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
         "unlimited" => Some(Queue::Unlimited),
         "drop-tail" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropTail(c) }),
         "drop-head" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropHead(c) }),
+        "red" => red::read(Reader::new(&entry.tree, &RED)).map(Queue::Red),
         _ => None,
     }
 }

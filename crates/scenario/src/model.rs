@@ -23,6 +23,8 @@ pub struct Model {
     pub rate_changes: Vec<RateChange>,
     /// Losses on the way.
     pub losses: Vec<Loss>,
+    /// Load that nobody answers.
+    pub backgrounds: Vec<Background>,
     /// Connections and what they carry.
     pub flows: Vec<Flow>,
     /// How often, with which seed, how long.
@@ -82,6 +84,8 @@ pub struct Link {
     pub rate_changes: Vec<usize>,
     /// Indexes of the losses on it.
     pub losses: Vec<usize>,
+    /// Indexes of the background loads on it.
+    pub backgrounds: Vec<usize>,
 }
 
 /// How fast a link serves.
@@ -167,7 +171,7 @@ impl<T: Copy> Schedule<T> {
 }
 
 /// What waits for service, beside the packet in service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Queue {
     /// Everything waits.
     Unlimited,
@@ -175,6 +179,31 @@ pub enum Queue {
     DropTail(Capacity),
     /// First in, first out; when full, the oldest waiting packet makes room.
     DropHead(Capacity),
+    /// First in, first out; packets are dropped or marked before it is full.
+    Red(Red),
+}
+
+/// Random early detection; what is not given follows from the link's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Red {
+    /// What may wait at most.
+    pub limit: Capacity,
+    /// Average queue from which on packets are dropped, packets.
+    pub min: Option<f64>,
+    /// Average queue at which the probability is reached, packets.
+    pub max: Option<f64>,
+    /// Weight of the present queue in the average.
+    pub weight: Option<f64>,
+    /// Probability at `max`.
+    pub probability: f64,
+    /// Beyond `max` the probability rises to 1 at twice that.
+    pub gentle: bool,
+    /// The probability adapts.
+    pub adaptive: bool,
+    /// Packets that understand ECN are marked.
+    pub ecn: bool,
+    /// A typical packet, bytes.
+    pub packet: u64,
 }
 
 /// How much may wait: whichever limit is reached first.
@@ -294,6 +323,8 @@ pub struct Loss {
     pub name: String,
     /// Which ones.
     pub kind: LossKind,
+    /// Packets that can be marked are marked, and not lost.
+    pub mark: bool,
     /// The links it is on.
     pub links: Vec<usize>,
 }
@@ -329,6 +360,21 @@ pub enum LossKind {
     },
 }
 
+/// Packets at a constant rate that compete for a queue and end behind the link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Background {
+    /// Element name: `radio.voice`.
+    pub name: String,
+    /// How fast it comes.
+    pub rate: Rate,
+    /// Its packets, bytes on the wire.
+    pub packet: u32,
+    /// When it begins, nanoseconds from the start of the run.
+    pub start: Dist,
+    /// The links it is on.
+    pub links: Vec<usize>,
+}
+
 /// A connection and what it carries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
@@ -348,6 +394,8 @@ pub struct Flow {
     pub transport: Transport,
     /// Its workload.
     pub app: App,
+    /// How the other end reads what comes; none: at once.
+    pub reads: Option<Reads>,
 }
 
 /// A protocol with its choices.
@@ -360,6 +408,15 @@ pub enum Transport {
         /// All of its choices.
         config: transport::tcp::Config,
     },
+}
+
+/// How the application at the receiving end reads, if not everything at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reads {
+    /// So fast; none: whatever is there.
+    pub rate: Option<Rate>,
+    /// Nothing for so long after the start.
+    pub pause: Span,
 }
 
 /// A workload.

@@ -218,6 +218,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         gates: graph.gates,
         rate_changes: graph.rate_changes,
         losses: graph.losses,
+        backgrounds: graph.backgrounds,
         flows,
         run,
         expect,

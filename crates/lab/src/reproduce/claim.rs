@@ -256,6 +256,21 @@ fn show(x: f64) -> String {
     if x.abs() >= 100.0 || x == x.round() { format!("{x:.1}") } else { format!("{x:.3}") }
 }
 
+/// What an expression gives: by repetition where that means something, otherwise once.
+pub fn value(
+    expression: &str,
+    bound: &BTreeMap<&str, &str>,
+    cells: &dyn Cells,
+) -> Result<Vec<Option<f64>>, String> {
+    let tokens = tokens(expression)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, cells, bound, only: None };
+    let value = parser.sum()?;
+    if parser.at < tokens.len() {
+        return Err(format!("`{expression}` goes on where it should end"));
+    }
+    Ok(value.each.unwrap_or_else(|| vec![Some(value.mean)]))
+}
+
 /// Evaluates one test for one binding of its labels, over all repetitions or in one of them.
 fn evaluate(
     test: &str,

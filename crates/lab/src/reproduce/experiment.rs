@@ -22,11 +22,20 @@ pub struct Experiment {
     /// Repetitions it is judged with.
     #[serde(default = "one")]
     pub repetitions: u32,
+    /// What it sets in the scenario, for all of its cells.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Variants that the grid does not make; their labels come first in keys.
+    #[serde(default)]
+    pub case: Vec<Case>,
     /// The axes of the scenario's grid, in the order of labels in keys.
     #[serde(default)]
     pub axis: Vec<Axis>,
     /// Published values.
     pub table: Option<Published>,
+    /// Published values of further metrics; their names come last in keys.
+    #[serde(default)]
+    pub column: Vec<Published>,
     /// Pictures of single repetitions.
     #[serde(default)]
     pub picture: Vec<PictureSpec>,
@@ -39,6 +48,48 @@ pub struct Experiment {
     /// What holds for all readings: the part of the grid in which they differ.
     #[serde(default)]
     pub reading_fixes: Vec<String>,
+    /// Repetitions of each reading, where the usual number takes too long.
+    pub reading_repetitions: Option<u32>,
+}
+
+impl Experiment {
+    /// All published values.
+    pub fn tables(&self) -> impl Iterator<Item = &Published> {
+        self.table.iter().chain(&self.column)
+    }
+
+    /// What the parts of a value's key are.
+    pub fn heads(&self) -> Vec<String> {
+        if let Some(table) = self.tables().find(|t| t.value.is_some()) {
+            let parts = table.values.keys().next().map_or(1, |k| k.split('/').count());
+            let named = usize::from(!table.name.is_empty());
+            return (0..parts + named)
+                .map(|i| if i == 0 { "case".to_owned() } else { String::new() })
+                .collect();
+        }
+        let mut heads: Vec<String> = Vec::new();
+        if !self.case.is_empty() {
+            heads.push("case".to_owned());
+        }
+        heads.extend(self.axis.iter().map(|a| a.name.clone()));
+        if self.tables().any(|t| !t.name.is_empty()) {
+            heads.push("value".to_owned());
+        }
+        heads
+    }
+}
+
+/// A variant of an experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// What it is called in keys.
+    pub label: String,
+    /// What it sets: `path=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Another scenario file than the experiment's.
+    pub scenario: Option<String>,
 }
 
 fn one() -> u32 {
@@ -61,8 +112,14 @@ pub struct Axis {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Which metric.
+    /// What it is called in keys, if there are several.
+    #[serde(default)]
+    pub name: String,
+    /// Which metric or probe, of the first flow or of the one named before a dot.
+    #[serde(default)]
     pub metric: String,
+    /// Instead: an expression as in claims, in which `a`, `b`, ... are the parts of the key.
+    pub value: Option<String>,
     /// Its unit, for tables.
     #[serde(default)]
     pub unit: String,
@@ -77,6 +134,20 @@ pub struct Published {
     pub differs: BTreeMap<String, String>,
 }
 
+impl Published {
+    /// The known difference of a key; `*` stands for all of them.
+    pub fn why(&self, key: &str) -> Option<String> {
+        self.differs.get(key).or_else(|| self.differs.get("*")).cloned()
+    }
+
+    /// What the expression gives for one key, by repetition.
+    pub fn computed(&self, key: &str, cells: &dyn super::claim::Cells) -> Result<Vec<Option<f64>>, String> {
+        let names = ["a", "b", "c", "d", "e"];
+        let bound: BTreeMap<&str, &str> = names.into_iter().zip(key.split('/')).collect();
+        super::claim::value(self.value.as_deref().unwrap_or_default(), &bound, cells)
+    }
+}
+
 /// The part of the band that does not come from chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,6 +158,10 @@ pub enum Band {
     Ratio,
     /// 0.5.
     Count,
+    /// 1 % of the published value.
+    Segments,
+    /// Half of the last printed digit.
+    Printed,
 }
 
 impl Band {
@@ -96,6 +171,11 @@ impl Band {
             Band::Time => 0.05 * published.abs(),
             Band::Ratio => 0.02,
             Band::Count => 0.5,
+            Band::Segments => 0.01 * published.abs(),
+            Band::Printed => {
+                let digits = format!("{published}").split_once('.').map_or(0, |(_, d)| d.len());
+                (0..digits).fold(0.5, |x, _| x / 10.0) + 1e-9
+            }
         }
     }
 }
@@ -112,6 +192,8 @@ pub struct PictureSpec {
     pub repetition: u64,
     /// Instead: the repetition in which this claim was found to hold.
     pub witness: Option<String>,
+    /// Of which flow; without it, of the first.
+    pub flow: Option<String>,
     /// Its heading.
     pub title: String,
 }
@@ -155,10 +237,22 @@ pub struct Claim {
     #[serde(default, rename = "for")]
     pub over: BTreeMap<String, Vec<String>>,
     /// The inequality; several are separated by semicolons.
+    #[serde(default)]
     pub test: String,
+    /// Instead: why it cannot be tested here.
+    pub untestable: Option<String>,
+    /// It does not hold, and this is known to be why.
+    pub differs: Option<String>,
     /// It is enough that one repetition satisfies it.
     #[serde(default)]
     pub exists: bool,
+}
+
+/// A file with several experiments.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Panels {
+    experiment: Vec<Experiment>,
 }
 
 /// A paper: its folder's files.
@@ -169,36 +263,7 @@ pub struct Paper {
     pub files: &'static [(&'static str, &'static str)],
 }
 
-macro_rules! paper {
-    ($name:literal: $($file:literal),+ $(,)?) => {
-        Paper {
-            name: $name,
-            files: &[$(($file, include_str!(concat!("../../../../experiments/", $name, "/", $file)))),+],
-        }
-    };
-}
-
-/// Every paper whose experiments can be reproduced.
-pub const PAPERS: &[Paper] = &[paper!(
-    "gprs-eifel": "claims.toml",
-    "reselections.scenario.toml",
-    "intervals.scenario.toml",
-    "live.scenario.toml",
-    "topology.scenario.toml",
-    "spike.scenario.toml",
-    "scripted-losses.scenario.toml",
-    "table1.toml",
-    "table2.toml",
-    "table3.toml",
-    "fig1.toml",
-    "fig2.toml",
-    "fig3.toml",
-    "fig4.toml",
-    "fig5.toml",
-    "fig6.toml",
-    "fig7.toml",
-    "repair.toml",
-)];
+pub use super::papers::PAPERS;
 
 impl Paper {
     /// A file's text.
@@ -211,8 +276,18 @@ impl Paper {
         let files = self.files.iter();
         files
             .filter(|(name, _)| !name.ends_with(".scenario.toml") && *name != "claims.toml")
-            .map(|(name, text)| toml::from_str(text).map_err(|e| format!("{}/{name}: {e}", self.name)))
-            .collect()
+            .map(|(name, text)| {
+                let wrong = |e: toml::de::Error| format!("{}/{name}: {e}", self.name);
+                let table: toml::Table = toml::from_str(text).map_err(wrong)?;
+                // A figure with several panels is a file with several experiments.
+                if table.contains_key("experiment") {
+                    let panels: Panels = toml::from_str(text).map_err(wrong)?;
+                    return Ok(panels.experiment);
+                }
+                Ok(vec![toml::from_str(text).map_err(wrong)?])
+            })
+            .collect::<Result<Vec<Vec<Experiment>>, String>>()
+            .map(|all| all.into_iter().flatten().collect())
     }
 
     /// Its claims.

@@ -15,7 +15,7 @@ pub fn document(all: &[Reproduced], seed: u64, version: &str) -> Value {
         "version": version,
         "seed": seed,
         "experiments": experiments,
-        "summary": { "values": t.values, "within": t.within, "claims": t.claims, "hold": t.hold },
+        "summary": { "values": t.values, "within": t.within, "claims": t.claims, "hold": t.hold, "untested": t.untested },
     })
 }
 
@@ -34,9 +34,14 @@ fn experiment(r: &Reproduced) -> Value {
         .claims
         .iter()
         .map(|c| {
-            json!({ "id": c.id, "holds": c.holds, "detail": c.detail, "text": c.text, "witness": c.witness })
+            json!({
+                "id": c.id, "holds": c.holds, "detail": c.detail, "text": c.text, "witness": c.witness,
+                "why": c.why,
+            })
         })
         .collect();
+    let untested: Vec<Value> =
+        r.untested.iter().map(|c| json!({ "id": c.id, "text": c.text, "why": c.why })).collect();
     let readings: Vec<Value> = r
         .readings
         .iter()
@@ -53,6 +58,7 @@ fn experiment(r: &Reproduced) -> Value {
         "repetitions": r.runs,
         "values": values,
         "claims": claims,
+        "untested": untested,
         "readings": readings,
         "share_within": r.share.map(|s| json!({
             "seeds": s.seeds, "repetitions": s.repetitions, "within": s.within, "of": s.of,

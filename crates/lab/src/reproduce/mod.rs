@@ -3,20 +3,22 @@
 //!
 //! A value is inside if it is off by at most max(a fixed part, 1.96 s sqrt(1/n + 1/m)): s the measured
 //! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for
-//! times, 0.02 for ratios, 0.5 for counts.
+//! times, 1 % for numbers of segments, 0.02 for ratios, 0.5 for counts.
 
 pub mod claim;
 pub mod experiment;
+mod grid;
 pub mod json;
 pub mod page;
+mod papers;
 
 use crate::picture::picture;
 use crate::sweep::{Control, Progress, Sweep, SweepError};
-use claim::Cells;
-use experiment::{Claims, Experiment, PAPERS, Paper};
+use experiment::{Claims, Experiment, PAPERS, Paper, Published};
+use grid::{Grid, Measured, View, cases};
 use report::Picture;
 use results::stats::Summary;
-use scenario::{NoFiles, Scenario};
+use scenario::NoFiles;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -52,8 +54,21 @@ pub struct ClaimResult {
     pub holds: bool,
     /// What was compared.
     pub detail: String,
+    /// If it does not hold: the known cause.
+    pub why: Option<String>,
     /// For a claim that something exists: the repetition in which it does.
     pub witness: Option<u64>,
+}
+
+/// A claim that cannot be tested here.
+#[derive(Clone, Debug)]
+pub struct Untested {
+    /// `C091`.
+    pub id: String,
+    /// In words.
+    pub text: String,
+    /// Why not.
+    pub why: String,
 }
 
 /// How many values one reading of an open rule puts inside.
@@ -90,6 +105,8 @@ pub struct Reproduced {
     pub values: Vec<Value>,
     /// Claims.
     pub claims: Vec<ClaimResult>,
+    /// Claims that cannot be tested here, with the reason.
+    pub untested: Vec<Untested>,
     /// Readings of open rules.
     pub readings: Vec<ReadingResult>,
     /// Over several seeds.
@@ -168,68 +185,49 @@ fn find(id: &str) -> Result<(&'static Paper, Experiment), ReproduceError> {
     Err(ReproduceError::Unknown(id.to_owned()))
 }
 
-/// The results of a grid: per cell its labels and, per metric, the values by repetition.
-struct Grid {
-    labels: Vec<Vec<String>>,
-    /// Value of each axis by cell, for pictures.
-    sweep: Sweep,
-    values: Vec<Vec<Vec<Option<f64>>>>,
-    metrics: Vec<String>,
-}
-
-impl Grid {
-    fn cell(&self, labels: &[&str]) -> Option<usize> {
-        self.labels.iter().position(|l| l.iter().map(String::as_str).eq(labels.iter().copied()))
-    }
-    fn metric(&self, name: &str) -> Option<usize> {
-        self.metrics.iter().position(|m| m == name)
-    }
-}
-
-struct View<'a> {
-    grid: &'a Grid,
-    quantity: &'a BTreeMap<String, String>,
-}
-
-impl Cells for View<'_> {
-    fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {
-        let name = self.quantity.get(quantity).map_or(quantity, String::as_str);
-        let metric = self.grid.metric(name).ok_or_else(|| format!("{name} is not measured"))?;
-        let cell = self.grid.cell(labels).ok_or_else(|| format!("there is no cell {}", labels.join("/")))?;
-        Ok(self.grid.values[cell][metric].clone())
-    }
-}
-
 /// Runs experiments, sharing runs between those that have the same scenario.
 pub struct Laboratory<'a> {
     settings: Settings,
     control: &'a Control<'a>,
-    grids: BTreeMap<String, Rc<Grid>>,
+    measured: BTreeMap<String, Rc<Measured>>,
     version: &'a str,
 }
 
 impl<'a> Laboratory<'a> {
     /// A laboratory in which nothing has been run yet.
     pub fn new(settings: Settings, control: &'a Control<'a>, version: &'a str) -> Self {
-        Laboratory { settings, control, grids: BTreeMap::new(), version }
+        Laboratory { settings, control, measured: BTreeMap::new(), version }
     }
 
     /// Runs one experiment.
     pub fn reproduce(&mut self, id: &str) -> Result<Reproduced, ReproduceError> {
         let (paper, experiment) = find(id)?;
         let claims = paper.claims().map_err(ReproduceError::Data)?;
-        let repetitions = self.settings.repetitions.unwrap_or(experiment.repetitions);
+        let repetitions = match (self.settings.repetitions, experiment.repetitions) {
+            (Some(n), own) if own > 1 => n,
+            (_, own) => own,
+        };
         let grid = self.grid(paper, &experiment, &[], self.settings.seed, repetitions)?;
-        let values = values(&experiment, &grid)?;
-        let claim_results = judge_claims(&experiment, &claims, &grid)?;
-        let readings = self.readings(paper, &experiment)?;
-        let share = self.share(paper, &experiment)?;
+        let values = values(&experiment, &claims, &grid)?;
+        let (claim_results, untested) = judge_claims(&experiment, &claims, &grid)?;
+        let readings = self.readings(paper, &experiment, &claims)?;
+        let share = self.share(paper, &experiment, &claims)?;
         let pictures =
             if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
-        let runs = grid.sweep.total();
-        Ok(Reproduced { experiment, values, claims: claim_results, readings, share, pictures, runs })
+        let runs = grid.total();
+        Ok(Reproduced {
+            experiment,
+            values,
+            claims: claim_results,
+            untested,
+            readings,
+            share,
+            pictures,
+            runs,
+        })
     }
 
+    /// The cells of an experiment; runs that were made already are not made again.
     fn grid(
         &mut self,
         paper: &Paper,
@@ -237,19 +235,29 @@ impl<'a> Laboratory<'a> {
         set: &[String],
         seed: u64,
         repetitions: u32,
-    ) -> Result<Rc<Grid>, ReproduceError> {
-        let axes: Vec<&str> = experiment.axis.iter().map(|a| a.path.as_str()).collect();
-        let key = format!(
-            "{}/{} {seed} {repetitions} {} {}",
-            paper.name,
-            experiment.scenario,
-            axes.join(" "),
-            set.join(" ")
-        );
-        if let Some(grid) = self.grids.get(&key) {
-            return Ok(Rc::clone(grid));
+    ) -> Result<Grid, ReproduceError> {
+        let mut parts = Vec::new();
+        for case in cases(experiment) {
+            let scenario = case.scenario.as_ref().unwrap_or(&experiment.scenario);
+            let all: Vec<String> = experiment.set.iter().chain(&case.set).chain(set).cloned().collect();
+            parts.push(self.measured(paper, scenario, &all, seed, repetitions)?);
         }
-        let file = format!("{}.scenario.toml", experiment.scenario);
+        Grid::new(experiment, parts)
+    }
+
+    fn measured(
+        &mut self,
+        paper: &Paper,
+        scenario: &str,
+        set: &[String],
+        seed: u64,
+        repetitions: u32,
+    ) -> Result<Rc<Measured>, ReproduceError> {
+        let key = format!("{}/{scenario} {seed} {repetitions} {}", paper.name, set.join(" "));
+        if let Some(measured) = self.measured.get(&key) {
+            return Ok(Rc::clone(measured));
+        }
+        let file = format!("{scenario}.scenario.toml");
         let text = paper.file(&file).ok_or_else(|| ReproduceError::Data(format!("no file {file}")))?;
         let name = format!("experiments/{}/{file}", paper.name);
         let scenario = scenario::read_with(&name, text.as_bytes(), &NoFiles, set)
@@ -259,34 +267,27 @@ impl<'a> Laboratory<'a> {
         if !complete {
             return Err(ReproduceError::Stopped);
         }
-        let metrics: Vec<String> = sweep.header.columns.iter().map(|c| c.name.clone()).collect();
-        let empty = vec![vec![None; repetitions as usize]; metrics.len()];
-        let mut values = vec![empty; sweep.cells.len()];
-        for row in &rows {
-            for (metric, value) in row.values.iter().enumerate() {
-                values[row.cell as usize][metric][row.repetition as usize] = *value;
-            }
-        }
-        let labels = labels(experiment, &scenario, &sweep)?;
-        let grid = Rc::new(Grid { labels, sweep, values, metrics });
-        self.grids.insert(key, Rc::clone(&grid));
-        Ok(grid)
+        let measured = Rc::new(Measured::new(sweep, &scenario, &rows));
+        self.measured.insert(key, Rc::clone(&measured));
+        Ok(measured)
     }
 
     fn readings(
         &mut self,
         paper: &Paper,
         experiment: &Experiment,
+        claims: &Claims,
     ) -> Result<Vec<ReadingResult>, ReproduceError> {
-        let repetitions = self.settings.reading_repetitions;
+        let repetitions =
+            experiment.reading_repetitions.unwrap_or(u32::MAX).min(self.settings.reading_repetitions);
         let mut all = Vec::new();
-        if repetitions == 0 || experiment.table.is_none() {
+        if repetitions == 0 || experiment.tables().next().is_none() {
             return Ok(all);
         }
         for reading in &experiment.reading {
             let set: Vec<String> = experiment.reading_fixes.iter().chain(&reading.set).cloned().collect();
             let grid = self.grid(paper, experiment, &set, self.settings.seed, repetitions)?;
-            let values = values(experiment, &grid)?;
+            let values = values(experiment, claims, &grid)?;
             all.push(ReadingResult {
                 name: reading.name.clone(),
                 chosen: reading.chosen,
@@ -297,8 +298,13 @@ impl<'a> Laboratory<'a> {
         Ok(all)
     }
 
-    fn share(&mut self, paper: &Paper, experiment: &Experiment) -> Result<Option<Share>, ReproduceError> {
-        let Some(table) = experiment.table.as_ref().filter(|t| t.repetitions > 1) else { return Ok(None) };
+    fn share(
+        &mut self,
+        paper: &Paper,
+        experiment: &Experiment,
+        claims: &Claims,
+    ) -> Result<Option<Share>, ReproduceError> {
+        let Some(table) = experiment.tables().find(|t| t.repetitions > 1) else { return Ok(None) };
         if self.settings.seeds == 0 {
             return Ok(None);
         }
@@ -306,7 +312,7 @@ impl<'a> Laboratory<'a> {
             Share { seeds: self.settings.seeds, repetitions: table.repetitions, within: 0, of: 0 };
         for seed in 1..=u64::from(self.settings.seeds) {
             let grid = self.grid(paper, experiment, &[], seed, table.repetitions)?;
-            let values = values(experiment, &grid)?;
+            let values = values(experiment, claims, &grid)?;
             share.within += values.iter().filter(|v| v.within).count();
             share.of += values.len();
         }
@@ -314,64 +320,63 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// The labels of each cell: an axis that was set from outside has one value.
-fn labels(
-    experiment: &Experiment,
-    scenario: &Scenario,
-    sweep: &Sweep,
-) -> Result<Vec<Vec<String>>, ReproduceError> {
-    let label = |cell: &crate::sweep::Prepared, axis: &experiment::Axis| {
-        let value = cell
-            .params
-            .iter()
-            .chain(scenario.overrides())
-            .find(|(path, _)| *path == axis.path)
-            .map(|(_, value)| value.trim_matches('"'));
-        value.and_then(|v| axis.labels.get(v)).cloned().ok_or_else(|| {
-            ReproduceError::Data(format!("{}: no label for {} = {value:?}", experiment.id, axis.path))
-        })
-    };
-    sweep.cells.iter().map(|cell| experiment.axis.iter().map(|axis| label(cell, axis)).collect()).collect()
-}
-
-fn values(experiment: &Experiment, grid: &Grid) -> Result<Vec<Value>, ReproduceError> {
-    let Some(table) = &experiment.table else { return Ok(Vec::new()) };
-    let metric = grid
-        .metric(&table.metric)
-        .ok_or_else(|| ReproduceError::Data(format!("{}: no metric {}", experiment.id, table.metric)))?;
+fn values(experiment: &Experiment, claims: &Claims, grid: &Grid) -> Result<Vec<Value>, ReproduceError> {
+    let view = View { grid, quantity: &claims.quantity };
     let mut all = Vec::new();
-    for (cell, labels) in grid.labels.iter().enumerate() {
-        let key = labels.join("/");
-        let Some(&published) = table.values.get(&key) else { continue };
-        let Some(summary) = Summary::of(&grid.values[cell][metric]) else { continue };
-        let n = f64::from(table.repetitions);
-        let chance = 1.96 * summary.stddev.unwrap_or(0.0) * (1.0 / n + 1.0 / summary.n as f64).sqrt();
-        let tolerance = table.band.of(published).max(chance);
-        let within = (summary.mean - published).abs() <= tolerance;
-        all.push(Value {
-            why: if within { None } else { table.differs.get(&key).cloned() },
-            key,
-            published,
-            measured: summary.mean,
-            ci95: summary.ci95,
-            unit: table.unit.clone(),
-            tolerance,
-            within,
-        });
+    for table in experiment.tables() {
+        let wrong = |e: String| ReproduceError::Data(format!("{}: {e}", experiment.id));
+        if table.value.is_some() {
+            for (key, published) in &table.values {
+                let each = table.computed(key, &view).map_err(wrong)?;
+                all.extend(value(table, key, *published, &each));
+            }
+            continue;
+        }
+        for labels in grid.labels() {
+            let key = labels.join("/");
+            let Some(&published) = table.values.get(&key) else { continue };
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let each = claim::Cells::values(&view, &table.metric, &labels).map_err(wrong)?;
+            all.extend(value(table, &key, published, &each));
+        }
     }
     Ok(all)
+}
+
+/// One published value beside the repetitions of its cell.
+fn value(table: &Published, key: &str, published: f64, each: &[Option<f64>]) -> Option<Value> {
+    let summary = Summary::of(each)?;
+    let n = f64::from(table.repetitions);
+    let chance = 1.96 * summary.stddev.unwrap_or(0.0) * (1.0 / n + 1.0 / summary.n as f64).sqrt();
+    let tolerance = table.band.of(published).max(chance);
+    let within = (summary.mean - published).abs() <= tolerance;
+    let own = if table.name.is_empty() { key.to_owned() } else { format!("{key}/{}", table.name) };
+    Some(Value {
+        why: if within { None } else { table.why(key) },
+        key: own,
+        published,
+        measured: summary.mean,
+        ci95: summary.ci95,
+        unit: table.unit.clone(),
+        tolerance,
+        within,
+    })
 }
 
 fn judge_claims(
     experiment: &Experiment,
     claims: &Claims,
     grid: &Grid,
-) -> Result<Vec<ClaimResult>, ReproduceError> {
+) -> Result<(Vec<ClaimResult>, Vec<Untested>), ReproduceError> {
     let view = View { grid, quantity: &claims.quantity };
-    let mut all = Vec::new();
+    let (mut all, mut untested) = (Vec::new(), Vec::new());
     for c in claims.claim.iter().filter(|c| c.experiment == experiment.id) {
+        if let Some(why) = &c.untestable {
+            untested.push(Untested { id: c.id.clone(), text: c.text.clone(), why: why.clone() });
+            continue;
+        }
         let data = |e: String| ReproduceError::Data(format!("{}: {e}", c.id));
-        let repetitions = grid.sweep.repetitions as usize;
+        let repetitions = grid.repetitions();
         let (holds, detail, found) = if c.exists {
             let found = claim::witness(&c.test, repetitions, &view).map_err(data)?;
             let detail = match found {
@@ -385,9 +390,10 @@ fn judge_claims(
             let outcome = claim::judge(&c.test, &over, &view).map_err(data)?;
             (outcome.holds, outcome.detail, None)
         };
-        all.push(ClaimResult { id: c.id.clone(), text: c.text.clone(), holds, detail, witness: found });
+        let why = c.differs.clone().filter(|_| !holds);
+        all.push(ClaimResult { id: c.id.clone(), text: c.text.clone(), holds, detail, why, witness: found });
     }
-    Ok(all)
+    Ok((all, untested))
 }
 
 fn pictures(
@@ -398,7 +404,7 @@ fn pictures(
     let mut all = Vec::new();
     for spec in &experiment.picture {
         let labels: Vec<&str> = spec.cell.split('/').filter(|l| !l.is_empty()).collect();
-        let cell = grid.cell(&labels).ok_or_else(|| {
+        let model = grid.model(&labels).ok_or_else(|| {
             ReproduceError::Data(format!("{}: no cell {} to draw", experiment.id, spec.cell))
         })?;
         let repetition = match &spec.witness {
@@ -408,7 +414,9 @@ fn pictures(
                 None => continue,
             },
         };
-        all.push((spec.title.clone(), picture(&grid.sweep.cells[cell].model, repetition, 0)));
+        let flow =
+            spec.flow.as_ref().and_then(|f| model.flows.iter().position(|x| x.name == *f)).unwrap_or(0);
+        all.push((spec.title.clone(), picture(model, repetition, flow)));
     }
     Ok(all)
 }
@@ -424,6 +432,8 @@ pub struct Totals {
     pub claims: usize,
     /// Those that hold.
     pub hold: usize,
+    /// Claims that cannot be tested here, not counted above.
+    pub untested: usize,
 }
 
 impl Totals {
@@ -434,6 +444,7 @@ impl Totals {
             t.values += r.values.len();
             t.within += r.values.iter().filter(|v| v.within).count();
             t.claims += r.claims.len();
+            t.untested += r.untested.len();
             t.hold += r.claims.iter().filter(|c| c.holds).count();
         }
         t

@@ -10,7 +10,7 @@ pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
         heading: "In short".to_owned(),
         text: format!(
             "{} of {} published values lie inside the band, {} of {} claims hold.\n\nA value is inside if it is \
-             off by no more than 5 % (0.02 for ratios, 0.5 for counts) or by what chance explains with the \
+             off by no more than 5 % (1 % for segments, 0.02 for ratios, 0.5 for counts) or by what chance explains with the \
              repetitions behind both means. A claim is an inequality, tested on the same weather for both \
              sides.",
             t.within, t.values, t.hold, t.claims
@@ -33,6 +33,9 @@ fn section(r: &Reproduced) -> Section {
     if !r.claims.is_empty() {
         items.push(claims(r).into());
     }
+    if !r.untested.is_empty() {
+        items.push(untested(r).into());
+    }
     if !r.readings.is_empty() {
         items.push(readings(r).into());
     }
@@ -51,7 +54,7 @@ pub fn decimals(values: &[Value]) -> usize {
 
 fn values(r: &Reproduced) -> Table {
     let d = decimals(&r.values);
-    let mut columns: Vec<String> = r.experiment.axis.iter().map(|a| a.name.clone()).collect();
+    let mut columns = r.experiment.heads();
     for name in ["published", "measured", "95 % interval", "off by", "may be off by", "verdict"] {
         columns.push(name.to_owned());
     }
@@ -73,7 +76,9 @@ fn values(r: &Reproduced) -> Table {
             row
         })
         .collect();
-    let unit = r.values.first().map_or("", |v| v.unit.as_str());
+    let mut units: Vec<&str> = r.values.iter().map(|v| v.unit.as_str()).collect();
+    units.dedup();
+    let unit = if units.len() == 1 { units[0] } else { "" };
     let mut notes = vec![format!("{} repetitions in all, seed 1.", r.runs)];
     if !unit.is_empty() {
         notes.push(format!("Values in {unit}."));
@@ -99,12 +104,22 @@ fn claims(r: &Reproduced) -> Table {
                 Cell::plain(c.id.clone()),
                 Cell::plain(c.text.clone()),
                 Cell::judged(String::new(), state),
-                Cell::plain(c.detail.clone()),
+                Cell::plain(match &c.why {
+                    Some(why) => format!("{}; {why}", c.detail),
+                    None => c.detail.clone(),
+                }),
             ]
         })
         .collect();
     let columns = ["id", "claim", "verdict", "evidence"].map(str::to_owned).to_vec();
     Table { title: "Claims".to_owned(), columns, rows, notes: Vec::new() }
+}
+
+fn untested(r: &Reproduced) -> Table {
+    let cell = |s: &String| Cell::plain(s.clone());
+    let rows = r.untested.iter().map(|c| vec![cell(&c.id), cell(&c.text), cell(&c.why)]).collect();
+    let columns = ["id", "claim", "why it is not tested here"].map(str::to_owned).to_vec();
+    Table { title: "Claims that are not tested here".to_owned(), columns, rows, notes: Vec::new() }
 }
 
 fn readings(r: &Reproduced) -> Table {

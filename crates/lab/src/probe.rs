@@ -1,0 +1,248 @@
+//! What does the trace of one repetition say beyond the counters? Numbers that the claims about single
+//! events ask for: how long a repair took, what was sent on which acknowledgements, how the timer moved.
+//!
+//! "The event" is the first closed gate; where there is none (a change of rate), the first timeout. It is
+//! over when the gate opens. "The train" are the acknowledgements of what was sent before the first timeout
+//! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
+
+use crate::once::{Options, run_once};
+use base::event::{Event, Record};
+use base::rng::Seed;
+use base::truth::{Cause, Retransmission};
+use base::{Span, Time};
+use scenario::Model;
+use scenario::build::closures;
+use scenario::model::LinkRate;
+use std::collections::BTreeMap;
+
+/// Every probe's name and what it says.
+pub const PROBES: &[(&str, &str)] = &[
+    ("go_back_n", "timeouts after which more than the oldest segment was resent"),
+    ("extra_on_partial", "unneeded retransmissions sent on partial acknowledgements or into reported holes"),
+    ("timeouts", "expirations of the retransmission timer on data"),
+    ("first_timeout_s", "when the timer first expired"),
+    ("first_timeout_seq", "the first byte of what it resent"),
+    ("timeouts_after_event", "expirations after the event was over"),
+    ("fast_retransmits", "fast retransmits"),
+    ("judged_spurious", "timeouts that the sender's detector called spurious"),
+    ("judged_genuine", "timeouts that it called genuine"),
+    ("verdict_s", "when it first said so"),
+    ("lost", "data packets dropped anywhere"),
+    ("duplicates_received", "data segments that the receiver had already"),
+    ("retransmissions", "data segments sent again"),
+    ("repair_time_s", "from the end of the event until the recovery point was acknowledged"),
+    ("silence_s", "longest time after the event without sending"),
+    ("burst", "most segments sent at one instant within 10 s of the event's end"),
+    ("train_wait_share", "share of the train that had passed when the first new segment was sent"),
+    ("train_segments", "new segments sent while the train passed"),
+    ("train_rate_ratio", "rate of sending while the train passed, in rates of the link"),
+    ("ssthresh_after_segments", "slow-start threshold one second after the event"),
+    ("rto_before_s", "timeout before the event"),
+    ("rto_after_s", "timeout at the first new sample after the event"),
+    ("rto_after_5s_s", "timeout 5 s after the event"),
+    ("rto_after_10s_s", "timeout 10 s after the event"),
+    ("rto_gap_s", "longest time without a new sample in the 15 s after the event"),
+    ("packet_bytes", "size of the largest data packet on the wire"),
+    ("last_ack_s", "when the last new acknowledgement came"),
+];
+
+/// True if there is a probe of that name.
+pub fn is_probe(name: &str) -> bool {
+    PROBES.iter().any(|(n, _)| *n == name)
+}
+
+/// What was taken from one trace: number by probe; a probe without a number is absent.
+pub type Readings = BTreeMap<&'static str, f64>;
+
+struct Sent {
+    t: f64,
+    end: u64,
+    new: bool,
+}
+
+#[derive(Default)]
+struct Seen {
+    sent: Vec<Sent>,
+    /// Cumulative acknowledgements that brought something new.
+    acks: Vec<(f64, u64)>,
+    timeouts: Vec<(f64, u64)>,
+    fast: usize,
+    verdicts: Vec<(f64, bool)>,
+    /// Time, timeout, smoothed round trip, variation.
+    timer: Vec<(f64, f64, f64, f64)>,
+    thresholds: Vec<(f64, u32)>,
+    go_back_n: usize,
+    extra: usize,
+    retransmissions: usize,
+    lost: usize,
+    duplicates: usize,
+    packet: u32,
+}
+
+/// Runs a repetition with its trace and takes every probe of one flow.
+pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
+    let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
+    let records = outcome.world.network.tracer().take();
+    let ends = outcome.world.flows[flow];
+    let verdicts = outcome.world.network.ledgers()[2 * flow].verdicts();
+    let seen = see(&records, ends.from.0, ends.to.0, flow as u32, &verdicts);
+    let seed = Seed { seed: model.run.seed, repetition };
+    let last = Time::from_secs_f64(seen.sent.last().map_or(0.0, |s| s.t) + 1.0);
+    let gate = closures(model, seed, last).into_iter().map(|(_, from, until)| (from, until)).min();
+    let gate = gate.map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64()));
+    let rate = model.flows[flow].route.iter().find_map(|&l| match &model.links[l].rate {
+        LinkRate::Constant(rate) => Some(rate.bps() as f64),
+        LinkRate::Schedule(s) => s.steps.last().map(|(_, rate)| rate.bps() as f64),
+        LinkRate::Unlimited => None,
+    });
+    let scenario::model::Transport::Tcp { config, .. } = &model.flows[flow].transport;
+    numbers(&seen, gate, rate, f64::from(config.mss))
+}
+
+fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> Seen {
+    let mut s = Seen::default();
+    let mut verdicts = verdicts.iter();
+    let mut ours: BTreeMap<u64, ()> = BTreeMap::new();
+    let mut una = 0;
+    let mut went_back = true;
+    for r in records {
+        let (t, by_sender) = (r.t.as_secs_f64(), r.source.0 == from);
+        match r.event {
+            Event::DataSent { packet, seq, len, cause } if by_sender => {
+                ours.insert(packet, ());
+                let new = matches!(cause, Cause::New | Cause::WindowProbe);
+                if let Some(v) = (!new).then(|| verdicts.next()).flatten() {
+                    s.retransmissions += 1;
+                    s.extra += usize::from(v.unneeded && v.cause == Cause::Recovery);
+                    if v.cause == Cause::GoBackN && !went_back {
+                        (s.go_back_n, went_back) = (s.go_back_n + 1, true);
+                    }
+                }
+                s.sent.push(Sent { t, end: seq + u64::from(len), new });
+            }
+            Event::Enqueued { packet, size, .. } if ours.contains_key(&packet) => {
+                s.packet = s.packet.max(size);
+            }
+            Event::DataReceived { duplicate: true, .. } if r.source.0 == to => s.duplicates += 1,
+            Event::AckReceived { ack, .. } if by_sender && ack > una => {
+                una = ack;
+                s.acks.push((t, ack));
+            }
+            Event::RtoFired { seq, .. } if by_sender && seq > 0 => {
+                s.timeouts.push((t, seq));
+                went_back = false;
+            }
+            Event::FastRetransmit { .. } if by_sender => s.fast += 1,
+            Event::Verdict { spurious, .. } if by_sender => s.verdicts.push((t, spurious)),
+            Event::Timer { rto, srtt, rttvar } if by_sender => {
+                let f = |x: Span| x.as_secs_f64();
+                s.timer.push((t, f(rto), f(srtt), f(rttvar)));
+            }
+            Event::Window { ssthresh, .. } if by_sender => s.thresholds.push((t, ssthresh)),
+            Event::Dropped { packet, flow: whose, .. } if whose == flow && ours.contains_key(&packet) => {
+                s.lost += 1;
+            }
+            _ => {}
+        }
+    }
+    s
+}
+
+fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> Readings {
+    let mut out = Readings::new();
+    let count = |n: usize| n as f64;
+    let judged = |what: bool| count(s.verdicts.iter().filter(|v| v.1 == what).count());
+    out.extend([
+        ("go_back_n", count(s.go_back_n)),
+        ("extra_on_partial", count(s.extra)),
+        ("timeouts", count(s.timeouts.len())),
+        ("fast_retransmits", count(s.fast)),
+        ("judged_spurious", judged(true)),
+        ("judged_genuine", judged(false)),
+        ("lost", count(s.lost)),
+        ("duplicates_received", count(s.duplicates)),
+        ("retransmissions", count(s.retransmissions)),
+        ("packet_bytes", f64::from(s.packet)),
+    ]);
+    if let Some((t, seq)) = s.timeouts.first() {
+        // The SYN is not counted.
+        out.extend([("first_timeout_s", *t), ("first_timeout_seq", seq.saturating_sub(1) as f64)]);
+    }
+    if let Some((t, _)) = s.verdicts.first() {
+        out.insert("verdict_s", *t);
+    }
+    if let Some((t, _)) = s.acks.last() {
+        out.insert("last_ack_s", *t);
+    }
+    let first = s.timeouts.first().map(|t| t.0);
+    let Some((began, over)) = gate.or(first.map(|t| (t, t))) else { return out };
+    after(s, over, &mut out);
+    timer(s, began, over, &mut out);
+    if let Some((_, threshold)) = s.thresholds.iter().rfind(|x| x.0 <= over + 1.0) {
+        out.insert("ssthresh_after_segments", f64::from(*threshold) / mss);
+    }
+    if let Some(timeout) = first {
+        train(s, timeout, over, rate, &mut out);
+    }
+    out
+}
+
+/// What was sent after the event.
+fn after(s: &Seen, over: f64, out: &mut Readings) {
+    out.insert("timeouts_after_event", s.timeouts.iter().filter(|t| t.0 > over).count() as f64);
+    let later: Vec<f64> =
+        std::iter::once(over).chain(s.sent.iter().map(|x| x.t).filter(|t| *t >= over)).collect();
+    let longest = later.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max);
+    out.insert("silence_s", longest);
+    let soon: Vec<f64> = later[1..].iter().copied().filter(|t| *t <= over + 10.0).collect();
+    let burst = soon.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0);
+    out.insert("burst", burst as f64);
+}
+
+/// How the timer moved.
+fn timer(s: &Seen, began: f64, over: f64, out: &mut Readings) {
+    let Some(before) = s.timer.iter().rfind(|x| x.0 < began) else { return };
+    out.insert("rto_before_s", before.1);
+    // A sample shows as a change of the estimate.
+    let mut last = (before.2, before.3);
+    let mut samples = Vec::new();
+    for x in s.timer.iter().filter(|x| x.0 >= over) {
+        if (x.2, x.3) != last {
+            last = (x.2, x.3);
+            samples.push(*x);
+        }
+    }
+    if let Some(first) = samples.first() {
+        out.insert("rto_after_s", first.1);
+    }
+    for (name, later) in [("rto_after_5s_s", 5.0), ("rto_after_10s_s", 10.0)] {
+        if let Some(x) = s.timer.iter().rfind(|x| x.0 <= over + later) {
+            out.insert(name, x.1);
+        }
+    }
+    let times: Vec<f64> = samples.iter().map(|x| x.0).filter(|t| *t <= over + 15.0).collect();
+    let gap = times.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max);
+    out.insert("rto_gap_s", gap);
+}
+
+/// What happened while the acknowledgements of the originals came in.
+fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Readings) {
+    let point = s.sent.iter().filter(|x| x.t < timeout).map(|x| x.end).max().unwrap_or(0);
+    let start = over.max(timeout);
+    let acks: Vec<(f64, u64)> = s.acks.iter().copied().filter(|a| a.0 >= start).collect();
+    if let Some((t, _)) = acks.iter().find(|a| a.1 >= point) {
+        out.insert("repair_time_s", t - over);
+    }
+    let train: Vec<f64> = acks.iter().take_while(|a| a.1 <= point).map(|a| a.0).collect();
+    let (Some(&begins), Some(&ends)) = (train.first(), train.last()) else { return };
+    let new = s.sent.iter().filter(|x| x.new && x.t >= begins);
+    let passed = |t: f64| train.iter().filter(|a| **a <= t).count() as f64 / train.len() as f64;
+    out.insert("train_wait_share", new.clone().next().map_or(1.0, |x| passed(x.t)));
+    out.insert("train_segments", new.filter(|x| x.t <= ends).count() as f64);
+    if let Some(rate) = rate
+        && ends > begins
+    {
+        let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < ends).count() as f64;
+        out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (ends - begins) / rate);
+    }
+}

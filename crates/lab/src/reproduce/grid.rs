@@ -1,0 +1,161 @@
+//! What was measured for an experiment? Cells with labels: the cases that it names, each over the grid of
+//! its scenario; per cell and flow the values by repetition. What only a trace shows is taken when a claim
+//! asks for it.
+
+use super::ReproduceError;
+use super::claim::Cells;
+use super::experiment::{Axis, Case, Experiment};
+use crate::probe::{self, Readings};
+use crate::sweep::{Prepared, Sweep};
+use results::row::Row;
+use scenario::{Model, Scenario};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The results of one scenario with its grid.
+pub(super) struct Measured {
+    pub(super) sweep: Sweep,
+    /// What was set from outside.
+    overrides: Vec<(String, String)>,
+    /// Values by cell, flow, metric, repetition.
+    values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
+    metrics: Vec<String>,
+    flows: Vec<String>,
+    traces: RefCell<BTreeMap<(usize, usize), Rc<Vec<Readings>>>>,
+}
+
+impl Measured {
+    /// Sorts the rows of a sweep.
+    pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row]) -> Self {
+        let metrics: Vec<String> = sweep.header.columns.iter().map(|c| c.name.clone()).collect();
+        let flows: Vec<String> = scenario.first().flows.iter().map(|f| f.name.clone()).collect();
+        let empty = vec![vec![vec![None; sweep.repetitions as usize]; metrics.len()]; flows.len()];
+        let mut values = vec![empty; sweep.cells.len()];
+        for row in rows {
+            let Some(flow) = flows.iter().position(|f| *f == row.flow) else { continue };
+            for (metric, value) in row.values.iter().enumerate() {
+                values[row.cell as usize][flow][metric][row.repetition as usize] = *value;
+            }
+        }
+        let overrides = scenario.overrides().to_vec();
+        Measured { sweep, overrides, values, metrics, flows, traces: RefCell::default() }
+    }
+
+    /// A metric or probe of a cell, of the first flow or of the one named before a dot.
+    fn of(&self, cell: usize, name: &str) -> Result<Vec<Option<f64>>, String> {
+        let (flow, name) = name.split_once('.').map_or((None, name), |(flow, name)| (Some(flow), name));
+        let flow = match flow {
+            None => 0,
+            Some(f) => self.flows.iter().position(|x| x == f).ok_or_else(|| format!("no flow {f}"))?,
+        };
+        if let Some(metric) = self.metrics.iter().position(|m| m == name) {
+            return Ok(self.values[cell][flow][metric].clone());
+        }
+        if !probe::is_probe(name) {
+            return Err(format!("{name} is not measured"));
+        }
+        Ok(self.trace(cell, flow).iter().map(|r| r.get(name).copied()).collect())
+    }
+
+    fn trace(&self, cell: usize, flow: usize) -> Rc<Vec<Readings>> {
+        if let Some(found) = self.traces.borrow().get(&(cell, flow)) {
+            return Rc::clone(found);
+        }
+        let model = &self.sweep.cells[cell].model;
+        let all = (0..u64::from(self.sweep.repetitions)).map(|r| probe::measure(model, r, flow)).collect();
+        let all: Rc<Vec<Readings>> = Rc::new(all);
+        self.traces.borrow_mut().insert((cell, flow), Rc::clone(&all));
+        all
+    }
+
+    fn labels(&self, experiment: &Experiment) -> Result<Vec<Vec<String>>, ReproduceError> {
+        let label = |cell: &Prepared, axis: &Axis| {
+            let all = cell.params.iter().chain(&self.overrides);
+            let value =
+                all.clone().find(|(path, _)| *path == axis.path).map(|(_, value)| value.trim_matches('"'));
+            value.and_then(|v| axis.labels.get(v)).cloned().ok_or_else(|| {
+                ReproduceError::Data(format!("{}: no label for {} = {value:?}", experiment.id, axis.path))
+            })
+        };
+        let cells = self.sweep.cells.iter();
+        cells.map(|cell| experiment.axis.iter().map(|axis| label(cell, axis)).collect()).collect()
+    }
+}
+
+/// All cells of an experiment.
+pub(super) struct Grid {
+    parts: Vec<Rc<Measured>>,
+    /// Labels, part and cell there.
+    cells: Vec<(Vec<String>, usize, usize)>,
+}
+
+impl Grid {
+    /// Puts the cases of an experiment together; without cases there is one part.
+    pub(super) fn new(experiment: &Experiment, parts: Vec<Rc<Measured>>) -> Result<Self, ReproduceError> {
+        let mut cells = Vec::new();
+        for (i, part) in parts.iter().enumerate() {
+            for (cell, mut labels) in part.labels(experiment)?.into_iter().enumerate() {
+                if let Some(case) = experiment.case.get(i) {
+                    labels.insert(0, case.label.clone());
+                }
+                cells.push((labels, i, cell));
+            }
+        }
+        Ok(Grid { parts, cells })
+    }
+
+    /// The labels of every cell.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.cells.iter().map(|c| &c.0)
+    }
+
+    /// Repetitions of each cell.
+    pub(super) fn repetitions(&self) -> usize {
+        self.parts.first().map_or(0, |p| p.sweep.repetitions as usize)
+    }
+
+    /// Repetitions in all.
+    pub(super) fn total(&self) -> u64 {
+        self.parts.iter().map(|p| p.sweep.total()).sum()
+    }
+
+    /// What is run in the cell with these labels.
+    pub(super) fn model(&self, labels: &[&str]) -> Option<&Model> {
+        let (part, cell) = self.find(labels)?;
+        Some(&self.parts[part].sweep.cells[cell].model)
+    }
+
+    /// A metric or probe in the cell with these labels, by repetition.
+    pub(super) fn values(&self, name: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {
+        let (part, cell) =
+            self.find(labels).ok_or_else(|| format!("there is no cell {}", labels.join("/")))?;
+        self.parts[part].of(cell, name)
+    }
+
+    fn find(&self, labels: &[&str]) -> Option<(usize, usize)> {
+        let same = |l: &Vec<String>| l.iter().map(String::as_str).eq(labels.iter().copied());
+        self.cells.iter().find(|c| same(&c.0)).map(|c| (c.1, c.2))
+    }
+}
+
+/// A grid through the short names of a paper.
+pub(super) struct View<'a> {
+    pub(super) grid: &'a Grid,
+    pub(super) quantity: &'a BTreeMap<String, String>,
+}
+
+impl Cells for View<'_> {
+    fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {
+        self.grid.values(self.quantity.get(quantity).map_or(quantity, String::as_str), labels)
+    }
+}
+
+/// The cases of an experiment; one that sets nothing if it names none.
+pub(super) fn cases(experiment: &Experiment) -> Vec<Case> {
+    if experiment.case.is_empty() {
+        vec![Case { label: String::new(), set: Vec::new(), scenario: None }]
+    } else {
+        experiment.case.clone()
+    }
+}

@@ -1,0 +1,34 @@
+//! Which papers are part of the program? Their folders in `experiments/`, file by file.
+
+use super::experiment::Paper;
+
+macro_rules! paper {
+    ($name:literal: $($file:literal),+ $(,)?) => {
+        Paper {
+            name: $name,
+            files: &[$(($file, include_str!(concat!("../../../../experiments/", $name, "/", $file)))),+],
+        }
+    };
+}
+
+/// Every paper whose experiments can be reproduced.
+pub const PAPERS: &[Paper] = &[paper!(
+    "gprs-eifel": "claims.toml",
+    "reselections.scenario.toml",
+    "intervals.scenario.toml",
+    "live.scenario.toml",
+    "topology.scenario.toml",
+    "spike.scenario.toml",
+    "scripted-losses.scenario.toml",
+    "table1.toml",
+    "table2.toml",
+    "table3.toml",
+    "fig1.toml",
+    "fig2.toml",
+    "fig3.toml",
+    "fig4.toml",
+    "fig5.toml",
+    "fig6.toml",
+    "fig7.toml",
+    "repair.toml",
+)];

@@ -1,0 +1,240 @@
+//! When does a queue speak up before it is full? RED drops or marks with a probability that grows with the
+//! average queue (Floyd and Jacobson, "Random Early Detection Gateways", 1993; catalogue QM-03). Adaptive
+//! RED chooses the parameters itself and moves the probability so that the average stays in the middle
+//! (Floyd, Gummadi, Shenker, "Adaptive RED", 2001; QM-04).
+//!
+//! Counted in packets that wait, the one in service not among them. The average follows arrivals; while the
+//! link is idle it falls as if small packets had gone by. Differences from the 1993 text: `gentle` (the
+//! probability rises to 1 between the upper threshold and twice that, as the 2001 text has it) is the
+//! default, and marking stops where the probability has reached 1: those packets are dropped.
+
+use base::rng::Stream;
+use base::{Span, Time};
+
+/// The parameters, all of them decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Below this average nothing is dropped, packets.
+    pub min: f64,
+    /// From here on more than `probability`, packets.
+    pub max: f64,
+    /// Weight of the present queue in the average.
+    pub weight: f64,
+    /// Probability at the upper threshold.
+    pub probability: f64,
+    /// Beyond the upper threshold the probability rises to 1 at twice that; otherwise at once.
+    pub gentle: bool,
+    /// `probability` adapts.
+    pub adaptive: bool,
+    /// Packets that understand ECN are marked in place of dropped.
+    pub ecn: bool,
+    /// How long a typical packet takes: the clock of an idle queue.
+    pub typical: Span,
+}
+
+impl RedConfig {
+    /// Thresholds and weight as Adaptive RED derives them from the link's speed, packets per second: a
+    /// target delay of 5 ms but at least 5 packets, three times that, and a time constant of a second.
+    pub fn automatic(packets_per_second: f64) -> (f64, f64, f64) {
+        let min = (0.005 * packets_per_second / 2.0).max(5.0);
+        let weight = 1.0 - libm::exp(-1.0 / packets_per_second.max(1e-3));
+        (min, 3.0 * min, weight)
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It joins the queue.
+    Pass,
+    /// It joins with "congestion experienced".
+    Mark,
+    /// It is dropped.
+    Drop,
+}
+
+/// How often the probability adapts.
+const INTERVAL: Span = Span::from_millis(500);
+/// ECN codepoints: 0 says that the ends do not understand it (RFC 3168 section 5).
+const NOT_ECT: u8 = 0;
+
+/// A queue's manager.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: RedConfig,
+    stream: Stream,
+    average: f64,
+    probability: f64,
+    /// Packets since the last one that was dropped or marked; below the lower threshold none counts.
+    since: Option<u32>,
+    adapts_at: Time,
+}
+
+impl Red {
+    /// A manager whose chance comes from `stream`.
+    pub fn new(config: RedConfig, stream: Stream) -> Self {
+        let adapts_at = Time::ZERO + INTERVAL;
+        Red { config, stream, average: 0.0, probability: config.probability, since: None, adapts_at }
+    }
+
+    /// The average queue, packets.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+    /// The probability at the upper threshold, as it is now.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// A packet comes when `waiting` others wait; `idle` is how long the link has had nothing to do.
+    pub fn arrival(&mut self, now: Time, waiting: usize, idle: Span, ecn: u8) -> Verdict {
+        let c = self.config;
+        if !idle.is_zero() && !c.typical.is_zero() {
+            let missed = idle.as_secs_f64() / c.typical.as_secs_f64();
+            self.average *= libm::pow(1.0 - c.weight, missed);
+        }
+        self.average += c.weight * (waiting as f64 - self.average);
+        if c.adaptive && now >= self.adapts_at {
+            self.adapt();
+            self.adapts_at = now + INTERVAL;
+        }
+        let p = self.pressure();
+        if p <= 0.0 {
+            self.since = None;
+            return Verdict::Pass;
+        }
+        if p >= 1.0 {
+            self.since = Some(0);
+            return Verdict::Drop;
+        }
+        // Drops are spread evenly: the longer ago the last one, the likelier the next.
+        let since = self.since.map_or(0, |n| n + 1);
+        self.since = Some(since);
+        let spread = f64::from(since) * p;
+        let chance = if spread < 1.0 { p / (1.0 - spread) } else { 1.0 };
+        if self.stream.uniform() >= chance {
+            return Verdict::Pass;
+        }
+        self.since = Some(0);
+        if c.ecn && ecn != NOT_ECT { Verdict::Mark } else { Verdict::Drop }
+    }
+
+    /// The queue was full after all: the packet counts as dropped by the manager.
+    pub fn overflowed(&mut self) {
+        self.since = Some(0);
+    }
+
+    /// How likely a packet is dropped at this average, before drops are spread.
+    fn pressure(&self) -> f64 {
+        let (c, avg) = (&self.config, self.average);
+        if avg < c.min {
+            0.0
+        } else if avg < c.max {
+            self.probability * (avg - c.min) / (c.max - c.min)
+        } else if c.gentle && avg < 2.0 * c.max {
+            self.probability + (1.0 - self.probability) * (avg - c.max) / c.max
+        } else {
+            1.0
+        }
+    }
+
+    /// The average belongs between 40 and 60 % of the way from one threshold to the other: up by at most
+    /// 0.01, down by a tenth, within 0.01 and 0.5 (Adaptive RED, figure 1).
+    fn adapt(&mut self) {
+        let way = self.config.max - self.config.min;
+        let (low, high) = (self.config.min + 0.4 * way, self.config.min + 0.6 * way);
+        if self.average > high && self.probability <= 0.5 {
+            self.probability += (self.probability / 4.0).min(0.01);
+        } else if self.average < low && self.probability >= 0.01 {
+            self.probability *= 0.9;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::rng::Seed;
+
+    fn config() -> RedConfig {
+        RedConfig {
+            min: 5.0,
+            max: 15.0,
+            weight: 0.002,
+            probability: 0.1,
+            gentle: true,
+            adaptive: false,
+            ecn: false,
+            typical: Span::from_millis(4),
+        }
+    }
+    fn red(config: RedConfig) -> Red {
+        Red::new(config, Seed { seed: 1, repetition: 0 }.stream("radio.down", "red"))
+    }
+    /// The share dropped of `n` packets that all find `waiting` others.
+    fn dropped(red: &mut Red, waiting: usize, n: u32) -> f64 {
+        let now = Time::from_secs_f64(1.0);
+        let drops = (0..n).filter(|_| red.arrival(now, waiting, Span::ZERO, 0) == Verdict::Drop).count();
+        drops as f64 / f64::from(n)
+    }
+
+    #[test]
+    fn qm_03_nothing_is_dropped_below_the_lower_threshold_and_everything_beyond_twice_the_upper() {
+        assert_eq!(dropped(&mut red(config()), 4, 20_000), 0.0);
+        let mut long = red(config());
+        dropped(&mut long, 40, 20_000);
+        assert_eq!(dropped(&mut long, 40, 100), 1.0);
+    }
+
+    #[test]
+    fn qm_03_a_constant_queue_is_dropped_at_twice_the_probability_it_stands_for() {
+        // Half-way: p = 0.05. Spread evenly the gaps are uniform over 1..=19, ten on average, half as long as
+        // with chance alone (Floyd and Jacobson, section 8).
+        let mut r = red(config());
+        dropped(&mut r, 10, 20_000); // until the average has come
+        let share = dropped(&mut r, 10, 200_000);
+        assert!((share - 0.1).abs() < 0.002, "{share}");
+    }
+
+    #[test]
+    fn qm_03_an_idle_link_forgets() {
+        let mut r = red(config());
+        dropped(&mut r, 10, 20_000);
+        let before = r.average();
+        r.arrival(Time::from_secs_f64(9.0), 0, Span::from_secs(4), 0);
+        // 4 s are 1000 packets of 4 ms: (1 - 0.002)^1000 = 0.135.
+        assert!((r.average() / before - 0.135).abs() < 0.003, "{}", r.average());
+    }
+
+    #[test]
+    fn qm_03_marks_what_understands_it() {
+        let mut r = red(RedConfig { ecn: true, weight: 1.0, ..config() });
+        let now = Time::from_secs_f64(1.0);
+        let all: Vec<Verdict> = (0..200).map(|_| r.arrival(now, 12, Span::ZERO, 2)).collect();
+        assert!(all.contains(&Verdict::Mark) && !all.contains(&Verdict::Drop));
+        assert_eq!(r.arrival(now, 40, Span::ZERO, 2), Verdict::Drop, "nothing is marked at probability 1");
+    }
+
+    #[test]
+    fn qm_04_the_probability_follows_the_average() {
+        let adaptive = RedConfig { adaptive: true, weight: 1.0, ..config() };
+        let mut r = red(adaptive);
+        for i in 1..100 {
+            r.arrival(Time::from_secs_f64(f64::from(i)), 14, Span::ZERO, 0);
+        }
+        assert!(r.probability() > 0.45, "{}", r.probability());
+        for i in 100..200 {
+            r.arrival(Time::from_secs_f64(f64::from(i)), 1, Span::ZERO, 0);
+        }
+        assert!(r.probability() < 0.011, "{}", r.probability());
+    }
+
+    #[test]
+    fn qm_04_automatic_parameters_follow_the_link() {
+        // 250 packets a second: the least threshold, a time constant of a second.
+        let (min, max, weight) = RedConfig::automatic(250.0);
+        assert_eq!((min, max), (5.0, 15.0));
+        assert!((weight - 1.0 / 250.0).abs() < 1e-4);
+        assert_eq!(RedConfig::automatic(10_000.0).0, 25.0);
+    }
+}
