@@ -113,7 +113,8 @@ fn at(t: f64) -> Time {
 }
 
 fn seconds(t: Time) -> f64 {
-    t.as_secs_f64() - ORIGIN
+    // By whole nanoseconds, so that 0.01 stays 0.01.
+    (t.as_nanos() as i64 - at(0.0).as_nanos() as i64) as f64 / 1e9
 }
 
 /// Plays a dialogue.
@@ -132,7 +133,11 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
     for (i, event) in dialogue.events.iter().enumerate() {
         player.rest = &dialogue.events[i + 1..];
         match player.event(event.t, &event.what) {
+            Ok(()) if player.stage.restless() => {
+                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+            }
             Ok(()) => {}
+            Err(Stop::Unsupported(word)) => return Verdict::Unsupported(word),
             Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, *wrong))),
         }
     }
@@ -147,6 +152,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
 }
 
 enum Stop {
+    Unsupported(String),
     Wrong(Box<Wrong>),
 }
 
@@ -224,7 +230,9 @@ impl<'a> Player<'a> {
         match what {
             What::AppWrite(bytes) => {
                 self.inject(t)?;
-                self.stage.write(*bytes);
+                if !self.stage.write(*bytes) {
+                    return Err(Stop::Unsupported(format!("app_write of {bytes} bytes: too much in all")));
+                }
             }
             What::Ack(ack) => {
                 self.inject(t)?;
@@ -395,18 +403,8 @@ impl<'a> Player<'a> {
         let earliest = t - SAME.as_secs_f64();
         match compare(expect, &left, mss, earliest, self.shared(limit)) {
             Match::Good(others) => {
-                let differs = |l: &&Left| {
-                    l.is_data() && expect.ect.is_some_and(|ect| ect != self.stage.is_ect(l.moment))
-                };
-                if let Some(l) = left.iter().find(differs) {
-                    self.blame(l);
-                    let words =
-                        |ect| if ect { "capable of being marked" } else { "not capable of being marked" };
-                    let ect = expect.ect.unwrap_or_default();
-                    let (expected, seen) = (words(ect).to_owned(), words(!ect).to_owned());
-                    return Err(
-                        Wrong { t: l.t, why: "another codepoint left".to_owned(), expected, seen }.into()
-                    );
+                if let Some(wrong) = self.other_codepoint(expect, &left) {
+                    return Err(wrong.into());
                 }
                 // A receiver that should send nothing acknowledges nothing either.
                 let acks = self.options.receiver && expect.send.is_empty() && !expect.any_send_ok;
@@ -431,6 +429,18 @@ impl<'a> Player<'a> {
                 Err(Wrong { t: when, why: why.to_owned(), expected, seen }.into())
             }
         }
+    }
+
+    /// RFC 3168 section 6.1.5: what is resent is never capable of being marked, so that only new segments
+    /// are meant where capable ones are asked for.
+    fn other_codepoint(&mut self, expect: &Expect, left: &[Left]) -> Option<Wrong> {
+        let ect = expect.ect?;
+        let meant = |l: &&Left| l.is_data() && !(ect && l.again);
+        let l = left.iter().filter(meant).find(|l| ect != self.stage.is_ect(l.moment))?;
+        self.blame(l);
+        let words = |ect| if ect { "capable of being marked" } else { "not capable of being marked" };
+        let (expected, seen) = (words(ect).to_owned(), words(!ect).to_owned());
+        Some(Wrong { t: l.t, why: "another codepoint left".to_owned(), expected, seen })
     }
 
     fn expect_ack(&mut self, t: f64, expected: &ExpectAck) -> Result<(), Wrong> {

@@ -53,7 +53,16 @@ pub struct Stage {
     tracer: Tracer,
     /// One past the highest sequence number sent.
     highest: u64,
+    /// How often a timer may still expire.
+    patience: u32,
+    /// How many bytes the application may still write.
+    room: u64,
 }
+
+/// More expirations than any script needs: a timer that never rests ends a script, not the player.
+const PATIENCE: u32 = 20_000;
+/// More bytes than any script needs.
+const ROOM: u64 = 64 << 20;
 
 impl Stage {
     /// An empty stage at `now`.
@@ -65,7 +74,14 @@ impl Stage {
             out: Vec::new(),
             tracer: Tracer::of(&[Category::Transport]),
             highest: 0,
+            patience: PATIENCE,
+            room: ROOM,
         }
+    }
+
+    /// True if a timer expired more often than any script needs.
+    pub fn restless(&self) -> bool {
+        self.patience == 0
     }
 
     /// Notes something that happens now.
@@ -113,13 +129,17 @@ impl Stage {
         matches!(self.log.get(moment), Some(Moment { what: Happening::Out { ect: true, .. }, .. }))
     }
 
-    /// The application writes now.
-    pub fn write(&mut self, bytes: u64) {
+    /// The application writes now. False if that is more in all than any script needs: nothing is written.
+    #[must_use]
+    pub fn write(&mut self, bytes: u64) -> bool {
+        let Some(room) = self.room.checked_sub(bytes) else { return false };
+        self.room = room;
         self.note(Happening::Write(bytes));
         self.run(|c, io| {
             c.sender.write(bytes);
             c.transmit(io);
         });
+        true
     }
 
     /// The application closes now.
@@ -133,14 +153,12 @@ impl Stage {
 
     /// Runs the timers that expire up to and including `t`, and moves the clock there.
     pub fn run_until(&mut self, t: Time) {
-        // A timer that expires and stands where it stood would never let go.
-        let mut stuck = 0;
         loop {
             let next = self.connection.next_timeout();
-            if next > t || stuck > 8 {
+            if next > t || self.patience == 0 {
                 break;
             }
-            stuck = if next <= self.now { stuck + 1 } else { 0 };
+            self.patience -= 1;
             self.now = self.now.max(next);
             self.run(|c, io| c.on_timeout(io));
         }

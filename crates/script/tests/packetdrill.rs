@@ -15,7 +15,7 @@ fn judge(text: &str) -> Verdict {
 
 #[test]
 fn our_examples_pass() {
-    for name in ["fast-retransmit", "timer", "connect-read-close", "timestamps"] {
+    for name in ["fast-retransmit", "timer", "connect-read-close", "timestamps", "ecn"] {
         match judge(&text(name)) {
             Verdict::Pass { .. } => {}
             Verdict::Fail(f) => {
@@ -49,6 +49,9 @@ fn a_changed_number_is_noticed() {
             "1001:2001(1000) ack 1 <nop,nop,TS val 700 ecr 100",
             12,
         ),
+        ("ecn", "> [ect0] P. 1:10001", "> [noecn] P. 1:10001", 11),
+        ("ecn", "PW. 10001", "P. 10001", 17),
+        ("ecn", "< SEW", "< S", 7),
         ("timestamps", "tcpi_rtt > 90000", "tcpi_rtt > 105000", 14),
     ];
     for (name, from, to, line) in changes {
@@ -84,7 +87,7 @@ fn what_is_beyond_the_subset_is_unsupported_with_its_line() {
     );
     assert_eq!(words("--send_omit_free\n"), "line 1: option --send_omit_free");
     assert_eq!(words("// williwaw: recovery = prayer\n+0 close(3) = 0").split(':').next(), Some("line 1"));
-    assert_eq!(words("+0 < [ce] . 1:1(0) ack 1 win 257").split(':').next(), Some("line 1"));
+    assert_eq!(words("+0 < [ect1] . 1:1(0) ack 1 win 257").split(':').next(), Some("line 1"));
 }
 
 /// A choice in a comment decides who is tested.

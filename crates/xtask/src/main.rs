@@ -74,7 +74,10 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         page("docs/feature-coverage.md", coverage::page(&features, &named)),
         page("docs/options.md", options::page()),
         page("docs/events.md", events::page()),
-        page("docs/rfc-coverage.md", rfc::page(&rfc::collect(tree, findings))),
+        page(
+            "docs/rfc-coverage.md",
+            rfc::page(&rfc::collect(tree, findings), &rfc::proofs(tree), &rfc::gaps(tree, findings)),
+        ),
         page("docs/scenario.md", format!("{NOTE}{}", scenario::schema::reference())),
         page("docs/scenario.schema.json", schema + "\n"),
     ])

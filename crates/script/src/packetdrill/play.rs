@@ -9,7 +9,7 @@ use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use transport::app::Socket as _;
-use transport::tcp::{Config, Role};
+use transport::tcp::{Config, Role, ecn};
 
 /// t = 0 of a script on the stage's clock.
 const ORIGIN: Time = Time::from_nanos(1_000_000_000_000);
@@ -90,6 +90,9 @@ pub fn play(script: &Script) -> Verdict {
     };
     for line in &script.lines {
         match player.line(line) {
+            Ok(()) if player.stage.restless() => {
+                return Verdict::Unsupported(format!("line {}: timers that never rest", line.number));
+            }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => {
                 return Verdict::Unsupported(format!("line {}: {word}", line.number));
@@ -105,6 +108,7 @@ struct Agreed {
     mss: Option<u64>,
     sack: bool,
     timestamps: bool,
+    ecn: bool,
     /// Shifts of the peer's windows and of ours.
     shifts: (u32, u32),
 }
@@ -136,6 +140,7 @@ impl Agreed {
             mss: theirs.iter().find_map(|o| if let TcpOption::Mss(n) = o { Some(*n) } else { None }),
             sack: both(&|o| *o == TcpOption::SackOk),
             timestamps: both(&|o| matches!(o, TcpOption::Timestamps(..))),
+            ecn: syn(true).is_some_and(|p| p.ece) && syn(false).is_some_and(|p| p.ece),
             shifts,
         }
     }
@@ -165,6 +170,7 @@ impl Player {
             config = Config::profile(value).ok_or_else(|| at(*line, format!("there is no {key} {value}")))?;
         }
         config.set("sack", if agreed.sack { "true" } else { "false" })?;
+        config.set("ecn", if agreed.ecn { "true" } else { "false" })?;
         config.set("timestamps", if agreed.timestamps { "true" } else { "false" })?;
         if let Some(mss) = agreed.mss {
             let stamps = if agreed.timestamps { STAMPS } else { 0 };
@@ -278,13 +284,12 @@ impl Player {
     }
 
     fn inbound(&mut self, p: &Packet) -> Result<(), Stop> {
-        match p.ecn.as_deref() {
-            None | Some("noecn") => {}
+        let codepoint = match p.ecn.as_deref() {
+            None | Some("noecn") => ecn::NOT_ECT,
+            Some("ect0") => ecn::ECT0,
+            Some("ce") => ecn::CE,
             Some(other) => return Err(Stop::Unsupported(format!("[{other}] on a segment that comes in"))),
-        }
-        if p.syn && (p.ece || p.cwr) {
-            return Err(Stop::Unsupported("an offer of ECN".to_owned()));
-        }
+        };
         let shift = if p.syn { 0 } else { self.agreed.shifts.0 };
         let window = p.win.unwrap_or(0) << shift;
         let mut sack = SackBlocks::default();
@@ -301,7 +306,7 @@ impl Player {
         }
         let len = u32::try_from(p.range[1] - p.range[0])
             .map_err(|_| Stop::Unsupported("so long a segment".to_owned()))?;
-        self.stage.receive(&Segment {
+        let segment = Segment {
             seq: p.range[0],
             ack: p.ack.unwrap_or(0),
             len,
@@ -315,7 +320,8 @@ impl Player {
             sack,
             timestamps,
             ..Segment::default()
-        });
+        };
+        self.stage.receive_in(&segment, codepoint);
         Ok(())
     }
 
@@ -352,7 +358,12 @@ impl Player {
             "connect" => self.stage.run(|c, io| c.open(io)),
             "write" | "send" | "sendto" => {
                 let bytes = bytes()?;
-                self.stage.write(bytes);
+                if !self.stage.write(bytes) {
+                    return Err(Stop::Unsupported(format!(
+                        "{}() of {bytes} bytes: too much in all",
+                        call.name
+                    )));
+                }
             }
             "read" | "recv" | "recvfrom" => {
                 let there = self.stage.connection.received();
@@ -373,9 +384,12 @@ impl Player {
 
     /// A segment must leave between `from` and `to`, give or take the tolerance.
     fn outbound(&mut self, when: When, from: Time, to: Time, p: &Packet) -> Result<(), Stop> {
-        if let Some(ecn) = p.ecn.as_deref().filter(|e| *e != "noecn") {
-            return Err(Stop::Unsupported(format!("[{ecn}] on a segment that leaves")));
-        }
+        let ect = match p.ecn.as_deref() {
+            None => None,
+            Some("noecn") => Some(false),
+            Some("ect0" | "ect01") => Some(true),
+            Some(other) => return Err(Stop::Unsupported(format!("[{other}] on a segment that leaves"))),
+        };
         let latest = to + self.tolerance;
         let earliest = Time::from_nanos(from.as_nanos().saturating_sub(self.tolerance.as_nanos()));
         let mut at = p.range[0];
@@ -385,14 +399,17 @@ impl Player {
             self.look();
             let Some((place, segment, t)) = self.queue.pop_front() else {
                 let next = self.stage.connection.next_timeout();
-                if next > latest {
+                if next > latest || self.stage.restless() {
                     let expected = format!("{} by {:.4} s", said(p), since(latest));
                     return Err(self.wrong("nothing left", expected, "nothing".to_owned()));
                 }
                 self.stage.run_until(next);
                 continue;
             };
-            let objection = self.objection(p, &segment, at);
+            let codepoint = ect.filter(|ect| *ect != self.stage.is_ect(place)).map(|ect| {
+                if ect { "it cannot be marked".to_owned() } else { "it can be marked".to_owned() }
+            });
+            let objection = self.objection(p, &segment, at).or(codepoint);
             let early = when != When::Any && t < earliest;
             let late = t > latest;
             if let Some(why) = objection
@@ -423,6 +440,7 @@ impl Player {
             ("SYN", p.syn, s.syn),
             ("RST", p.rst, s.rst),
             ("ACK", p.ack_flag, s.has_ack),
+            ("ECE", p.ece, s.ece),
             ("CWR", p.cwr, s.cwr),
         ];
         for (name, wanted, is) in flags {

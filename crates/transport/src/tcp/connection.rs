@@ -131,8 +131,9 @@ impl Connection {
         } else if self.peer_open {
             self.receiver.hear(segment);
         }
-        if self.peer_open && !self.one_way() {
-            // The passive end's SYN, an answer to a FIN, data that waited.
+        if segment.end() > segment.seq && self.peer_open && !self.one_way() {
+            // The passive end's SYN, an answer to a FIN, data that waited for the peer's SYN. What a bare
+            // acknowledgement lets out is for the sender to say.
             self.sender.send_window(io, 0);
         }
         self.complete(io, first);

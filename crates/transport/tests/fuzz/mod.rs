@@ -1,7 +1,7 @@
 //! What a fuzzer does to a connection: arbitrary bytes become a peer that says anything at any time. The
 //! fuzzer's targets and the replay of its corpus share this file.
 
-#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+#![allow(unreachable_pub, dead_code, reason = "targets and tests include this file, each for its part")]
 
 use base::event::Source;
 use base::tcp::{Segment, Timestamps};
@@ -155,9 +155,12 @@ impl Attacked {
     }
 }
 
-fn attack(bytes: &[u8], role: Role, written: u64) {
+fn attack(bytes: &[u8], role: Role, written: u64, choices: &[(&str, &str)]) {
     let mut bytes = Bytes(bytes);
-    let config = config(&mut bytes);
+    let mut config = config(&mut bytes);
+    for (key, value) in choices {
+        config.set(key, value).expect("an option");
+    }
     let mut attacked = Attacked::new(config, role);
     if written > 0 {
         attacked.connection.write(written);
@@ -195,10 +198,15 @@ fn attack(bytes: &[u8], role: Role, written: u64) {
 
 /// The end that opens and sends.
 pub(crate) fn tcp_sender(bytes: &[u8]) {
-    attack(bytes, Role::Active, 100_000);
+    attack(bytes, Role::Active, 100_000, &[]);
+}
+
+/// The same with options that the bytes do not choose.
+pub(crate) fn tcp_sender_with(bytes: &[u8], choices: &[(&str, &str)]) {
+    attack(bytes, Role::Active, 100_000, choices);
 }
 
 /// The end that waits and receives.
 pub(crate) fn tcp_receiver(bytes: &[u8]) {
-    attack(bytes, Role::Passive, 0);
+    attack(bytes, Role::Passive, 0, &[]);
 }

@@ -180,6 +180,8 @@ pub struct Config {
     pub spurious: Spurious,
     /// Whether timeouts inside loss recovery are judged too.
     pub judge_in_recovery: bool,
+    /// Whether a later expiration is judged although the first of the row, inside recovery, was not.
+    pub judge_later_expirations: bool,
     /// Whether fast retransmits are judged too.
     pub judge_fast_retransmits: bool,
     /// Whether Eifel calls a timeout spurious even if all acknowledgements seem to be lost.
@@ -285,6 +287,7 @@ impl Default for Config {
             restart_on_fast_retransmit: true,
             spurious: Spurious::None,
             judge_in_recovery: false,
+            judge_later_expirations: false,
             judge_fast_retransmits: true,
             judge_lost_acks: false,
             response: Response::Rfc4015,

@@ -173,13 +173,14 @@ options! {
     "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
     "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
     "newreno.partial-resend" => partial_resends, Kind::Word(PartialResends::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
-    "newreno.partial-new-data" => partial_new_data, Kind::Bool, Setting::read, "Partial acknowledgements let out new segments too, as the window allows.";
+    "newreno.new-data" => partial_new_data, Kind::Bool, Setting::read, "A partial acknowledgement lets out new data beside the retransmission.";
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
     "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
     "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout or fast retransmit was spurious.";
     "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
+    "judge-later-expirations" => judge_later_expirations, Kind::Bool, Setting::read, "The second timeout of a segment is judged although the first, inside loss recovery, was not (RFC 3522 forbids it).";
     "judge-fast-retransmits" => judge_fast_retransmits, Kind::Bool, Setting::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
     "judge-lost-acks" => judge_lost_acks, Kind::Bool, Setting::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";

@@ -34,11 +34,6 @@ impl Prr {
         })
     }
 
-    /// Nothing was sent yet in this recovery.
-    pub(super) fn is_fresh(&self) -> bool {
-        self.out == 0
-    }
-
     /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;
     /// `pipe` bytes are still in the network.
     pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64) {

@@ -40,10 +40,12 @@ impl Sender {
         if self.control.wants_rates() {
             self.deliver(io.now);
         }
+        let verdicts = self.verdicts;
         let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
         if digest.ece {
             self.on_echo(io, &digest);
         }
+        self.only_new = course == Course::New;
         let sent = io.out.len();
         if self.special_duplicates {
             let seen = self.filter_duplicate(io, &digest);
@@ -55,6 +57,8 @@ impl Sender {
             Strategy::on_ack(self, io, &digest);
         }
         match course {
+            // What a verdict gave back may let out something, whatever the acknowledgement itself does.
+            Course::Usual if verdicts != self.verdicts => self.send_window(io, 0),
             Course::Usual => {}
             Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
             Course::Back => self.send_window(io, 0),

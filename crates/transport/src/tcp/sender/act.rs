@@ -130,6 +130,17 @@ impl Sender {
         };
     }
 
+    /// A retransmission was lost: the window, which has come down already, comes down once more.
+    pub(in crate::tcp) fn halve_again(&mut self) {
+        let cwnd = self.window.cwnd;
+        let reduction = Reduction { reason: Reason::Loss, outstanding: cwnd, half: cwnd / 2.0 };
+        let said = self.control.on_reduction(&self.window, &reduction);
+        self.window.ssthresh = said.max(2.0 * self.window.mss);
+        if !self.control.owns_window() {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
     /// Tahoe: sends everything again from the oldest byte on.
     pub(in crate::tcp) fn go_back(&mut self, io: &mut Io<'_>) {
         self.nxt = self.una;
@@ -142,6 +153,11 @@ impl Sender {
         self.nxt = self.una;
         self.resend_cause = Cause::Timeout;
         self.send_window(io, 0);
+    }
+
+    /// Whether a detector asked for new data on this acknowledgement and nothing else.
+    pub(in crate::tcp) fn sends_only_new(&self) -> bool {
+        self.only_new
     }
 
     /// What the receiver has reported is not believed any more.

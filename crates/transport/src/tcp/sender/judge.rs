@@ -97,7 +97,7 @@ impl Sender {
                 //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
                 self.window.cwnd = 3.0 * self.window.mss;
                 self.opened = true;
-                if ack.ack < self.recover {
+                if ack.ack < self.recover && self.strategy.goes_back() {
                     self.nxt = ack.ack.max(self.una);
                 }
                 self.recover = self.max;

@@ -96,6 +96,8 @@ pub struct Sender {
     pub(super) strategy: Strategy,
     /// What is reported is passed over when it goes back.
     skips_reported: bool,
+    /// On this acknowledgement nothing is resent.
+    only_new: bool,
     /// The recovery wants to hear of new data.
     probes: bool,
     detector: Detector,
@@ -155,6 +157,7 @@ impl Sender {
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
             timers: Timers::default(),
+            only_new: false,
             skips_reported: strategy.skips_reported(),
             probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             strategy,
