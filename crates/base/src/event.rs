@@ -132,6 +132,8 @@ events! {
     RecoveryEnded = "transport:recovery_ended" in Transport { ack: u64 = "bytes" },
     /// The sender's own detector gave its verdict on the last timeout.
     Verdict = "transport:verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
+    /// The sender's own detector gave its verdict on the last fast retransmit.
+    FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
 }
 
 /// Who recorded an event: a flow's endpoint or an element of the path.

@@ -60,6 +60,8 @@ const RST: u16 = 1 << 4;
 const ECE: u16 = 1 << 5;
 const CWR: u16 = 1 << 6;
 const TIMESTAMPS: u16 = 1 << 7;
+const RESENT: u16 = 1 << 8;
+const RESENT_ECHO: u16 = 1 << 9;
 
 impl Pool {
     /// An empty pool.
@@ -72,7 +74,22 @@ impl Pool {
     pub fn put(&mut self, body: Body) -> BodyRef {
         let Body::Tcp(segment) = body;
         // Whole, so that a new field cannot be forgotten here.
-        let Segment { seq, ack, len, window, has_ack, syn, fin, rst, ece, cwr, sack, timestamps } = segment;
+        let Segment {
+            seq,
+            ack,
+            len,
+            window,
+            has_ack,
+            syn,
+            fin,
+            rst,
+            ece,
+            cwr,
+            resent,
+            resent_echo,
+            sack,
+            timestamps,
+        } = segment;
         let when = |flag: u16, on: bool| if on { flag } else { 0 };
         let stamps = timestamps.unwrap_or(Timestamps { value: Time::ZERO, echo: Time::ZERO });
         let slot = Slot {
@@ -91,6 +108,8 @@ impl Pool {
                 | when(RST, rst)
                 | when(ECE, ece)
                 | when(CWR, cwr)
+                | when(RESENT, resent)
+                | when(RESENT_ECHO, resent_echo)
                 | when(TIMESTAMPS, timestamps.is_some()),
         };
         self.live += 1;
@@ -147,6 +166,8 @@ impl Pool {
             rst: has(RST),
             ece: has(ECE),
             cwr: has(CWR),
+            resent: has(RESENT),
+            resent_echo: has(RESENT_ECHO),
             sack,
             timestamps: has(TIMESTAMPS).then_some(Timestamps { value, echo }),
         }))
@@ -182,6 +203,8 @@ mod tests {
             rst: bit(3),
             ece: bit(4),
             cwr: bit(5),
+            resent: bit(7),
+            resent_echo: bit(8),
             sack,
             timestamps: bit(6).then_some(stamps),
         }

@@ -72,6 +72,10 @@ pub struct Segment {
     pub ece: bool,
     /// Congestion window reduced (RFC 3168).
     pub cwr: bool,
+    /// Retransmit flag, a proposal (Ludwig and Katz 2000 section 2): these data were sent before.
+    pub resent: bool,
+    /// Its echo: the segment that caused this acknowledgement carried the retransmit flag.
+    pub resent_echo: bool,
     /// SACK blocks (RFC 2018), a D-SACK block first (RFC 2883).
     pub sack: SackBlocks,
     /// Timestamps option.

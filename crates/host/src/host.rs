@@ -250,7 +250,7 @@ impl Element for Host {
         }
         if self.connection.next_timeout() <= now {
             let sender = &self.connection.sender;
-            if sender.next_timeout() <= now && sender.flight() > 0 {
+            if sender.rto.deadline() <= now && sender.flight() > 0 {
                 self.counters.expirations += 1;
                 if self.connection.sender.established() {
                     self.first_timeout_flight.get_or_insert(self.connection.sender.flight());

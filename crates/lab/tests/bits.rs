@@ -97,14 +97,14 @@ fn every_build_gives_these_bits() {
         (
             "sack in spikes, eifel",
             GATE,
-            "profile = \"ns2-2001\", recovery = \"sack\", spurious = \"eifel\"",
+            "profile = \"ns2-2001\", recovery = \"sack\", spurious = \"eifel\", rfc4015 = { timer = \"at-once\" }",
             SACK,
         ),
         ("today's in fades", JITTER, "profile = \"rfc\"", RFC),
         (
             "newreno in bursts",
             BURSTS,
-            "profile = \"rfc\", recovery = \"newreno\", sack = \"off\", spurious = \"eifel\"",
+            "profile = \"rfc\", recovery = \"newreno\", sack = \"off\", spurious = \"eifel\", judge-fast-retransmits = false, rfc4015 = { timer = \"at-once\" }",
             BURST,
         ),
     ];

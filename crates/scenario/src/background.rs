@@ -12,12 +12,7 @@ static BACKGROUND: TableShape = table(
     "background",
     "Packets at a constant rate that compete for the queue and end behind the link; nobody answers them.",
     &[
-        field(
-            "name",
-            Shape::One(Kind::Name),
-            Need::Required("\"voice\""),
-            "How grids and results call it.",
-        ),
+        field("name", Shape::One(Kind::Name), Need::Required("\"voice\""), "How grids and results call it."),
         DIRECTIONS,
         field(
             "rate",

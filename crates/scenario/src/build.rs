@@ -263,7 +263,9 @@ impl Builder<'_> {
         };
         let limit = match link.queue {
             Queue::Unlimited => QueueLimit::default(),
-            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false },
+            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
+                QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
+            }
             Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
         };
         LinkConfig { capacity, delay, limit }

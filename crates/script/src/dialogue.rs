@@ -1,115 +1,122 @@
-//! What does a dialogue file say? Its words, as they are written.
+//! What does a dialogue file say? Its words, as they are written, and where each stands.
+//!
+//! A word that this does not know is kept by name: whoever plays the dialogue calls it unsupported, since
+//! what it would have changed cannot be guessed.
 
-use serde::Deserialize;
 use std::collections::BTreeMap;
+use toml::{Table, Value};
 
 /// One dialogue.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub struct Dialogue {
-    /// Version of the notation.
-    pub format: u32,
     /// Its name.
     pub id: String,
     /// The claim.
-    #[serde(default)]
     pub title: String,
     /// Where it comes from.
-    #[serde(default)]
     pub source: String,
-    /// RFC numbers.
-    #[serde(default)]
+    /// RFC numbers, with sections if the author gave some.
     pub rfc: Vec<String>,
     /// Anything else worth saying.
-    #[serde(default)]
     pub notes: String,
-    /// Where Linux is known to differ.
-    #[serde(default)]
-    pub linux_differs: String,
     /// What is tested.
-    #[serde(default)]
-    pub options: BTreeMap<String, toml::Value>,
+    pub options: BTreeMap<String, Value>,
     /// What happens.
-    #[serde(default)]
-    pub event: Vec<Event>,
+    pub events: Vec<Event>,
+    /// Rows of a table of arithmetic, if it is one: see [`crate::arithmetic`].
+    pub table: Table,
+    /// Words that are not known, with their places.
+    pub unknown: Vec<String>,
 }
 
 /// One event.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Event {
     /// When, seconds.
     pub t: f64,
     /// What.
-    #[serde(flatten)]
     pub what: What,
+    /// The line its table begins on, from 1.
+    pub line: usize,
 }
 
 /// A range of bytes, `[first, one past the last]`.
 pub type Range = [u64; 2];
 
 /// What happens or must happen.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug)]
 pub enum What {
-    /// The application writes.
-    AppWrite {
-        /// How much.
-        bytes: u64,
-    },
+    /// The application writes so many bytes.
+    AppWrite(u64),
     /// An acknowledgement comes in.
-    Ack {
-        /// Next byte expected.
-        ack: u64,
-        /// SACK blocks.
-        #[serde(default)]
-        sack: Vec<Range>,
-        /// The first block reports a duplicate; it says so by itself.
-        #[serde(default)]
-        dsack_first: bool,
-        /// The time whose timestamp is echoed.
-        tsecr: Option<f64>,
-        /// ECN-Echo.
-        #[serde(default)]
-        ece: bool,
-        /// Window, bytes; as before if absent.
-        window: Option<u64>,
-    },
+    Ack(Ack),
     /// Exactly this leaves.
     Expect(Expect),
-    /// Nothing leaves.
-    Silence {
-        /// Until then.
-        until: f64,
-    },
+    /// Nothing leaves until then, seconds.
+    Silence(f64),
     /// Values that can be observed.
-    State(BTreeMap<String, toml::Value>),
+    State(BTreeMap<String, Value>),
     /// A segment comes in (receiver).
-    Receive {
-        /// First byte.
-        seq: u64,
-        /// One past the last.
-        end: u64,
-        /// When it was sent, for its timestamp; the event's time if absent.
-        tsval: Option<f64>,
-        /// Congestion was experienced.
-        #[serde(default)]
-        ce: bool,
-    },
+    Receive(Receive),
     /// An acknowledgement leaves (receiver).
-    ExpectAck {
-        /// Next byte expected.
-        ack: u64,
-        /// SACK blocks.
-        #[serde(default)]
-        sack: Vec<Range>,
-        /// How late it may be.
-        tol: Option<f64>,
-    },
+    ExpectAck(ExpectAck),
+}
+
+/// An acknowledgement that comes in.
+#[derive(Clone, Debug, Default)]
+pub struct Ack {
+    /// Next byte expected.
+    pub ack: u64,
+    /// SACK blocks, first one first.
+    pub sack: Vec<Range>,
+    /// The first block reports a duplicate; it says so by itself, this is for the reader.
+    pub dsack_first: bool,
+    /// The time whose timestamp is echoed, seconds.
+    pub tsecr: Option<f64>,
+    /// ECN-Echo.
+    pub ece: bool,
+    /// Window, bytes; as before if absent.
+    pub window: Option<u64>,
+}
+
+/// A segment that comes in.
+#[derive(Clone, Debug, Default)]
+pub struct Receive {
+    /// First byte.
+    pub seq: u64,
+    /// One past the last.
+    pub end: u64,
+    /// When it was sent, for its timestamp; the event's time if absent.
+    pub tsval: Option<f64>,
+    /// Congestion was experienced.
+    pub ce: bool,
+    /// The sender has reduced its window.
+    pub cwr: bool,
+    /// Nothing follows.
+    pub fin: bool,
+}
+
+/// An acknowledgement that must leave.
+#[derive(Clone, Debug, Default)]
+pub struct ExpectAck {
+    /// Next byte expected.
+    pub ack: u64,
+    /// SACK blocks in their order.
+    pub sack: Vec<Range>,
+    /// The first of them reports a duplicate (RFC 2883).
+    pub dsack_first: Option<bool>,
+    /// The time whose timestamp it echoes, seconds.
+    pub tsecr: Option<f64>,
+    /// ECN-Echo.
+    pub ece: Option<bool>,
+    /// Window offered, bytes.
+    pub window: Option<u64>,
+    /// How late it may be, seconds.
+    pub tol: Option<f64>,
 }
 
 /// What must leave.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default)]
 pub struct Expect {
     /// Ranges; segmentation is free, adjacent ranges may merge.
     pub send: Vec<Range>,
@@ -120,32 +127,278 @@ pub struct Expect {
     /// In any order.
     pub any_order: bool,
     /// So many more segments may follow.
-    pub extra_mss: u64,
+    pub extra_mss: f64,
     /// Ranges that may leave too.
     pub may_send: Vec<Range>,
+    /// `send` itself may leave or not.
+    pub optional: bool,
     /// A non-empty prefix is enough.
     pub prefix_ok: bool,
-    /// A probe of the window or of the path's end.
+    /// A probe of the window or of the path's end: any piece of what is named.
     pub probe: bool,
     /// Any new data may leave too.
     pub any_new_ok: bool,
     /// Nothing is resent.
     pub no_rtx: bool,
-    /// Whatever leaves is right.
+    /// Whatever else leaves is right.
     pub any_send_ok: bool,
     /// The first new segment carries CWR.
     pub first_new_has_cwr: bool,
-    /// Segments are ECN-capable.
-    pub ect: bool,
+    /// New segments are ECN-capable, or are not.
+    pub ect: Option<bool>,
 }
 
+/// A dialogue that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
 impl Dialogue {
-    /// Reads a dialogue. The error is a sentence with the place.
-    pub fn read(text: &str) -> Result<Dialogue, String> {
-        let dialogue: Dialogue = toml::from_str(text).map_err(|e| e.to_string())?;
-        if dialogue.format != 1 {
-            return Err(format!("format {} is not known; this reads format 1", dialogue.format));
+    /// Reads a dialogue.
+    pub fn read(text: &str) -> Result<Dialogue, Unreadable> {
+        let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
+            let at = e.span().map_or(0, |s| s.start).min(text.len());
+            let before = &text.as_bytes()[..at];
+            let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+            let column = 1 + before.iter().rev().take_while(|b| **b != b'\n').count();
+            Unreadable { line, column, message: e.message().to_owned() }
+        })?;
+        let wrong = |line: usize, message: String| Unreadable { line, column: 1, message };
+        match table.remove("format") {
+            Some(Value::Integer(1)) => {}
+            Some(other) => return Err(wrong(1, format!("format {other} is not known; this reads format 1"))),
+            None => return Err(wrong(1, "a dialogue says `format = 1`".to_owned())),
         }
-        Ok(dialogue)
+        let mut out = Dialogue::default();
+        let word = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+        for (key, value) in table {
+            match (key.as_str(), value) {
+                ("id", v) => out.id = word(&v),
+                ("title", v) => out.title = word(&v),
+                ("source", v) => out.source = word(&v),
+                ("notes", v) => out.notes = word(&v),
+                ("rfc", Value::Array(list)) => out.rfc = list.iter().map(word).collect(),
+                ("rfc", v) => out.rfc = vec![word(&v)],
+                ("options", Value::Table(t)) => out.options = t.into_iter().collect(),
+                ("event", Value::Array(events)) => {
+                    let lines = lines_of(text, "[[event]]");
+                    for (i, event) in events.iter().enumerate() {
+                        let line = lines.get(i).copied().unwrap_or(1);
+                        let event = out.event(event, line).map_err(|message| wrong(line, message))?;
+                        out.events.push(event);
+                    }
+                }
+                ("options" | "event", _) => {
+                    return Err(wrong(1, format!("`{key}` is a table: [options], [[event]]")));
+                }
+                // Remarks in words change nothing.
+                (_, Value::String(_)) => {}
+                (_, value) => {
+                    out.table.insert(key, value);
+                }
+            }
+        }
+        if out.id.is_empty() {
+            return Err(wrong(1, "a dialogue has an `id`".to_owned()));
+        }
+        Ok(out)
+    }
+
+    fn event(&mut self, event: &Value, line: usize) -> Result<Event, String> {
+        let Value::Table(table) = event else { return Err("an event is a table".to_owned()) };
+        let mut words = Words { table, read: vec!["t", "kind"] };
+        let t = words.number("t")?.ok_or("an event has its time, `t`")?;
+        let kind = table.get("kind").and_then(Value::as_str).ok_or("an event has its `kind`")?;
+        let what = match kind {
+            "app_write" => What::AppWrite(words.bytes("bytes")?.ok_or("`bytes` is missing")?),
+            "ack" => What::Ack(Ack {
+                ack: words.bytes("ack")?.ok_or("`ack` is missing")?,
+                sack: words.ranges("sack")?,
+                dsack_first: words.flag("dsack_first")?.unwrap_or(false),
+                tsecr: words.number("tsecr")?,
+                ece: words.flag("ece")?.unwrap_or(false),
+                window: words.bytes("window")?,
+            }),
+            "expect" => {
+                let optional = matches!(table.get("may_send"), Some(Value::Boolean(true)));
+                let listed = !matches!(table.get("may_send"), Some(Value::Boolean(_)));
+                words.read.push("may_send");
+                What::Expect(Expect {
+                    send: words.ranges("send")?,
+                    tol: words.number("tol")?,
+                    rtx: words.flag("rtx")?.unwrap_or(false),
+                    any_order: words.flag("any_order")?.unwrap_or(false),
+                    extra_mss: words.number("extra_mss")?.unwrap_or(0.0),
+                    may_send: if listed { words.ranges("may_send")? } else { Vec::new() },
+                    optional,
+                    prefix_ok: words.flag("prefix_ok")?.unwrap_or(false),
+                    probe: words.flag("probe")?.unwrap_or(false),
+                    any_new_ok: words.flag("any_new_ok")?.unwrap_or(false),
+                    no_rtx: words.flag("no_rtx")?.unwrap_or(false),
+                    any_send_ok: words.flag("any_send_ok")?.unwrap_or(false),
+                    first_new_has_cwr: words.flag("first_new_has_cwr")?.unwrap_or(false),
+                    ect: words.flag("ect")?,
+                })
+            }
+            "silence" => What::Silence(words.number("until")?.ok_or("`until` is missing")?),
+            "state" => {
+                let known = |k: &&String| *k != "t" && *k != "kind";
+                words.read.extend(table.keys().map(String::as_str));
+                What::State(
+                    table.keys().filter(known).map(|k| (k.clone(), table[k.as_str()].clone())).collect(),
+                )
+            }
+            "receive" => {
+                let seq = words.bytes("seq")?.ok_or("`seq` is missing")?;
+                let end = words.bytes("end")?.ok_or("`end` is missing")?;
+                if end < seq || end - seq > u64::from(u32::MAX) {
+                    return Err(format!("a segment cannot go from {seq} to {end}"));
+                }
+                What::Receive(Receive {
+                    seq,
+                    end,
+                    tsval: words.number("tsval")?,
+                    ce: words.flag("ce")?.unwrap_or(false),
+                    cwr: words.flag("cwr")?.unwrap_or(false),
+                    fin: words.flag("fin")?.unwrap_or(false),
+                })
+            }
+            "expect_ack" => What::ExpectAck(ExpectAck {
+                ack: words.bytes("ack")?.ok_or("`ack` is missing")?,
+                sack: words.ranges("sack")?,
+                dsack_first: words.flag("dsack_first")?,
+                tsecr: words.number("tsecr")?,
+                ece: words.flag("ece")?,
+                window: words.bytes("window")?,
+                tol: words.number("tol")?,
+            }),
+            other => {
+                self.unknown.push(format!("an event of kind `{other}` (line {line})"));
+                return Ok(Event { t, what: What::State(BTreeMap::new()), line });
+            }
+        };
+        for key in table.keys().filter(|k| !words.read.contains(&k.as_str())) {
+            self.unknown.push(format!("`{key}` of {kind} (line {line})"));
+        }
+        Ok(Event { t, what, line })
+    }
+}
+
+/// The words of one event, and which of them were asked for.
+struct Words<'a> {
+    table: &'a Table,
+    read: Vec<&'a str>,
+}
+
+/// Byte numbers beyond this are no sequence numbers of any connection here, and leave room for sums.
+const FAR: i64 = 1 << 48;
+
+impl<'a> Words<'a> {
+    fn get(&mut self, key: &'a str) -> Option<&'a Value> {
+        self.read.push(key);
+        self.table.get(key)
+    }
+
+    /// Seconds, or another number, within a year either way.
+    fn number(&mut self, key: &'a str) -> Result<Option<f64>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = value.as_float().or(value.as_integer().map(|i| i as f64));
+        match number.filter(|n| n.abs() <= 3.2e7) {
+            Some(n) => Ok(Some(n)),
+            None => Err(format!("`{key}` = {value} is not a number, or too large a one")),
+        }
+    }
+
+    fn bytes(&mut self, key: &'a str) -> Result<Option<u64>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        byte(value).map(Some).ok_or_else(|| format!("`{key}` = {value} is not a number of bytes"))
+    }
+
+    fn flag(&mut self, key: &'a str) -> Result<Option<bool>, String> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Boolean(b)) => Ok(Some(*b)),
+            Some(value) => Err(format!("`{key}` = {value} is neither true nor false")),
+        }
+    }
+
+    fn ranges(&mut self, key: &'a str) -> Result<Vec<Range>, String> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let wrong = || format!("`{key}` = {value} is not a list of ranges like [[0, 1000]]");
+        let mut out = Vec::new();
+        for range in value.as_array().ok_or_else(wrong)? {
+            match range.as_array().map(Vec::as_slice) {
+                Some([a, b]) => {
+                    let (a, b) = (byte(a).ok_or_else(wrong)?, byte(b).ok_or_else(wrong)?);
+                    if b < a {
+                        return Err(wrong());
+                    }
+                    out.push([a, b]);
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn byte(value: &Value) -> Option<u64> {
+    let whole = value.as_float().filter(|f| f.fract() == 0.0 && f.abs() < FAR as f64).map(|f| f as i64);
+    value.as_integer().or(whole).filter(|n| (0..FAR).contains(n)).map(|n| n as u64)
+}
+
+/// The lines, from 1, on which this heading stands.
+fn lines_of(text: &str, heading: &str) -> Vec<usize> {
+    let stands = |line: &str| {
+        let bare: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+        bare.starts_with(heading)
+    };
+    text.lines().enumerate().filter(|(_, l)| stands(l)).map(|(i, _)| i + 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "format = 1\nid = \"x\"\n";
+
+    #[test]
+    fn a_mistake_has_its_place() {
+        let at = |text: &str| Dialogue::read(text).unwrap_err();
+        assert_eq!((at("format = 1\nid = \n").line, at("format = 1\nid = \n").column), (2, 6));
+        assert!(at("id = \"x\"").message.contains("format = 1"));
+        assert!(at("format = 2\nid = \"x\"").message.contains("format 2 is not known"));
+        assert!(at("format = 1").message.contains("has an `id`"));
+        let event = |body: &str| at(&format!("{HEAD}\n[[event]]\n{body}\n"));
+        assert_eq!(event("t = 0\nkind = \"ack\"").to_string(), "4:1: `ack` is missing");
+        assert_eq!(event("t = 0").message, "an event has its `kind`");
+        assert!(event("t = 0\nkind = \"expect\"\nsend = [[1000, 0]]").message.contains("list of ranges"));
+        assert!(event("t = 0\nkind = \"ack\"\nack = -1").message.contains("not a number of bytes"));
+        assert!(
+            event("t = 0\nkind = \"receive\"\nseq = 2\nend = 1").message.contains("cannot go from 2 to 1")
+        );
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_is_kept_with_its_line() {
+        let text = format!(
+            "{HEAD}[[event]]\nt = 0\nkind = \"ack\"\nack = 0\nurgent = true\n[[event]]\nt = 1\nkind = \"dance\"\n"
+        );
+        let dialogue = Dialogue::read(&text).unwrap();
+        assert_eq!(dialogue.unknown, ["`urgent` of ack (line 3)", "an event of kind `dance` (line 8)"]);
     }
 }

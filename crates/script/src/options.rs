@@ -2,6 +2,7 @@
 //! answers to makes the dialogue unsupported.
 
 use std::collections::BTreeMap;
+use toml::Value;
 use transport::tcp::Config;
 
 /// A dialogue's options.
@@ -20,65 +21,143 @@ pub struct Options {
 /// The word that is not offered, or what is wrong with it.
 pub type Unsupported = String;
 
+/// What the notation says of absent keys, as options of the project.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("recovery", "newreno"),
+    ("sack", "false"),
+    ("timestamps", "false"),
+    ("limited-transmit", "false"),
+    ("dupthresh", "3"),
+    ("spurious", "none"),
+    ("response", "rfc4015"),
+    ("byte-counting", "none"),
+    ("cwnd-validation", "false"),
+    ("rto.min", "1 s"),
+    ("delayed-ack.timer", "0 s"),
+    // Dialogues number their windows in bytes; ours must not be the limit.
+    ("window", "1 GB"),
+];
+
+/// Keys whose word is taken as it is, with our name for them.
+const PLAIN: &[(&str, &str)] = &[
+    ("mss", "mss"),
+    ("recovery", "recovery"),
+    ("sack", "sack"),
+    ("timestamps", "timestamps"),
+    ("limited_transmit", "limited-transmit"),
+    ("dupthresh", "dupthresh"),
+    ("spurious", "spurious"),
+    ("response", "response"),
+    ("byte_counting", "byte-counting"),
+    ("cwnd_validation", "cwnd-validation"),
+];
+
+/// Keys that this configuration has, so that one which is not here yet is not offered.
+fn offered(key: &str) -> bool {
+    Config::OPTIONS.iter().any(|option| option.key == key)
+}
+
 /// Reads them.
-pub fn read(options: &BTreeMap<String, toml::Value>) -> Result<Options, Unsupported> {
+pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
     let mut out =
-        Options { config: Config::default(), handshake_rtt: 0.1, peer_window: 1_000_000, receiver: false };
+        Options { config: Config::default(), handshake_rtt: 0.0, peer_window: 1_000_000, receiver: false };
     let c = &mut out.config;
-    // What the notation says of absent keys.
-    let defaults = [
-        ("recovery", "newreno"),
-        ("sack", "false"),
-        ("timestamps", "false"),
-        ("limited-transmit", "false"),
-        ("dupthresh", "3"),
-        ("spurious", "none"),
-        ("response", "rfc4015"),
-        ("byte-counting", "none"),
-        ("cwnd-validation", "false"),
-        ("rto.min", "1 s"),
-        ("delayed-ack.timer", "0 s"),
-    ];
-    for (key, value) in defaults {
+    for (key, value) in DEFAULTS {
         c.set(key, value)?;
     }
     for (key, value) in options {
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let number = value.as_float().or(value.as_integer().map(|i| i as f64));
+        let number = || {
+            let sound = number.filter(|n| (0.0..1e12).contains(n));
+            sound.ok_or_else(|| format!("{key} = {value}: not a number that can be"))
+        };
+        let said = |e: String| format!("{key} = {value}: {e}");
+        if let Some((_, ours)) = PLAIN.iter().find(|(theirs, _)| theirs == key) {
+            c.set(ours, &word).map_err(said)?;
+            continue;
+        }
         match key.as_str() {
-            "mss" => c.set("mss", &word)?,
-            "initial_cwnd_mss" => c.set("initial-window", &format!("{word} segments"))?,
-            "recovery" | "sack" | "timestamps" | "dupthresh" | "spurious" | "response" => {
-                c.set(key, &word)?
-            }
-            "limited_transmit" | "byte_counting" | "cwnd_validation" => {
-                c.set(&key.replace('_', "-"), &word)?;
-            }
-            "rto_min" => c.set("rto.min", &format!("{} s", number.unwrap_or(1.0)))?,
-            "handshake_rtt" => out.handshake_rtt = number.unwrap_or(0.0),
-            "peer_window" => out.peer_window = number.unwrap_or(0.0) as u64,
-            "role" => out.receiver = word == "receiver",
-            "delayed_ack" if word == "true" => c.set("delayed-ack.timer", "200 ms")?,
-            "delayed_ack" => {}
+            "initial_cwnd_mss" => c.set("initial-window", &format!("{word} segments")).map_err(said)?,
+            "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(said)?,
+            "handshake_rtt" => out.handshake_rtt = number()?.min(900.0),
+            "peer_window" => out.peer_window = number()? as u64,
+            "role" => match word.as_str() {
+                "sender" => out.receiver = false,
+                "receiver" => out.receiver = true,
+                _ => return Err(format!("role = {word}")),
+            },
+            "delayed_ack" => match value.as_bool() {
+                Some(true) => c.set("delayed-ack.timer", "200 ms")?,
+                Some(false) => {}
+                None => return Err(said("neither true nor false".to_owned())),
+            },
+            "cc" if offered("cc") => c.set("cc", &word).map_err(said)?,
             "cc" if word == "reno" => {}
             "cc" => return Err(format!("cc = {word}")),
+            "ecn" if offered("ecn") => c.set("ecn", &word).map_err(said)?,
             "ecn" if word == "false" => {}
-            "ecn" => return Err("ecn".to_owned()),
-            "x" => extensions(c, value)?,
+            "ecn" => return Err(format!("ecn = {word}")),
+            "x" => {}
             _ => return Err(format!("option {key}")),
         }
     }
-    // Dialogues number their windows in bytes; ours must not be the limit.
-    c.set("window", "1 GB")?;
+    // Last, so that our own words have the last word.
+    match options.get("x") {
+        None => {}
+        Some(Value::Table(table)) => extensions(c, "", table)?,
+        Some(_) => return Err("options.x is not a table".to_owned()),
+    }
     Ok(out)
 }
 
-/// `[options.x]`: any option of the project by its own key.
-fn extensions(config: &mut Config, value: &toml::Value) -> Result<(), Unsupported> {
-    let Some(table) = value.as_table() else { return Err("options.x is not a table".to_owned()) };
+/// `[options.x]`: any option of the project by its own key, dotted or as tables in tables.
+fn extensions(config: &mut Config, before: &str, table: &toml::Table) -> Result<(), Unsupported> {
     for (key, value) in table {
-        let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        config.set(key, &word)?;
+        let key = format!("{before}{key}");
+        match value {
+            Value::Table(inner) => extensions(config, &format!("{key}."), inner)?,
+            Value::String(word) => config.set(&key, word).map_err(|e| format!("x.{key}: {e}"))?,
+            other => config.set(&key, &other.to_string()).map_err(|e| format!("x.{key}: {e}"))?,
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Options, Unsupported> {
+        let table: toml::Table = text.parse().unwrap();
+        read(&table.into_iter().collect())
+    }
+
+    #[test]
+    fn absent_keys_take_the_defaults_of_the_notation() {
+        let options = of("").unwrap();
+        let config = options.config;
+        assert_eq!(config.recovery.name(), "newreno");
+        assert!(!config.uses_sack() && !config.timestamps && !config.limited_transmit);
+        assert_eq!((config.dupthresh, config.rto.min), (3, base::Span::from_secs(1)));
+        assert_eq!((options.peer_window, options.handshake_rtt, options.receiver), (1_000_000, 0.0, false));
+    }
+
+    #[test]
+    fn what_is_not_offered_is_said_by_name() {
+        assert_eq!(of("teleport = true").unwrap_err(), "option teleport");
+        assert!(of("recovery = \"prayer\"").unwrap_err().starts_with("recovery = \"prayer\""));
+        assert!(of("cc = \"prayer\"").unwrap_err().starts_with("cc = "));
+        assert!(of("role = \"middlebox\"").unwrap_err().contains("middlebox"));
+        assert!(of("rto_min = \"long\"").unwrap_err().contains("rto_min"));
+        assert!(of("[x]\nnothing = 1").unwrap_err().starts_with("x.nothing"));
+    }
+
+    #[test]
+    fn our_own_options_come_last_dotted_or_nested() {
+        let a = of("rto_min = 1.0\n[x]\n\"rto.min\" = \"200 ms\"").unwrap().config;
+        let b = of("rto_min = 1.0\n[x.rto]\nmin = \"200 ms\"").unwrap().config;
+        assert_eq!(a, b);
+        assert_eq!(a.rto.min, base::Span::from_millis(200));
+    }
 }

@@ -1,445 +1,610 @@
 //! Does the sender (or the receiver) keep to the script? Events are played in order; between them its
 //! timers run. The first thing that is not as written ends the dialogue, with what was expected, what
 //! was seen, and everything that passed before.
+//!
+//! What leaves is looked at where the dialogue says so (`expect`, `silence`, `expect_ack`). Segments that
+//! leave where it says nothing are counted; a strict player objects to them.
 
-use crate::dialogue::{Dialogue, Expect, Range, What};
+use crate::arithmetic;
+use crate::dialogue::{Ack, Dialogue, Event, Expect, ExpectAck, Range, Receive, What};
+use crate::matching::{Left, Match, compare};
+use crate::observe;
 use crate::options::{self, Options};
-use base::event::Source;
+use crate::stage::{Happening, Moment, SAME, Stage};
 use base::tcp::{SackBlocks, Segment, Timestamps};
-use base::trace::Tracer;
 use base::{Span, Time};
 use std::collections::BTreeMap;
-use transport::tcp::{Connection, Role};
-use transport::{Io, Outgoing};
+use transport::tcp::Role;
 
 /// What came of a dialogue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Everything was as written.
-    Pass,
-    /// At `t` seconds something was not.
-    Fail {
-        /// When, seconds.
-        t: f64,
-        /// Expected and seen.
-        why: String,
-        /// All that passed, a line each.
-        sequence: Vec<String>,
+    Pass {
+        /// Segments that left where the dialogue said nothing of them.
+        unasked: usize,
     },
+    /// Something was not.
+    Fail(Box<Failure>),
     /// It asks for something that is not offered.
     Unsupported(String),
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Pass { .. } => "pass",
+            Verdict::Fail(_) => "fail",
+            Verdict::Unsupported(_) => "unsupported",
+        }
+    }
+}
+
+/// Where a script went wrong.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Failure {
+    /// When, seconds.
+    pub t: f64,
+    /// The line of the event that was not kept to, from 1.
+    pub line: usize,
+    /// What is wrong, in a few words.
+    pub why: String,
+    /// What was expected.
+    pub expected: String,
+    /// What was seen.
+    pub seen: String,
+    /// All that happened until then.
+    pub log: Vec<Moment>,
+    /// t = 0 of the script on the clock of the log.
+    pub origin: Time,
+    /// The sequence number that the script calls 0.
+    pub first: u64,
+    /// The peer sends the data.
+    pub receiver: bool,
 }
 
 /// t = 0 of a dialogue: late enough for any handshake before it.
 const ORIGIN: f64 = 1000.0;
 /// How late something expected may be, unless the dialogue says otherwise, seconds.
 const TOLERANCE: f64 = 0.01;
-/// Instants closer than this are the same.
-const SAME: f64 = 1e-6;
+/// An echoed time this close to that of a segment means its timestamp.
+const ECHO: f64 = 0.02;
 
-struct Sent {
-    t: f64,
-    range: Range,
-    segment: Segment,
-    again: bool,
+/// How closely a dialogue is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// As the notation says: what leaves where nothing is said of it does not matter.
+    #[default]
+    AsWritten,
+    /// Everything that leaves must have been expected.
+    Strict,
 }
 
-struct Player {
-    connection: Connection,
+struct Player<'a> {
+    stage: Stage,
     options: Options,
-    out: Vec<Outgoing>,
-    tracer: Tracer,
-    now: f64,
+    reading: Reading,
     /// Sent since the last injected event and not yet expected.
-    sent: Vec<Sent>,
-    /// One past the highest data byte sent.
-    highest: u64,
+    left: Vec<Left>,
+    /// How much of the log has been looked at.
+    seen: usize,
     window: u64,
-    sequence: Vec<String>,
+    /// What the peer echoes if the dialogue does not say.
+    echo: Time,
+    /// When each segment, by its first byte, was last sent.
+    sent_at: BTreeMap<u64, Time>,
+    /// When anything was sent, for `tsecr`.
+    instants: Vec<Time>,
+    unasked: usize,
+    rest: &'a [Event],
+}
+
+/// What is wrong: why, expected, seen.
+struct Wrong {
+    t: f64,
+    why: String,
+    expected: String,
+    seen: String,
 }
 
 fn at(t: f64) -> Time {
     Time::from_secs_f64(ORIGIN + t)
 }
 
+fn seconds(t: Time) -> f64 {
+    t.as_secs_f64() - ORIGIN
+}
+
 /// Plays a dialogue.
-pub fn play(dialogue: &Dialogue) -> Verdict {
+pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
+    if let Some(word) = dialogue.unknown.first() {
+        return Verdict::Unsupported(word.clone());
+    }
+    if !dialogue.table.is_empty() || dialogue.events.is_empty() {
+        return arithmetic::check(dialogue);
+    }
     let options = match options::read(&dialogue.options) {
         Ok(options) => options,
         Err(word) => return Verdict::Unsupported(word),
     };
-    let mut player = match Player::connected(options, dialogue) {
-        Ok(player) => player,
-        Err(why) => return Verdict::Fail { t: 0.0, why, sequence: Vec::new() },
-    };
-    for event in &dialogue.event {
-        if let Err(why) = player.event(event.t, &event.what) {
-            return Verdict::Fail { t: event.t, why, sequence: player.sequence };
+    let mut player = Player::connected(options, dialogue, reading);
+    for (i, event) in dialogue.events.iter().enumerate() {
+        player.rest = &dialogue.events[i + 1..];
+        match player.event(event.t, &event.what) {
+            Ok(()) => {}
+            Err(Stop::Unsupported(word)) => return Verdict::Unsupported(word),
+            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, *wrong))),
         }
     }
-    Verdict::Pass
+    player.look();
+    if reading == Reading::Strict
+        && let Err(wrong) = player.nothing_unasked()
+    {
+        let line = dialogue.events.last().map_or(1, |e| e.line);
+        return Verdict::Fail(Box::new(player.failure(line, wrong)));
+    }
+    Verdict::Pass { unasked: player.unasked + player.asked_about().count() }
 }
 
-impl Player {
+enum Stop {
+    Unsupported(String),
+    Wrong(Box<Wrong>),
+}
+
+impl From<Wrong> for Stop {
+    fn from(wrong: Wrong) -> Stop {
+        Stop::Wrong(Box::new(wrong))
+    }
+}
+
+impl<'a> Player<'a> {
     /// A connection that is established at t = 0, by a handshake that took `handshake_rtt`.
-    fn connected(options: Options, dialogue: &Dialogue) -> Result<Player, String> {
+    fn connected(options: Options, dialogue: &'a Dialogue, reading: Reading) -> Player<'a> {
         let role = if options.receiver { Role::Passive } else { Role::Active };
+        let before = at(-options.handshake_rtt);
         let mut player = Player {
-            connection: Connection::new(options.config, role),
-            out: Vec::new(),
-            tracer: Tracer::off(),
-            now: -options.handshake_rtt,
-            sent: Vec::new(),
-            highest: 0,
+            stage: Stage::new(options.config, role, before),
+            reading,
+            left: Vec::new(),
+            seen: 0,
             window: options.peer_window,
-            sequence: Vec::new(),
+            echo: before,
+            sent_at: BTreeMap::new(),
+            instants: Vec::new(),
+            unasked: 0,
+            rest: &dialogue.events,
             options,
         };
         let window = player.peer_window();
         let stamps = player.options.config.timestamps;
-        let stamp = |t: f64, echo: f64| stamps.then(|| Timestamps { value: at(t), echo: at(echo) });
+        let stamp = |value: Time, echo: Time| stamps.then_some(Timestamps { value, echo });
         let syn = Segment { syn: true, window, ..Segment::default() };
+        let stage = &mut player.stage;
         match role {
             Role::Active => {
-                let before = player.now;
-                player.run(|c, io| c.open(io));
-                player.now = 0.0;
-                let timestamps = stamp(0.0, before);
-                let answer = Segment { ack: 1, has_ack: true, timestamps, ..syn };
-                player.run(|c, io| c.on_segment(io, &answer, 0));
+                stage.run(|c, io| c.open(io));
+                stage.now = at(0.0);
+                let timestamps = stamp(at(0.0), before);
+                stage.receive(&Segment { ack: 1, has_ack: true, timestamps, ..syn });
             }
             Role::Passive => {
-                let before = player.now;
-                let timestamps = stamp(before, before);
-                player.run(|c, io| c.on_segment(io, &Segment { timestamps, ..syn }, 0));
-                player.now = 0.0;
+                stage.receive(&Segment { timestamps: stamp(before, before), ..syn });
+                stage.now = at(0.0);
                 // A receiver's first byte may be any: what lies before it has been received.
-                let first = first_byte(dialogue);
-                let len = u32::try_from(first).map_err(|_| "the first byte is too far".to_owned())?;
-                let timestamps = stamp(0.0, before);
-                let (seq, ack, has_ack) = (1, 1, true);
-                let segment = Segment { seq, len, ack, has_ack, window, timestamps, ..Segment::default() };
-                player.run(|c, io| c.on_segment(io, &segment, 0));
-                player.flush_delayed();
+                let (seq, len) = (1, u32::try_from(first_byte(dialogue)).unwrap_or(u32::MAX));
+                let timestamps = stamp(at(0.0), before);
+                let segment =
+                    Segment { seq, len, ack: 1, has_ack: true, window, timestamps, ..Segment::default() };
+                stage.receive(&segment);
+                if stage.connection.receiver.next_timeout() < Time::NEVER {
+                    let now = stage.now;
+                    stage.connection.receiver.acknowledge(now, stamps);
+                }
             }
         }
         if player.options.handshake_rtt == 0.0 {
             // No round trip was measured: the timer is as before any sample.
-            let sender = &mut player.connection.sender;
+            let sender = &mut player.stage.connection.sender;
             sender.rto = transport::recovery::rto::RtoTimer::new(player.options.config.rto);
         }
-        player.sent.clear();
-        player.sequence.clear();
-        Ok(player)
+        player.stage.log.clear();
+        player
     }
 
     fn peer_window(&self) -> u32 {
         u32::try_from(self.window).unwrap_or(u32::MAX)
     }
 
-    /// Lets a pending delayed acknowledgement of the preparation go.
-    fn flush_delayed(&mut self) {
-        if self.connection.receiver.next_timeout() < Time::NEVER {
-            let now = at(self.now);
-            self.connection.receiver.acknowledge(now, self.options.config.timestamps);
-        }
+    fn stamps(&self) -> bool {
+        self.options.config.timestamps
     }
 
-    fn run(&mut self, call: impl FnOnce(&mut Connection, &mut Io<'_>)) {
-        let mut io =
-            Io { now: at(self.now), out: &mut self.out, tracer: &mut self.tracer, source: Source(0) };
-        call(&mut self.connection, &mut io);
-        for out in self.out.drain(..) {
-            let s = out.segment;
-            let range = [s.seq.saturating_sub(1), (s.seq + u64::from(s.len)).saturating_sub(1)];
-            let what = if s.len > 0 {
-                let again = range[0] < self.highest;
-                self.highest = self.highest.max(range[1]);
-                self.sent.push(Sent { t: self.now, range, segment: s, again });
-                format!("> {}..{}{}", range[0], range[1], if again { " again" } else { "" })
-            } else {
-                if s.has_ack && !s.syn {
-                    self.sent.push(Sent { t: self.now, range: [0, 0], segment: s, again: false });
-                }
-                format!("> ack {}{}", s.ack.saturating_sub(1), blocks(&s.sack))
-            };
-            self.sequence.push(format!("{:9.4} {what}", self.now));
-        }
-    }
-
-    /// Runs timers up to and including `t`.
-    fn advance(&mut self, t: f64) {
-        loop {
-            let next = self.connection.next_timeout();
-            if next > at(t) {
-                break;
-            }
-            self.now = self.now.max(next.since(Time::ZERO).as_secs_f64() - ORIGIN);
-            let before = self.connection.next_timeout();
-            // The exact instant, whatever seconds lost.
-            let mut io = Io { now: next, out: &mut self.out, tracer: &mut self.tracer, source: Source(0) };
-            self.connection.on_timeout(&mut io);
-            self.run(|_, _| {});
-            if self.connection.next_timeout() == before {
-                break;
-            }
-        }
-        self.now = self.now.max(t);
-    }
-
-    /// Runs timers that expire before `t`.
-    fn advance_before(&mut self, t: f64) {
-        self.advance(t - SAME);
-        self.now = t;
-    }
-
-    fn event(&mut self, t: f64, what: &What) -> Result<(), String> {
+    fn event(&mut self, t: f64, what: &What) -> Result<(), Stop> {
         match what {
-            What::AppWrite { bytes } => {
+            What::AppWrite(bytes) => {
                 self.inject(t)?;
-                self.sequence.push(format!("{t:9.4} write {bytes}"));
-                let bytes = *bytes;
-                self.run(|c, io| {
-                    c.sender.write(bytes);
-                    c.transmit(io);
-                });
-                Ok(())
+                self.stage.write(*bytes);
             }
-            What::Ack { ack, sack, tsecr, ece, window, .. } => {
+            What::Ack(ack) => {
                 self.inject(t)?;
-                let mut blocks = SackBlocks::default();
-                for [left, right] in sack {
-                    blocks.push(left + 1, right + 1);
+                self.ack(t, ack);
+            }
+            What::Receive(segment) => {
+                self.inject(t)?;
+                self.receive(t, segment)?;
+            }
+            What::Expect(expect) => return self.expect(t, expect),
+            What::ExpectAck(expected) => self.expect_ack(t, expected)?,
+            What::Silence(until) => {
+                self.stage.run_before(at(*until));
+                self.look();
+                let quiet = self.asked_about().next().copied();
+                if let Some(l) = quiet {
+                    self.blame(&l);
+                    let seen = self.describe(&[l]);
+                    let why = "something left in a silence".to_owned();
+                    let expected = format!("nothing until {until} s");
+                    return Err(Wrong { t: l.t, why, expected, seen }.into());
                 }
-                self.window = window.unwrap_or(self.window);
-                let stamps = self.options.config.timestamps;
-                let segment = Segment {
-                    ack: ack + 1,
-                    has_ack: true,
-                    seq: 1,
-                    window: self.peer_window(),
-                    sack: blocks,
-                    ece: *ece,
-                    timestamps: match (stamps, tsecr) {
-                        (true, Some(echo)) => Some(Timestamps { value: at(t), echo: at(*echo) }),
-                        _ => None,
-                    },
-                    ..Segment::default()
-                };
-                self.sequence.push(format!("{t:9.4} < ack {ack}{}", crate::player::blocks(&blocks)));
-                self.run(|c, io| c.on_segment(io, &segment, 0));
-                Ok(())
-            }
-            What::Receive { seq, end, tsval, .. } => {
-                self.inject(t)?;
-                let len = u32::try_from(end - seq).map_err(|_| "too long a segment".to_owned())?;
-                let stamps = self.options.config.timestamps;
-                let segment = Segment {
-                    seq: seq + 1,
-                    len,
-                    ack: 1,
-                    has_ack: true,
-                    window: self.peer_window(),
-                    timestamps: stamps.then(|| Timestamps { value: at(tsval.unwrap_or(t)), echo: at(0.0) }),
-                    ..Segment::default()
-                };
-                self.sequence.push(format!("{t:9.4} < {seq}..{end}"));
-                self.run(|c, io| c.on_segment(io, &segment, 0));
-                Ok(())
-            }
-            What::Expect(expect) => self.expect(t, expect),
-            What::Silence { until } => {
-                self.advance_before(*until);
-                match self.sent.iter().find(|s| s.segment.len > 0) {
-                    Some(s) => Err(format!(
-                        "nothing should leave until {until}, but {}..{} left at {:.4}",
-                        s.range[0], s.range[1], s.t
-                    )),
-                    None => Ok(()),
-                }
+                self.left.clear();
             }
             What::State(values) => {
-                self.advance(t);
-                state(&self.connection, values)
-            }
-            What::ExpectAck { ack, sack, tol } => self.expect_ack(t, *ack, sack, *tol),
-        }
-    }
-
-    /// Something comes in: whatever left before and was not expected is wrong.
-    fn inject(&mut self, t: f64) -> Result<(), String> {
-        self.advance_before(t);
-        if let Some(s) = self.sent.iter().find(|s| s.segment.len > 0) {
-            return Err(format!("{}..{} left at {:.4}, which nothing expected", s.range[0], s.range[1], s.t));
-        }
-        self.sent.clear();
-        Ok(())
-    }
-
-    fn expect(&mut self, t: f64, expect: &Expect) -> Result<(), String> {
-        self.advance(t + expect.tol.unwrap_or(TOLERANCE));
-        let sent: Vec<Sent> =
-            std::mem::take(&mut self.sent).into_iter().filter(|s| s.segment.len > 0).collect();
-        if expect.any_send_ok {
-            return Ok(());
-        }
-        let seen: Vec<String> =
-            sent.iter().map(|s| format!("{}..{} at {:.4}", s.range[0], s.range[1], s.t)).collect();
-        let seen = if seen.is_empty() { "nothing".to_owned() } else { seen.join(", ") };
-        let fail = |why: &str| Err(format!("{why}: expected {:?}, saw {seen}", expect.send));
-        if sent.iter().any(|s| s.t < t - SAME) {
-            return fail("something left too early");
-        }
-        if expect.no_rtx && sent.iter().any(|s| s.again) {
-            return fail("something was resent");
-        }
-        if expect.rtx && !expect.send.is_empty() && sent.first().is_some_and(|s| !s.again) {
-            return fail("this should be a retransmission");
-        }
-        // What must leave, less what did.
-        let mut open: Vec<Range> = expect.send.clone();
-        let mut order_at = 0usize;
-        let mut extra = expect.extra_mss * u64::from(self.options.config.mss);
-        let mut matched = 0u64;
-        for s in &sent {
-            let len = s.range[1] - s.range[0];
-            let slot =
-                open.iter().position(|r| r[0] == s.range[0] && s.range[1] <= r[1].max(merged_end(&open, r)));
-            match slot {
-                Some(i)
-                    if expect.any_order
-                        || i == order_at
-                        || open[order_at..i].iter().all(|r| r[0] >= r[1]) =>
-                {
-                    take(&mut open, i, s.range[1]);
-                    matched += len;
-                    if !expect.any_order {
-                        order_at = i;
-                    }
-                }
-                _ => {
-                    let allowed = expect.may_send.iter().any(|m| m[0] <= s.range[0] && s.range[1] <= m[1])
-                        || (expect.any_new_ok && !s.again);
-                    if allowed {
-                        continue;
-                    }
-                    let complete = open.iter().all(|r| r[0] >= r[1]);
-                    if complete && len <= extra {
-                        extra -= len;
-                        continue;
-                    }
-                    return fail("something else left");
+                self.stage.run_until(at(t));
+                if let Err((expected, seen)) = observe::differs(&self.stage, values) {
+                    let why = "a value is not as it should be".to_owned();
+                    return Err(Wrong { t, why, expected, seen }.into());
                 }
             }
         }
-        let complete = open.iter().all(|r| r[0] >= r[1]);
-        if complete || (expect.prefix_ok && matched > 0) {
-            return Ok(());
-        }
-        fail("not everything left")
+        Ok(())
     }
 
-    fn expect_ack(&mut self, t: f64, ack: u64, sack: &[Range], tol: Option<f64>) -> Result<(), String> {
-        self.advance(t + tol.unwrap_or(TOLERANCE));
-        let sent = std::mem::take(&mut self.sent);
-        let Some(s) = sent.first() else { return Err(format!("an acknowledgement of {ack} should leave")) };
-        if s.t < t - SAME {
-            return Err(format!("an acknowledgement left at {:.4}, too early", s.t));
+    /// Something is about to come in: what leaves from here on is its consequence.
+    fn inject(&mut self, t: f64) -> Result<(), Wrong> {
+        self.stage.run_before(at(t));
+        self.look();
+        if self.reading == Reading::Strict {
+            self.nothing_unasked()?;
         }
-        let seen: Vec<Range> = s.segment.sack.as_slice().iter().map(|b| [b.left - 1, b.right - 1]).collect();
-        if s.segment.ack != ack + 1 || seen != sack {
-            return Err(format!(
-                "expected ack {ack} with blocks {sack:?}, saw ack {} with {seen:?}",
-                s.segment.ack - 1
-            ));
+        self.unasked += self.asked_about().count();
+        self.left.clear();
+        Ok(())
+    }
+
+    fn nothing_unasked(&mut self) -> Result<(), Wrong> {
+        let Some(l) = self.asked_about().next().copied() else { return Ok(()) };
+        self.blame(&l);
+        let seen = self.describe(&[l]);
+        let why = "something left that nothing expected".to_owned();
+        Err(Wrong { t: l.t, why, expected: "nothing".to_owned(), seen })
+    }
+
+    /// Takes in what has left since the last look.
+    fn look(&mut self) {
+        for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
+            let Happening::Out { segment, again } = moment.what else { continue };
+            let range = [segment.seq.saturating_sub(1), segment.end().saturating_sub(1)];
+            self.left.push(Left { t: seconds(moment.t), range, segment, again, moment: i });
+            if segment.len > 0 {
+                self.sent_at.insert(range[0], moment.t);
+                self.instants.push(moment.t);
+            }
+        }
+        self.seen = self.stage.log.len();
+    }
+
+    /// What left and counts: data of a sender; of a receiver everything.
+    fn asked_about(&self) -> impl Iterator<Item = &Left> {
+        self.left.iter().filter(|l| self.options.receiver || l.is_data())
+    }
+
+    fn blame(&mut self, l: &Left) {
+        if let Some(moment) = self.stage.log.get_mut(l.moment) {
+            moment.wrong = true;
+        }
+    }
+
+    fn ack(&mut self, t: f64, ack: &Ack) {
+        self.look();
+        self.left.clear();
+        let mut blocks = SackBlocks::default();
+        for [left, right] in &ack.sack {
+            blocks.push(left + 1, right + 1);
+        }
+        self.window = ack.window.unwrap_or(self.window);
+        // Without a word the peer echoes as one to whom the last copy of the awaited segment came.
+        let una = self.stage.connection.sender.una().saturating_sub(1);
+        if ack.ack > una
+            && let Some((_, sent)) = self.sent_at.range(..=una).next_back()
+        {
+            self.echo = *sent;
+        }
+        self.sent_at = self.sent_at.split_off(&ack.ack.min(una));
+        if let Some(t) = ack.tsecr {
+            self.echo = self.instant_near(t);
+        }
+        let echo = self.echo;
+        let segment = Segment {
+            ack: ack.ack + 1,
+            has_ack: true,
+            seq: 1,
+            window: self.peer_window(),
+            sack: blocks,
+            ece: ack.ece,
+            timestamps: self.stamps().then(|| Timestamps { value: at(t), echo }),
+            ..Segment::default()
+        };
+        self.stage.receive(&segment);
+    }
+
+    /// The instant at which a segment left nearest to `t`, if one did about then; `t` itself otherwise.
+    fn instant_near(&self, t: f64) -> Time {
+        let from = self.instants.partition_point(|i| seconds(*i) < t - ECHO);
+        let near = self.instants[from..].iter().take_while(|i| seconds(**i) <= t + ECHO);
+        let far = |i: &&Time| ((seconds(**i) - t).abs() * 1e9) as u64;
+        near.min_by_key(far).copied().unwrap_or(at(t))
+    }
+
+    fn receive(&mut self, t: f64, segment: &Receive) -> Result<(), Stop> {
+        if segment.ce || segment.cwr {
+            return Err(Stop::Unsupported("congestion marks on a segment that comes in".to_owned()));
+        }
+        let len = (segment.end - segment.seq) as u32;
+        let window = self.peer_window();
+        let value = at(segment.tsval.unwrap_or(t));
+        let arrives = Segment {
+            seq: segment.seq + 1,
+            len,
+            ack: 1,
+            has_ack: true,
+            fin: segment.fin,
+            window,
+            timestamps: self.stamps().then_some(Timestamps { value, echo: at(0.0) }),
+            ..Segment::default()
+        };
+        self.stage.receive(&arrives);
+        Ok(())
+    }
+
+    /// Until when an expectation that begins at `t` waits: its tolerance, or what comes in next.
+    fn limit(&self, t: f64, tol: Option<f64>) -> Time {
+        let comes_in = |e: &&Event| matches!(e.what, What::AppWrite(_) | What::Ack(_) | What::Receive(_));
+        let latest = at(t + tol.unwrap_or(TOLERANCE));
+        match self.rest.iter().find(comes_in) {
+            Some(next) => latest.min(before(at(next.t).max(at(t)))).max(at(t)),
+            None => latest,
+        }
+    }
+
+    /// Whether another expectation shares the time until `limit`.
+    fn shared(&self, limit: Time) -> bool {
+        let next = self.rest.iter().find(|e| !matches!(e.what, What::State(_)));
+        next.is_some_and(|e| matches!(e.what, What::Expect(_)) && at(e.t) <= limit)
+    }
+
+    fn expect(&mut self, t: f64, expect: &Expect) -> Result<(), Stop> {
+        if expect.ect.is_some() {
+            return Err(Stop::Unsupported("`ect` of expect".to_owned()));
+        }
+        let limit = self.limit(t, expect.tol);
+        self.stage.run_until(limit);
+        self.look();
+        let left: Vec<Left> = if self.options.receiver || expect.probe {
+            self.left.clone()
+        } else {
+            self.asked_about().copied().collect()
+        };
+        let mss = u64::from(self.options.config.mss);
+        let earliest = t - SAME.as_secs_f64();
+        match compare(expect, &left, mss, earliest, self.shared(limit)) {
+            Match::Good(others) => {
+                // A receiver that should send nothing acknowledges nothing either.
+                let acks = self.options.receiver && expect.send.is_empty() && !expect.any_send_ok;
+                if let Some(l) = left.first().filter(|_| acks && !expect.probe) {
+                    self.blame(l);
+                    let seen = self.describe(&left);
+                    let why = "something else left".to_owned();
+                    return Err(Wrong { t, why, expected: "nothing".to_owned(), seen }.into());
+                }
+                self.left = others.into_iter().map(|i| left[i]).collect();
+                Ok(())
+            }
+            Match::Bad(why, culprit) => {
+                if let Some(i) = culprit {
+                    self.blame(&left[i]);
+                }
+                let until = seconds(limit);
+                let expected = format!("{} from {} to {} s", wanted(expect), clock(t), clock(until));
+                let data: Vec<Left> = left.iter().filter(|l| l.is_data() || expect.probe).copied().collect();
+                let seen = self.describe(&data);
+                let when = culprit.map_or(until, |i| left[i].t);
+                Err(Wrong { t: when, why: why.to_owned(), expected, seen }.into())
+            }
+        }
+    }
+
+    fn expect_ack(&mut self, t: f64, expected: &ExpectAck) -> Result<(), Wrong> {
+        let limit = self.limit(t, expected.tol);
+        self.stage.run_until(limit);
+        self.look();
+        let left = std::mem::take(&mut self.left);
+        let mut words = format!("ack {}{}", expected.ack, ranges(&expected.sack));
+        let wrong = |why: &str, words: String, seen: String| {
+            let expected = format!("{words} from {} to {} s", clock(t), clock(seconds(limit)));
+            Err(Wrong { t, why: why.to_owned(), expected, seen })
+        };
+        let Some(l) = left.first() else {
+            return wrong("no acknowledgement left", words, "nothing".to_owned());
+        };
+        let s = l.segment;
+        let blocks: Vec<Range> = s.sack.as_slice().iter().map(|b| [b.left - 1, b.right - 1]).collect();
+        let mut differs = s.ack != expected.ack + 1 || blocks != expected.sack;
+        let mut seen = format!("ack {}{}", s.ack.saturating_sub(1), ranges(&blocks));
+        if let Some(dsack) = expected.dsack_first {
+            let is = reports_duplicate(&blocks, s.ack.saturating_sub(1));
+            if is != dsack {
+                differs = true;
+                words += if dsack { ", first a duplicate" } else { ", no duplicate" };
+            }
+        }
+        if let Some(window) = expected.window {
+            words += &format!(", window {window}");
+            seen += &format!(", window {}", s.window);
+            differs |= u64::from(s.window) != window;
+        }
+        if let Some(ece) = expected.ece {
+            words += if ece { ", ECE" } else { ", no ECE" };
+            seen += if s.ece { ", ECE" } else { ", no ECE" };
+            differs |= s.ece != ece;
+        }
+        if let Some(echo) = expected.tsecr {
+            words += &format!(", echo of {}", clock(echo));
+            match s.timestamps {
+                Some(stamps) => {
+                    let is = seconds(stamps.echo);
+                    seen += &format!(", echo of {}", clock(is));
+                    differs |= (is - echo).abs() > 1e-4;
+                }
+                None => {
+                    seen += ", no timestamp";
+                    differs = true;
+                }
+            }
+        }
+        if differs {
+            self.blame(l);
+            return wrong("another acknowledgement left", words, format!("{seen} at {}", clock(l.t)));
+        }
+        if l.t < t - SAME.as_secs_f64() {
+            self.blame(l);
+            return wrong("it left too early", words, format!("{seen} at {}", clock(l.t)));
+        }
+        if let Some(second) = left.get(1) {
+            self.blame(second);
+            return wrong("more than one acknowledgement left", words, self.describe(&left));
         }
         Ok(())
     }
-}
 
-/// Where the ranges that continue `range` without a gap end.
-fn merged_end(open: &[Range], range: &Range) -> u64 {
-    let mut end = range[1];
-    for r in open {
-        if r[0] == end && r[1] > r[0] {
-            end = r[1];
+    fn describe(&self, left: &[Left]) -> String {
+        if left.is_empty() {
+            return "nothing".to_owned();
+        }
+        let mut parts: Vec<String> = Vec::new();
+        let mut last: Option<(Range, f64, bool)> = None;
+        for l in left {
+            let [a, b] = l.range;
+            if let Some((range, t, again)) = &mut last
+                && range[1] == a
+                && *t == l.t
+                && *again == l.again
+                && b > a
+            {
+                range[1] = b;
+                parts.pop();
+            } else {
+                last = Some((l.range, l.t, l.again));
+            }
+            let (range, t, again) = last.unwrap_or((l.range, l.t, l.again));
+            let again = if again { " again" } else { "" };
+            if range[1] > range[0] {
+                parts.push(format!("{}..{}{again} at {}", range[0], range[1], clock(t)));
+            } else {
+                let ack = l.segment.ack.saturating_sub(1);
+                parts.push(format!("ack {ack} at {}", clock(l.t)));
+            }
+        }
+        parts.join(", ")
+    }
+
+    fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
+        Failure {
+            t: wrong.t,
+            line,
+            why: wrong.why,
+            expected: wrong.expected,
+            seen: wrong.seen,
+            log: std::mem::take(&mut self.stage.log),
+            origin: at(0.0),
+            first: 1,
+            receiver: self.options.receiver,
         }
     }
-    end
 }
 
-/// Takes the bytes up to `end` out of range `i` and those that continue it.
-fn take(open: &mut [Range], i: usize, end: u64) {
-    let mut at = i;
-    while open[at][1] < end {
-        let next_start = open[at][1];
-        open[at][0] = next_start;
-        match open.iter().position(|r| r[0] == next_start && r[1] > r[0]) {
-            Some(next) => at = next,
-            None => return,
+/// The first block lies below the acknowledgement or within the second one (RFC 2883 section 4).
+fn reports_duplicate(blocks: &[Range], ack: u64) -> bool {
+    let Some(first) = blocks.first() else { return false };
+    first[1] <= ack || blocks.get(1).is_some_and(|b| b[0] <= first[0] && first[1] <= b[1])
+}
+
+fn before(t: Time) -> Time {
+    Time::from_nanos(t.as_nanos().saturating_sub(SAME.as_nanos()))
+}
+
+/// Seconds with as many decimals as they have, at most four.
+fn clock(t: f64) -> String {
+    let text = format!("{t:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn ranges(list: &[Range]) -> String {
+    list.iter().map(|r| format!(" sack {}..{}", r[0], r[1])).collect()
+}
+
+/// What an expectation asks for, in words.
+fn wanted(expect: &Expect) -> String {
+    let list = |ranges: &[Range]| {
+        ranges.iter().map(|r| format!("{}..{}", r[0], r[1])).collect::<Vec<_>>().join(", ")
+    };
+    let mut out = match (expect.send.is_empty(), expect.probe) {
+        (true, true) => "a probe".to_owned(),
+        (true, false) => "nothing".to_owned(),
+        (false, true) => format!("a probe {}", list(&expect.send)),
+        (false, false) => list(&expect.send),
+    };
+    let mut word = |yes: bool, text: &str| {
+        if yes {
+            out += text;
         }
-    }
-    open[at][0] = end;
+    };
+    word(expect.rtx, " again");
+    word(expect.any_order, " in any order");
+    word(expect.prefix_ok, " or its beginning");
+    word(expect.optional, " or nothing");
+    word(!expect.may_send.is_empty(), &format!(" (and perhaps {})", list(&expect.may_send)));
+    word(expect.extra_mss > 0.0, &format!(" (and at most {} segments more)", expect.extra_mss));
+    word(expect.any_new_ok, " (and anything new)");
+    word(expect.any_send_ok, " (and anything else)");
+    word(expect.no_rtx, " (nothing resent)");
+    word(expect.first_new_has_cwr, " (CWR on the first new one)");
+    out
 }
 
-fn blocks(sack: &SackBlocks) -> String {
-    sack.as_slice()
-        .iter()
-        .map(|b| format!(" sack {}..{}", b.left.saturating_sub(1), b.right.saturating_sub(1)))
-        .collect()
-}
-
-/// The first byte a receiver's dialogue speaks of, if it expects data from there on.
+/// The first byte that a receiver's dialogue expects. Its first acknowledgement tells: what came before
+/// it either leads up to it without a gap, and then begins where the receiver does, or it does not, and
+/// then the receiver still waits for what it acknowledges.
 fn first_byte(dialogue: &Dialogue) -> u64 {
-    let acks = dialogue.event.iter().filter_map(|e| match &e.what {
-        What::ExpectAck { ack, .. } => Some(*ack),
-        _ => None,
-    });
-    let segments = dialogue.event.iter().filter_map(|e| match &e.what {
-        What::Receive { seq, .. } => Some(*seq),
-        _ => None,
-    });
-    acks.chain(segments).min().unwrap_or(0)
-}
-
-/// Compares observable values; one that is not shown here is skipped.
-fn state(connection: &Connection, values: &BTreeMap<String, toml::Value>) -> Result<(), String> {
-    let s = &connection.sender;
-    let mss = f64::from(s.mss());
-    for (key, expected) in values {
-        let name = key.trim_end_matches("_min").trim_end_matches("_max");
-        let (seen, slack): (f64, f64) = match name {
-            "cwnd_mss" => (s.window.cwnd / mss, 1.0),
-            "ssthresh_mss" => (s.window.ssthresh / mss, 1.0),
-            "pipe_mss" => match s.pipe() {
-                Some(pipe) => (pipe as f64 / mss, 1.0),
-                None => continue,
-            },
-            "awnd_mss" => continue,
-            "in_recovery" => (f64::from(u8::from(s.recovering())), 0.0),
-            "srtt" => (s.rto.srtt().as_secs_f64(), 1e-3),
-            "rttvar" => (s.rto.rttvar().as_secs_f64(), 1e-3),
-            "rto" => (s.rto.timeout().as_secs_f64(), 1e-3),
-            _ => continue,
-        };
-        let number = expected.as_float().or(expected.as_integer().map(|i| i as f64));
-        let wanted = number.or(expected.as_bool().map(|b| f64::from(u8::from(b))));
-        let Some(wanted) = wanted else { continue };
-        // Values kept in bytes may be off by less than a segment.
-        let good = match key.as_str() {
-            k if k.ends_with("_min") => seen > wanted - slack.max(SAME),
-            k if k.ends_with("_max") => seen < wanted + slack.max(SAME),
-            _ => (seen - wanted).abs() < slack.max(SAME),
-        };
-        if !good {
-            return Err(format!("{key} should be {wanted}, is {seen:.3}"));
+    let mut came: Vec<Range> = Vec::new();
+    for event in &dialogue.events {
+        match &event.what {
+            What::Receive(r) => came.push([r.seq, r.end]),
+            What::ExpectAck(e) => {
+                let mut first = e.ack;
+                while let Some(r) = came.iter().find(|r| r[1] == first && r[0] < first) {
+                    first = r[0];
+                }
+                return first;
+            }
+            _ => {}
         }
     }
-    Ok(())
+    came.iter().map(|r| r[0]).min().unwrap_or(0)
 }
 
 /// How long a dialogue lasts at most, for progress.
 pub fn length(dialogue: &Dialogue) -> Span {
-    let last = dialogue.event.iter().map(|e| e.t).fold(0.0, f64::max);
+    let last = dialogue.events.iter().map(|e| e.t).fold(0.0, f64::max);
     Span::from_secs_f64(last)
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
-use script::{Dialogue, Verdict, play};
+use script::{Dialogue, Look, Reading, Verdict, ladder, play};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -15,58 +15,118 @@ pub(crate) struct Args {
     /// Dialogue files, or folders of them
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Object to every segment that a dialogue does not speak of
+    #[arg(long)]
+    strict: bool,
+    /// Show so many lines of what passed before a failure
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    lines: usize,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
+/// A script, read.
+struct Case {
+    file: PathBuf,
+    dialogue: Dialogue,
+}
+
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    let mut cases: Vec<Value> = Vec::new();
+    let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
+    let cases = read(&files(&args.files)?)?;
+    let mut said: Vec<Value> = Vec::new();
     let (mut pass, mut fail, mut unsupported) = (0u32, 0u32, 0u32);
-    for file in files(&args.files)? {
-        let text = std::fs::read_to_string(&file).map_err(|error| {
-            Failure::usage(format!("cannot read `{}`: {error}", file.display()), "name a dialogue file")
-        })?;
-        let dialogue = Dialogue::read(&text)
-            .map_err(|error| Failure::usage(format!("{}: {error}", file.display()), "see docs/scripts.md"))?;
-        let verdict = play(&dialogue);
-        let (word, t, why, sequence) = match &verdict {
-            Verdict::Pass => ("pass", None, None, &[][..]),
-            Verdict::Unsupported(word) => ("unsupported", None, Some(word.clone()), &[][..]),
-            Verdict::Fail { t, why, sequence } => ("fail", Some(*t), Some(why.clone()), sequence.as_slice()),
-        };
-        match verdict {
-            Verdict::Pass => pass += 1,
-            Verdict::Fail { .. } => fail += 1,
+    for Case { file, dialogue } in &cases {
+        let verdict = play(dialogue, reading);
+        match &verdict {
+            Verdict::Pass { .. } => pass += 1,
+            Verdict::Fail(_) => fail += 1,
             Verdict::Unsupported(_) => unsupported += 1,
         }
-        if !args.json {
-            let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            let at = t.map(|t| format!(" at {t}")).unwrap_or_default();
-            talk.data(&format!("{word:11} {}{at}{why}\n", dialogue.id))?;
-            for line in sequence {
-                talk.data(&format!("            {line}\n"))?;
-            }
+        if args.json {
+            said.push(document(file, &dialogue.id, &verdict));
+        } else {
+            let width = talk.width.unwrap_or(80);
+            let look = Look { width, lines: args.lines, colour: talk.colour };
+            talk.data(&told(file, &dialogue.id, &verdict, look))?;
         }
-        cases.push(json!({
-            "id": dialogue.id,
-            "file": file.display().to_string(),
-            "verdict": word,
-            "t": t,
-            "why": why,
-        }));
     }
     let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported });
     if args.json {
-        talk.document(&json!({ "schema": "williwaw-script/1", "cases": cases, "summary": summary }))?;
+        talk.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
     } else {
         talk.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported\n"))?;
     }
     Ok(if fail == 0 { End::Good } else { End::Failed })
 }
 
-/// Folders stand for the `.toml` files in them.
+/// Reads all of them; all that cannot be read are named at once.
+fn read(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    let mut wrong = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+        let dialogue = text.and_then(|text| Dialogue::read(&text).map_err(|error| error.to_string()));
+        match dialogue {
+            Ok(dialogue) => cases.push(Case { file: file.clone(), dialogue }),
+            Err(error) => wrong.push(format!("{}:{error}", file.display())),
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(cases),
+        false => Err(Failure::usage(wrong.join("\n"), "the notation is in docs/scripts.md")),
+    }
+}
+
+fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {
+    let mut out = json!({
+        "id": id,
+        "file": file.display().to_string(),
+        "verdict": verdict.word(),
+        "t": null,
+        "why": null,
+    });
+    match verdict {
+        Verdict::Pass { unasked } => out["unasked"] = json!(unasked),
+        Verdict::Unsupported(word) => out["why"] = json!(word),
+        Verdict::Fail(f) => {
+            let look = Look { width: 80, lines: usize::MAX, colour: false };
+            out["t"] = json!(f.t);
+            out["why"] = json!(format!("{}: expected {}, saw {}", f.why, f.expected, f.seen));
+            out["line"] = json!(f.line);
+            out["expected"] = json!(f.expected);
+            out["seen"] = json!(f.seen);
+            out["ladder"] = json!(ladder(f, look).lines().collect::<Vec<_>>());
+        }
+    }
+    out
+}
+
+/// A line for what passed, a picture for what failed.
+fn told(file: &Path, id: &str, verdict: &Verdict, look: Look) -> String {
+    let paint = |code: &str, word: &str| {
+        if look.colour { format!("\x1b[{code}m{word:11}\x1b[0m") } else { format!("{word:11}") }
+    };
+    match verdict {
+        Verdict::Pass { .. } => format!("{} {id}\n", paint("32", "pass")),
+        Verdict::Unsupported(word) => format!("{} {id}: {word}\n", paint("33", "unsupported")),
+        Verdict::Fail(f) => format!(
+            "{} {id} at {:.4} s: {}\n  script    {}:{}\n  expected  {}\n  seen      {}\n{}",
+            paint("1;31", "fail"),
+            f.t,
+            f.why,
+            file.display(),
+            f.line,
+            f.expected,
+            f.seen,
+            ladder(f, look)
+        ),
+    }
+}
+
+/// Folders stand for the scripts in them.
 fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in named {
@@ -81,7 +141,7 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         for entry in std::fs::read_dir(path).map_err(cannot)? {
             inside.push(entry.map_err(cannot)?.path());
         }
-        inside.retain(|file| file.extension() == Some(Path::new("toml").as_os_str()));
+        inside.retain(|file| file.extension().is_some_and(|e| e == "toml" || e == "pkt"));
         inside.sort();
         all.extend(inside);
     }

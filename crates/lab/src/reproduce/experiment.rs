@@ -63,7 +63,9 @@ impl Experiment {
         if let Some(table) = self.tables().find(|t| t.value.is_some()) {
             let parts = table.values.keys().next().map_or(1, |k| k.split('/').count());
             let named = usize::from(!table.name.is_empty());
-            return (0..parts + named).map(|i| if i == 0 { "case".to_owned() } else { String::new() }).collect();
+            return (0..parts + named)
+                .map(|i| if i == 0 { "case".to_owned() } else { String::new() })
+                .collect();
         }
         let mut heads: Vec<String> = Vec::new();
         if !self.case.is_empty() {

@@ -72,7 +72,8 @@ impl Measured {
     fn labels(&self, experiment: &Experiment) -> Result<Vec<Vec<String>>, ReproduceError> {
         let label = |cell: &Prepared, axis: &Axis| {
             let all = cell.params.iter().chain(&self.overrides);
-            let value = all.clone().find(|(path, _)| *path == axis.path).map(|(_, value)| value.trim_matches('"'));
+            let value =
+                all.clone().find(|(path, _)| *path == axis.path).map(|(_, value)| value.trim_matches('"'));
             value.and_then(|v| axis.labels.get(v)).cloned().ok_or_else(|| {
                 ReproduceError::Data(format!("{}: no label for {} = {value:?}", experiment.id, axis.path))
             })
@@ -127,7 +128,8 @@ impl Grid {
 
     /// A metric or probe in the cell with these labels, by repetition.
     pub(super) fn values(&self, name: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {
-        let (part, cell) = self.find(labels).ok_or_else(|| format!("there is no cell {}", labels.join("/")))?;
+        let (part, cell) =
+            self.find(labels).ok_or_else(|| format!("there is no cell {}", labels.join("/")))?;
         self.parts[part].of(cell, name)
     }
 

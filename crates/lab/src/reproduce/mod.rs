@@ -215,7 +215,16 @@ impl<'a> Laboratory<'a> {
         let pictures =
             if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
         let runs = grid.total();
-        Ok(Reproduced { experiment, values, claims: claim_results, untested, readings, share, pictures, runs })
+        Ok(Reproduced {
+            experiment,
+            values,
+            claims: claim_results,
+            untested,
+            readings,
+            share,
+            pictures,
+            runs,
+        })
     }
 
     /// The cells of an experiment; runs that were made already are not made again.
@@ -230,8 +239,7 @@ impl<'a> Laboratory<'a> {
         let mut parts = Vec::new();
         for case in cases(experiment) {
             let scenario = case.scenario.as_ref().unwrap_or(&experiment.scenario);
-            let all: Vec<String> =
-                experiment.set.iter().chain(&case.set).chain(set).cloned().collect();
+            let all: Vec<String> = experiment.set.iter().chain(&case.set).chain(set).cloned().collect();
             parts.push(self.measured(paper, scenario, &all, seed, repetitions)?);
         }
         Grid::new(experiment, parts)
@@ -270,7 +278,8 @@ impl<'a> Laboratory<'a> {
         experiment: &Experiment,
         claims: &Claims,
     ) -> Result<Vec<ReadingResult>, ReproduceError> {
-        let repetitions = experiment.reading_repetitions.unwrap_or(u32::MAX).min(self.settings.reading_repetitions);
+        let repetitions =
+            experiment.reading_repetitions.unwrap_or(u32::MAX).min(self.settings.reading_repetitions);
         let mut all = Vec::new();
         if repetitions == 0 || experiment.tables().next().is_none() {
             return Ok(all);
@@ -405,7 +414,8 @@ fn pictures(
                 None => continue,
             },
         };
-        let flow = spec.flow.as_ref().and_then(|f| model.flows.iter().position(|x| x.name == *f)).unwrap_or(0);
+        let flow =
+            spec.flow.as_ref().and_then(|f| model.flows.iter().position(|x| x.name == *f)).unwrap_or(0);
         all.push((spec.title.clone(), picture(model, repetition, flow)));
     }
     Ok(all)

@@ -32,4 +32,3 @@ pub const PAPERS: &[Paper] = &[paper!(
     "fig7.toml",
     "repair.toml",
 )];
-

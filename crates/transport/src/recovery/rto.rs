@@ -1,8 +1,11 @@
 //! When does the retransmission timer expire? The estimate between its bounds, doubled for every
 //! expiration in a row (RFC 6298 sections 2.4, 5), until something proves that data get through.
 
-use super::rtt::Rtt;
+mod adapt;
+
+use super::rtt::{Round, Rtt};
 use crate::tcp::config::RtoConfig;
+use adapt::Learned;
 use base::{Span, Time};
 
 /// The timer of one sender.
@@ -17,40 +20,73 @@ pub struct RtoTimer {
     backoff: u32,
     /// When it expires; [`Time::NEVER`] if it is off.
     deadline: Time,
+    /// What it has learned from spurious timeouts.
+    learned: Learned,
 }
 
 /// The back-off stops doubling here; the greatest timeout bounds it sooner in practice.
 const MAX_BACKOFF: u32 = 64;
+/// The timeout of data after a SYN that was resent.
+const AFTER_LOST_SYN: Span = Span::from_secs(3);
 /// From here on BSD no longer believes its smoothed time.
 const DISTRUST_FROM: u32 = 16;
 
 impl RtoTimer {
     /// An idle timer.
     pub fn new(config: RtoConfig) -> Self {
-        RtoTimer { rtt: Rtt::new(&config), base: config.initial, backoff: 1, deadline: Time::NEVER, config }
+        RtoTimer {
+            rtt: Rtt::new(&config),
+            base: config.initial,
+            backoff: 1,
+            deadline: Time::NEVER,
+            learned: Learned::default(),
+            config,
+        }
     }
 
     /// Takes in a round trip.
     pub fn sample(&mut self, rtt: Span) {
+        self.reseed_if_due();
         self.rtt.sample(rtt, &self.config);
+        self.recompute();
+    }
+
+    /// Takes in a round trip of which more is known.
+    pub fn sample_in(&mut self, rtt: Span, round: &Round) {
+        self.reseed_if_due();
+        self.rtt.sample_in(rtt, round, &self.config);
         self.recompute();
     }
 
     /// After the estimate was changed from outside.
     pub fn recompute(&mut self) {
         if let Some(timeout) = self.rtt.timeout(&self.config) {
-            self.base = timeout;
+            self.base = match self.config.percent {
+                100 => timeout,
+                percent => Span::from_nanos(timeout.as_nanos() / 100 * u64::from(percent)),
+            };
+        }
+    }
+
+    //= RFC 6298 section 5.7: re-initialized to 3 seconds when data transmission begins
+    /// The SYN had to be resent and nothing was measured: starts over with three seconds, or longer if
+    /// that is the initial timeout.
+    pub fn after_lost_syn(&mut self) {
+        if self.rtt.srtt(&self.config).is_none() {
+            self.base = self.config.initial.max(AFTER_LOST_SYN);
+            self.backoff = 1;
         }
     }
 
     /// The timeout as it would be set now.
     pub fn timeout(&self) -> Span {
         let config = &self.config;
+        let min = config.min + self.learned.longer;
         let backed_off = if config.clamp_before_backoff {
             //= RFC 6298 section 2.4: less than the minimum is rounded up, then 5.5: backed off
-            self.base.max(config.min).times(u64::from(self.backoff))
+            self.base.max(min).times(u64::from(self.backoff))
         } else {
-            self.base.times(u64::from(self.backoff)).max(config.min)
+            self.base.times(u64::from(self.backoff)).max(min)
         };
         backed_off.min(config.max).max(config.tick.times(2))
     }
@@ -58,6 +94,12 @@ impl RtoTimer {
     /// Starts or restarts it.
     pub fn restart(&mut self, now: Time) {
         self.deadline = now + self.timeout();
+    }
+
+    /// Restarts it as if it had run since `sent`: the timeout less the age of what was sent then, at
+    /// least two ticks.
+    pub fn restart_from(&mut self, sent: Time, now: Time) {
+        self.deadline = (sent + self.timeout()).max(now + self.config.tick.times(2));
     }
 
     /// Starts it if it is off.
@@ -82,6 +124,7 @@ impl RtoTimer {
         if self.backoff < MAX_BACKOFF {
             self.backoff *= 2;
         }
+        self.learned.reached = self.backoff;
         if self.backoff >= DISTRUST_FROM {
             self.rtt.distrust();
         }
@@ -89,7 +132,7 @@ impl RtoTimer {
 
     /// Data get through again.
     pub fn end_backoff(&mut self) {
-        self.backoff = 1;
+        self.backoff = self.learned.kept;
     }
 
     /// Its configuration.
@@ -124,5 +167,32 @@ mod tests {
         t.end_backoff();
         t.sample(Span::from_millis(100));
         assert_eq!(t.timeout(), Span::from_secs(1)); // 300 ms, rounded up
+    }
+
+    /// FB-03: a timer set to a part of what was computed; its least value still holds.
+    #[test]
+    fn a_premature_timer_is_a_part_of_the_computed_one() {
+        let mut config = Config::default().rto;
+        config.percent = 40;
+        let mut t = RtoTimer::new(config);
+        t.sample(Span::from_secs(2)); // 2 + 4 x 1 = 6 s
+        assert_eq!(t.timeout(), Span::from_millis(2400));
+        config.percent = 10;
+        let mut t = RtoTimer::new(config);
+        t.sample(Span::from_secs(2));
+        assert_eq!(t.timeout(), Span::from_secs(1));
+    }
+
+    /// EI-18: what is left of the timeout of a segment sent earlier, at least two ticks.
+    #[test]
+    fn restarts_from_the_time_of_sending() {
+        let mut config = Config::default().rto;
+        config.tick = Span::from_millis(10);
+        let mut t = RtoTimer::new(config);
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        t.restart_from(at(400), at(1000));
+        assert_eq!(t.deadline(), at(1400));
+        t.restart_from(at(400), at(1399));
+        assert_eq!(t.deadline(), at(1419));
     }
 }

@@ -1,8 +1,42 @@
 //! How long is a round trip? RFC 6298 section 2 in nanoseconds, or the integer arithmetic of BSD that
-//! the simulators took over: clock ticks, smoothed by shifts.
+//! the simulators took over: clock ticks, smoothed by shifts. Linux and the Eifel timer have their own
+//! files.
 
+use super::eifel_timer::EifelTimer;
+use super::linux_rtt::{Linux22Rtt, LinuxRtt};
 use crate::tcp::config::{Estimator, RtoConfig};
 use base::Span;
+
+/// What an estimator may know of the sender when a sample is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Round {
+    /// Everything below is acknowledged.
+    pub acked_to: u64,
+    /// One past the highest byte sent.
+    pub next: u64,
+    /// Bytes outstanding before the acknowledgement.
+    pub flight: u64,
+    /// Bytes that it acknowledges.
+    pub acked: u64,
+    /// Segment size, bytes; 0 if nothing is known.
+    pub mss: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+}
+
+impl Round {
+    //= RFC 7323 appendix G: ExpectedSamples = ceiling(FlightSize / (SMSS * 2))
+    /// How many samples a window is expected to give if every second segment is acknowledged.
+    fn expected_samples(&self) -> u64 {
+        self.flight.div_ceil(2 * u64::from(self.mss.max(1))).clamp(1, 10_000)
+    }
+
+    /// Which share of the flight the acknowledgement stands for; `None` if that is not known.
+    pub(super) fn share(&self) -> Option<f64> {
+        let segments = |bytes: u64| bytes.div_ceil(u64::from(self.mss)).max(1) as f64;
+        (self.mss > 0).then(|| segments(self.acked) / segments(self.flight))
+    }
+}
 
 /// SRTT and RTTVAR.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,19 +59,33 @@ pub enum Rtt {
         /// Whether there was a sample, ever.
         primed: bool,
     },
+    /// Linux since 2.4.
+    Linux(LinuxRtt),
+    /// Linux 2.2.
+    Linux22(Linux22Rtt),
+    /// The Eifel retransmission timer.
+    Eifel(EifelTimer),
 }
 
 impl Rtt {
     /// Before the first sample.
     pub fn new(config: &RtoConfig) -> Self {
         match config.estimator {
-            Estimator::Rfc6298 => Rtt::Rfc6298 { srtt: 0, rttvar: 0, primed: false },
+            Estimator::Rfc6298 | Estimator::Rfc7323 => Rtt::Rfc6298 { srtt: 0, rttvar: 0, primed: false },
             Estimator::Bsd => Rtt::Bsd { srtt8: 0, rttvar4: 0, primed: false },
+            Estimator::Linux => Rtt::Linux(LinuxRtt::default()),
+            Estimator::Linux22 => Rtt::Linux22(Linux22Rtt::default()),
+            Estimator::Eifel => Rtt::Eifel(EifelTimer::default()),
         }
     }
 
-    /// Takes in a sample.
+    /// Takes in a sample of which nothing else is known.
     pub fn sample(&mut self, rtt: Span, config: &RtoConfig) {
+        self.sample_in(rtt, &Round::default(), config);
+    }
+
+    /// Takes in a sample.
+    pub fn sample_in(&mut self, rtt: Span, round: &Round, config: &RtoConfig) {
         let ns = rtt.as_nanos();
         match self {
             //= RFC 6298 section 2.2: SRTT = R, RTTVAR = R/2
@@ -46,9 +94,14 @@ impl Rtt {
             }
             //= RFC 6298 section 2.3: RTTVAR first, with the old SRTT; beta 1/4, alpha 1/8
             Rtt::Rfc6298 { srtt, rttvar, .. } => {
-                *rttvar = (3 * *rttvar + srtt.abs_diff(ns)) / 4;
-                *srtt = (7 * *srtt + ns) / 8;
+                //= RFC 7323 appendix G: alpha' = alpha / ExpectedSamples, beta' = beta / ExpectedSamples
+                let n = if config.estimator == Estimator::Rfc7323 { round.expected_samples() } else { 1 };
+                *rttvar = ((4 * n - 1) * *rttvar + srtt.abs_diff(ns)) / (4 * n);
+                *srtt = ((8 * n - 1) * *srtt + ns) / (8 * n);
             }
+            Rtt::Linux(linux) => linux.sample(rtt, round, config.tick, config.min),
+            Rtt::Linux22(linux) => linux.sample(rtt, round, config.tick),
+            Rtt::Eifel(eifel) => eifel.sample(rtt, round),
             Rtt::Bsd { srtt8, rttvar4, primed } => {
                 let tick = config.tick.as_nanos();
                 // To the nearest tick, and never none.
@@ -81,6 +134,9 @@ impl Rtt {
             Rtt::Bsd { srtt8, primed, .. } => {
                 primed.then(|| Span::from_nanos((srtt8 >> 3) as u64 * config.tick.as_nanos()))
             }
+            Rtt::Linux(linux) => linux.srtt(config.tick),
+            Rtt::Linux22(linux) => linux.srtt(config.tick),
+            Rtt::Eifel(eifel) => eifel.srtt(),
         }
     }
 
@@ -89,6 +145,9 @@ impl Rtt {
         match *self {
             Rtt::Rfc6298 { rttvar, .. } => Span::from_nanos(rttvar),
             Rtt::Bsd { rttvar4, .. } => Span::from_nanos((rttvar4 >> 2) as u64 * config.tick.as_nanos()),
+            Rtt::Linux(linux) => linux.rttvar(config.tick),
+            Rtt::Linux22(linux) => linux.rttvar(config.tick),
+            Rtt::Eifel(eifel) => eifel.rttvar(),
         }
     }
 
@@ -102,10 +161,19 @@ impl Rtt {
                 let ticks = ((2 * config.k as i32 * rttvar4 + srtt8) >> 3) as u64;
                 Span::from_nanos(ticks * config.tick.as_nanos())
             }),
+            Rtt::Linux(linux) => linux.timeout(config.tick),
+            Rtt::Linux22(linux) => linux.timeout(config.tick),
+            Rtt::Eifel(eifel) => eifel.timeout(config.tick),
         }
     }
 
-    /// RFC 4015 step 8: no less than these, which were saved or sampled.
+    /// RFC 4015 step 11: these, which were saved or sampled, and no others.
+    pub fn assign(&mut self, srtt: Span, rttvar: Span, config: &RtoConfig) {
+        *self = Rtt::new(config);
+        self.at_least(srtt, rttvar, config);
+    }
+
+    /// No less than these, which were saved or sampled.
     pub fn at_least(&mut self, srtt_floor: Span, rttvar_floor: Span, config: &RtoConfig) {
         match self {
             Rtt::Rfc6298 { srtt, rttvar, primed } => {
@@ -119,6 +187,9 @@ impl Rtt {
                 *rttvar4 = (*rttvar4).max((rttvar_floor.as_nanos() / tick) as i32 * 4);
                 *primed = true;
             }
+            Rtt::Linux(linux) => linux.at_least(srtt_floor, rttvar_floor, config.tick),
+            Rtt::Linux22(linux) => linux.at_least(srtt_floor, rttvar_floor, config.tick),
+            Rtt::Eifel(eifel) => eifel.at_least(srtt_floor, rttvar_floor),
         }
     }
 }
@@ -137,6 +208,28 @@ mod tests {
         rtt.sample(Span::from_millis(400), &config);
         // RTTVAR = 3/4 400 + 1/4 400 = 400, SRTT = 7/8 800 + 1/8 400 = 750.
         assert_eq!(rtt.timeout(&config), Some(Span::from_millis(2350)));
+    }
+
+    /// TB-17, EI-18: a longer sequence, and the same with ten samples expected a window.
+    #[test]
+    fn rfc_6298_and_rfc_7323_sequences_by_hand() {
+        let mut config = Config::default().rto;
+        // (sample, SRTT, RTTVAR) in ms: 1000, then RTTVAR = 3/4 and 1/4, SRTT = 7/8 and 1/8.
+        let steps =
+            [(1000, 1000.0, 500.0), (2000, 1125.0, 625.0), (1125, 1125.0, 468.75), (165, 1005.0, 591.5625)];
+        let mut rtt = Rtt::new(&config);
+        for (sample, srtt, rttvar) in steps {
+            rtt.sample(Span::from_millis(sample), &config);
+            assert_eq!(rtt.srtt(&config), Some(Span::from_secs_f64(srtt / 1000.0)));
+            assert_eq!(rtt.rttvar(&config), Span::from_secs_f64(rttvar / 1000.0));
+        }
+        config.estimator = Estimator::Rfc7323;
+        let round = Round { flight: 20_000, mss: 1000, ..Round::default() }; // ceil(20000 / 2000) = 10
+        let mut rtt = Rtt::new(&config);
+        rtt.sample_in(Span::from_millis(1000), &round, &config);
+        rtt.sample_in(Span::from_millis(1800), &round, &config);
+        // RTTVAR = 500 + (800 - 500) / 40 = 507.5; SRTT = 1000 + 800 / 80 = 1010.
+        assert_eq!(rtt.timeout(&config), Some(Span::from_millis(1010 + 2030)));
     }
 
     #[test]

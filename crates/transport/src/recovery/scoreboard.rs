@@ -37,6 +37,11 @@ impl Scoreboard {
     /// Takes in a block within `[una, max)`; true if it told something new. Blocks outside are
     /// ignored: a duplicate report (RFC 2883), or a receiver that lies.
     pub fn add(&mut self, block: Block, una: u64, max: u64) -> bool {
+        self.add_telling(block, una, max, |_| {})
+    }
+
+    /// The same; `tell` hears of each part of the block that was not reported before.
+    pub fn add_telling(&mut self, block: Block, una: u64, max: u64, mut tell: impl FnMut(Block)) -> bool {
         let (left, right) = (block.left, block.right);
         if left < una || right > max || left >= right {
             return false;
@@ -49,6 +54,16 @@ impl Scoreboard {
         if from < to {
             merged.left = left.min(self.ranges[from].left);
             merged.right = right.max(self.ranges[to - 1].right);
+        }
+        let mut at = left;
+        for r in &self.ranges[from..to] {
+            if at < r.left.min(right) {
+                tell(Block { left: at, right: r.left.min(right) });
+            }
+            at = at.max(r.right);
+        }
+        if at < right {
+            tell(Block { left: at, right });
         }
         let covered: u64 = self.ranges[from..to].iter().map(|r| r.right - r.left).sum();
         self.bytes = self.bytes - covered + (merged.right - merged.left);
@@ -99,16 +114,22 @@ impl Scoreboard {
         self.ranges.get(i).map(|r| r.left)
     }
 
-    /// RFC 6675 section 4, IsLost: `dupthresh` separate ranges above `seq`, or more than
-    /// `dupthresh - 1` segments' worth of bytes.
-    pub fn is_lost(&self, seq: u64, dupthresh: u32, mss: u32) -> bool {
+    /// Bytes reported below `seq`.
+    pub fn bytes_below(&self, seq: u64) -> u64 {
+        let upto = self.ranges.partition_point(|r| r.left < seq);
+        self.ranges[..upto].iter().map(|r| r.right.min(seq) - r.left).sum()
+    }
+
+    /// Whether `dupthresh` separate ranges, or so many bytes, are reported above `seq` (RFC 6675 section 4,
+    /// IsLost).
+    pub fn is_lost(&self, seq: u64, dupthresh: u32, bytes_above: u64) -> bool {
         let i = self.ranges.partition_point(|r| r.right <= seq);
         let above = &self.ranges[i..];
         if above.len() >= dupthresh as usize {
             return true;
         }
         let bytes: u64 = above.iter().map(|r| r.right - r.left.max(seq)).sum();
-        bytes > u64::from(dupthresh - 1) * u64::from(mss)
+        bytes >= bytes_above
     }
 }
 
@@ -129,7 +150,12 @@ mod tests {
             let mut una = 0;
             for ((left, len), ack) in blocks.into_iter().zip(acks.into_iter().cycle()) {
                 let right = left + len;
-                let news = board.add(Block { left, right }, una, 64);
+                let mut told = 0;
+                let before = set;
+                let news = board.add_telling(Block { left, right }, una, 64, |part| {
+                    assert!(!before[part.left as usize..part.right as usize].contains(&true));
+                    told += part.right - part.left;
+                });
                 let mut expected = false;
                 if left >= una && right <= 64 {
                     for b in left..right {
@@ -138,6 +164,9 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(news, expected);
+                let count = |set: &[bool]| set.iter().filter(|b| **b).count() as u64;
+                prop_assert_eq!(told, count(&set) - count(&before));
+                prop_assert_eq!(board.bytes_below(30), count(&set[..30]));
                 if ack > una && ack % 3 == 0 {
                     una = ack;
                     board.acked(una);

@@ -167,6 +167,7 @@ impl Connection {
             if let Some(ack) = ack {
                 (segment.ack, segment.has_ack) = (ack.ack, true);
                 segment.timestamps = ack.timestamps;
+                segment.resent_echo = ack.resent_echo;
             } else if self.config.timestamps {
                 segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
             }

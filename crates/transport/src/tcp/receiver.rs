@@ -3,8 +3,8 @@
 //! reports what it holds out of order (RFC 2018) and what came twice (RFC 2883), and echoes timestamps.
 
 use super::config::{Config, Echo, ReceiverConfig};
-use base::Time;
 use base::tcp::{Block, SackBlocks, Segment, Timestamps};
+use base::{Span, Time};
 
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
@@ -22,11 +22,19 @@ pub struct Receiver {
     dsack: Option<Block>,
     /// Segments not yet acknowledged.
     unacked: u32,
+    /// Segments that are still to be acknowledged at once.
+    quick: u32,
+    /// How long an acknowledgement waits now, if that adapts.
+    patience: Span,
+    /// When the last data came.
+    last_data: Option<Time>,
     /// When the delayed acknowledgement is due.
     ack_due: Time,
     /// The timestamp to echo.
     echo: Option<Time>,
     last_ack_sent: u64,
+    /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
+    resent: bool,
 }
 
 /// What to do after a segment.
@@ -67,9 +75,13 @@ impl Receiver {
             reported: Vec::new(),
             dsack: None,
             unacked: 0,
+            quick: config.receiver.quick_acks,
+            patience: config.receiver.ack_delay_min,
+            last_data: None,
             ack_due: Time::NEVER,
             echo: None,
             last_ack_sent: 0,
+            resent: false,
         }
     }
 
@@ -86,11 +98,15 @@ impl Receiver {
     /// Takes in a segment that occupies sequence numbers.
     pub fn receive(&mut self, now: Time, segment: &Segment) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
+        if self.unacked == 0 {
+            self.resent = segment.resent;
+        }
         if let Some(ts) = segment.timestamps {
             self.note_timestamp(seq, end, ts.value);
         }
         // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
-        if end == seq || end > self.next.saturating_add(u64::from(self.window)) {
+        let beyond = end > self.next.saturating_add(u64::from(self.window));
+        if end == seq || (beyond && !self.config.accept_beyond) {
             return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
         }
         let before = self.next;
@@ -125,13 +141,34 @@ impl Receiver {
                 (false, false) => self.config.delay_duplicates && end == self.next && before == self.next,
             };
         self.unacked += 1;
+        if !self.config.ack_delay_min.is_zero() {
+            self.adapt(now);
+        }
+        if self.quick > 0 && !syn {
+            self.quick -= 1;
+            return Answer::Now;
+        }
         if may_wait && self.unacked < self.config.ack_every {
             if self.ack_due.is_never() {
-                self.ack_due = now + self.config.ack_delay;
+                let adapts = !self.config.ack_delay_min.is_zero();
+                let delay = if adapts { self.patience } else { self.config.ack_delay };
+                self.ack_due = now + delay.min(self.config.ack_delay);
             }
             return Answer::Later;
         }
         Answer::Now
+    }
+
+    /// How long to wait follows how far apart data come: half of it, and the gap or half of the shortest
+    /// wait, whichever is longer. A gap longer than that changes nothing (as Linux keeps its `ato`).
+    fn adapt(&mut self, now: Time) {
+        let half = |span: Span| Span::from_nanos(span.as_nanos() / 2);
+        if let Some(last) = self.last_data.replace(now) {
+            let gap = now.since(last).max(half(self.config.ack_delay_min));
+            if gap < self.patience {
+                self.patience = half(self.patience) + gap;
+            }
+        }
     }
 
     fn note_timestamp(&mut self, seq: u64, end: u64, value: Time) {
@@ -225,7 +262,15 @@ impl Receiver {
             (true, None) => Some(Timestamps { value: now, echo: Time::ZERO }),
             (false, _) => None,
         };
-        Segment { ack: self.next, has_ack: true, window: self.window, sack, timestamps, ..Segment::default() }
+        Segment {
+            ack: self.next,
+            has_ack: true,
+            window: self.window,
+            resent_echo: self.resent,
+            sack,
+            timestamps,
+            ..Segment::default()
+        }
     }
 
     /// Receive window offered, bytes.

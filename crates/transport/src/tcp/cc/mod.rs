@@ -1,48 +1,190 @@
-//! How much may be outstanding? The congestion window and its threshold, in bytes; who opens and
-//! halves them is a file per algorithm.
+//! How much may be outstanding? The congestion window and its threshold, in bytes; who opens and closes
+//! them is a file per algorithm, and the list at the end of this file is the only other place that knows
+//! of it (`docs/adding.md` walks through adding one).
+//!
+//! The sender owns the window. A control is told what happened and moves the window; it keeps to itself
+//! whatever else it remembers, and can save that before a reduction and take it back if the reduction
+//! was a mistake.
 
-pub mod reno;
+mod window;
 
-use super::config::{ByteCounting, Config};
+pub use window::Window;
 
-/// The congestion window. Fractions of a byte are kept: the additive increase of a large window is
-/// less than one.
+use super::config::Config;
+use crate::recovery::rate::RateSample;
+use base::{Span, Time, named};
+
+/// An acknowledgement of new data, outside of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
-    /// Congestion window, bytes.
-    pub cwnd: f64,
-    /// Slow-start threshold, bytes; infinite before the first loss unless configured.
-    pub ssthresh: f64,
-    /// Segment size, bytes.
-    pub mss: f64,
-    byte_counting: ByteCounting,
+pub struct Acked {
+    /// When it came.
+    pub now: Time,
+    /// Bytes it acknowledges for the first time.
+    pub bytes: u64,
+    /// Next byte that the receiver expects.
+    pub ack: u64,
+    /// One past the highest byte sent.
+    pub sent: u64,
+    /// The round trip that it measured, if it did.
+    pub sample: Option<Span>,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Span,
 }
 
-impl Window {
-    /// The window of a new connection whose peer offers `peer` bytes.
-    pub fn new(config: &Config, peer: u64) -> Self {
-        let ssthresh = config.initial_ssthresh.bytes(config.mss, peer);
-        Window {
-            // One segment until the SYN is acknowledged, then the initial window.
-            cwnd: f64::from(config.mss),
-            ssthresh: if ssthresh == u64::MAX { f64::INFINITY } else { ssthresh as f64 },
-            mss: f64::from(config.mss),
-            byte_counting: config.byte_counting,
+named! {
+    /// Why the window is reduced.
+    pub enum Reason {
+        /// Duplicate acknowledgements or SACK show a loss.
+        Loss = "loss",
+        /// The retransmission timer expired.
+        Timeout = "timeout",
+        /// The network marked a packet (RFC 3168).
+        Mark = "mark",
+    }
+}
+
+/// A reduction: what the sender was doing when it learned of congestion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduction {
+    /// Why.
+    pub reason: Reason,
+    /// Bytes that count as outstanding: the flight, or the usable window if `halving = "window"`.
+    pub outstanding: f64,
+    /// Half of it as `halving` counts, bytes: in whole segments if `halving = "window"`.
+    pub half: f64,
+}
+
+/// What any acknowledgement delivered, recovery or not, for controls that ask for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// When.
+    pub now: Time,
+    /// The rate that it measured (`recovery::rate`), if it delivered anything.
+    pub rate: Option<RateSample>,
+    /// Bytes delivered on the connection so far, cumulatively or by SACK.
+    pub delivered: u64,
+    /// Bytes that this acknowledgement delivered.
+    pub fresh: u64,
+    /// Bytes believed to be in the network after it.
+    pub flight: u64,
+    /// The round trip of the segment sent last among those delivered, if it was sent once.
+    pub rtt: Option<Span>,
+    /// Lost segments are being repaired.
+    pub recovering: bool,
+}
+
+/// A congestion control. Everything but the first three has an answer for those who need no more.
+pub trait Control {
+    /// The one that the configuration describes.
+    fn new(config: &Config) -> Self
+    where
+        Self: Sized;
+
+    /// An acknowledgement outside of recovery: opens the window.
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked);
+
+    /// Congestion: the new threshold, bytes. The sender keeps it from falling below two segments, and
+    /// closes the window to the threshold (loss, mark) or to one segment (timeout).
+    fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64;
+
+    /// A reduction is coming that may turn out to be a mistake: keeps what it remembers.
+    fn save(&mut self) {}
+
+    /// It was a mistake, and the response has restored the window: what was kept counts again.
+    fn restore(&mut self, _now: Time, _window: &mut Window) {}
+
+    /// Nothing was sent for so long although it could have been: that time does not count.
+    fn on_idle(&mut self, _now: Time, _idle: Span) {}
+
+    /// Any acknowledgement that delivered something, before recovery looks at it; asked for by
+    /// [`Control::wants_rates`].
+    fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
+
+    /// Whether it needs [`Control::on_delivery`], and so the record of transmissions.
+    fn wants_rates(&self) -> bool {
+        false
+    }
+
+    /// Whether it sends less than it believes the path takes, so that rates of what leaves now say little.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// Whether the window is its own alone: losses and recoveries do not change it, `on_delivery` does.
+    fn owns_window(&self) -> bool {
+        false
+    }
+
+    /// The rate at which it wants to send, bytes a second; `None`: the window is all it says.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// Makes of the list of controls the word in the scenario, the state of a sender, and the dispatch.
+macro_rules! controls {
+    ($($(#[$meta:meta])* $module:ident :: $variant:ident = $word:literal),+ $(,)?) => {
+        $(pub mod $module;)+
+
+        named! {
+            /// Congestion control: how the window grows, and what a loss takes from it.
+            pub enum CongestionControl { $($(#[$meta])* $variant = $word),+ }
         }
-    }
 
-    /// True while the window grows exponentially.
-    pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
-    }
+        /// The state of the congestion control of one sender.
+        #[derive(Clone, Debug)]
+        pub enum Controller { $($(#[$meta])* $variant($module::$variant)),+ }
 
-    /// Whole bytes.
-    pub fn bytes(&self) -> u64 {
-        self.cwnd as u64
-    }
+        impl Control for Controller {
+            fn new(config: &Config) -> Self {
+                match config.cc {
+                    $(CongestionControl::$variant => Controller::$variant(Control::new(config))),+
+                }
+            }
+            #[inline]
+            fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+                match self { $(Controller::$variant(c) => c.on_ack(window, ack)),+ }
+            }
+            fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
+                match self { $(Controller::$variant(c) => c.on_reduction(window, reduction)),+ }
+            }
+            fn save(&mut self) {
+                match self { $(Controller::$variant(c) => c.save()),+ }
+            }
+            fn restore(&mut self, now: Time, window: &mut Window) {
+                match self { $(Controller::$variant(c) => c.restore(now, window)),+ }
+            }
+            fn on_idle(&mut self, now: Time, idle: Span) {
+                match self { $(Controller::$variant(c) => c.on_idle(now, idle)),+ }
+            }
+            fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
+                match self { $(Controller::$variant(c) => c.on_delivery(window, delivery)),+ }
+            }
+            #[inline]
+            fn wants_rates(&self) -> bool {
+                match self { $(Controller::$variant(c) => c.wants_rates()),+ }
+            }
+            fn holds_back(&self) -> bool {
+                match self { $(Controller::$variant(c) => c.holds_back()),+ }
+            }
+            #[inline]
+            fn owns_window(&self) -> bool {
+                match self { $(Controller::$variant(c) => c.owns_window()),+ }
+            }
+            #[inline]
+            fn pacing_rate(&self) -> Option<f64> {
+                match self { $(Controller::$variant(c) => c.pacing_rate()),+ }
+            }
+        }
+    };
+}
 
-    /// The threshold in whole bytes, for traces: the greatest number when there is none.
-    pub fn ssthresh_bytes(&self) -> u32 {
-        if self.ssthresh < f64::from(u32::MAX) { self.ssthresh as u32 } else { u32::MAX }
-    }
+// The list: file and type, word. Its first line is the default.
+controls! {
+    /// A segment a round trip, half at a loss (RFC 5681).
+    reno::Reno = "reno",
+    /// A cubic function of the time since the last loss (RFC 9438).
+    cubic::Cubic = "cubic",
+    /// A model of the path's rate and round trip (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
+    bbr::Bbr = "bbr",
 }

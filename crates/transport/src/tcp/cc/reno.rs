@@ -1,22 +1,47 @@
 //! How does the window of Reno grow? By a segment an acknowledgement in slow start, by a segment a
-//! round trip in congestion avoidance (RFC 5681 section 3.1; Jacobson 1988).
+//! round trip in congestion avoidance (RFC 5681 section 3.1; Jacobson 1988); a loss halves it.
 
-use super::Window;
-use crate::tcp::config::ByteCounting;
+use super::{Acked, Control, Reduction, Window};
+use crate::tcp::config::{ByteCounting, Config};
 
-impl Window {
-    /// An acknowledgement of `acked` new bytes opens the window.
-    pub fn open(&mut self, acked: u64) {
-        if self.in_slow_start() {
-            //= RFC 5681 equation 2, RFC 3465 section 2.2
-            self.cwnd += match self.byte_counting {
-                ByteCounting::None => self.mss,
-                ByteCounting::AbcL2 => (acked as f64).min(2.0 * self.mss),
-                ByteCounting::Unlimited => acked as f64,
-            };
-        } else {
-            //= RFC 5681 equation 3
-            self.cwnd += self.mss * self.mss / self.cwnd;
+/// Reno between acknowledgements.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reno {
+    /// Bytes acknowledged towards the next segment of the window, if bytes are counted (RFC 3465).
+    counted: f64,
+}
+
+impl Control for Reno {
+    fn new(_config: &Config) -> Self {
+        Reno::default()
+    }
+
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+        if window.in_slow_start() {
+            window.slow_start(ack.bytes);
+            return;
         }
+        match window.byte_counting {
+            //= RFC 5681 equation 3
+            ByteCounting::None | ByteCounting::Unlimited => {
+                window.cwnd += window.mss * window.mss / window.cwnd;
+            }
+            //= RFC 3465 section 2.1: a segment more for every window's worth of bytes acknowledged
+            ByteCounting::AbcL1 | ByteCounting::AbcL2 => {
+                self.counted += ack.bytes as f64;
+                if self.counted >= window.cwnd {
+                    self.counted -= window.cwnd;
+                    window.cwnd += window.mss;
+                }
+            }
+        }
+    }
+
+    fn on_reduction(&mut self, _window: &Window, reduction: &Reduction) -> f64 {
+        //= RFC 3465 section 2.1: bytes are counted anew when the window is reduced
+        self.counted = 0.0;
+        //= RFC 5681 equation 4
+        reduction.half
     }
 }

@@ -1,15 +1,21 @@
 //! Which choices does a TCP offer? Every one that the papers and the RFCs discuss, each one word on
 //! its own axis ([`words`]). A profile is a list of such choices (data in `profiles/`), a scenario changes some.
 
+mod duplicate_words;
 mod options;
 mod profile;
 mod window_size;
 pub mod words;
 
+pub use super::cc::CongestionControl;
+pub use super::response::Response;
+pub use super::spurious::Spurious;
+pub use duplicate_words::*;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
 
+use super::cc::{Control, Controller};
 use base::Span;
 
 /// Bytes on the wire beside the data.
@@ -50,6 +56,29 @@ pub struct RtoConfig {
     pub sample_partial_acks: bool,
     /// Which segments are timed without timestamps.
     pub timing: Timing,
+    /// From when a restarted timer runs.
+    pub restart: RtoRestart,
+    /// Which duplicates restart it.
+    pub restart_on_duplicates: DuplicateRestart,
+    /// Which round trip is the first sample.
+    pub seed: RtoSeed,
+    /// Percent of the computed timeout that is used; other than 100 is a fault.
+    pub percent: u32,
+}
+
+/// How a series of duplicate acknowledgements is treated.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DuplicatesConfig {
+    /// While a fast retransmit is blocked.
+    pub blocked: BlockedDuplicates,
+    /// In fast recovery.
+    pub in_recovery: RecoveryDuplicates,
+    /// Between a timeout and the first new acknowledgement.
+    pub after_timeout: TimeoutDuplicates,
+    /// Which of them count.
+    pub evidence: Evidence,
+    /// What they may let out.
+    pub send: DuplicatesSend,
 }
 
 /// The receiving side.
@@ -57,6 +86,12 @@ pub struct RtoConfig {
 pub struct ReceiverConfig {
     /// Longest delay of an acknowledgement; zero: none is delayed.
     pub ack_delay: Span,
+    /// Shortest such delay, for one that adapts to how fast data come; zero: it does not adapt.
+    pub ack_delay_min: Span,
+    /// So many segments at the start are acknowledged at once.
+    pub quick_acks: u32,
+    /// Whether segments beyond the window offered are taken in.
+    pub accept_beyond: bool,
     /// How many segments one acknowledgement may cover.
     pub ack_every: u32,
     /// Whether the acknowledgement of a one-way SYN is delayed too.
@@ -99,6 +134,16 @@ pub struct Config {
     pub initial_ssthresh: WindowSize,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// How the window comes down when recovery begins.
+    pub reduction: Reduction,
+    /// PRR: how fast the pipe is refilled below the target.
+    pub prr_bound: PrrBound,
+    /// NewReno-SACK: when every partial acknowledgement resends.
+    pub partial_resend: PartialResend,
+    /// RACK: probe the tail of a flight.
+    pub tail_loss_probe: bool,
+    /// What the probe of a single segment allows for a delayed acknowledgement.
+    pub probe_ack_delay: Span,
     /// Selective acknowledgements.
     pub sack: Sack,
     /// Timestamps option.
@@ -109,8 +154,18 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Fast retransmit after a timeout.
     pub bug_fix: BugFix,
-    /// Whether duplicates inflate the window even while a fast retransmit is blocked.
-    pub inflate_always: bool,
+    /// How duplicates are treated.
+    pub duplicates: DuplicatesConfig,
+    /// How a lost retransmission is noticed.
+    pub lost_retransmission: LostRetransmission,
+    /// NewReno: what a partial acknowledgement resends.
+    pub partial_resends: PartialResends,
+    /// NewReno: whether a partial acknowledgement lets out new segments too.
+    pub partial_new_data: bool,
+    /// What a timeout resends at once.
+    pub timeout_resends: TimeoutResends,
+    /// Segments by which the peer's window is exceeded: a fault.
+    pub window_overrun: u32,
     /// NewReno: take from the window what a partial acknowledgement acknowledges.
     pub partial_deflation: bool,
     /// NewReno: which partial acknowledgements restart the timer.
@@ -125,14 +180,28 @@ pub struct Config {
     pub spurious: Spurious,
     /// Whether timeouts inside loss recovery are judged too.
     pub judge_in_recovery: bool,
+    /// Whether fast retransmits are judged too.
+    pub judge_fast_retransmits: bool,
+    /// Whether Eifel calls a timeout spurious even if all acknowledgements seem to be lost.
+    pub judge_lost_acks: bool,
     /// What follows.
     pub response: Response,
+    /// When RFC 4015 adapts the timer.
+    pub rfc4015_timer: Rfc4015Timer,
+    /// Whether restore-4 restores the threshold too as long as no loss was detected.
+    pub threshold_before_loss: bool,
     /// The staged response's readings.
     pub staged: StagedConfig,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Where ssthresh comes from.
     pub halving: Halving,
+    /// Congestion control.
+    pub cc: CongestionControl,
+    /// CUBIC: a loss below the last maximum lowers it further.
+    pub cubic_fast_convergence: bool,
+    /// Segments spread over the round trip.
+    pub pacing: Pacing,
     /// ssthresh at a repeated timeout.
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
@@ -154,9 +223,15 @@ impl Config {
             Sack::Auto => self.recovery_wants_sack(),
         }
     }
+    /// Whether somebody needs to know what was sent when (`recovery::sent`).
+    pub fn keeps_record(&self) -> bool {
+        self.recovery.keeps_record() && self.uses_sack()
+            || Controller::new(self).wants_rates()
+            || self.rto.restart != RtoRestart::Ack
+    }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
-        matches!(self.recovery, Recovery::Sack | Recovery::Rfc6675)
+        self.recovery.needs_sack()
     }
 }
 
@@ -169,12 +244,28 @@ impl Default for Config {
             initial_window: WindowSize::Rfc6928,
             initial_ssthresh: WindowSize::Unlimited,
             recovery: Recovery::Rfc6675,
+            reduction: Reduction::Halving,
+            prr_bound: PrrBound::Ssrb,
+            partial_resend: PartialResend::Always,
+            tail_loss_probe: true,
+            probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
             timestamps: true,
             dupthresh: 3,
             limited_transmit: true,
             bug_fix: BugFix::Careful,
-            inflate_always: false,
+            duplicates: DuplicatesConfig {
+                blocked: BlockedDuplicates::Ignore,
+                in_recovery: RecoveryDuplicates::Inflate,
+                after_timeout: TimeoutDuplicates::Count,
+                evidence: Evidence::Any,
+                send: DuplicatesSend::Any,
+            },
+            lost_retransmission: LostRetransmission::Timeout,
+            partial_resends: PartialResends::One,
+            partial_new_data: true,
+            timeout_resends: TimeoutResends::Oldest,
+            window_overrun: 0,
             partial_deflation: true,
             partial_timer: PartialTimer::Impatient,
             recovery_burst: 0,
@@ -182,7 +273,11 @@ impl Default for Config {
             restart_on_fast_retransmit: true,
             spurious: Spurious::None,
             judge_in_recovery: false,
+            judge_fast_retransmits: true,
+            judge_lost_acks: false,
             response: Response::Rfc4015,
+            rfc4015_timer: Rfc4015Timer::NewData,
+            threshold_before_loss: false,
             staged: StagedConfig {
                 count: StagedCount::Expirations,
                 first: StagedFirst::Saved,
@@ -201,13 +296,23 @@ impl Default for Config {
                 adapt: Adapt::None,
                 sample_partial_acks: true,
                 timing: Timing::Window,
+                restart: RtoRestart::Ack,
+                restart_on_duplicates: DuplicateRestart::None,
+                seed: RtoSeed::Syn,
+                percent: 100,
             },
             halving: Halving::Flight,
+            cc: CongestionControl::Reno,
+            cubic_fast_convergence: true,
+            pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
             cwnd_validation: false,
             receiver: ReceiverConfig {
                 ack_delay: Span::from_millis(200),
+                ack_delay_min: Span::ZERO,
+                quick_acks: 0,
+                accept_beyond: false,
                 ack_every: 2,
                 delay_syn_ack: false,
                 delay_duplicates: false,

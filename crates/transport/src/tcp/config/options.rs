@@ -2,7 +2,10 @@
 //! schemas, help and the documentation are made from it.
 
 use super::Config;
+use super::CongestionControl;
+use super::duplicate_words::*;
 use super::words::*;
+use super::{Response, Spurious};
 use base::Span;
 use base::units::{parse_bytes, parse_span};
 
@@ -84,6 +87,9 @@ macro_rules! word_settings {
 }
 word_settings!(
     Recovery,
+    Reduction,
+    PrrBound,
+    PartialResend,
     Spurious,
     Response,
     StagedCount,
@@ -91,6 +97,7 @@ word_settings!(
     StagedSecond,
     StagedThird,
     Adapt,
+    Rfc4015Timer,
     Handshake,
     Sack,
     BugFix,
@@ -101,7 +108,20 @@ word_settings!(
     RepeatedTimeout,
     ByteCounting,
     Timing,
-    Echo
+    Echo,
+    RtoRestart,
+    DuplicateRestart,
+    RtoSeed,
+    BlockedDuplicates,
+    RecoveryDuplicates,
+    TimeoutDuplicates,
+    Evidence,
+    DuplicatesSend,
+    LostRetransmission,
+    PartialResends,
+    TimeoutResends,
+    CongestionControl,
+    Pacing
 );
 
 macro_rules! options {
@@ -129,20 +149,39 @@ options! {
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
     "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
     "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
+    "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
+    "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
+    "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
+    "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
     "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
     "limited-transmit" => limited_transmit, Kind::Bool, Setting::read, "A new segment on each of the first duplicates (RFC 3042).";
     "bug-fix" => bug_fix, Kind::Word(BugFix::NAMES), Setting::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
-    "inflate-always" => inflate_always, Kind::Bool, Setting::read, "Duplicates inflate the window even when fast retransmit is blocked.";
+    "inflate-always" => duplicates.blocked, Kind::Bool, inflate_always, "Older spelling: true is `duplicates.blocked = \"inflate\"`, false is \"ignore\".";
+    "duplicates.blocked" => duplicates.blocked, Kind::Word(BlockedDuplicates::NAMES), Setting::read, "What duplicates do while they may not cause a fast retransmit.";
+    "duplicates.in-recovery" => duplicates.in_recovery, Kind::Word(RecoveryDuplicates::NAMES), Setting::read, "What duplicates above the threshold do in the fast recovery of Reno and NewReno.";
+    "duplicates.after-timeout" => duplicates.after_timeout, Kind::Word(TimeoutDuplicates::NAMES), Setting::read, "What duplicates do between a timeout and the first new acknowledgement; `clock` is a fault.";
+    "duplicates.evidence" => duplicates.evidence, Kind::Word(Evidence::NAMES), Setting::read, "Which duplicates count towards a fast retransmit where SACK is in use.";
+    "duplicates.send" => duplicates.send, Kind::Word(DuplicatesSend::NAMES), Setting::read, "What duplicates may let out.";
+    "lost-retransmission" => lost_retransmission, Kind::Word(LostRetransmission::NAMES), Setting::read, "How Reno and NewReno notice that a retransmission was lost.";
+    "timeout-resends" => timeout_resends, Kind::Word(TimeoutResends::NAMES), Setting::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
+    "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
     "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
+    "newreno.partial-resend" => partial_resends, Kind::Word(PartialResends::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
+    "newreno.partial-new-data" => partial_new_data, Kind::Bool, Setting::read, "Partial acknowledgements let out new segments too, as the window allows.";
     "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
     "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
     "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
     "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
-    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout was spurious.";
+    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout or fast retransmit was spurious.";
     "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
+    "judge-fast-retransmits" => judge_fast_retransmits, Kind::Bool, Setting::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
+    "judge-lost-acks" => judge_lost_acks, Kind::Bool, Setting::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
     "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
+    "rfc4015.timer" => rfc4015_timer, Kind::Word(Rfc4015Timer::NAMES), Setting::read, "When that response adapts the estimate of the round trip.";
+    "restore-4.threshold-before-loss" => threshold_before_loss, Kind::Bool, Setting::read, "That response restores the threshold too as long as no loss was detected.";
     "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
     "staged.first" => staged.first, Kind::Word(StagedFirst::NAMES), Setting::read, "What its first stage restores.";
     "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";
@@ -158,21 +197,36 @@ options! {
     "rto.adapt" => rto.adapt, Kind::Word(Adapt::NAMES), Setting::read, "How the timer adapts after a spurious timeout.";
     "rto.sample-partial-acks" => rto.sample_partial_acks, Kind::Bool, Setting::read, "Partial acknowledgements in recovery give round-trip samples.";
     "rto.timing" => rto.timing, Kind::Word(Timing::NAMES), Setting::read, "Which segments are timed without timestamps.";
+    "rto.restart" => rto.restart, Kind::Word(RtoRestart::NAMES), Setting::read, "From when the timer runs that an acknowledgement of new data restarts.";
+    "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
+    "rto.seed" => rto.seed, Kind::Word(RtoSeed::NAMES), Setting::read, "Which round trip is the first sample.";
+    "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
-    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window in slow start.";
+    "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
+    "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
+    "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
+    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
     "cwnd-validation" => cwnd_validation, Kind::Bool, Setting::read, "A window that is not used does not grow.";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
+    "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
+    "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once.";
     "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
     "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
     "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
     "dsack" => receiver.dsack, Kind::Bool, Setting::read, "The receiver reports duplicates (RFC 2883).";
     "echo" => receiver.echo, Kind::Word(Echo::NAMES), Setting::read, "Which timestamp the receiver echoes.";
-    "sack-blocks" => receiver.sack_blocks, Kind::Count, |t| count(t, 1, 4), "Most SACK blocks in one acknowledgement.";
+    "sack-blocks" => receiver.sack_blocks, Kind::Count, |t| count(t, 0, 4), "Most SACK blocks in one acknowledgement; 0, where SACK was agreed on, is a fault.";
+    "accept-beyond-window" => receiver.accept_beyond, Kind::Bool, Setting::read, "Data beyond the window offered are taken in, not discarded.";
     "wire.header" => wire.header, Kind::Bytes, |t| bytes_within(t, 0, 1000), "IP and TCP headers without options.";
     "wire.timestamps" => wire.timestamps, Kind::Bytes, |t| bytes_within(t, 0, 100), "The timestamps option on the wire.";
     "wire.timestamps-on-acks" => wire.timestamps_on_acks, Kind::Bool, Setting::read, "Pure acknowledgements carry those bytes too.";
     "wire.sack" => wire.sack, Kind::Bytes, |t| bytes_within(t, 0, 100), "The SACK option's head on the wire; each block adds 8 bytes.";
+}
+
+/// The word for true and false of the older spelling.
+fn inflate_always(text: &str) -> Result<BlockedDuplicates, String> {
+    Ok(if bool::read(text)? { BlockedDuplicates::Inflate } else { BlockedDuplicates::Ignore })
 }
 
 fn tick(text: &str) -> Result<Span, String> {

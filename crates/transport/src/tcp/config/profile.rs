@@ -3,8 +3,17 @@
 use super::Config;
 
 /// The profiles: name, one sentence, and the choices as `key = value` lines.
-const PROFILES: &[(&str, &str)] =
-    &[("rfc", include_str!("../profiles/rfc.toml")), ("ns2-2001", include_str!("../profiles/ns2-2001.toml"))];
+const PROFILES: &[(&str, &str)] = &[
+    ("rfc", include_str!("../profiles/rfc.toml")),
+    ("rfc-2002", include_str!("../profiles/rfc-2002.toml")),
+    ("rfc3481", include_str!("../profiles/rfc3481.toml")),
+    ("linux-2.2", include_str!("../profiles/linux-2.2.toml")),
+    ("linux-2.4", include_str!("../profiles/linux-2.4.toml")),
+    ("linux-6.x", include_str!("../profiles/linux-6.x.toml")),
+    ("freebsd-4.1", include_str!("../profiles/freebsd-4.1.toml")),
+    ("windows-98", include_str!("../profiles/windows-98.toml")),
+    ("ns2-2001", include_str!("../profiles/ns2-2001.toml")),
+];
 
 impl Config {
     /// The names of all profiles.

@@ -2,39 +2,34 @@
 
 use base::named;
 
+pub use crate::tcp::recovery::Recovery;
+
 named! {
-    /// Loss recovery: what is resent on duplicate acknowledgements, and when it is over.
-    pub enum Recovery {
-        /// Fast retransmit, then slow start (Jacobson 1988).
-        Tahoe = "tahoe",
-        /// Fast recovery that ends with the first new acknowledgement (RFC 5681 section 3.2).
-        Reno = "reno",
-        /// Stays in recovery on partial acknowledgements (RFC 6582).
-        NewReno = "newreno",
-        /// The pipe-based SACK sender of the simulators of 2001 (Fall and Floyd 1996).
-        Sack = "sack" | "reno-sack",
-        /// Conservative SACK recovery (RFC 6675).
-        Rfc6675 = "rfc6675",
+    /// How the window comes down when recovery begins.
+    pub enum Reduction {
+        /// At once to its target (RFC 5681 section 3.2, RFC 6675 section 5).
+        Halving = "halving",
+        /// In proportion to what is delivered (RFC 6937); for recoveries that count what is in the network:
+        /// rfc3517, rfc6675, fack, rack.
+        Prr = "prr",
     }
 }
 named! {
-    /// Who judges whether a timeout was spurious.
-    pub enum Spurious {
-        /// Nobody: every timeout is a loss.
-        None = "none",
-        /// The echoed timestamp tells the original from the retransmission (RFC 3522).
-        Eifel = "eifel",
+    /// How fast proportional rate reduction may refill the pipe when it has run below the target.
+    pub enum PrrBound {
+        /// By what was delivered and a segment more: slow start (PRR-SSRB).
+        Ssrb = "ssrb",
+        /// By no more than what was delivered: packet conservation (PRR-CRB).
+        Crb = "crb",
     }
 }
 named! {
-    /// What follows from the verdict "spurious".
-    pub enum Response {
-        /// Nothing but the verdict in the trace.
-        None = "none",
-        /// The staged response of the original Eifel algorithm (Ludwig and Katz 2000).
-        Staged = "staged",
-        /// RFC 4015: restore, without a burst, and adapt the timer.
-        Rfc4015 = "rfc4015",
+    /// When `newreno-sack` resends on every partial acknowledgement.
+    pub enum PartialResend {
+        /// In every recovery.
+        Always = "always",
+        /// After a spurious timeout, until the recovery point is acknowledged.
+        AfterSpurious = "after-spurious",
     }
 }
 named! {
@@ -80,10 +75,27 @@ named! {
     }
 }
 named! {
+    /// When RFC 4015 adapts the estimate of the round trip (its step 11).
+    pub enum Rfc4015Timer {
+        /// With the first sample of data that had not been sent when the timer expired, as the RFC says: the
+        /// estimate becomes what it was, or that sample if it is longer.
+        NewData = "new-data",
+        /// With the acknowledgement that reveals the spurious timeout: the estimate, with the sample of the
+        /// delayed segment in it, becomes no less than what it was.
+        AtOnce = "at-once",
+    }
+}
+named! {
     /// How the retransmission timer adapts after a spurious timeout.
     pub enum Adapt {
         /// Not at all: the samples of delayed segments count as any other.
         None = "none",
+        /// The next sample, that of a delayed segment, starts the estimate anew ("Responding", RTO option 1).
+        Reseed = "reseed",
+        /// The back-off stays where the spurious timeout left it until a genuine one ("Responding", RTO option 2).
+        KeepBackoff = "keep-backoff",
+        /// Each makes the least timeout a second longer, until a genuine one ("Responding", RTO option 3).
+        MinPlusPlus = "min++",
     }
 }
 named! {
@@ -134,6 +146,15 @@ named! {
         /// The integer arithmetic of BSD: samples in ticks, shifts by 3 and 2, and a smoothed time
         /// folded into the variance after many expirations.
         Bsd = "bsd",
+        /// RFC 6298 with its gains divided by the samples that a window gives (RFC 7323 appendix G).
+        Rfc7323 = "rfc7323",
+        /// Linux since 2.4: the variation is the greatest of a window, falls slowly, grows only as the
+        /// round trip grows, and K times it is never less than `rto.min`.
+        Linux = "linux",
+        /// Linux 2.2: a quarter is added, and much more while the window is small.
+        Linux22 = "linux-2.2",
+        /// The Eifel retransmission timer's predictor (Ludwig and Sklower 2000).
+        Eifel = "eifel",
     }
 }
 named! {
@@ -172,10 +193,23 @@ named! {
     pub enum ByteCounting {
         /// One segment an acknowledgement (RFC 5681 equation 2).
         None = "none",
-        /// What was acknowledged, at most two segments (RFC 3465, L = 2).
+        /// What was acknowledged, at most a segment (RFC 3465, L = 1); bytes in congestion avoidance too.
+        AbcL1 = "abc-l1",
+        /// What was acknowledged, at most two segments (RFC 3465, L = 2); bytes in congestion avoidance too.
         AbcL2 = "abc-l2",
         /// What was acknowledged.
         Unlimited = "unlimited",
+    }
+}
+named! {
+    /// Whether segments are spread over the round trip.
+    pub enum Pacing {
+        /// If the congestion control asks for it.
+        Auto = "auto",
+        /// Yes: at the congestion control's rate, or at 2 windows a round trip in slow start and 1.2 after it.
+        On = "true" | "on",
+        /// No: the window alone.
+        Off = "false" | "off",
     }
 }
 named! {

@@ -2,10 +2,11 @@
 //! it and stay in recovery until everything sent before is acknowledged (RFC 6582; RFC 2582 for the
 //! variants; catalogue TB-08, TB-10).
 
-use super::reno::{Reno, on_duplicate};
+use super::reno::{Reno, count_from_here, on_duplicate};
+use super::{Rules, state as state_of};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::config::PartialTimer;
+use crate::tcp::config::{PartialResends, PartialTimer};
 use crate::tcp::sender::Sender;
 use base::event::Event;
 use base::truth::Cause;
@@ -17,53 +18,55 @@ pub struct NewReno {
     partial_seen: bool,
 }
 
-impl std::ops::Deref for NewReno {
-    type Target = Reno;
-    fn deref(&self) -> &Reno {
-        &self.reno
-    }
-}
-
 fn state(sender: &mut Sender) -> &mut NewReno {
-    match &mut sender.strategy {
-        super::Strategy::NewReno(s) => s,
-        _ => unreachable!("asked by NewReno only"),
-    }
+    state_of(sender)
 }
 
-pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    if ack.newly_acked > 0 {
-        let recovering = state(sender).reno.recovering;
-        if recovering && ack.ack < sender.recover() {
-            on_partial(sender, io, ack);
-            // Duplicates of the series still count; new data only as they let out.
-            let burst = sender.config().recovery_burst;
-            sender.send_window(io, burst);
-            return;
-        }
-        *state(sender) = NewReno::default();
-        sender.advance(io, ack, true);
-        if recovering {
-            io.record(|| Event::RecoveryEnded { ack: ack.ack });
-            if !sender.config().grow_on_exit {
-                //= RFC 6582 section 3.2 step 3: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS)
-                let mss = sender.window.mss;
-                let flight = (sender.flight() as f64).max(mss) + mss;
-                sender.window.cwnd = sender.window.ssthresh.min(flight);
+impl Rules for NewReno {
+    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+        if ack.newly_acked > 0 {
+            let recovering = state(sender).reno.recovering;
+            if recovering && ack.ack < sender.recover() {
+                on_partial(sender, io, ack);
+                // Duplicates of the series still count; new data only as they let out.
+                if sender.config().partial_new_data {
+                    let burst = sender.config().recovery_burst;
+                    sender.send_window(io, burst);
+                }
+                return;
             }
+            *state(sender) = NewReno::default();
+            sender.advance(io, ack, true);
+            if recovering {
+                io.record(|| Event::RecoveryEnded { ack: ack.ack });
+                if !sender.config().grow_on_exit {
+                    //= RFC 6582 section 3.2 step 3: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS)
+                    let mss = sender.window.mss;
+                    let flight = (sender.flight() as f64).max(mss) + mss;
+                    sender.window.cwnd = sender.window.ssthresh.min(flight);
+                }
+            }
+            if !recovering || sender.config().grow_on_exit {
+                sender.open_window(ack);
+            }
+            sender.send_window(io, 0);
+        } else if ack.duplicate {
+            on_duplicate(sender, io, ack);
+            if state(sender).reno.duplicates >= sender.dupthresh() {
+                let burst = sender.config().recovery_burst;
+                sender.send_on_duplicate(io, burst);
+            }
+        } else if !ack.old && state(sender).reno.duplicates == 0 {
+            sender.send_window(io, 0);
         }
-        if !recovering || sender.config().grow_on_exit {
-            sender.open_window(ack);
-        }
-        sender.send_window(io, 0);
-    } else if ack.duplicate {
-        on_duplicate(sender, io);
-        if state(sender).reno.duplicates >= sender.dupthresh() {
-            let burst = sender.config().recovery_burst;
-            sender.send_window(io, burst);
-        }
-    } else if !ack.old && state(sender).reno.duplicates == 0 {
-        sender.send_window(io, 0);
+    }
+
+    fn recovering(&self) -> bool {
+        self.reno.recovering
+    }
+
+    fn inflation(&self) -> u64 {
+        self.reno.inflation
     }
 }
 
@@ -71,7 +74,8 @@ fn on_partial(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let mss = u64::from(sender.mss());
     let config = *sender.config();
     let s = state(sender);
-    let restart = config.partial_timer == PartialTimer::SlowButSteady || !s.partial_seen;
+    let first = !s.partial_seen;
+    let restart = config.partial_timer == PartialTimer::SlowButSteady || first;
     s.partial_seen = true;
     if config.partial_deflation {
         //= RFC 6582 section 3.2 step 5: deflate by what was acknowledged, add back one segment
@@ -88,5 +92,10 @@ fn on_partial(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         s.reno.inflation = 0;
     }
     sender.advance(io, ack, restart);
-    sender.retransmit(io, sender.una(), Cause::Recovery);
+    let end = sender.retransmit(io, sender.una(), Cause::Recovery);
+    let duplicates = state(sender).reno.duplicates;
+    count_from_here(sender, duplicates);
+    if first && config.partial_resends == PartialResends::Outstanding {
+        sender.go_back_to(end);
+    }
 }

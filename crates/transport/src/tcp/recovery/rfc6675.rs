@@ -1,6 +1,11 @@
 //! What may be sent when SACK shows which bytes arrived? RFC 6675: count the bytes in the pipe, resend
 //! what is lost (three segments or ranges reported above it), then send new data, then rescue the end.
+//! Without SACK NewReno takes its place.
+//!
+//! The same machine serves `rfc3517`, which differs in the points that [`Edition`] lists.
 
+use super::prr::Prr;
+use super::{Held, Rules, Strategy};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Sender;
@@ -9,17 +14,56 @@ use base::truth::Cause;
 
 /// RFC 6675 between acknowledgements.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rfc6675 {
-    duplicates: u32,
-    /// RecoveryPoint, while recovering.
-    pub(super) point: Option<u64>,
-    /// HighRxt: one past the highest byte resent in this recovery.
-    high_rxt: u64,
-    /// RescueRxt: the rescue retransmission of this recovery was sent.
-    rescued: bool,
+pub struct Rfc6675(Conservative);
+
+/// Which of the two documents is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Edition {
+    /// Duplicates as in RFC 5681 count, recovery begins at the third; lost is what has three segments'
+    /// worth of bytes reported above it; nothing is rescued.
+    Rfc3517,
+    /// Every acknowledgement with SACK news counts, and recovery begins as soon as the first segment is
+    /// lost; more than two segments' worth is enough; the end is rescued once.
+    #[default]
+    Rfc6675,
 }
 
-impl Rfc6675 {
+/// The machine of both between acknowledgements.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Conservative {
+    edition: Edition,
+    /// DupAcks: since the last cumulative acknowledgement.
+    duplicates: u32,
+    /// RecoveryPoint, while recovering.
+    point: Option<u64>,
+    /// HighRxt: one past the highest byte resent in this recovery.
+    high_rxt: u64,
+    /// RescueRxt: the end may be rescued once this is acknowledged.
+    rescue_rxt: u64,
+    prr: Option<Prr>,
+}
+
+impl Conservative {
+    pub(super) fn new(edition: Edition) -> Self {
+        Conservative { edition, ..Conservative::default() }
+    }
+
+    pub(super) fn recovering(&self) -> bool {
+        self.point.is_some()
+    }
+
+    /// IsLost of section 4.
+    fn is_lost(&self, sender: &Sender, seq: u64) -> bool {
+        let (dupthresh, mss) = (sender.dupthresh(), u64::from(sender.mss()));
+        let bytes = match self.edition {
+            //= RFC 3517 section 4, IsLost: DupThresh * SMSS bytes have been SACKed
+            Edition::Rfc3517 => u64::from(dupthresh) * mss,
+            //= RFC 6675 section 4, IsLost: more than (DupThresh - 1) * SMSS bytes have been SACKed
+            Edition::Rfc6675 => u64::from(dupthresh - 1) * mss + 1,
+        };
+        sender.scoreboard.is_lost(seq, dupthresh, bytes)
+    }
+
     /// SetPipe of section 4: bytes believed to be in the network.
     pub(super) fn pipe(&self, sender: &Sender) -> u64 {
         let (una, max) = (sender.una(), sender.max_sent());
@@ -35,9 +79,11 @@ impl Rfc6675 {
                 continue;
             }
             let end = board.next_range_after(at).unwrap_or(max).min(max);
-            if !board.is_lost(at, sender.dupthresh(), sender.mss()) {
+            //= RFC 6675 section 4, SetPipe (a): what is not lost is in the pipe
+            if !self.is_lost(sender, at) {
                 pipe += end - at;
             }
+            //= RFC 6675 section 4, SetPipe (b): so is what was resent
             if self.high_rxt > at {
                 pipe += self.high_rxt.min(end) - at;
             }
@@ -45,85 +91,151 @@ impl Rfc6675 {
         }
         pipe
     }
+
+    fn ends(&mut self) {
+        *self = Conservative::new(self.edition);
+    }
 }
 
-fn state(sender: &mut Sender) -> &mut Rfc6675 {
+impl Rules for Rfc6675 {
+    const NEEDS_SACK: bool = true;
+    const SKIPS_REPORTED: bool = true;
+    //= RFC 6675 section 5.1: what was reported may be used across a timeout if reneging is noticed
+    const KEEPS_REPORTS: bool = true;
+
+    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+        on_ack(sender, io, ack);
+    }
+
+    fn recovering(&self) -> bool {
+        self.0.recovering()
+    }
+
+    fn pipe(&self, sender: &Sender) -> Option<u64> {
+        Some(self.0.pipe(sender))
+    }
+}
+
+fn state(sender: &mut Sender) -> &mut Conservative {
     match &mut sender.strategy {
-        super::Strategy::Rfc6675(s) => s,
-        _ => unreachable!("asked by RFC 6675 only"),
+        Strategy::Rfc3517(s) => s.machine(),
+        other => &mut Rfc6675::of(other).0,
     }
 }
 
 pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    let point = state(sender).point;
+    let Conservative { point, edition, .. } = *state(sender);
     if ack.newly_acked > 0 {
-        let ends = point.is_some_and(|p| ack.ack >= p);
         sender.advance(io, ack, true);
-        if point.is_none() {
-            state(sender).duplicates = 0;
-            sender.open_window(ack);
-        } else if ends {
+        //= RFC 6675 section 5: a cumulative acknowledgement resets DupAcks
+        state(sender).duplicates = 0;
+        match point {
+            None => sender.open_window(ack),
             //= RFC 6675 section 5 step (A): an ACK above RecoveryPoint ends recovery
-            *state(sender) = Rfc6675::default();
-            io.record(|| Event::RecoveryEnded { ack: ack.ack });
+            Some(point) if ack.ack >= point => {
+                if state(sender).prr.is_some() {
+                    Prr::end(&mut sender.window);
+                }
+                state(sender).ends();
+                io.record(|| Event::RecoveryEnded { ack: ack.ack });
+            }
+            Some(_) => {}
         }
     }
     if state(sender).point.is_some() {
-        fill_pipe(sender, io);
+        fill_pipe(sender, io, Some(ack.delivered));
         return;
     }
-    //= RFC 6675 section 5: a duplicate is one that brings new SACK information
-    if ack.duplicate && ack.sack_news {
+    let counts = match edition {
+        //= RFC 3517 section 2: a duplicate is what RFC 2581 calls one
+        Edition::Rfc3517 => ack.duplicate,
+        //= RFC 6675 section 2: a duplicate brings new SACK information, whatever else it says
+        Edition::Rfc6675 => ack.sack_news,
+    };
+    if counts {
         let s = state(sender);
         s.duplicates += 1;
-        let duplicates = s.duplicates;
+        let Conservative { duplicates, .. } = *s;
         let una = sender.una();
+        //= RFC 6675 section 5 steps (1), (2): enough duplicates, or the first segment is lost
         let convinced = duplicates >= sender.dupthresh()
-            || sender.scoreboard.is_lost(una, sender.dupthresh(), sender.mss());
+            || (edition == Edition::Rfc6675 && state(sender).clone().is_lost(sender, una));
         if convinced && sender.may_fast_retransmit() {
-            enter(sender, io);
-            return;
-        }
-        if duplicates < sender.dupthresh() {
-            //= RFC 6675 section 5 step (3): limited transmit by the pipe
-            sender.limited_transmit(io, duplicates);
+            enter(sender, io, ack.delivered);
             return;
         }
     }
-    if !ack.old && state(sender).duplicates == 0 {
+    let duplicates = state(sender).duplicates;
+    if ack.newly_acked > 0 || (duplicates == 0 && !ack.old) {
         sender.send_window(io, 0);
+    }
+    if counts && duplicates < sender.dupthresh() {
+        match edition {
+            Edition::Rfc3517 => sender.limited_transmit(io, duplicates),
+            //= RFC 6675 section 5 step (3): limited transmit by the pipe
+            Edition::Rfc6675 => {
+                let una = sender.una();
+                let s = state(sender);
+                s.high_rxt = una;
+                let counted = *s;
+                let pipe = counted.pipe(sender);
+                sender.limited_transmit_by_pipe(io, pipe);
+            }
+        }
     }
 }
 
-fn enter(sender: &mut Sender, io: &mut Io<'_>) {
+fn enter(sender: &mut Sender, io: &mut Io<'_>, delivered: u64) {
+    let prr = Prr::begin(sender);
     sender.begin_fast_retransmit(io);
     //= RFC 6675 section 5 step (4.2): ssthresh = cwnd = FlightSize / 2
     sender.halve_both();
     let (una, recover) = (sender.una(), sender.recover());
     let s = state(sender);
-    s.point = Some(recover);
-    s.high_rxt = una;
-    //= RFC 6675 section 5 step (4.3): the first segment goes at once
+    //= RFC 6675 section 5 step (4.1): RecoveryPoint = HighData
+    (s.point, s.high_rxt, s.prr) = (Some(recover), una, prr);
+    reduce(sender, Some(delivered));
+    //= RFC 6675 section 5 step (4.3): the first segment goes at once, and is not soon rescued
     let end = sender.retransmit(io, una, Cause::Fast);
-    state(sender).high_rxt = end;
-    fill_pipe(sender, io);
+    let s = state(sender);
+    (s.high_rxt, s.rescue_rxt) = (end, end);
+    count(sender, end - una);
+    //= RFC 6675 section 5 steps (4.4), (4.5): run SetPipe, then send what it allows
+    fill_pipe(sender, io, None);
 }
 
-fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
+/// Counts the pipe; proportional rate reduction sets the window by it and what was delivered.
+fn reduce(sender: &mut Sender, delivered: Option<u64>) -> u64 {
+    let counted = *state(sender);
+    let pipe = counted.pipe(sender);
+    if let (Some(mut prr), Some(delivered)) = (counted.prr, delivered) {
+        prr.on_ack(&mut sender.window, delivered, pipe);
+        state(sender).prr = Some(prr);
+    }
+    pipe
+}
+
+fn count(sender: &mut Sender, bytes: u64) -> u64 {
+    if let Some(prr) = &mut state(sender).prr {
+        prr.sent(bytes);
+    }
+    bytes
+}
+
+fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>, delivered: Option<u64>) {
     let mss = f64::from(sender.mss());
     // Counted once; what is sent below adds to it.
-    let counted = *state(sender);
-    let mut pipe = counted.pipe(sender);
+    let mut pipe = reduce(sender, delivered);
     loop {
         //= RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS
         if sender.window.cwnd - (pipe as f64) < mss {
             return;
         }
-        let from = state(sender).high_rxt.max(sender.una());
-        let hole = sender.scoreboard.next_hole(from);
+        let s = *state(sender);
+        let hole = sender.scoreboard.next_hole(s.high_rxt.max(sender.una()));
         //= RFC 6675 section 4, NextSeg rule (1): a hole that is lost
         if let Some(hole) = hole
-            && sender.scoreboard.is_lost(hole, sender.dupthresh(), sender.mss())
+            && s.is_lost(sender, hole)
         {
             pipe += resend(sender, io, hole);
             continue;
@@ -131,7 +243,8 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
         //= RFC 6675 section 4, NextSeg rule (2): new data
         let max = sender.max_sent();
         if sender.send_one_within_peer_window(io) {
-            pipe += sender.max_sent() - max;
+            let sent = sender.max_sent() - max;
+            pipe += count(sender, sent);
             continue;
         }
         //= RFC 6675 section 4, NextSeg rule (3): a hole not known to be lost
@@ -139,19 +252,34 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
             pipe += resend(sender, io, hole);
             continue;
         }
-        //= RFC 6675 section 4, NextSeg rule (4): rescue the last segment, once
-        if !state(sender).rescued && sender.una() < max && sender.scoreboard.highest() < max {
-            let start = max.saturating_sub(u64::from(sender.mss())).max(sender.una());
-            sender.retransmit(io, start, Cause::Recovery);
-            state(sender).rescued = true;
-        }
+        rescue(sender, io);
         return;
+    }
+}
+
+/// Resends the end of what is outstanding, once a recovery, if nothing above what was resent before has
+/// been reported: its acknowledgement would be what tells of it.
+///
+/// Rule (4) speaks of the highest byte outstanding and not reported. Where the very end is reported, that
+/// byte lies in a hole which was resent already, and resending it at once again would tell nothing new.
+fn rescue(sender: &mut Sender, io: &mut Io<'_>) {
+    let (una, max) = (sender.una(), sender.max_sent());
+    let s = *state(sender);
+    let end_is_open = sender.scoreboard.highest() < max && s.high_rxt < max;
+    //= RFC 6675 section 4, NextSeg rule (4): HighACK is above RescueRxt; RescueRxt = RecoveryPoint
+    if s.edition == Edition::Rfc6675 && end_is_open && una > s.rescue_rxt {
+        let from = sender.scoreboard.highest().max(s.high_rxt).max(una);
+        let start = max.saturating_sub(u64::from(sender.mss())).max(from);
+        let end = sender.retransmit(io, start, Cause::Recovery);
+        count(sender, end - start);
+        state(sender).rescue_rxt = s.point.unwrap_or(max);
     }
 }
 
 /// Resends a hole; how many bytes that puts into the pipe.
 fn resend(sender: &mut Sender, io: &mut Io<'_>, hole: u64) -> u64 {
     let end = sender.retransmit(io, hole, Cause::Recovery);
+    //= RFC 6675 section 5 step (C.2): HighRxt is the highest byte of the retransmission
     state(sender).high_rxt = end;
-    end - hole
+    count(sender, end - hole)
 }

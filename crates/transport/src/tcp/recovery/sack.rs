@@ -7,6 +7,7 @@
 //! scoreboard is forgotten when recovery ends, after a timeout duplicates are ignored until something
 //! new is acknowledged, and the window does not grow on the acknowledgement that ends recovery.
 
+use super::{Held, Rules, Strategy, newreno_sack};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Sender;
@@ -26,16 +27,31 @@ pub struct SackPipe {
     after_timeout: bool,
 }
 
-impl SackPipe {
-    pub(super) fn on_timeout(&mut self) {
+impl Rules for SackPipe {
+    const NEEDS_SACK: bool = true;
+
+    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+        on_ack(sender, io, ack);
+    }
+
+    fn on_timeout(&mut self) {
         *self = SackPipe { after_timeout: true, ..SackPipe::default() };
+    }
+
+    fn recovering(&self) -> bool {
+        self.recovering
+    }
+
+    fn pipe(&self, sender: &Sender) -> Option<u64> {
+        self.recovering.then(|| self.pipe.max(0) as u64 * u64::from(sender.mss()))
     }
 }
 
+/// The pipe, which NewReno-SACK has too.
 fn state(sender: &mut Sender) -> &mut SackPipe {
     match &mut sender.strategy {
-        super::Strategy::Sack(s) => s,
-        _ => unreachable!("asked by the pipe-based sender only"),
+        Strategy::NewRenoSack(s) => &mut s.pipe,
+        other => SackPipe::of(other),
     }
 }
 
@@ -46,7 +62,7 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
 fn outside(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     if ack.newly_acked > 0 {
         *state(sender) = SackPipe::default();
-        sender.scoreboard.clear();
+        sender.forget_reports();
         sender.advance(io, ack, true);
         sender.open_window(ack);
         sender.send_window(io, 0);
@@ -79,7 +95,7 @@ fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     state(sender).pipe -= 1;
     if ack.newly_acked > 0 && ack.ack >= sender.recover() {
         *state(sender) = SackPipe::default();
-        sender.scoreboard.clear();
+        sender.forget_reports();
         sender.advance(io, ack, true);
         io.record(|| Event::RecoveryEnded { ack: ack.ack });
         sender.send_window(io, 0);
@@ -94,17 +110,36 @@ fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         sender.rto.end_backoff();
     }
     if !ack.old {
-        fill_pipe(sender, io);
+        let resent = fill_pipe(sender, io);
+        if ack.newly_acked > 0 && resent == 0 && newreno_sack::insists(sender) {
+            resend_one(sender, io);
+        }
     }
 }
 
-fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
+/// Resends the next hole, or the oldest segment if that was not resent yet, however full the pipe is.
+fn resend_one(sender: &mut Sender, io: &mut Io<'_>) {
+    let una = sender.una();
+    let next = state(sender).next_hole;
+    let hole = if next <= una { Some(una) } else { sender.scoreboard.next_hole(next) };
+    if let Some(hole) = hole {
+        let end = sender.retransmit(io, hole, Cause::Recovery);
+        let s = state(sender);
+        s.next_hole = end;
+        s.pipe += 1;
+        sender.skip_to(end);
+    }
+}
+
+/// Sends while there is room in the pipe; how many segments it resent.
+fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) -> u32 {
+    let mut resent = 0;
     loop {
         let window = (sender.window.cwnd / sender.window.mss) as i64;
         let una = sender.una();
         let s = state(sender);
         if s.pipe >= window {
-            return;
+            return resent;
         }
         let from = s.next_hole.max(una);
         match sender.scoreboard.next_hole(from) {
@@ -112,16 +147,17 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>) {
                 let s = state(sender);
                 s.next_hole = hole;
                 if hole + u64::from(sender.mss()) > una + sender.peer_window() {
-                    return;
+                    return resent;
                 }
                 let end = sender.retransmit(io, hole, Cause::Recovery);
+                resent += 1;
                 state(sender).next_hole = end;
                 // While it still goes back after a timeout, a hole filled ahead is not sent once more.
                 sender.skip_to(end);
             }
             None => {
                 if !sender.send_one_within_peer_window(io) {
-                    return;
+                    return resent;
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What if duplicates are taken for congestion, nothing more? Resend, and start slowly again
 //! (Jacobson 1988; catalogue TB-06).
 
+use super::{Rules, state};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Sender;
@@ -11,28 +12,37 @@ pub struct Tahoe {
     duplicates: u32,
 }
 
-pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    let super::Strategy::Tahoe(state) = &mut sender.strategy else { return };
-    if ack.newly_acked > 0 {
-        state.duplicates = 0;
-        sender.advance(io, ack, true);
-        sender.open_window(ack);
-    } else if ack.duplicate {
-        state.duplicates += 1;
-        let duplicates = state.duplicates;
-        if duplicates == sender.dupthresh() {
-            if sender.may_fast_retransmit() {
-                sender.begin_fast_retransmit(io);
-                sender.halve_threshold();
-                sender.window.cwnd = sender.window.mss;
-                sender.go_back(io);
-                return;
+impl Rules for Tahoe {
+    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+        let state = state::<Tahoe>(sender);
+        if ack.newly_acked > 0 {
+            state.duplicates = 0;
+            sender.advance(io, ack, true);
+            sender.open_window(ack);
+        } else if ack.duplicate {
+            state.duplicates += 1;
+            let duplicates = state.duplicates;
+            if duplicates == sender.dupthresh() {
+                if sender.convinces(ack) {
+                    sender.begin_fast_retransmit(io);
+                    sender.halve_threshold();
+                    sender.window.cwnd = sender.window.mss;
+                    sender.go_back(io);
+                    return;
+                }
+            } else if duplicates < sender.dupthresh() {
+                sender.limited_transmit(io, duplicates);
             }
-        } else if duplicates < sender.dupthresh() {
-            sender.limited_transmit(io, duplicates);
+        }
+        if !ack.old {
+            sender.send_window(io, 0);
         }
     }
-    if !ack.old {
-        sender.send_window(io, 0);
+
+    /// Its duplicates go on counting, which shows only where the bug fix is off.
+    fn on_timeout(&mut self) {}
+
+    fn recovering(&self) -> bool {
+        false
     }
 }

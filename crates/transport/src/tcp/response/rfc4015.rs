@@ -1,27 +1,68 @@
 //! How does the standard respond? RFC 4015 section 3: restore the threshold, let out no burst, and make
-//! the timer more conservative.
+//! the timer more conservative. The RFC speaks of timeouts; after a spurious fast retransmit the congestion
+//! state is reversed in the same way, and the timer, which did not fail, is left alone.
 
-use super::Scene;
+use super::{Respond, Scene};
+use crate::recovery::rto::RtoTimer;
+use crate::tcp::config::{Config, Rfc4015Timer};
+use crate::tcp::spurious::Judged;
 use base::Span;
 
-pub(super) fn on_spurious(scene: Scene<'_>, initial_window: f64) {
-    let Scene { episode, ack, window, rto, flight } = scene;
-    let saved = &episode.saved;
-    //= RFC 4015 section 3.2 step 6: not if the ACK reports congestion
-    if !ack.ece {
-        //= RFC 4015 section 3.2 step 6: cwnd = FlightSize + min(bytes acked, IW)
-        let cwnd = flight as f64 + (ack.newly_acked as f64).min(initial_window);
-        window.cwnd = cwnd.max(window.mss); // never less than a segment
+/// RFC 4015.
+#[derive(Clone, Copy, Debug)]
+pub struct Rfc4015 {
+    /// The initial window, which bounds the burst.
+    initial_window: f64,
+    timer: Rfc4015Timer,
+    /// SRTT_prev and RTTVAR_prev, until data beyond the first number are timed.
+    pending: Option<(u64, Span, Span)>,
+}
 
-        //= RFC 4015 section 3.2 step 6: ssthresh = pipe_prev = max(FlightSize, ssthresh)
-        window.ssthresh = saved.ssthresh.max(saved.flight as f64);
+impl Respond for Rfc4015 {
+    fn new(config: &Config, peer: u64) -> Self {
+        let initial_window = config.initial_window.bytes(config.mss, peer) as f64;
+        Rfc4015 { initial_window, timer: config.rfc4015_timer, pending: None }
     }
-    //= RFC 4015 section 3.2 steps 8 and 0: SRTT_prev = SRTT + 2G, RTTVAR_prev, or the sample if larger
-    let sample = ack.sample.unwrap_or_default();
-    let tick = rto.config().tick;
-    let srtt = (saved.srtt + tick.times(2)).max(sample);
-    let rttvar = saved.rttvar.max(Span::from_nanos(sample.as_nanos() / 2));
-    let config = *rto.config();
-    rto.rtt.at_least(srtt, rttvar, &config);
-    rto.recompute();
+
+    fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
+        let Scene { episode, ack, late, window, rto, flight } = scene;
+        let saved = &episode.saved;
+        //= RFC 4015 section 3.1 step 9: not if the ACK reports congestion
+        if !ack.ece {
+            //= RFC 4015 section 3.1 step 9: cwnd = FlightSize + min(bytes acked, IW)
+            let cwnd = flight as f64 + (ack.newly_acked as f64).min(self.initial_window);
+            // Never less than a segment; nor, once slow start has gone on, less than that has reached.
+            window.cwnd = cwnd.max(if late { window.cwnd } else { window.mss });
+
+            //= RFC 4015 section 3.1 steps 0 and 9: ssthresh = pipe_prev = max(FlightSize, ssthresh)
+            window.ssthresh = saved.ssthresh.max(saved.flight as f64);
+        }
+        if episode.judged == Judged::Timeout {
+            //= RFC 4015 section 3.1 step 0: SRTT_prev = SRTT + 2 G, RTTVAR_prev = RTTVAR
+            let srtt = saved.srtt + rto.config().tick.times(2);
+            match self.timer {
+                Rfc4015Timer::NewData => self.pending = Some((saved.max, srtt, saved.rttvar)),
+                Rfc4015Timer::AtOnce => {
+                    let sample = ack.sample.unwrap_or_default();
+                    let config = *rto.config();
+                    let rttvar = saved.rttvar.max(Span::from_nanos(sample.as_nanos() / 2));
+                    rto.rtt.at_least(srtt.max(sample), rttvar, &config);
+                    rto.recompute();
+                }
+            }
+        }
+        true
+    }
+
+    fn on_sample(&mut self, ack: u64, rtt: Span, rto: &mut RtoTimer) {
+        let Some((beyond, srtt, rttvar)) = self.pending else { return };
+        if ack <= beyond {
+            return;
+        }
+        self.pending = None;
+        //= RFC 4015 section 3.1 step 11: SRTT = max(SRTT_prev, sample), RTTVAR = max(RTTVAR_prev, sample/2)
+        let config = *rto.config();
+        rto.rtt.assign(srtt.max(rtt), rttvar.max(Span::from_nanos(rtt.as_nanos() / 2)), &config);
+        rto.recompute();
+    }
 }

@@ -11,8 +11,8 @@
 //! sawtooth that is one loss more than a single fast retransmit repairs. Reno then waits for a genuine
 //! timeout with an RTO made of delayed samples (the GPRS study, figure 7); NewReno and SACK do not.
 
-use super::Scene;
-use crate::tcp::config::{StagedConfig, StagedCount, StagedFirst, StagedSecond, StagedThird};
+use super::{Respond, Scene};
+use crate::tcp::config::{Config, StagedConfig, StagedCount, StagedFirst, StagedSecond, StagedThird};
 
 /// The staged response and its count.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +21,12 @@ pub struct Staged {
     in_a_row: u32,
 }
 
-impl Staged {
-    pub(super) fn new(config: StagedConfig) -> Self {
-        Staged { config, in_a_row: 0 }
+impl Respond for Staged {
+    fn new(config: &Config, _: u64) -> Self {
+        Staged { config: config.staged, in_a_row: 0 }
     }
 
-    pub(super) fn on_spurious(&mut self, scene: Scene<'_>) {
+    fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
         self.in_a_row += 1;
         let subsequent = match self.config.count {
             StagedCount::Single => 1,
@@ -59,13 +59,14 @@ impl Staged {
                 StagedThird::Nothing => {}
             },
         }
+        false
     }
 
-    pub(super) fn on_genuine(&mut self) {
+    fn on_genuine(&mut self) {
         self.in_a_row = 0;
     }
 
-    pub(super) fn on_quiet_window(&mut self) {
+    fn on_quiet_window(&mut self) {
         if self.config.count == StagedCount::Window {
             self.in_a_row = 0;
         }
@@ -80,7 +81,7 @@ mod tests {
     use crate::tcp::Config;
     use crate::tcp::cc::Window;
     use crate::tcp::sender::Saved;
-    use crate::tcp::spurious::Episode;
+    use crate::tcp::spurious::{Episode, Judged};
     use base::{Span, Time};
 
     /// Ten segments and a half before the timeout, ten of them in flight; one is acknowledged.
@@ -95,23 +96,15 @@ mod tests {
             flight: 10_000,
             srtt: Span::default(),
             rttvar: Span::default(),
+            max: 10_001,
+            lossless: true,
         };
         let now = Time::from_secs_f64(9.0);
-        let ack = AckDigest {
-            now,
-            ack: 1001,
-            newly_acked: 1000,
-            old: false,
-            duplicate: false,
-            sack_news: false,
-            dsack: false,
-            echo: None,
-            sample: None,
-            ece: false,
-        };
-        Staged::new(config.staged).on_spurious(Scene {
-            episode: &Episode { began: now, expirations: 1, saved },
+        let ack = AckDigest { now, ack: 1001, newly_acked: 1000, ..AckDigest::default() };
+        Staged::new(&config, 20_000).on_spurious(Scene {
+            episode: &Episode { judged: Judged::Timeout, began: now, expirations: 1, saved },
             ack: &ack,
+            late: false,
             window: &mut window,
             rto: &mut RtoTimer::new(config.rto),
             flight: 9000,

@@ -3,10 +3,13 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::config::{BackoffReset, Timing};
+use crate::recovery::rate::RateSample;
+use crate::recovery::rtt::Round;
+use crate::recovery::sent::Record;
+use crate::tcp::cc::{Control, Delivery};
+use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::Step;
+use crate::tcp::spurious::Course;
 use base::event::Event;
 use base::tcp::Segment;
 use base::{Span, Time};
@@ -33,11 +36,23 @@ impl Sender {
         if digest.newly_acked > 0 {
             self.take_sample(&digest);
         }
-        match self.detector.on_ack(&digest) {
-            Step::Undecided => {}
-            step => self.judge(io, &digest, step == Step::Spurious),
+        if self.control.wants_rates() {
+            self.deliver(io.now);
         }
-        Strategy::on_ack(self, io, &digest);
+        let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
+        let sent = io.out.len();
+        if self.special_duplicates {
+            let seen = self.filter_duplicate(io, &digest);
+            Strategy::on_ack(self, io, &seen);
+            if seen.duplicate {
+                self.after_duplicate(io, &seen);
+            }
+        } else {
+            Strategy::on_ack(self, io, &digest);
+        }
+        if course == Course::New {
+            self.send_new(io, 2 - (io.out.len() - sent).min(2));
+        }
         self.opened = false;
         if digest.newly_acked > 0 {
             self.episode = None;
@@ -49,21 +64,56 @@ impl Sender {
         self.record_state(io);
     }
 
+    /// Tells the congestion control what was delivered, and how fast.
+    fn deliver(&mut self, now: Time) {
+        let Some(sent) = &self.sent else { return };
+        let Some(newest) = sent.newest() else { return };
+        let rtt = (!newest.resent).then(|| now.since(newest.sent));
+        if let Some(rtt) = rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        let delivery = Delivery {
+            now,
+            rate: RateSample::of(sent, self.min_rtt),
+            delivered: sent.delivered(),
+            fresh: sent.fresh().iter().map(Record::bytes).sum(),
+            flight: sent.in_flight(),
+            rtt,
+            recovering: self.strategy.recovering(),
+        };
+        self.control.on_delivery(&mut self.window, &delivery);
+    }
+
     fn digest(&mut self, now: Time, segment: &Segment, window_changed: bool) -> AckDigest {
         let ack = segment.ack;
         let newly_acked = ack.saturating_sub(self.una);
         let mut sack_news = false;
         let mut dsack = false;
+        let mut sacked_up_to = 0;
+        let reported = self.scoreboard.bytes();
+        if let Some(sent) = &mut self.sent {
+            sent.begin();
+        }
+        if reported > 0 || !segment.sack.is_empty() {
+            self.scoreboard.acked(ack.max(self.una));
+        }
         if !segment.sack.is_empty() {
             let blocks = segment.sack.as_slice();
             //= RFC 2883 section 4: below the cumulative ACK, or within the second block
             dsack = blocks[0].right <= ack
                 || blocks.get(1).is_some_and(|b| b.left <= blocks[0].left && blocks[0].right <= b.right);
             let from = ack.max(self.una);
-            self.scoreboard.acked(from);
             for block in blocks {
-                sack_news |= self.scoreboard.add(*block, from, self.max);
+                sack_news |= self.scoreboard.add_telling(*block, from, self.max, |part| {
+                    if let Some(sent) = &mut self.sent {
+                        sent.sack(now, part);
+                    }
+                });
+                sacked_up_to = block.right.max(sacked_up_to);
             }
+        }
+        if let Some(sent) = &mut self.sent {
+            sent.acked(now, ack);
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
         let outstanding = self.max > self.una;
@@ -71,6 +121,7 @@ impl Sender {
             now,
             ack,
             newly_acked,
+            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported),
             old: ack < self.una,
             //= RFC 5681 section 2: same acknowledgement and window, data outstanding, none carried
             duplicate: ack == self.una
@@ -81,6 +132,9 @@ impl Sender {
                 && !segment.fin,
             sack_news,
             dsack,
+            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            sacked_up_to,
+            resent_echo: segment.resent_echo,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
             ece: segment.ece,
@@ -105,8 +159,19 @@ impl Sender {
     fn take_sample(&mut self, ack: &AckDigest) {
         let partial = self.strategy.repairs_partially() && ack.ack < self.recover;
         let sample = ack.sample.filter(|_| !partial || self.config.rto.sample_partial_acks);
+        // A SYN is shorter than a segment: its round trip need not be where the estimate begins.
+        let sample = sample.filter(|_| self.established || self.config.rto.seed == RtoSeed::Syn);
         if let Some(rtt) = sample {
-            self.rto.sample(rtt);
+            let round = Round {
+                acked_to: ack.ack,
+                next: self.max,
+                flight: self.flight(),
+                acked: ack.newly_acked,
+                mss: self.config.mss,
+                cwnd: u32::try_from(self.window.bytes() / u64::from(self.config.mss)).unwrap_or(u32::MAX),
+            };
+            self.rto.sample_in(rtt, &round);
+            self.responder.on_sample(ack.ack, rtt, &mut self.rto);
         }
         let timed = self.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {
@@ -120,28 +185,5 @@ impl Sender {
         if ends {
             self.rto.end_backoff();
         }
-    }
-
-    /// The detector has given its verdict on the last timeout.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, spurious: bool) {
-        let Some(episode) = self.episode else { return };
-        let detector = self.detector.name();
-        io.record(|| Event::Verdict { spurious, detector });
-        if !spurious {
-            self.responder.on_genuine();
-            return;
-        }
-        //= RFC 4015 section 3.2 step 5: go on with the next unsent segment
-        self.nxt = self.max;
-        // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-        self.recover = self.una;
-        let scene = Scene {
-            episode: &episode,
-            ack,
-            window: &mut self.window,
-            rto: &mut self.rto,
-            flight: self.max - ack.ack,
-        };
-        self.opened = self.responder.on_spurious(scene);
     }
 }

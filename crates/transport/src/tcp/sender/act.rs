@@ -3,6 +3,7 @@
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::{Acked, Control, Reason, Reduction};
 use crate::tcp::config::{BugFix, Halving};
 use base::event::Event;
 use base::truth::Cause;
@@ -24,7 +25,7 @@ impl Sender {
         if self.max == self.una && !waits {
             self.rto.stop();
         } else if restart {
-            self.rto.restart(io.now);
+            self.restart_timer(io.now);
         }
     }
 
@@ -37,6 +38,9 @@ impl Sender {
             let conformant = !self.one_way();
             let initial = if self.syn_expired && conformant { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            if self.syn_expired && conformant {
+                self.rto.after_lost_syn();
+            }
             return;
         }
         if self.opened {
@@ -49,7 +53,15 @@ impl Sender {
                 return;
             }
         }
-        self.window.open(ack.newly_acked);
+        let acked = Acked {
+            now: ack.now,
+            bytes: ack.newly_acked,
+            ack: ack.ack,
+            sent: self.max,
+            sample: ack.sample,
+            srtt: self.rto.srtt(),
+        };
+        self.control.on_ack(&mut self.window, &acked);
     }
 
     /// Whether duplicates may cause a fast retransmit now (RFC 2582 section 5).
@@ -63,6 +75,8 @@ impl Sender {
 
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
+        self.control.save();
+        self.watch_fast_retransmit(io.now);
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
         io.record(|| Event::FastRetransmit { seq, recover });
@@ -72,29 +86,42 @@ impl Sender {
         }
     }
 
-    pub(super) fn half(&self) -> f64 {
+    fn reduction(&self, reason: Reason) -> Reduction {
         let mss = self.window.mss;
-        match self.config.halving {
+        let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
-            Halving::Flight => (self.flight() - self.limited.min(self.flight())) as f64 / 2.0,
+            Halving::Flight => {
+                let flight = (self.flight() - self.limited.min(self.flight())) as f64;
+                (flight, flight / 2.0)
+            }
             Halving::Window => {
                 let usable = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
-                (usable / u64::from(self.config.mss) / 2) as f64 * mss
+                (usable as f64, (usable / u64::from(self.config.mss) / 2) as f64 * mss)
             }
-        }
+        };
+        Reduction { reason, outstanding, half }
     }
 
-    /// ssthresh = half, at least two segments.
+    /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
+    pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
+        let said = self.control.on_reduction(&self.window, &self.reduction(reason));
+        self.window.ssthresh = said.max(2.0 * self.window.mss);
+        said
+    }
+
+    /// ssthresh = half (Reno's word for it), at least two segments.
     pub(in crate::tcp) fn halve_threshold(&mut self) {
-        self.window.ssthresh = self.half().max(2.0 * self.window.mss);
+        self.reduce(Reason::Loss);
     }
 
     /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
     /// segments, a window of one becomes none: until something new is acknowledged only duplicates
     /// inflate it, and the next timeout takes it for one.
     pub(in crate::tcp) fn halve_both(&mut self) {
-        let half = self.half();
-        self.halve_threshold();
+        let half = self.reduce(Reason::Loss);
+        if self.control.owns_window() {
+            return;
+        }
         self.window.cwnd = match self.config.halving {
             Halving::Flight => self.window.ssthresh,
             Halving::Window => half,
@@ -108,9 +135,42 @@ impl Sender {
         self.send_window(io, 0);
     }
 
+    /// After a timeout: sends everything again from the oldest byte on, as the window opens.
+    pub(in crate::tcp) fn go_back_after_timeout(&mut self, io: &mut Io<'_>) {
+        self.nxt = self.una;
+        self.resend_cause = Cause::Timeout;
+        self.send_window(io, 0);
+    }
+
+    /// What the receiver has reported is not believed any more.
+    pub(in crate::tcp) fn forget_reports(&mut self) {
+        self.scoreboard.clear();
+        if let Some(sent) = &mut self.sent {
+            sent.disbelieve();
+        }
+    }
+
+    /// So many bytes were sent although the flight was full, because others have left the network: like
+    /// limited transmit, they do not count when the window is halved.
+    pub(in crate::tcp) fn let_out_beyond_flight(&mut self, bytes: u64) {
+        self.limited += bytes;
+    }
+
     /// Resends the segment at `seq`; returns where it ends.
     pub(in crate::tcp) fn retransmit(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
-        let end = self.send_at(io, seq, cause);
+        let end = self.segment_end(seq);
+        self.retransmit_range(io, seq, end, cause)
+    }
+
+    /// Resends `[seq, end)`, which is outstanding and no longer than a segment; returns `end`.
+    pub(in crate::tcp) fn retransmit_range(
+        &mut self,
+        io: &mut Io<'_>,
+        seq: u64,
+        end: u64,
+        cause: Cause,
+    ) -> u64 {
+        self.send_range(io, seq, end, cause);
         // Karn: what is resent can no longer be timed. Nor can what lies above, unless timestamps do the
         // timing: its acknowledgement waits for the hole to be filled.
         let above = if self.config.timestamps { end } else { u64::MAX };
@@ -119,6 +179,12 @@ impl Sender {
         }
         self.rto.ensure(io.now);
         end
+    }
+
+    /// Everything from `seq` on goes again as the window allows.
+    pub(in crate::tcp) fn go_back_to(&mut self, seq: u64) {
+        self.nxt = seq.min(self.max);
+        self.resend_cause = Cause::Recovery;
     }
 
     /// What lies below has been sent: goes on from there at the earliest.

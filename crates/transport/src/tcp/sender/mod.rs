@@ -6,22 +6,31 @@
 
 mod ack;
 mod act;
+mod duplicates;
+mod judge;
+mod pacing;
 mod timed;
 mod timeout;
+mod timers;
 mod trace;
 mod transmit;
 
-use super::cc::Window;
+use super::cc::{Control, Controller, Window};
 use super::config::Config;
 use super::recovery::Strategy;
 use super::response::Responder;
 use super::spurious::{Detector, Episode};
 use crate::recovery::rto::RtoTimer;
 use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::sent::Sent;
+use base::Span;
 use base::truth::Cause;
-use base::{Span, Time};
+use pacing::Pacer;
 use std::sync::Arc;
 use timed::Timed;
+pub use timers::{Timer, Timers};
+
+pub use judge::Verdicts;
 
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
@@ -38,6 +47,10 @@ pub struct Saved {
     pub srtt: Span,
     /// Its variation.
     pub rttvar: Span,
+    /// One past the highest byte sent.
+    pub max: u64,
+    /// No loss was detected before on this connection, but for those found spurious.
+    pub lossless: bool,
 }
 
 /// The sending half of a connection.
@@ -55,14 +68,34 @@ pub struct Sender {
     peer_window: u64,
     /// Congestion window.
     pub window: Window,
+    /// Who moves it.
+    pub control: Controller,
+    pacer: Pacer,
+    /// Least round trip seen, if rates are measured.
+    min_rtt: Option<Span>,
     /// Retransmission timer.
     pub rto: RtoTimer,
     /// What the receiver reported beyond `una`.
     pub scoreboard: Scoreboard,
+    /// What was sent when, if somebody needs to know (`Config::keeps_record`).
+    pub sent: Option<Box<Sent>>,
+    /// Timers beside the retransmission timer.
+    pub timers: Timers,
     pub(super) strategy: Strategy,
+    /// What is reported is passed over when it goes back.
+    skips_reported: bool,
+    /// The recovery wants to hear of new data.
+    probes: bool,
     detector: Detector,
     responder: Responder,
+    /// The expirations since data were last acknowledged.
     episode: Option<Episode>,
+    /// What the detector is to judge.
+    case: Option<Episode>,
+    /// What it has judged.
+    verdicts: Verdicts,
+    /// Timeouts and fast retransmits, without those found spurious.
+    losses: u64,
     /// Highest sequence number sent when recovery or a timeout began.
     recover: u64,
     /// Where `una` was at the last expiration.
@@ -75,6 +108,10 @@ pub struct Sender {
     opened: bool,
     /// Bytes let out by limited transmit since the last new acknowledgement.
     limited: u64,
+    /// Duplicates since the last new acknowledgement, if anything asks for them.
+    series: u32,
+    /// Whether duplicates do more here than recovery makes of them.
+    special_duplicates: bool,
     timed: Timed,
 }
 
@@ -84,6 +121,7 @@ impl Sender {
         let config = config.into();
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let strategy = Strategy::new(&config);
         Sender {
             una: 0,
             nxt: 0,
@@ -94,18 +132,30 @@ impl Sender {
             syn_expired: false,
             peer_window: peer,
             window: Window::new(&config, peer),
+            pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
+            min_rtt: None,
+            control: Controller::new(&config),
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
-            strategy: Strategy::new(&config),
-            detector: Detector::new(config.spurious),
+            sent: config.keeps_record().then(Default::default),
+            timers: Timers::default(),
+            skips_reported: strategy.skips_reported(),
+            probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
+            strategy,
+            detector: Detector::new(&config),
             responder: Responder::new(&config, peer),
             episode: None,
+            case: None,
+            verdicts: Verdicts::default(),
+            losses: 0,
             recover: 0,
             expired_at: None,
             quiet_mark: 0,
             resend_cause: Cause::GoBackN,
             opened: false,
             limited: 0,
+            series: 0,
+            special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             config,
         }
@@ -187,10 +237,5 @@ impl Sender {
     pub fn stop(&mut self) {
         self.end = self.max.clamp(1, self.end);
         self.closed = true;
-    }
-
-    /// When the timer expires.
-    pub fn next_timeout(&self) -> Time {
-        self.rto.deadline()
     }
 }

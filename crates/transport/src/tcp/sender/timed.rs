@@ -1,7 +1,7 @@
 //! Which segment is being timed, when timestamps do not do it? (Karn and Partridge 1987.)
 
 use super::Sender;
-use crate::tcp::config::Timing;
+use crate::tcp::config::{RtoRestart, Timing};
 use base::Time;
 use std::collections::VecDeque;
 
@@ -14,6 +14,9 @@ pub(super) struct Timed {
     pub(super) each: VecDeque<(u64, Time)>,
 }
 
+/// RFC 7765 section 4: below so many segments outstanding or waiting the timer runs from the oldest.
+const FEW_SEGMENTS: u64 = 4;
+
 impl Sender {
     pub(super) fn time(&mut self, now: Time, end: u64) {
         if self.timed.one.is_none() {
@@ -21,6 +24,26 @@ impl Sender {
         }
         if self.config.rto.timing == Timing::Segment && !self.config.timestamps {
             self.timed.each.push_back((end, now));
+        }
+    }
+
+    /// Restarts the timer after an acknowledgement of new data.
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        let rule = self.config.rto.restart;
+        if rule == RtoRestart::Ack {
+            //= RFC 6298 section 5.3: it will expire after RTO seconds
+            self.rto.restart(now);
+            return;
+        }
+        let oldest = self.sent.as_ref().and_then(|sent| sent.records().front());
+        let oldest = oldest.map_or(now, |record| record.sent);
+        let waiting = (self.fin_end() - self.una).div_ceil(u64::from(self.config.mss));
+        match rule {
+            //= RFC 7765 section 4: the sum of the outstanding and unsent segments is less than rrthresh
+            RtoRestart::Rfc7765 if waiting >= FEW_SEGMENTS => self.rto.restart(now),
+            //= RFC 7765 section 4: (b) RTO, otherwise
+            RtoRestart::Rfc7765 if now.since(oldest) >= self.rto.timeout() => self.rto.restart(now),
+            _ => self.rto.restart_from(oldest, now),
         }
     }
 

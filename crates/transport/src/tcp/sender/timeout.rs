@@ -1,17 +1,17 @@
 //! What happens when the retransmission timer expires? The state is saved, the window closes, the oldest
 //! segment goes again, the timer backs off.
 
-use super::Saved;
 use super::Sender;
 use crate::endpoint::Io;
-use crate::tcp::config::{Recovery, RepeatedTimeout};
-use crate::tcp::spurious::Episode;
+use crate::tcp::cc::{Control, Reason};
+use crate::tcp::config::{RepeatedTimeout, TimeoutResends};
+use crate::tcp::recovery::Strategy;
+use crate::tcp::spurious::{Episode, Judged};
 use base::event::Event;
-use base::truth::Cause;
 
 impl Sender {
     /// The retransmission timer has expired.
-    pub fn on_timeout(&mut self, io: &mut Io<'_>) {
+    pub(super) fn on_expiration(&mut self, io: &mut Io<'_>) {
         if self.max == self.una {
             self.rto.stop();
             self.window.cwnd = self.window.cwnd.max(self.window.mss);
@@ -22,47 +22,51 @@ impl Sender {
         let (seq, rto) = (self.una, self.rto.timeout());
         io.record(|| Event::RtoFired { seq, rto, expirations });
         let was_recovering = self.strategy.recovering();
+        // What duplicates had let out beyond the window is outstanding, but had taken the place of what left
+        // the network: half of the flight would be more than the window that recovery had come down to.
+        //= RFC 5681 section 3.1: ssthresh is no more than half of FlightSize
+        //= RFC 5681 section 4.3: the loss of a retransmission counts as a second sign of congestion
+        self.limited += self.strategy.inflation();
         self.strategy.on_timeout();
         self.window.cwnd = self.window.cwnd.max(self.window.mss);
         match &mut self.episode {
             Some(episode) => episode.expirations = expirations,
             None => {
-                let saved = Saved {
-                    cwnd: self.window.cwnd,
-                    ssthresh: self.window.ssthresh,
-                    flight: self.flight(),
-                    srtt: self.rto.srtt(),
-                    rttvar: self.rto.rttvar(),
-                };
-                self.episode = Some(Episode { began: io.now, expirations, saved });
+                self.control.save();
+                let (judged, saved) = (Judged::Timeout, self.save());
+                self.episode = Some(Episode { judged, began: io.now, expirations, saved });
+                self.losses += 1;
             }
         }
         if self.established {
             let repeated = self.expired_at == Some(self.una);
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
-                self.halve_threshold();
+                self.reduce(Reason::Timeout);
             }
             // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
             if !was_recovering || self.config.judge_in_recovery {
-                self.detector.on_timeout(io.now);
+                self.watch_timeout(io.now);
             }
         } else {
             self.syn_expired = true;
         }
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
+        self.window.after_timeout = true;
         self.recover = self.max;
         self.quiet_mark = self.max;
-        if self.config.recovery != Recovery::Rfc6675 {
-            //= RFC 2018 section 8: after a timeout the reports are not believed any more
-            self.scoreboard.clear();
+        //= RFC 2018 section 8: after a timeout the reports are not believed any more, or if the receiver
+        // waits for something that it has reported
+        if !self.strategy.keeps_reports() || self.scoreboard.end_of_range_at(self.una).is_some() {
+            self.forget_reports();
         }
         self.rto.back_off();
         self.rto.restart(io.now);
         self.untime();
-        self.nxt = self.una;
-        self.resend_cause = Cause::Timeout;
-        self.send_window(io, 0);
+        Strategy::resend(self, io);
+        if self.config.timeout_resends == TimeoutResends::Outstanding {
+            self.resend_outstanding(io);
+        }
         self.record_state(io);
     }
 }

@@ -3,27 +3,44 @@
 
 use super::Sender;
 use crate::endpoint::Io;
-use crate::tcp::config::Recovery;
+use crate::tcp::cc::Control;
+use crate::tcp::recovery::Strategy;
 use base::tcp::Segment;
 use base::truth::Cause;
 
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
-        let window = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
+        let window = (self.window.bytes() + self.strategy.beyond()).min(self.window_of_peer());
         let limit = self.una + window;
         let mut sent = 0;
         while burst == 0 || sent < burst {
-            if !self.send_next(io, limit) {
+            if !self.released(io.now) {
                 return;
             }
+            if !self.send_next(io, limit) {
+                break;
+            }
             sent += 1;
+        }
+        if self.control.wants_rates() {
+            self.note_application(window);
+        }
+    }
+
+    /// Nothing is left to send although the window would allow it: rates say what the application gave.
+    fn note_application(&mut self, window: u64) {
+        let idle = self.nxt >= self.fin_end() && self.flight() < window;
+        if (idle || self.control.holds_back())
+            && let Some(sent) = &mut self.sent
+        {
+            sent.limited_by_application();
         }
     }
 
     /// Sends the next segment if the peer's window allows it, whatever the congestion window says.
     pub(in crate::tcp) fn send_one_within_peer_window(&mut self, io: &mut Io<'_>) -> bool {
-        let limit = self.una + self.peer_window;
+        let limit = self.una + self.window_of_peer();
         self.send_next(io, limit)
     }
 
@@ -40,9 +57,24 @@ impl Sender {
         }
     }
 
+    /// RFC 6675 section 5 step (3): new segments while `pipe` leaves room for one in the window.
+    pub(in crate::tcp) fn limited_transmit_by_pipe(&mut self, io: &mut Io<'_>, mut pipe: u64) {
+        if !self.config.limited_transmit || self.nxt < self.max {
+            return;
+        }
+        while self.window.cwnd - pipe as f64 >= self.window.mss {
+            let before = self.max;
+            if !self.send_one_within_peer_window(io) {
+                return;
+            }
+            pipe += self.max - before;
+            self.limited += self.max - before;
+        }
+    }
+
     /// Sends the segment at `nxt` if it ends by `limit`.
     pub(super) fn send_next(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
-        if self.config.recovery == Recovery::Rfc6675 && self.nxt < self.max {
+        if self.skips_reported && self.nxt < self.max {
             // What the receiver has reported is not sent again.
             if let Some(end) = self.scoreboard.end_of_range_at(self.nxt) {
                 self.nxt = end;
@@ -73,6 +105,9 @@ impl Sender {
         self.nxt = end;
         self.max = self.max.max(end);
         self.rto.ensure(io.now);
+        if self.probes && cause == Cause::New {
+            Strategy::on_new_data(self, io);
+        }
         true
     }
 
@@ -89,7 +124,7 @@ impl Sender {
             // Resent as it was cut before, and not into what is reported.
             end = end.min(self.max.max(seq + 1));
             if let Some(next) = self.scoreboard.next_range_after(seq)
-                && self.config.recovery == Recovery::Rfc6675
+                && self.skips_reported
             {
                 end = end.min(next);
             }
@@ -97,16 +132,18 @@ impl Sender {
         end
     }
 
-    pub(super) fn send_at(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
-        let end = self.segment_end(seq);
-        self.send_range(io, seq, end, cause);
-        end
-    }
-
     pub(super) fn send_range(&mut self, io: &mut Io<'_>, seq: u64, end: u64, cause: Cause) {
+        if let Some(sent) = &mut self.sent {
+            sent.transmitted(io.now, seq, end);
+        }
+        self.charge(io.now, end - seq);
         let syn = seq == 0;
         let fin = end > self.end;
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
-        io.send(Segment { seq, len, syn, fin, ..Segment::default() }, 0, cause);
+        let resent = cause != Cause::New;
+        if resent {
+            self.detector.on_resent(seq, end, self.max);
+        }
+        io.send(Segment { seq, len, syn, fin, resent, ..Segment::default() }, 0, cause);
     }
 }

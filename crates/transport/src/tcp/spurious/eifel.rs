@@ -1,36 +1,81 @@
-//! Does the first acceptable acknowledgement after a timeout answer the original or the retransmission?
-//! Its echoed timestamp tells: RFC 3522; Ludwig and Katz 2000; figure `gprs-eifel/fig3`.
+//! Does the first acceptable acknowledgement after a retransmission answer the original or the
+//! retransmission? Its echoed timestamp tells: RFC 3522; Ludwig and Katz 2000; figure `gprs-eifel/fig3`.
 //!
-//! Applied to timeouts only; spurious fast retransmits (the RFC covers them too) are not judged here.
-//! If the timer expires again, the first retransmission's timestamp stays: every later copy is newer.
+//! The RFC counts the duplicates of a spurious fast retransmit (SpuriousRecovery = dupacks + 1) but says
+//! nothing of a larger threshold, so there is none. Its step 5 takes a timeout for genuine if all
+//! acknowledgements seem to be lost, although the retransmission was unneeded: the way back is
+//! congested. The original algorithm had no such step; `judge-lost-acks` goes without it (catalogue EI-02).
 
-use super::Step;
+use super::{Case, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
+use crate::tcp::config::Config;
 use base::Time;
 
 /// The Eifel detection algorithm.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Eifel {
     /// RetransmitTS: when the first retransmission was sent, while a verdict is due.
     retransmit: Option<Time>,
+    /// A fast retransmit began what is being judged.
+    fast: bool,
+    /// The receiver has reported a duplicate on this connection.
+    dsack_seen: bool,
+    judge_fast: bool,
+    judge_lost_acks: bool,
+}
+
+impl Watch for Eifel {
+    fn new(config: &Config) -> Self {
+        Eifel {
+            retransmit: None,
+            fast: false,
+            dsack_seen: false,
+            judge_fast: config.judge_fast_retransmits,
+            judge_lost_acks: config.judge_lost_acks,
+        }
+    }
+
+    //= RFC 3522 section 3.2 step 2: RetransmitTS is set to the timestamp of the retransmit
+    fn on_timeout(&mut self, sight: &Sight) -> Case {
+        //= RFC 3522 section 3.2 step 2: not overwritten by a second timeout for the same octet
+        self.begin(sight.now, false)
+    }
+
+    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
+        if !self.judge_fast {
+            return Case::None;
+        }
+        self.begin(sight.now, true)
+    }
+
+    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
+        let dsack_seen = self.dsack_seen;
+        self.dsack_seen |= ack.dsack;
+        //= RFC 3522 section 3.2 step 3: wait for the first acceptable ACK
+        if ack.newly_acked == 0 {
+            return Step::default();
+        }
+        let Some(retransmit) = self.retransmit.take() else { return Step::default() };
+        //= RFC 3522 section 3.2 step 4: its echo is smaller: the original arrived first
+        let original = ack.echo.is_some_and(|echo| echo < retransmit);
+        //= RFC 3522 section 3.2 step 5: but not if it looks as if all acknowledgements had been lost
+        let acks_lost = ack.dsack || (!dsack_seen && ack.ack >= sight.max);
+        if original && (self.judge_lost_acks || !acks_lost) { Word::Spurious } else { Word::Genuine }.into()
+    }
 }
 
 impl Eifel {
-    //= RFC 3522 section 3.2 step 2: RetransmitTS is set to the timestamp of the retransmit
-    pub(super) fn on_timeout(&mut self, now: Time) {
-        self.retransmit.get_or_insert(now);
+    /// Without step 5, whatever the configuration says.
+    pub(super) fn original(config: &Config) -> Self {
+        Eifel { judge_lost_acks: true, judge_fast: true, ..Eifel::new(config) }
     }
 
-    pub(super) fn on_ack(&mut self, ack: &AckDigest) -> Step {
-        //= RFC 3522 section 3.2 step 3: wait for the first acceptable ACK
-        if ack.newly_acked == 0 {
-            return Step::Undecided;
+    fn begin(&mut self, now: Time, fast: bool) -> Case {
+        //= RFC 3522 section 3.2: not reinitiated after loss recovery has already started
+        let same = self.retransmit.is_some() && self.fast && !fast;
+        if self.retransmit.is_none() {
+            (self.retransmit, self.fast) = (Some(now), fast);
         }
-        let Some(retransmit) = self.retransmit.take() else { return Step::Undecided };
-        //= RFC 3522 section 3.2 step 4: its echo is smaller: the original arrived first
-        match ack.echo {
-            Some(echo) if echo < retransmit => Step::Spurious,
-            _ => Step::Genuine,
-        }
+        if same { Case::Same } else { Case::New }
     }
 }

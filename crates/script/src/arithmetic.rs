@@ -1,0 +1,198 @@
+//! Do the formulas give the numbers of a table? A script without events is a table of arithmetic
+//! (`arith-*.toml`): rows of inputs with the values that follow from them, to a relative 1e-5.
+//!
+//! One formula is offered, the retransmission timer of RFC 6298. Rows of one list are a history: a row
+//! with `rtt` is a sample, one with `timeouts` so many expirations; a row with a list of `samples` begins
+//! a history of its own. `srtt`, `rttvar` and `rto` are compared after the row, or after each sample if
+//! they are lists. Parameters stand beside the rows or in `[options]`: `rto_min`, `rto_max`,
+//! `rto_initial`, `granularity`. Tables of other formulas are unsupported, and so is a word not known here.
+
+use crate::dialogue::Dialogue;
+use crate::player::{Failure, Verdict};
+use base::Span;
+use toml::{Table, Value};
+use transport::recovery::rto::RtoTimer;
+use transport::tcp::Config;
+
+/// How far a value may be off, relatively.
+const TOLERANCE: f64 = 1e-5;
+
+/// Checks a table.
+pub(crate) fn check(dialogue: &Dialogue) -> Verdict {
+    match rows(dialogue) {
+        Ok(done) => done,
+        Err(word) => Verdict::Unsupported(word),
+    }
+}
+
+fn rows(dialogue: &Dialogue) -> Result<Verdict, String> {
+    if !dialogue.rfc.iter().any(|rfc| rfc.contains("6298")) {
+        return Err(format!("a table of RFC {}", dialogue.rfc.join(", ")));
+    }
+    let mut config = Config::default().rto;
+    // A table says which granularity it means; without a word it is none to speak of.
+    config.tick = Span::from_nanos(1);
+    for (key, value) in dialogue.options.iter().chain(scalars(&dialogue.table)) {
+        parameter(&mut config, key, value)?;
+    }
+    let mut checked = 0;
+    for (name, value) in &dialogue.table {
+        let Value::Array(list) = value else { continue };
+        let mut timer = RtoTimer::new(config);
+        for (i, row) in list.iter().enumerate() {
+            let Value::Table(row) = row else { return Err(format!("`{name}` is no list of rows")) };
+            if row.contains_key("samples") {
+                timer = RtoTimer::new(config);
+            }
+            match step(&mut timer, row, &format!("{name}, row {}", i + 1))? {
+                Ok(compared) => checked += compared,
+                Err(failure) => return Ok(Verdict::Fail(failure)),
+            }
+        }
+    }
+    if checked == 0 {
+        return Err("a script without events and without rows to compare".to_owned());
+    }
+    Ok(Verdict::Pass { unasked: 0 })
+}
+
+/// What stands beside the rows: tables of parameters count as if they stood alone.
+fn scalars(table: &Table) -> impl Iterator<Item = (&String, &Value)> {
+    table.iter().flat_map(|(key, value)| match value {
+        Value::Table(inner) => inner.iter().collect::<Vec<_>>(),
+        Value::Array(_) => Vec::new(),
+        _ => vec![(key, value)],
+    })
+}
+
+fn number(key: &str, value: &Value) -> Result<f64, String> {
+    let number = value.as_float().or(value.as_integer().map(|i| i as f64));
+    number.filter(|n| (0.0..1e7).contains(n)).ok_or_else(|| format!("{key} = {value}"))
+}
+
+fn parameter(config: &mut transport::tcp::config::RtoConfig, key: &str, value: &Value) -> Result<(), String> {
+    let span = || number(key, value).map(Span::from_secs_f64);
+    let fixed = |expected: f64| match number(key, value)? {
+        n if (n - expected).abs() < 1e-12 => Ok(()),
+        _ => Err(format!("{key} = {value}")),
+    };
+    match key {
+        "rto_min" => config.min = span()?,
+        "rto_max" => config.max = span()?,
+        "rto_initial" | "initial_rto" => config.initial = span()?,
+        "granularity" | "g" | "G" => config.tick = span()?.max(Span::from_nanos(1)),
+        "k" | "K" => config.k = number(key, value)? as u32,
+        "alpha" => fixed(0.125)?,
+        "beta" => fixed(0.25)?,
+        "tolerance" | "rel_tol" => fixed(TOLERANCE)?,
+        _ => return Err(format!("`{key}` of a table")),
+    }
+    Ok(())
+}
+
+type Outcome = Result<usize, Box<Failure>>;
+
+fn step(timer: &mut RtoTimer, row: &Table, place: &str) -> Result<Outcome, String> {
+    let mut samples: Vec<f64> = Vec::new();
+    let mut timeouts = 0;
+    let mut wanted: Vec<(&str, &Value)> = Vec::new();
+    for (key, value) in row {
+        match (key.as_str(), value) {
+            ("rtt" | "r" | "R" | "sample", v) => samples.push(number(key, v)?),
+            ("samples" | "rtts", Value::Array(list)) => {
+                for v in list {
+                    samples.push(number(key, v)?);
+                }
+            }
+            ("timeouts" | "expirations" | "backoffs", v) => timeouts = number(key, v)? as u32,
+            ("srtt" | "rttvar" | "rto", v) => wanted.push((key, v)),
+            (_, Value::String(_)) => {}
+            _ => return Err(format!("`{key}` of a table ({place})")),
+        }
+    }
+    let mut compared = 0;
+    for (i, sample) in samples.iter().enumerate() {
+        timer.end_backoff();
+        timer.sample(Span::from_secs_f64(*sample));
+        for (key, value) in &wanted {
+            let Value::Array(list) = value else { continue };
+            let Some(value) = list.get(i) else { return Err(format!("`{key}` is too short ({place})")) };
+            if let Err(failure) = compare(timer, key, number(key, value)?, place) {
+                return Ok(Err(failure));
+            }
+            compared += 1;
+        }
+    }
+    for _ in 0..timeouts.min(1000) {
+        timer.back_off();
+    }
+    for (key, value) in wanted.iter().filter(|(_, v)| !v.is_array()) {
+        if let Err(failure) = compare(timer, key, number(key, value)?, place) {
+            return Ok(Err(failure));
+        }
+        compared += 1;
+    }
+    Ok(Ok(compared))
+}
+
+fn compare(timer: &RtoTimer, key: &str, wanted: f64, place: &str) -> Result<(), Box<Failure>> {
+    let seen = match key {
+        "srtt" => timer.srtt(),
+        "rttvar" => timer.rttvar(),
+        _ => timer.timeout(),
+    }
+    .as_secs_f64();
+    // The clock counts nanoseconds.
+    if (seen - wanted).abs() <= TOLERANCE * wanted.abs() + 2e-9 {
+        return Ok(());
+    }
+    Err(Box::new(Failure {
+        why: format!("a number differs in {place}"),
+        expected: format!("{key} = {wanted}"),
+        seen: format!("{key} = {seen}"),
+        ..Failure::default()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::player::{Reading, play};
+
+    fn judge(body: &str) -> Verdict {
+        let text = format!("format = 1\nid = \"arith-x\"\nrfc = [\"6298\"]\n{body}");
+        play(&Dialogue::read(&text).unwrap(), Reading::AsWritten)
+    }
+
+    /// RFC 6298 section 2 by hand: 0.8, then 0.4.
+    #[test]
+    fn a_history_of_samples() {
+        let rows = "[[row]]\nrtt = 0.8\nsrtt = 0.8\nrttvar = 0.4\nrto = 2.4\n\
+                    [[row]]\nrtt = 0.4\nsrtt = 0.75\nrttvar = 0.4\nrto = 2.35\n\
+                    [[row]]\ntimeouts = 2\nrto = 9.4\n";
+        assert_eq!(judge(rows), Verdict::Pass { unasked: 0 });
+        let Verdict::Fail(failure) = judge(&rows.replace("2.35", "2.36")) else { panic!() };
+        assert_eq!((failure.expected.as_str(), failure.seen.as_str()), ("rto = 2.36", "rto = 2.35"));
+        assert!(failure.why.contains("row, row 2"), "{}", failure.why);
+    }
+
+    #[test]
+    fn a_case_with_its_own_samples() {
+        let rows = "rto_min = 0.2\n[[case]]\nsamples = [0.8, 0.4]\nsrtt = [0.8, 0.75]\nrto = 2.35\n\
+                    [[case]]\nsamples = [0.01]\nrto = 0.2\n";
+        assert_eq!(judge(rows), Verdict::Pass { unasked: 0 });
+        assert!(matches!(judge(&rows.replace("rto = 0.2", "rto = 1.0")), Verdict::Fail(_)));
+    }
+
+    #[test]
+    fn what_is_not_known_is_unsupported() {
+        assert!(matches!(judge("[[row]]\nrtt = 1\nphase = 3\nsrtt = 1\n"), Verdict::Unsupported(_)));
+        assert!(matches!(judge("alpha = 0.5\n[[row]]\nrtt = 1\nsrtt = 1\n"), Verdict::Unsupported(_)));
+        assert!(matches!(judge(""), Verdict::Unsupported(_)));
+        let other = "format = 1\nid = \"arith-tfrc\"\nrfc = [\"5348\"]\n[[row]]\np = 0.1\nx = 2.0\n";
+        let Verdict::Unsupported(why) = play(&Dialogue::read(other).unwrap(), Reading::AsWritten) else {
+            panic!()
+        };
+        assert_eq!(why, "a table of RFC 5348");
+    }
+}

@@ -1,0 +1,171 @@
+//! What does a script look like? A ladder between two columns, the peer on the left and who is tested on
+//! the right, a line for everything that crossed over or was decided, narrow enough for any terminal.
+
+use crate::player::Failure;
+use crate::stage::{Happening, Moment};
+use base::Time;
+use base::event::Event;
+use base::tcp::Segment;
+use std::fmt::Write;
+
+/// How to draw it.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Columns to stay within; from 40 on it is kept.
+    pub width: usize,
+    /// Lines at most: the last ones count.
+    pub lines: usize,
+    /// Paint what is wrong.
+    pub colour: bool,
+}
+
+/// One line between the posts.
+struct Rung {
+    t: f64,
+    wrong: bool,
+    arrow: Arrow,
+    words: String,
+}
+
+#[derive(PartialEq, Clone, Copy)]
+enum Arrow {
+    Right,
+    Left,
+    /// Beside the right post.
+    None,
+}
+
+/// Draws the failure's log.
+pub fn ladder(failure: &Failure, look: Look) -> String {
+    let rungs = rungs(&failure.log, failure);
+    let hidden = rungs.len().saturating_sub(look.lines);
+    // Time and marker take 11 columns, the posts 2, what stands beside the right one the rest.
+    let span = look.width.clamp(40, 100) - 22;
+    let who = if failure.receiver { "receiver" } else { "sender" };
+    let mut out = format!("{:>10} {:<w$}{who}\n", "t, s", "peer", w = span + 1);
+    if hidden > 0 {
+        let _ = writeln!(out, "{:>10} ... {hidden} lines before", "");
+    }
+    for rung in &rungs[hidden..] {
+        let words: String = rung.words.chars().take(span.saturating_sub(4)).collect();
+        let fill = span.saturating_sub(words.chars().count() + 2);
+        let body = match rung.arrow {
+            Arrow::Right => format!("|- {words} {}>|", "-".repeat(fill.saturating_sub(2))),
+            Arrow::Left => format!("|<{} {words} -|", "-".repeat(fill.saturating_sub(2))),
+            Arrow::None => format!("|{}| {}", " ".repeat(span), rung.words),
+        };
+        let mark = if rung.wrong { '!' } else { ' ' };
+        let line = format!("{:>9.4}{mark} {body}", rung.t);
+        let line = line.trim_end();
+        if rung.wrong && look.colour {
+            let _ = writeln!(out, "\x1b[1;31m{line}\x1b[0m");
+        } else {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    out
+}
+
+/// Segments that continue one another at one instant become one rung.
+fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
+    let seconds = |t: Time| t.as_secs_f64() - failure.origin.as_secs_f64();
+    let number = |n: u64| n.saturating_sub(failure.first);
+    let mut out: Vec<Rung> = Vec::new();
+    let mut open: Option<(Segment, Moment, bool, u32)> = None;
+    let rung_of = |s: &Segment, m: &Moment, again: bool, count: u32| Rung {
+        t: seconds(m.t),
+        wrong: m.wrong,
+        arrow: Arrow::Left,
+        words: said(s, again, count, &number, failure.receiver),
+    };
+    for moment in log {
+        if let Happening::Out { segment, again } = moment.what {
+            if let Some((s, m, a, count)) = &mut open
+                && segment.len > 0
+                && s.end() == segment.seq
+                && (m.t, m.wrong, *a, s.cwr) == (moment.t, moment.wrong, again, segment.cwr)
+            {
+                s.len += segment.len;
+                *count += 1;
+                continue;
+            }
+            if let Some((s, m, a, count)) = open.take() {
+                out.push(rung_of(&s, &m, a, count));
+            }
+            open = Some((segment, *moment, again, 1));
+            continue;
+        }
+        if let Some((s, m, a, count)) = open.take() {
+            out.push(rung_of(&s, &m, a, count));
+        }
+        let (arrow, words) = match moment.what {
+            Happening::Write(bytes) => (Arrow::None, format!("write {bytes}")),
+            Happening::Close => (Arrow::None, "close".to_owned()),
+            Happening::In(s) => (Arrow::Right, said(&s, false, 1, &number, !failure.receiver)),
+            Happening::Inside(event) => (Arrow::None, decided(&event)),
+            Happening::Out { .. } => continue,
+        };
+        out.push(Rung { t: seconds(moment.t), wrong: moment.wrong, arrow, words });
+    }
+    if let Some((s, m, a, count)) = open {
+        out.push(rung_of(&s, &m, a, count));
+    }
+    out
+}
+
+/// A segment in few words.
+fn said(s: &Segment, again: bool, count: u32, number: &dyn Fn(u64) -> u64, acks: bool) -> String {
+    let mut out = String::new();
+    let mut word = |text: &str| {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out += text;
+    };
+    if s.syn {
+        word("SYN");
+    }
+    if s.len > 0 {
+        word(&format!("{}..{}", number(s.seq), number(s.seq + u64::from(s.len))));
+    }
+    if count > 1 {
+        word(&format!("({count})"));
+    }
+    if again {
+        word("again");
+    }
+    if s.fin {
+        word("FIN");
+    }
+    if s.rst {
+        word("RST");
+    }
+    if s.cwr {
+        word("CWR");
+    }
+    if s.has_ack && (acks || s.len == 0) {
+        word(&format!("ack {}", number(s.ack)));
+        for b in s.sack.as_slice() {
+            word(&format!("sack {}..{}", number(b.left), number(b.right)));
+        }
+        if s.ece {
+            word("ECE");
+        }
+        if s.window == 0 {
+            word("win 0");
+        }
+    }
+    out
+}
+
+fn decided(event: &Event) -> String {
+    match event {
+        Event::RtoFired { expirations: 1, .. } => "timeout".to_owned(),
+        Event::RtoFired { expirations, .. } => format!("timeout {expirations}"),
+        Event::FastRetransmit { .. } => "fast rtx".to_owned(),
+        Event::RecoveryEnded { .. } => "recovered".to_owned(),
+        Event::Verdict { spurious: true, .. } => "spurious".to_owned(),
+        Event::Verdict { spurious: false, .. } => "genuine".to_owned(),
+        other => other.name().to_owned(),
+    }
+}

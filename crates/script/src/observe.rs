@@ -1,0 +1,91 @@
+//! Which of its values does a TCP show? Those that the notation names, as numbers; what a TCP does not
+//! keep is not shown, and is not compared.
+
+use crate::stage::{Happening, Stage};
+use base::event::Event;
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// A value, and by how much another honest one may differ from it.
+struct Shown {
+    value: f64,
+    slack: f64,
+}
+
+/// Values kept in bytes may be off by less than a segment.
+const SEGMENT: f64 = 1.0;
+/// Clocks are compared to the millisecond.
+const MILLISECOND: f64 = 1e-3;
+
+fn show(stage: &Stage, name: &str) -> Option<Shown> {
+    let s = &stage.connection.sender;
+    let mss = f64::from(s.mss());
+    let segments = |bytes: f64| Some(Shown { value: bytes / mss, slack: SEGMENT });
+    let seconds = |span: base::Span| Some(Shown { value: span.as_secs_f64(), slack: MILLISECOND });
+    let flag = |b: bool| Some(Shown { value: f64::from(u8::from(b)), slack: 0.0 });
+    match name {
+        "cwnd_mss" => segments(s.window.cwnd),
+        "ssthresh_mss" => segments(s.window.ssthresh),
+        "pipe_mss" => segments(s.pipe()? as f64),
+        "in_recovery" => flag(s.recovering()),
+        "srtt" => seconds(s.rto.srtt()),
+        "rttvar" => seconds(s.rto.rttvar()),
+        "rto" => seconds(s.rto.timeout()),
+        "spurious_detected" => flag(found_spurious(stage)),
+        _ => None,
+    }
+}
+
+/// The verdict on the last retransmission that was judged, if it was "spurious".
+fn found_spurious(stage: &Stage) -> bool {
+    let last = stage.log.iter().rev().find_map(|m| match m.what {
+        Happening::Inside(Event::Verdict { spurious, .. }) => Some(spurious),
+        Happening::Inside(Event::RtoFired { expirations: 1, .. } | Event::FastRetransmit { .. }) => {
+            Some(false)
+        }
+        _ => None,
+    });
+    last.unwrap_or(false)
+}
+
+/// The first value that is not as it should be: its name with what was expected, and what is seen.
+pub(crate) fn differs(stage: &Stage, values: &BTreeMap<String, Value>) -> Result<(), (String, String)> {
+    for (key, expected) in values {
+        let (name, bound) = match key {
+            k if k.ends_with("_min") => (&k[..k.len() - 4], Bound::Least),
+            k if k.ends_with("_max") => (&k[..k.len() - 4], Bound::Most),
+            k => (k.as_str(), Bound::Exactly),
+        };
+        let number = expected.as_float().or(expected.as_integer().map(|i| i as f64));
+        let Some(wanted) = number.or(expected.as_bool().map(|b| f64::from(u8::from(b)))) else {
+            return Err((format!("{key} = {expected}"), "that is neither a number nor true or false".into()));
+        };
+        let Some(Shown { value, slack }) = show(stage, name) else { continue };
+        let slack = slack.max(1e-9);
+        let good = match bound {
+            Bound::Least => value > wanted - slack,
+            Bound::Most => value < wanted + slack,
+            Bound::Exactly => (value - wanted).abs() < slack,
+        };
+        if !good {
+            let seen = match (expected.is_bool(), value > 0.0) {
+                (true, yes) => yes.to_string(),
+                (false, _) => number_of(value),
+            };
+            return Err((format!("{key} = {expected}"), format!("{name} is {seen}")));
+        }
+    }
+    Ok(())
+}
+
+enum Bound {
+    Least,
+    Most,
+    Exactly,
+}
+
+/// As many decimals as say something.
+fn number_of(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,145 @@
+//! Where does a script play? One connection, a clock that only the script moves, and a log of everything
+//! that crossed the wire or was decided inside.
+
+use base::event::{Category, Event, Source};
+use base::tcp::Segment;
+use base::trace::Tracer;
+use base::{Span, Time};
+use transport::tcp::{Config, Connection, Role};
+use transport::{Io, Outgoing};
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// When, on the stage's clock.
+    pub t: Time,
+    /// What.
+    pub what: Happening,
+    /// It is what the script objects to.
+    pub wrong: bool,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Happening {
+    /// The application wrote so many bytes.
+    Write(u64),
+    /// The application closed.
+    Close,
+    /// A segment came in.
+    In(Segment),
+    /// A segment left; `again`: some of its data had left before.
+    Out {
+        /// What it said.
+        segment: Segment,
+        /// Whether it had left before.
+        again: bool,
+    },
+    /// The connection decided something.
+    Inside(Event),
+}
+
+/// The stage.
+pub struct Stage {
+    /// Who is tested.
+    pub connection: Connection,
+    /// The present.
+    pub now: Time,
+    /// All that happened, in order.
+    pub log: Vec<Moment>,
+    out: Vec<Outgoing>,
+    tracer: Tracer,
+    /// One past the highest sequence number sent.
+    highest: u64,
+}
+
+impl Stage {
+    /// An empty stage at `now`.
+    pub fn new(config: Config, role: Role, now: Time) -> Stage {
+        Stage {
+            connection: Connection::new(config, role),
+            now,
+            log: Vec::new(),
+            out: Vec::new(),
+            tracer: Tracer::of(&[Category::Transport]),
+            highest: 0,
+        }
+    }
+
+    /// Notes something that happens now.
+    pub fn note(&mut self, what: Happening) {
+        self.log.push(Moment { t: self.now, what, wrong: false });
+    }
+
+    /// Calls the connection and logs what it does.
+    pub fn run(&mut self, call: impl FnOnce(&mut Connection, &mut Io<'_>)) {
+        let mut io = Io { now: self.now, out: &mut self.out, tracer: &mut self.tracer, source: Source(0) };
+        call(&mut self.connection, &mut io);
+        let t = self.now;
+        let mut log = |what| self.log.push(Moment { t, what, wrong: false });
+        for record in self.tracer.take() {
+            match record.event {
+                event @ (Event::RtoFired { .. }
+                | Event::FastRetransmit { .. }
+                | Event::RecoveryEnded { .. }
+                | Event::Verdict { .. }) => log(Happening::Inside(event)),
+                _ => {}
+            }
+        }
+        for out in self.out.drain(..) {
+            let segment = out.segment;
+            let again = segment.end() > segment.seq && segment.seq < self.highest;
+            self.highest = self.highest.max(segment.end());
+            log(Happening::Out { segment, again });
+        }
+    }
+
+    /// A segment comes in now.
+    pub fn receive(&mut self, segment: &Segment) {
+        self.note(Happening::In(*segment));
+        self.run(|c, io| c.on_segment(io, segment, 0));
+    }
+
+    /// The application writes now.
+    pub fn write(&mut self, bytes: u64) {
+        self.note(Happening::Write(bytes));
+        self.run(|c, io| {
+            c.sender.write(bytes);
+            c.transmit(io);
+        });
+    }
+
+    /// The application closes now.
+    pub fn close(&mut self) {
+        self.note(Happening::Close);
+        self.run(|c, io| {
+            c.sender.close();
+            c.transmit(io);
+        });
+    }
+
+    /// Runs the timers that expire up to and including `t`, and moves the clock there.
+    pub fn run_until(&mut self, t: Time) {
+        // A timer that expires and stands where it stood would never let go.
+        let mut stuck = 0;
+        loop {
+            let next = self.connection.next_timeout();
+            if next > t || stuck > 8 {
+                break;
+            }
+            stuck = if next <= self.now { stuck + 1 } else { 0 };
+            self.now = self.now.max(next);
+            self.run(|c, io| c.on_timeout(io));
+        }
+        self.now = self.now.max(t);
+    }
+
+    /// Runs the timers that expire before `t`, and moves the clock to `t`.
+    pub fn run_before(&mut self, t: Time) {
+        self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(SAME.as_nanos())));
+        self.now = self.now.max(t);
+    }
+}
+
+/// Instants closer than this are the same.
+pub const SAME: Span = Span::from_nanos(1_000);

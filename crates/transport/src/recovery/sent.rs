@@ -1,0 +1,441 @@
+//! When was each outstanding segment last sent, and what had been delivered by then? One record a
+//! segment, kept only for a recovery or a congestion control that asks.
+//!
+//! Records lie in a ring in sequence order and touch each other: together they cover exactly what is
+//! outstanding. New data go to the back, a cumulative acknowledgement takes from the front, so both cost
+//! a constant; a retransmission or a SACK block is found by bisection. A boundary inside a record (a
+//! receiver that acknowledges half a segment) splits it.
+//!
+//! The delivery counters are those of draft-cheng-iccrg-delivery-rate-estimation-02: every transmission
+//! takes a snapshot of them, and whoever estimates the rate compares it with the counters at delivery.
+
+use base::Time;
+use base::tcp::Block;
+use std::collections::VecDeque;
+
+/// What is known of one outstanding segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Record {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// When it was last sent.
+    pub sent: Time,
+    /// When it was sent for the first time.
+    pub first_sent: Time,
+    /// It was sent more than once.
+    pub resent: bool,
+    /// The receiver reported it, and the report is believed.
+    pub sacked: bool,
+    /// Taken for lost and not sent again since.
+    pub lost: bool,
+    /// Its bytes were counted as delivered, whether or not the report is still believed.
+    pub counted: bool,
+    /// The counters when it was last sent.
+    pub then: Snapshot,
+}
+
+impl Record {
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether it was last sent after something sent at `sent` that ends at `end`.
+    //= RFC 8985 section 6.1: segments sent at the same time are ordered by sequence number
+    pub fn sent_after(&self, sent: Time, end: u64) -> bool {
+        (self.sent, self.end) > (sent, end)
+    }
+}
+
+/// The delivery counters at one transmission (draft, section 3.1.2: `P.delivered` and its companions).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Bytes delivered on the connection by then.
+    pub delivered: u64,
+    /// When the last of them was acknowledged.
+    pub delivered_at: Time,
+    /// When the flight that this segment belongs to began: `P.first_sent_time`.
+    pub flight_began: Time,
+    /// The application, not the window, limited the sender then.
+    pub app_limited: bool,
+}
+
+/// The records and the counters of one sender.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    ring: VecDeque<Record>,
+    /// What the acknowledgement at hand delivered, each record as it was before.
+    fresh: Vec<Record>,
+    sacked: u64,
+    sacked_segments: u32,
+    lost: u64,
+    delivered: u64,
+    delivered_at: Time,
+    flight_began: Time,
+    /// Rates are limited by the application until this much is delivered; 0: they are not.
+    app_limited_until: u64,
+}
+
+impl Default for Sent {
+    fn default() -> Self {
+        Sent {
+            ring: VecDeque::new(),
+            fresh: Vec::new(),
+            sacked: 0,
+            sacked_segments: 0,
+            lost: 0,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            flight_began: Time::ZERO,
+            app_limited_until: 0,
+        }
+    }
+}
+
+impl Sent {
+    /// `[start, end)` leaves at `now`: new at the back, or something outstanding once more.
+    pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
+        if self.ring.is_empty() {
+            //= draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: a flight begins
+            (self.flight_began, self.delivered_at) = (now, now);
+        }
+        let then = Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            flight_began: self.flight_began,
+            app_limited: self.app_limited_until > 0,
+        };
+        let tail = self.end().unwrap_or(start);
+        if start < tail {
+            let (from, to) = self.span(start, end.min(tail));
+            for record in self.ring.range_mut(from..to) {
+                if record.lost {
+                    record.lost = false;
+                    self.lost -= record.bytes();
+                }
+                (record.sent, record.resent, record.then) = (now, true, then);
+            }
+        }
+        let start = start.max(tail);
+        if start < end {
+            self.ring.push_back(Record {
+                start,
+                end,
+                sent: now,
+                first_sent: now,
+                resent: false,
+                sacked: false,
+                lost: false,
+                counted: false,
+                then,
+            });
+        }
+    }
+
+    /// An acknowledgement arrives: forgets what the one before it delivered.
+    pub fn begin(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// Everything below `una` is acknowledged at `now`.
+    pub fn acked(&mut self, now: Time, una: u64) {
+        while let Some(front) = self.ring.front_mut() {
+            if front.start >= una {
+                return;
+            }
+            let mut gone = *front;
+            let whole = gone.end <= una;
+            if whole {
+                self.ring.pop_front();
+            } else {
+                front.start = una;
+                gone.end = una;
+            }
+            if gone.sacked {
+                self.sacked -= gone.bytes();
+                self.sacked_segments -= u32::from(whole);
+            }
+            if gone.lost {
+                self.lost -= gone.bytes();
+            }
+            self.deliver(now, gone);
+        }
+    }
+
+    /// The receiver reports a block at `now`.
+    pub fn sack(&mut self, now: Time, block: Block) {
+        let Some(front) = self.ring.front() else { return };
+        let (left, right) = (block.left.max(front.start), block.right.min(self.end().unwrap_or_default()));
+        if left >= right {
+            return;
+        }
+        let (from, to) = self.span(left, right);
+        for i in from..to {
+            let record = &mut self.ring[i];
+            if record.sacked {
+                continue;
+            }
+            let before = *record;
+            (record.sacked, record.lost, record.counted) = (true, false, true);
+            self.sacked += before.bytes();
+            self.sacked_segments += 1;
+            if before.lost {
+                self.lost -= before.bytes();
+            }
+            self.deliver(now, before);
+        }
+    }
+
+    fn deliver(&mut self, now: Time, record: Record) {
+        if record.counted {
+            return;
+        }
+        self.delivered += record.bytes();
+        self.delivered_at = now;
+        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        //= draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest begins the next flight
+        if self.newest().is_none_or(|n| record.sent_after(n.sent, n.end)) {
+            self.flight_began = record.sent;
+        }
+        self.fresh.push(record);
+    }
+
+    /// The receiver's reports are not believed any more (RFC 2018 section 8). What they delivered stays
+    /// delivered.
+    pub fn disbelieve(&mut self) {
+        for record in &mut self.ring {
+            record.sacked = false;
+        }
+        (self.sacked, self.sacked_segments) = (0, 0);
+    }
+
+    /// Takes the record at `index` for lost.
+    pub fn mark_lost(&mut self, index: usize) {
+        let record = &mut self.ring[index];
+        if !record.lost && !record.sacked {
+            record.lost = true;
+            self.lost += record.bytes();
+        }
+    }
+
+    /// Nothing is taken for lost any more: the loss was an error.
+    pub fn none_lost(&mut self) {
+        for record in &mut self.ring {
+            record.lost = false;
+        }
+        self.lost = 0;
+    }
+
+    /// The sender has nothing to send although the window would allow it: until all that is outstanding
+    /// is delivered, rates say what the application gave and not what the path takes.
+    pub fn limited_by_application(&mut self) {
+        self.app_limited_until = (self.delivered + self.in_flight()).max(1);
+    }
+
+    /// What the acknowledgement at hand delivered for the first time, each record as it was before: in
+    /// the order of the SACK blocks, then in sequence order.
+    pub fn fresh(&self) -> &[Record] {
+        &self.fresh
+    }
+
+    /// Of these, the one sent last.
+    pub fn newest(&self) -> Option<&Record> {
+        self.fresh.iter().max_by_key(|r| (r.sent, r.end))
+    }
+
+    /// All records, in sequence order.
+    pub fn records(&self) -> &VecDeque<Record> {
+        &self.ring
+    }
+
+    /// The record that holds `seq`.
+    pub fn at(&self, seq: u64) -> Option<&Record> {
+        self.ring.get(self.index(seq)).filter(|r| r.start <= seq)
+    }
+
+    /// One past the last byte outstanding.
+    pub fn end(&self) -> Option<u64> {
+        self.ring.back().map(|r| r.end)
+    }
+
+    /// Bytes delivered so far, cumulatively or by SACK.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// When the last of them was.
+    pub fn delivered_at(&self) -> Time {
+        self.delivered_at
+    }
+
+    /// Bytes outstanding and reported.
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Segments outstanding and reported.
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// Bytes taken for lost and not sent again since.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Bytes believed to be in the network: neither reported nor lost.
+    pub fn in_flight(&self) -> u64 {
+        match (self.ring.front(), self.ring.back()) {
+            (Some(front), Some(back)) => back.end - front.start - self.sacked - self.lost,
+            _ => 0,
+        }
+    }
+
+    /// Index of the first record that ends above `seq`.
+    fn index(&self, seq: u64) -> usize {
+        self.ring.partition_point(|r| r.end <= seq)
+    }
+
+    /// The records that make up `[left, right)`, cut where they have to be. Both lie within the ring.
+    fn span(&mut self, left: u64, right: u64) -> (usize, usize) {
+        (self.cut(left), self.cut(right))
+    }
+
+    /// Index of the record that begins at `seq`, or one past the last.
+    fn cut(&mut self, seq: u64) -> usize {
+        let i = self.index(seq);
+        match self.ring.get_mut(i) {
+            Some(record) if record.start < seq => {
+                let mut upper = *record;
+                record.end = seq;
+                upper.start = seq;
+                self.sacked_segments += u32::from(upper.sacked);
+                self.ring.insert(i + 1, upper);
+                i + 1
+            }
+            _ => i,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// Four segments of ten bytes, sent a millisecond apart.
+    fn four() -> Sent {
+        let mut sent = Sent::default();
+        for i in 0..4 {
+            sent.transmitted(at(i), 10 * i, 10 * i + 10);
+        }
+        sent
+    }
+
+    #[test]
+    fn a_report_and_a_retransmission_leave_their_marks() {
+        let mut sent = four();
+        sent.begin();
+        sent.sack(at(20), Block { left: 20, right: 40 });
+        assert_eq!(sent.fresh().len(), 2);
+        assert_eq!(sent.newest().map(|r| r.start), Some(30));
+        sent.mark_lost(0);
+        assert_eq!((sent.sacked(), sent.lost(), sent.in_flight()), (20, 10, 10));
+        sent.transmitted(at(21), 0, 10);
+        assert_eq!((sent.lost(), sent.in_flight()), (0, 20));
+        let first = sent.at(5).unwrap();
+        assert_eq!((first.resent, first.sent, first.first_sent), (true, at(21), at(0)));
+        assert_eq!(
+            (first.then.delivered, first.then.delivered_at, first.then.flight_began),
+            (20, at(20), at(3))
+        );
+        sent.begin();
+        sent.acked(at(40), 40);
+        let fresh: Vec<u64> = sent.fresh().iter().map(|r| r.start).collect();
+        assert_eq!((fresh, sent.delivered(), sent.in_flight()), (vec![0, 10], 40, 0));
+    }
+
+    #[test]
+    fn reports_that_are_not_believed_are_delivered_only_once() {
+        let mut sent = four();
+        sent.sack(at(20), Block { left: 30, right: 40 });
+        sent.disbelieve();
+        assert_eq!((sent.sacked(), sent.in_flight(), sent.delivered()), (0, 40, 10));
+        sent.acked(at(30), 40);
+        assert_eq!(sent.delivered(), 40);
+    }
+
+    #[test]
+    fn rates_are_the_applications_until_what_was_outstanding_is_delivered() {
+        let mut sent = four();
+        sent.limited_by_application();
+        sent.transmitted(at(5), 40, 50);
+        sent.acked(at(20), 40);
+        sent.transmitted(at(21), 50, 60);
+        sent.acked(at(22), 50);
+        sent.transmitted(at(23), 60, 70);
+        let limited: Vec<bool> = sent.records().iter().map(|r| r.then.app_limited).collect();
+        assert_eq!(limited, [true, false]);
+    }
+
+    proptest! {
+        /// Against a plain list of bytes: whatever is sent, reported and acknowledged, records touch,
+        /// cover exactly what is outstanding, and count it right.
+        #[test]
+        fn agrees_with_a_list_of_bytes(steps in proptest::collection::vec((0u8..5, 0u64..64, 1u64..16), 1..60)) {
+            let mut sent = Sent::default();
+            let (mut una, mut max) = (0u64, 0u64);
+            let mut sacked = [false; 2048];
+            let mut counted = [false; 2048];
+            for (i, (what, place, len)) in steps.into_iter().enumerate() {
+                let now = at(i as u64);
+                sent.begin();
+                let from = una + place.min(max - una);
+                let to = (from + len).min(max);
+                match what {
+                    0 | 1 => {
+                        sent.transmitted(now, max, max + len);
+                        max += len;
+                    }
+                    2 if from < to => sent.transmitted(now, from, to),
+                    3 if from < to => {
+                        sent.sack(now, Block { left: from, right: to });
+                        sacked[from as usize..to as usize].fill(true);
+                        counted[from as usize..to as usize].fill(true);
+                    }
+                    4 if from < to && len == 1 => {
+                        sent.disbelieve();
+                        sacked.fill(false);
+                    }
+                    4 => {
+                        sent.acked(now, from);
+                        counted[una as usize..from as usize].fill(true);
+                        una = from;
+                    }
+                    _ => {}
+                }
+                let mut edge = una;
+                for record in sent.records() {
+                    prop_assert_eq!(record.start, edge);
+                    prop_assert!(record.start < record.end);
+                    for byte in record.start..record.end {
+                        prop_assert_eq!(record.sacked, sacked[byte as usize]);
+                    }
+                    edge = record.end;
+                }
+                prop_assert!(sent.records().is_empty() || edge == max);
+                let count = |list: &[bool]| list.iter().filter(|b| **b).count() as u64;
+                prop_assert_eq!(sent.sacked(), count(&sacked[una as usize..]));
+                prop_assert_eq!(sent.delivered(), count(&counted));
+            }
+        }
+    }
+}

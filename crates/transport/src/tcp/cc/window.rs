@@ -1,0 +1,67 @@
+//! The congestion window and its threshold, and how every control but those that model the path starts:
+//! by slow start.
+
+use crate::tcp::config::{ByteCounting, Config};
+
+/// The congestion window. Fractions of a byte are kept: the additive increase of a large window is
+/// less than one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window, bytes.
+    pub cwnd: f64,
+    /// Slow-start threshold, bytes; infinite before the first loss unless configured.
+    pub ssthresh: f64,
+    /// Segment size, bytes.
+    pub mss: f64,
+    /// How acknowledgements are counted.
+    pub byte_counting: ByteCounting,
+    /// A timeout closed the window, and it has not reached its threshold since.
+    pub after_timeout: bool,
+}
+
+impl Window {
+    /// The window of a new connection whose peer offers `peer` bytes.
+    pub fn new(config: &Config, peer: u64) -> Self {
+        let ssthresh = config.initial_ssthresh.bytes(config.mss, peer);
+        Window {
+            // One segment until the SYN is acknowledged, then the initial window.
+            cwnd: f64::from(config.mss),
+            ssthresh: if ssthresh == u64::MAX { f64::INFINITY } else { ssthresh as f64 },
+            mss: f64::from(config.mss),
+            byte_counting: config.byte_counting,
+            after_timeout: false,
+        }
+    }
+
+    /// True while the window grows exponentially.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start: an acknowledgement of `acked` new bytes opens the window.
+    #[inline]
+    pub fn slow_start(&mut self, acked: u64) {
+        //= RFC 5681 equation 2, RFC 3465 section 2.2
+        self.cwnd += match self.byte_counting {
+            ByteCounting::None => self.mss,
+            ByteCounting::AbcL1 => (acked as f64).min(self.mss),
+            //= RFC 3465 section 2.3: L is one segment in the slow start that follows a timeout
+            ByteCounting::AbcL2 if self.after_timeout => (acked as f64).min(self.mss),
+            ByteCounting::AbcL2 => (acked as f64).min(2.0 * self.mss),
+            ByteCounting::Unlimited => acked as f64,
+        };
+        if self.cwnd >= self.ssthresh {
+            self.after_timeout = false;
+        }
+    }
+
+    /// Whole bytes.
+    pub fn bytes(&self) -> u64 {
+        self.cwnd as u64
+    }
+
+    /// The threshold in whole bytes, for traces: the greatest number when there is none.
+    pub fn ssthresh_bytes(&self) -> u32 {
+        if self.ssthresh < f64::from(u32::MAX) { self.ssthresh as u32 } else { u32::MAX }
+    }
+}

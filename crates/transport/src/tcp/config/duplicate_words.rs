@@ -1,0 +1,122 @@
+//! Which words does a scenario use for timers, duplicate acknowledgements and the faults of stacks? One
+//! sum an axis, as in `words` (catalogue RB, FB).
+
+use base::named;
+
+named! {
+    /// From when the timer runs that an acknowledgement of new data restarts.
+    pub enum RtoRestart {
+        /// From the acknowledgement on: a whole timeout more (RFC 6298 section 5.3).
+        Ack = "ack",
+        /// From when the oldest outstanding segment was sent: the timeout less its age, as if nothing had
+        /// restarted it (the Eifel retransmission timer; stacks that leave out RFC 6298 section 5.3).
+        Oldest = "oldest",
+        /// From when that segment was sent if fewer than four segments are outstanding or waiting
+        /// (RFC 7765), else from the acknowledgement on.
+        Rfc7765 = "rfc7765",
+    }
+}
+named! {
+    /// Which duplicate acknowledgements restart the timer.
+    pub enum DuplicateRestart {
+        /// None (RFC 6298).
+        None = "none",
+        /// Those up to the threshold of a fast retransmit.
+        Below = "below",
+        /// Each one. Together with new segments on duplicates above the threshold a lost retransmission
+        /// is never repaired.
+        Each = "each",
+    }
+}
+named! {
+    /// Which round trip is the first sample.
+    pub enum RtoSeed {
+        /// That of the SYN.
+        Syn = "syn",
+        /// That of the first data, which are longer than a SYN and take longer on a slow link.
+        Data = "data",
+    }
+}
+named! {
+    /// What duplicates do while they may not cause a fast retransmit: the bug fix forbids it, or they
+    /// bring no evidence of a loss.
+    pub enum BlockedDuplicates {
+        /// Nothing is sent and no state changes.
+        Ignore = "ignore",
+        /// From the threshold on each inflates the window by a segment until something new is
+        /// acknowledged: Reno in the simulators.
+        Inflate = "inflate",
+        /// The same, but the window stays as it was inflated.
+        Keep = "keep",
+        /// Every second one lets out one new segment.
+        EverySecond = "every-second",
+    }
+}
+named! {
+    /// What duplicates above the threshold do in the fast recovery of Reno and NewReno.
+    pub enum RecoveryDuplicates {
+        /// Each inflates the window by a segment (RFC 5681 section 3.2 step 4).
+        Inflate = "inflate",
+        /// Nothing: recovery waits for the retransmission's acknowledgement.
+        Ignore = "ignore",
+        /// Every second one lets out one new segment, as rate halving does.
+        EverySecond = "every-second",
+    }
+}
+named! {
+    /// What duplicates do between a timeout and the first new acknowledgement.
+    pub enum TimeoutDuplicates {
+        /// They count as any other.
+        Count = "count",
+        /// They are ignored: nothing is sent, no state changes, no timer restarts.
+        Ignore = "ignore",
+        /// Each lets out the next segment, which is a retransmission: a fault.
+        Clock = "clock",
+    }
+}
+named! {
+    /// Which duplicates count towards a fast retransmit where SACK is in use. The recoveries that read
+    /// SACK blocks ask for them whatever this says.
+    pub enum Evidence {
+        /// Any duplicate.
+        Any = "any",
+        /// One that reports bytes above the acknowledgement which were not reported before.
+        Sack = "sack",
+    }
+}
+named! {
+    /// What duplicates may let out.
+    pub enum DuplicatesSend {
+        /// Whatever is next; after a timeout that is a retransmission.
+        Any = "any",
+        /// New segments only: the duplicates are for the highest segment sent.
+        Highest = "highest",
+    }
+}
+named! {
+    /// How Reno and NewReno notice that a retransmission was lost.
+    pub enum LostRetransmission {
+        /// By the timer.
+        Timeout = "timeout",
+        /// By more duplicates than the segments sent before it can have caused.
+        Count = "count",
+    }
+}
+named! {
+    /// What NewReno resends on a partial acknowledgement.
+    pub enum PartialResends {
+        /// The segment that is missing next.
+        One = "one",
+        /// That one, and then everything outstanding as the window allows: a fault.
+        Outstanding = "outstanding",
+    }
+}
+named! {
+    /// What a timeout resends before anything is acknowledged.
+    pub enum TimeoutResends {
+        /// The oldest segment.
+        Oldest = "oldest",
+        /// Everything outstanding: a fault.
+        Outstanding = "outstanding",
+    }
+}

@@ -1,0 +1,121 @@
+//! How does the window come down without a pause or a burst? Proportional rate reduction (RFC 6937): as
+//! much is sent as was delivered, times the share of the old flight that is to remain.
+//!
+//! It steers by what the recovery believes to be in the network, so it goes with those that count that:
+//! `rfc3517`, `rfc6675`, `fack`, `rack`. Here every acknowledgement sets the window to what is in the
+//! network plus what may be sent now, and the recovery fills it as ever.
+
+use crate::tcp::cc::Window;
+use crate::tcp::config::{PrrBound, Reduction};
+use crate::tcp::sender::Sender;
+
+/// Proportional rate reduction during one recovery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prr {
+    /// `RecoverFS`: bytes outstanding when recovery began.
+    flight: u64,
+    /// Bytes delivered since.
+    delivered: u64,
+    /// Bytes sent since.
+    out: u64,
+    bound: PrrBound,
+}
+
+impl Prr {
+    /// Recovery begins; `None` if the window is to be halved at once.
+    pub(super) fn begin(sender: &Sender) -> Option<Prr> {
+        let config = sender.config();
+        //= RFC 6937 section 3: prr_delivered = prr_out = 0, RecoverFS = snd.nxt - snd.una
+        (config.reduction == Reduction::Prr).then(|| Prr {
+            flight: sender.flight().max(1),
+            delivered: 0,
+            out: 0,
+            bound: config.prr_bound,
+        })
+    }
+
+    /// Nothing was sent yet in this recovery.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.out == 0
+    }
+
+    /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;
+    /// `pipe` bytes are still in the network.
+    pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64) {
+        let target = window.ssthresh;
+        self.delivered += delivered;
+        let (in_network, had, sent) = (pipe as f64, self.delivered as f64, self.out as f64);
+        let may_send = if in_network > target {
+            //= RFC 6937 section 3: sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
+            (had * target / self.flight as f64).ceil() - sent
+        } else {
+            let limit = match self.bound {
+                //= RFC 6937 section 3: PRR-CRB: limit = prr_delivered - prr_out
+                PrrBound::Crb => had - sent,
+                //= RFC 6937 section 3: PRR-SSRB: limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS
+                PrrBound::Ssrb => (had - sent).max(delivered as f64) + window.mss,
+            };
+            //= RFC 6937 section 3: sndcnt = MIN(ssthresh - pipe, limit)
+            limit.min(target - in_network)
+        };
+        //= RFC 6937 section 3: cwnd = pipe + sndcnt
+        window.cwnd = (in_network + may_send.max(0.0)).max(window.mss);
+    }
+
+    /// So many bytes were sent, new or again.
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// Recovery is over.
+    pub(super) fn end(window: &mut Window) {
+        //= RFC 6937 section 3: at the end of recovery cwnd = ssthresh
+        window.cwnd = window.ssthresh;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Config;
+
+    const MSS: u64 = 1000;
+
+    fn window() -> Window {
+        let mut config = Config::default();
+        config.set("mss", "1000 B").unwrap();
+        let mut window = Window::new(&config, 1_000_000);
+        window.ssthresh = 10_000.0;
+        window
+    }
+
+    /// Twenty segments outstanding, the first lost, a target of ten: the figure of RFC 6937 section 5.
+    #[test]
+    fn one_loss_of_twenty_sends_on_every_second_acknowledgement() {
+        let mut window = window();
+        let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound: PrrBound::Ssrb };
+        let mut pipe = 19 * MSS; // three duplicates had arrived with limited transmit's segments in place
+        let mut sent = 0;
+        for _ in 0..18 {
+            pipe -= MSS;
+            prr.on_ack(&mut window, MSS, pipe);
+            while window.cwnd - pipe as f64 >= MSS as f64 {
+                prr.sent(MSS);
+                (pipe, sent) = (pipe + MSS, sent + 1);
+            }
+        }
+        assert_eq!((sent, pipe), (9, 10 * MSS));
+    }
+
+    /// Below the target one bound conserves packets, the other grows by one more an acknowledgement.
+    #[test]
+    fn the_bounds_differ_when_most_of_the_flight_is_lost() {
+        let sends = |bound| {
+            let mut window = window();
+            let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound };
+            prr.on_ack(&mut window, MSS, 4 * MSS);
+            (window.cwnd as u64 - 4 * MSS) / MSS
+        };
+        assert_eq!((sends(PrrBound::Crb), sends(PrrBound::Ssrb)), (1, 2));
+    }
+}

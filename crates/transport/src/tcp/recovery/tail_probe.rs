@@ -1,0 +1,95 @@
+//! What if the end of a flight is lost, and nothing after it can tell? A probe goes out before the timeout:
+//! new data, or the last segment again; its acknowledgement starts RACK's recovery (RFC 8985 section 7).
+//! An option of `rack`, on unless switched off.
+
+use super::rack::{Phase, state};
+use crate::endpoint::Io;
+use crate::recovery::digest::AckDigest;
+use crate::tcp::sender::{Sender, Timer};
+use base::truth::Cause;
+use base::{Span, Time};
+
+/// The probe of one sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TailProbe {
+    /// `TLP.end_seq` and `TLP.is_retrans`, while it is not resolved.
+    out: Option<(u64, bool)>,
+    /// A round trip was measured since the last probe.
+    pub(super) measured: bool,
+}
+
+impl TailProbe {
+    pub(super) fn reset(&mut self) {
+        self.out = None;
+    }
+}
+
+/// Starts the timer after new data or an acknowledgement, or stops it where it has no business.
+pub(super) fn schedule(sender: &mut Sender, io: &mut Io<'_>) {
+    if !sender.config().tail_loss_probe {
+        return;
+    }
+    let s = *state(sender);
+    let Some(sent) = &sender.sent else { return };
+    let one = sent.records().len() == 1;
+    //= RFC 8985 section 7.2: not in recovery, nothing reported, no probe out, a round trip measured since
+    let wanted = s.phase == Phase::Open
+        && sent.sacked() == 0
+        && sender.una() > 0
+        && sender.flight() > 0
+        && s.probe.out.is_none()
+        && s.probe.measured;
+    if !wanted {
+        sender.timers.stop(Timer::Probe);
+        return;
+    }
+    let srtt = sender.rto.srtt();
+    //= RFC 8985 section 7.2: PTO = 2 * SRTT, or 1 s before the first sample
+    let mut wait = if srtt.is_zero() { Span::from_secs(1) } else { srtt.times(2) };
+    if one {
+        //= RFC 8985 section 7.2: a single segment may wait for a delayed acknowledgement
+        wait = wait + sender.config().probe_ack_delay;
+    }
+    //= RFC 8985 section 7.2: no later than the retransmission timer
+    let at: Time = (io.now + wait).min(sender.rto.deadline());
+    sender.timers.set(Timer::Probe, at);
+}
+
+/// The timer has expired: probes.
+pub(super) fn send(sender: &mut Sender, io: &mut Io<'_>) {
+    if sender.flight() == 0 {
+        return;
+    }
+    //= RFC 8985 section 7.3: new data if the receiver's window takes them, else the last segment again
+    let again = !sender.send_one_within_peer_window(io);
+    if again {
+        let last = sender.sent.as_ref().and_then(|sent| sent.records().back().copied());
+        let Some(last) = last else { return };
+        sender.retransmit_range(io, last.start, last.end, Cause::Recovery);
+    }
+    let max = sender.max_sent();
+    let probe = &mut state(sender).probe;
+    (probe.out, probe.measured) = (Some((max, again)), false);
+    sender.timers.stop(Timer::Probe);
+    //= RFC 8985 section 7.3: after the probe the retransmission timer runs anew
+    sender.rto.restart(io.now);
+}
+
+/// Resolves the probe; called before the acknowledgement is accepted.
+pub(super) fn on_ack(sender: &mut Sender, ack: &AckDigest) {
+    let Some((end, again)) = state(sender).probe.out else { return };
+    if ack.ack < end {
+        return;
+    }
+    let repeats = ack.newly_acked == 0 && !ack.sack_news && !ack.dsack;
+    //= RFC 8985 section 7.4.2: new data, a D-SACK of the probe, or a plain duplicate: nothing was lost
+    let nothing_lost = !again || ack.dsack || repeats;
+    //= RFC 8985 section 7.4.2: an ACK beyond it without such a sign: the probe repaired a loss
+    let repaired = !nothing_lost && ack.ack > end;
+    if repaired && state(sender).phase == Phase::Open {
+        sender.halve_both();
+    }
+    if nothing_lost || repaired {
+        state(sender).probe.reset();
+    }
+}

@@ -1,0 +1,18 @@
+//! What if nothing follows? The verdict stands in the trace, sending goes on with the next unsent segment,
+//! window and threshold stay as the timeout left them.
+
+use super::{Respond, Scene};
+use crate::tcp::config::Config;
+
+/// No response.
+#[derive(Clone, Copy, Debug)]
+pub struct None;
+
+impl Respond for None {
+    fn new(_: &Config, _: u64) -> Self {
+        None
+    }
+    fn on_spurious(&mut self, _: Scene<'_>) -> bool {
+        false
+    }
+}

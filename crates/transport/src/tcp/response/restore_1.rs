@@ -1,0 +1,19 @@
+//! What if everything comes back? Threshold and window are what they were before the timeout
+//! ("Responding" section III.B, option 1; catalogue EI-07).
+
+use super::{Respond, Scene};
+use crate::tcp::config::Config;
+
+/// Option 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Restore1;
+
+impl Respond for Restore1 {
+    fn new(_: &Config, _: u64) -> Self {
+        Restore1
+    }
+    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+        (window.ssthresh, window.cwnd) = (episode.saved.ssthresh, episode.saved.cwnd);
+        false
+    }
+}

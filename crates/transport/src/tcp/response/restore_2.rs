@@ -1,0 +1,20 @@
+//! What if the timeout is taken for a loss that a fast retransmit repaired? Threshold and window are half of
+//! the old window ("Responding" section III.B, option 2; catalogue EI-08), at least two segments (RFC 5681).
+
+use super::{Respond, Scene};
+use crate::tcp::config::Config;
+
+/// Option 2.
+#[derive(Clone, Copy, Debug)]
+pub struct Restore2;
+
+impl Respond for Restore2 {
+    fn new(_: &Config, _: u64) -> Self {
+        Restore2
+    }
+    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+        let half = (episode.saved.cwnd / 2.0).max(2.0 * window.mss);
+        (window.ssthresh, window.cwnd) = (half, half);
+        false
+    }
+}

@@ -1,0 +1,26 @@
+//! What if the window comes back, but no slow start? Threshold and window are the old window, so that it goes
+//! on in congestion avoidance ("Responding" section III.B, option 4; catalogue EI-10).
+//!
+//! The variant restores the threshold too as long as no loss was detected on the connection
+//! (`restore-4.threshold-before-loss`, catalogue EI-11): a connection in its first slow start stays there.
+
+use super::{Respond, Scene};
+use crate::tcp::config::Config;
+
+/// Option 4.
+#[derive(Clone, Copy, Debug)]
+pub struct Restore4 {
+    before_loss: bool,
+}
+
+impl Respond for Restore4 {
+    fn new(config: &Config, _: u64) -> Self {
+        Restore4 { before_loss: config.threshold_before_loss }
+    }
+    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+        let saved = &episode.saved;
+        let whole = self.before_loss && saved.lossless;
+        (window.ssthresh, window.cwnd) = (if whole { saved.ssthresh } else { saved.cwnd }, saved.cwnd);
+        false
+    }
+}

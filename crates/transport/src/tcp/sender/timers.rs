@@ -1,0 +1,118 @@
+//! Which of the sender's timers runs out next? The retransmission timer keeps its own rules
+//! ([`crate::recovery::rto`]); the others are deadlines in one small table. How soon the sender wants to
+//! run is asked at every event, so the least of them is kept at hand.
+//!
+//! A new timer is a line in [`Timer`] and an arm in `Sender::on_timer`.
+
+use super::Sender;
+use crate::endpoint::Io;
+use crate::tcp::recovery::Strategy;
+use base::Time;
+
+/// The timers beside the retransmission timer, in the order in which they run at the same instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timer {
+    /// How long a segment may be out of order before it is lost (RFC 8985 section 6.3).
+    Reordering,
+    /// When the tail of a flight is probed (RFC 8985 section 7.2).
+    Probe,
+    /// When the next paced segment may leave.
+    Release,
+}
+
+impl Timer {
+    /// Every one.
+    pub const ALL: [Timer; 3] = [Timer::Reordering, Timer::Probe, Timer::Release];
+}
+
+/// When each of them expires; [`Time::NEVER`] if it is off.
+#[derive(Clone, Copy, Debug)]
+pub struct Timers {
+    next: Time,
+    at: [Time; Timer::ALL.len()],
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Timers { next: Time::NEVER, at: [Time::NEVER; Timer::ALL.len()] }
+    }
+}
+
+impl Timers {
+    /// The least deadline.
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// When one of them expires.
+    pub fn deadline(&self, timer: Timer) -> Time {
+        self.at[timer as usize]
+    }
+
+    /// Starts or restarts one; [`Time::NEVER`] stops it.
+    pub fn set(&mut self, timer: Timer, at: Time) {
+        self.at[timer as usize] = at;
+        self.next = self.at.iter().copied().min().unwrap_or(Time::NEVER);
+    }
+
+    /// Stops one.
+    pub fn stop(&mut self, timer: Timer) {
+        if self.next != Time::NEVER {
+            self.set(timer, Time::NEVER);
+        }
+    }
+
+    /// One that has expired by `now`, which stops it.
+    fn expired(&mut self, now: Time) -> Option<Timer> {
+        if self.next > now {
+            return None;
+        }
+        let timer = Timer::ALL.into_iter().find(|t| self.deadline(*t) <= now)?;
+        self.stop(timer);
+        Some(timer)
+    }
+}
+
+impl Sender {
+    /// When it wants to run.
+    pub fn next_timeout(&self) -> Time {
+        self.rto.deadline().min(self.timers.next())
+    }
+
+    /// The time of a timer has come.
+    pub fn on_timeout(&mut self, io: &mut Io<'_>) {
+        while let Some(timer) = self.timers.expired(io.now) {
+            self.on_timer(io, timer);
+        }
+        if self.rto.deadline() <= io.now {
+            self.on_expiration(io);
+        }
+    }
+
+    fn on_timer(&mut self, io: &mut Io<'_>, timer: Timer) {
+        match timer {
+            Timer::Reordering | Timer::Probe => Strategy::on_timer(self, io, timer),
+            Timer::Release => self.on_release(io),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_is_at_hand_and_each_expires_once() {
+        let at = Time::from_nanos;
+        let mut timers = Timers::default();
+        assert!(timers.next().is_never());
+        timers.set(Timer::Probe, at(20));
+        timers.set(Timer::Reordering, at(30));
+        assert_eq!(timers.next(), at(20));
+        assert_eq!(timers.expired(at(19)), None);
+        assert_eq!(timers.expired(at(30)), Some(Timer::Reordering));
+        assert_eq!(timers.expired(at(30)), Some(Timer::Probe));
+        assert_eq!(timers.expired(at(30)), None);
+        assert!(timers.next().is_never());
+    }
+}

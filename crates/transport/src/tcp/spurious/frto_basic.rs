@@ -1,0 +1,29 @@
+//! What does F-RTO see without SACK? Only whether the acknowledgement moves on (RFC 5682 section 2): the
+//! same algorithm, blind to SACK even where it is in use.
+
+use super::frto::Frto;
+use super::{Case, Sight, Step, Watch};
+use crate::recovery::digest::AckDigest;
+use crate::tcp::config::Config;
+
+/// The basic variant.
+#[derive(Clone, Copy, Debug)]
+pub struct FrtoBasic(Frto);
+
+impl Watch for FrtoBasic {
+    fn new(_: &Config) -> Self {
+        FrtoBasic(Frto::with(false))
+    }
+    fn on_timeout(&mut self, sight: &Sight) -> Case {
+        self.0.on_timeout(sight)
+    }
+    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
+        self.0.on_fast_retransmit(sight)
+    }
+    fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
+        self.0.on_resent(seq, end, max);
+    }
+    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
+        self.0.on_ack(ack, sight)
+    }
+}

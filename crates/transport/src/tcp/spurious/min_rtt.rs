@@ -1,0 +1,46 @@
+//! Can an acknowledgement be so early that it answers nothing sent since the timeout? If it comes sooner
+//! after the retransmission than the least round trip ever measured, it was on its way (Allman and
+//! Paxson 1999; "Responding" section II.C; catalogue EI-21).
+//!
+//! Time runs from the last retransmission. A duplicate is waited out: it tells of later segments. Where the
+//! least round trip measured is longer than the path's (it held time in a queue), the verdict can be wrong.
+
+use super::{Case, Sight, Step, Watch, Word};
+use crate::recovery::digest::AckDigest;
+use crate::tcp::config::Config;
+use base::{Span, Time};
+
+/// The least round trip, and when the oldest segment was resent.
+#[derive(Clone, Copy, Debug)]
+pub struct MinRtt {
+    least: Option<Span>,
+    resent: Option<Time>,
+}
+
+impl Watch for MinRtt {
+    fn new(_: &Config) -> Self {
+        MinRtt { least: None, resent: None }
+    }
+
+    fn on_timeout(&mut self, sight: &Sight) -> Case {
+        self.resent = Some(sight.now);
+        Case::New
+    }
+
+    fn on_ack(&mut self, ack: &AckDigest, _: &Sight) -> Step {
+        if ack.newly_acked == 0 {
+            return Step::default();
+        }
+        let least = self.least; // before this acknowledgement
+        if let Some(sample) = ack.sample {
+            self.least = Some(least.map_or(sample, |l| l.min(sample)));
+        }
+        let Some(resent) = self.resent.take() else { return Step::default() };
+        match least {
+            None => Word::GivenUp,
+            Some(least) if ack.now.since(resent) < least => Word::Spurious,
+            Some(_) => Word::Genuine,
+        }
+        .into()
+    }
+}

@@ -1,0 +1,21 @@
+//! What if nobody asks? Then every timeout is a loss.
+
+use super::{Case, Sight, Step, Watch};
+use crate::recovery::digest::AckDigest;
+use crate::tcp::config::Config;
+
+/// Nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct None;
+
+impl Watch for None {
+    fn new(_: &Config) -> Self {
+        None
+    }
+    fn on_timeout(&mut self, _: &Sight) -> Case {
+        Case::None
+    }
+    fn on_ack(&mut self, _: &AckDigest, _: &Sight) -> Step {
+        Step::default()
+    }
+}

@@ -1,0 +1,47 @@
+//! What if segments said that they are retransmissions, and acknowledgements which kind they answer? One bit
+//! each way resolves the ambiguity as timestamps do, for no bytes but with the receiver's help: proposed
+//! beside timestamps (Ludwig and Katz 2000; RFC 3708 section 4; catalogue EI-26), never standardised.
+//!
+//! As with timestamps, an acknowledgement of several segments speaks of the first. If the acknowledgements
+//! were lost, the answer is to the retransmission, and the timeout counts as genuine.
+
+use super::{Case, Sight, Step, Watch, Word};
+use crate::recovery::digest::AckDigest;
+use crate::tcp::config::Config;
+
+/// Whether a verdict is due.
+#[derive(Clone, Copy, Debug)]
+pub struct RetransmitFlag {
+    due: bool,
+    fast: bool,
+    judge_fast: bool,
+}
+
+impl Watch for RetransmitFlag {
+    fn new(config: &Config) -> Self {
+        RetransmitFlag { due: false, fast: false, judge_fast: config.judge_fast_retransmits }
+    }
+
+    fn on_timeout(&mut self, _: &Sight) -> Case {
+        if self.due && self.fast {
+            return Case::Same;
+        }
+        (self.due, self.fast) = (true, false);
+        Case::New
+    }
+
+    fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
+        if !self.judge_fast {
+            return Case::None;
+        }
+        (self.due, self.fast) = (true, true);
+        Case::New
+    }
+
+    fn on_ack(&mut self, ack: &AckDigest, _: &Sight) -> Step {
+        if ack.newly_acked == 0 || !std::mem::take(&mut self.due) {
+            return Step::default();
+        }
+        if ack.resent_echo { Word::Genuine } else { Word::Spurious }.into()
+    }
+}
