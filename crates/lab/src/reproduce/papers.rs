@@ -31,4 +31,11 @@ pub const PAPERS: &[Paper] = &[paper!(
     "fig6.toml",
     "fig7.toml",
     "repair.toml",
+), paper!(
+    "responding": "claims.toml",
+    "path.scenario.toml",
+    "table1.toml",
+    "table2.toml",
+    "table3.toml",
+    "table4.toml",
 )];
