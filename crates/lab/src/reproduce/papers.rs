@@ -42,6 +42,17 @@ pub const PAPERS: &[Paper] = &[
         "table4.toml",
     ),
     paper!(
+        "delays": "claims.toml",
+        "bsdi.scenario.toml",
+        "remedies.scenario.toml",
+        "stacks.scenario.toml",
+        "fig1.toml",
+        "fig6.toml",
+        "newreno-penalty.toml",
+        "remedies.toml",
+        "rto-chain.toml",
+    ),
+    paper!(
         "robust": "claims.toml",
         "loop.scenario.toml",
         "loss.scenario.toml",
