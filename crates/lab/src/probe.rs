@@ -35,7 +35,7 @@ pub const PROBES: &[(&str, &str)] = &[
     ("burst", "most segments sent at one instant within 10 s of the event's end"),
     ("train_wait_share", "share of the train that had passed when the first new segment was sent"),
     ("train_segments", "new segments sent while the train passed"),
-    ("train_rate_ratio", "rate of sending while the train passed, in rates of the link"),
+    ("train_rate_ratio", "rate of sending in the first unqueued round trip of the train, in rates of the link"),
     ("ssthresh_after_segments", "slow-start threshold one second after the event"),
     ("rto_before_s", "timeout before the event"),
     ("rto_after_s", "timeout at the first new sample after the event"),
@@ -239,10 +239,13 @@ fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Reading
     let passed = |t: f64| train.iter().filter(|a| **a <= t).count() as f64 / train.len() as f64;
     out.insert("train_wait_share", new.clone().next().map_or(1.0, |x| passed(x.t)));
     out.insert("train_segments", new.filter(|x| x.t <= ends).count() as f64);
+    let unqueued = s.timer.iter().map(|x| x.2).filter(|srtt| *srtt > 0.0).fold(f64::INFINITY, f64::min);
     if let Some(rate) = rate
-        && ends > begins
+        && unqueued.is_finite()
     {
-        let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < ends).count() as f64;
-        out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (ends - begins) / rate);
+        // From one acknowledgement to another: whole intervals of the clock that they are.
+        let until = train.iter().copied().find(|t| *t >= begins + unqueued).unwrap_or(ends);
+        let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < until).count() as f64;
+        out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (until - begins).max(1e-9) / rate);
     }
 }
