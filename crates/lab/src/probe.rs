@@ -42,6 +42,7 @@ pub const PROBES: &[(&str, &str)] = &[
     ("rto_after_5s_s", "timeout 5 s after the event"),
     ("rto_after_10s_s", "timeout 10 s after the event"),
     ("rto_gap_s", "longest time without a new sample in the 15 s after the event"),
+    ("initial_window_bytes", "data sent at the instant of the first"),
     ("packet_bytes", "size of the largest data packet on the wire"),
     ("last_ack_s", "when the last new acknowledgement came"),
 ];
@@ -56,6 +57,7 @@ pub type Readings = BTreeMap<&'static str, f64>;
 
 struct Sent {
     t: f64,
+    len: u32,
     end: u64,
     new: bool,
 }
@@ -118,7 +120,7 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
                         (s.go_back_n, went_back) = (s.go_back_n + 1, true);
                     }
                 }
-                s.sent.push(Sent { t, end: seq + u64::from(len), new });
+                s.sent.push(Sent { t, len, end: seq + u64::from(len), new });
             }
             Event::Enqueued { packet, size, .. } if ours.contains_key(&packet) => {
                 s.packet = s.packet.max(size);
@@ -164,6 +166,9 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
         ("retransmissions", count(s.retransmissions)),
         ("packet_bytes", f64::from(s.packet)),
     ]);
+    let first_sent = s.sent.first().map_or(0.0, |x| x.t);
+    let initial: u32 = s.sent.iter().take_while(|x| x.t == first_sent).map(|x| x.len).sum();
+    out.insert("initial_window_bytes", f64::from(initial));
     if let Some((t, seq)) = s.timeouts.first() {
         // The SYN is not counted.
         out.extend([("first_timeout_s", *t), ("first_timeout_seq", seq.saturating_sub(1) as f64)]);

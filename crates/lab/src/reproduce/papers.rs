@@ -92,4 +92,18 @@ pub const PAPERS: &[Paper] = &[
         "rtt-spike-tolerance.toml",
         "rttvar-coefficient.toml",
     ),
+    paper!(
+        "profile": "claims.toml",
+        "aqm.scenario.toml",
+        "first-segment.scenario.toml",
+        "oscillation.scenario.toml",
+        "overhead.scenario.toml",
+        "plain.scenario.toml",
+        "bandwidth-oscillation.toml",
+        "initial-rto.toml",
+        "initial-window.toml",
+        "limited-transmit.toml",
+        "summary.toml",
+        "timestamp-overhead.toml",
+    ),
 ];
