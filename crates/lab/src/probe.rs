@@ -7,6 +7,7 @@
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
+use base::packet::DropReason;
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
@@ -28,6 +29,8 @@ pub const PROBES: &[(&str, &str)] = &[
     ("judged_genuine", "timeouts that it called genuine"),
     ("verdict_s", "when it first said so"),
     ("lost", "data packets dropped anywhere"),
+    ("discarded", "data packets discarded after a loss because headers were sent as differences"),
+    ("behind_loss", "data packets sent after the first that was lost and before anything was sent again"),
     ("duplicates_received", "data segments that the receiver had already"),
     ("retransmissions", "data segments sent again"),
     ("repair_time_s", "from the end of the event until the recovery point was acknowledged"),
@@ -77,6 +80,9 @@ struct Seen {
     extra: usize,
     retransmissions: usize,
     lost: usize,
+    discarded: usize,
+    /// Position of the first lost packet among those sent.
+    first_lost: Option<usize>,
     duplicates: usize,
     packet: u32,
 }
@@ -104,14 +110,14 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
 fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> Seen {
     let mut s = Seen::default();
     let mut verdicts = verdicts.iter();
-    let mut ours: BTreeMap<u64, ()> = BTreeMap::new();
+    let mut ours: BTreeMap<u64, usize> = BTreeMap::new();
     let mut una = 0;
     let mut went_back = true;
     for r in records {
         let (t, by_sender) = (r.t.as_secs_f64(), r.source.0 == from);
         match r.event {
             Event::DataSent { packet, seq, len, cause } if by_sender => {
-                ours.insert(packet, ());
+                ours.insert(packet, s.sent.len());
                 let new = cause == Cause::New;
                 if let Some(v) = (!new).then(|| verdicts.next()).flatten() {
                     s.retransmissions += 1;
@@ -141,8 +147,10 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
                 s.timer.push((t, f(rto), f(srtt), f(rttvar)));
             }
             Event::Window { ssthresh, .. } if by_sender => s.thresholds.push((t, ssthresh)),
-            Event::Dropped { packet, flow: whose, .. } if whose == flow && ours.contains_key(&packet) => {
+            Event::Dropped { packet, flow: whose, reason } if whose == flow && ours.contains_key(&packet) => {
                 s.lost += 1;
+                s.discarded += usize::from(reason == DropReason::Desynchronised);
+                s.first_lost = s.first_lost.or(ours.get(&packet).copied());
             }
             _ => {}
         }
@@ -162,10 +170,15 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
         ("judged_spurious", judged(true)),
         ("judged_genuine", judged(false)),
         ("lost", count(s.lost)),
+        ("discarded", count(s.discarded)),
         ("duplicates_received", count(s.duplicates)),
         ("retransmissions", count(s.retransmissions)),
         ("packet_bytes", f64::from(s.packet)),
     ]);
+    if let Some(lost) = s.first_lost {
+        let behind = s.sent[lost + 1..].iter().take_while(|x| x.new).count();
+        out.insert("behind_loss", count(behind));
+    }
     let first_sent = s.sent.first().map_or(0.0, |x| x.t);
     let initial: u32 = s.sent.iter().take_while(|x| x.t == first_sent).map(|x| x.len).sum();
     out.insert("initial_window_bytes", f64::from(initial));
