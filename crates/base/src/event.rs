@@ -130,6 +130,8 @@ events! {
     FastRetransmit = "transport:fast_retransmit" in Transport { seq: u64 = "bytes", recover: u64 = "bytes, recovery ends here" },
     /// Recovery is over.
     RecoveryEnded = "transport:recovery_ended" in Transport { ack: u64 = "bytes" },
+    /// An acknowledgement reported a marked packet, and the window was reduced (RFC 3168).
+    MarkEchoed = "transport:mark_echoed" in Transport { ack: u64 = "bytes" },
     /// The sender's own detector gave its verdict on the last timeout.
     Verdict = "transport:verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
     /// The sender's own detector gave its verdict on the last fast retransmit.

@@ -22,6 +22,8 @@ crate::named! {
         Fast = "fast-retransmit",
         /// A partial acknowledgement, or a hole shown by SACK, during recovery.
         Recovery = "recovery",
+        /// The peer's window is closed: its next byte, to make it say how things stand.
+        WindowProbe = "window-probe",
     }
 }
 
@@ -108,6 +110,9 @@ impl Ledger {
     /// A data segment left its sender.
     pub fn sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
         let copy = Copy { seq, end, ordinal };
+        if cause == Cause::WindowProbe {
+            return; // asks a question; neither new data nor a retransmission
+        }
         if cause == Cause::New {
             self.outstanding.push_back(copy);
             return;

@@ -171,7 +171,7 @@ impl Host {
             {
                 self.silences.push((last, cx.now()));
             }
-            if outgoing.cause != Cause::New {
+            if !matches!(outgoing.cause, Cause::New | Cause::WindowProbe) {
                 self.counters.data_resent += 1;
             }
             let (now, seq, end) = (cx.now(), segment.seq, segment.seq + u64::from(segment.len));
@@ -200,7 +200,7 @@ impl Host {
             interface: 0,
             flags: flags(outgoing, self.role),
             class: 0,
-            ecn: 0,
+            ecn: outgoing.ecn,
         };
         cx.forward(Port(0), packet);
     }
@@ -235,7 +235,7 @@ impl Element for Host {
         {
             ledger.acked(segment.ack, packet.born);
         }
-        self.run(cx, |connection, io| connection.on_segment(io, &segment, packet.id));
+        self.run(cx, |connection, io| connection.on_packet(io, &segment, packet.id, packet.ecn));
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {

@@ -46,7 +46,8 @@ fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records:
             Event::DataSent { packet, seq, len, cause } if from_sender => {
                 let (seq, end) = (stream(seq), stream(seq + u64::from(len)));
                 seqs.insert(packet, (seq, end));
-                let verdict = if cause == Cause::New { None } else { next_verdict.next() };
+                let verdict =
+                    if matches!(cause, Cause::New | Cause::WindowProbe) { None } else { next_verdict.next() };
                 let kind = match verdict {
                     None => Kind::New,
                     Some(v) if v.unneeded => Kind::Unneeded,

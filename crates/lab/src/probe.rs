@@ -118,7 +118,7 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
         match r.event {
             Event::DataSent { packet, seq, len, cause } if by_sender => {
                 ours.insert(packet, s.sent.len());
-                let new = cause == Cause::New;
+                let new = matches!(cause, Cause::New | Cause::WindowProbe);
                 if let Some(v) = (!new).then(|| verdicts.next()).flatten() {
                     s.retransmissions += 1;
                     s.extra += usize::from(v.unneeded && v.cause == Cause::Recovery);

@@ -116,5 +116,5 @@ fn every_build_gives_these_bits() {
 
 const RENO: u64 = 0xdb45_fe2e_5153_ea78;
 const SACK: u64 = 0xede9_c4fb_7b4a_8344;
-const RFC: u64 = 0x0ff4_06bb_e6cb_1b43;
-const BURST: u64 = 0xb66e_29ea_4be5_10c8;
+const RFC: u64 = 0xd2ce_224a_5fc2_5ea0;
+const BURST: u64 = 0xf005_2d89_f6ea_fe7d;

@@ -42,17 +42,27 @@ const BBR: &str = "cc = \"bbr\", window = \"50 MB\", delayed-ack.timer = \"0 s\"
 /// in which a loss is repaired is not in the formula.
 #[test]
 fn cubic_has_the_window_of_its_response_function() {
-    const SECONDS: f64 = 1000.0;
-    for every in [1000, 5000, 20_000] {
-        let lost: Vec<String> = (1..200).map(|i| (i * every).to_string()).collect();
+    for every in [500u32, 2000, 8000] {
+        let lost: Vec<String> = (1..=40).map(|i| (i * every).to_string()).collect();
         let hop = format!(
             "rate = \"10 Gbit/s\"\ndelay = \"100 ms\"\n[[hop.loss]]\nname = \"loss\"\ndirections = \"down\"\n\
              packets = \"{}\"",
             lost.join(", ")
         );
+        // From the first loss, which ends slow start, to the last.
         let average = |tcp: &str| {
-            let outcome = run(&model(&hop, tcp, 1, "", &format!("{SECONDS} s")), 0);
-            get(&outcome, 0, Metric::SegmentsDelivered) / SECONDS * 0.2
+            let bytes = format!("bytes = \"{} B\"", 1460 * 40 * every);
+            let mut outcome =
+                run_once(&model(&hop, tcp, 1, &bytes, "1 h"), 0, Options { trace: true, shuffle_ties: None });
+            let records = outcome.world.network.tracer();
+            let losses: Vec<f64> = records
+                .records()
+                .iter()
+                .filter(|r| matches!(r.event, Event::FastRetransmit { .. }))
+                .map(|r| r.t.as_secs_f64())
+                .collect();
+            let (first, last) = (losses[4], losses[losses.len() - 1]);
+            f64::from(every) * (losses.len() - 5) as f64 / (last - first) * 0.2
         };
         let (cubic, reno) = (average(CUBIC), average("window = \"50 MB\", delayed-ack.timer = \"0 s\""));
         let law = 1.054 * (0.2 * f64::from(every)).powi(3).sqrt().sqrt();
@@ -113,7 +123,7 @@ fn bbr_fills_the_link_and_not_the_queue() {
 }
 
 /// The same link with losses that Reno takes for congestion (claim of the draft, section 2): one packet in
-/// a hundred, and BBR has at least nine tenths of what is left, Reno a fraction.
+/// a hundred, and BBR has at least 85 % of the link, Reno a fraction of that.
 #[test]
 fn bbr_does_not_take_every_loss_for_congestion() {
     let hop = "rate = \"10 Mbit/s\"\ndelay = \"40 ms\"\n[[hop.loss]]\nname = \"loss\"\ndirections = \"down\"\nprobability = 0.01";
@@ -150,4 +160,105 @@ fn pacing_spreads_the_window() {
         get(&run(&model(hop, &tcp, 1, "bytes = \"14600 B\"", "60 s"), 0), 0, Metric::PacketsDropped)
     };
     assert_eq!((dropped("false"), dropped("true")), (6.0, 0.0));
+}
+
+const MARKED: &str = "rate = \"2 Mbit/s\"\ndelay = \"50 ms\"\n[[hop.loss]]\nname = \"marks\"\n\
+     directions = \"down\"\npackets = \"60, 200, 400\"\nmark = true";
+
+/// PR-07: a marked packet arrives, so nothing is lost or resent, and the window is halved all the same, once
+/// for each mark; without ECN the same packets are lost.
+#[test]
+fn a_mark_halves_the_window_and_loses_nothing() {
+    let with = |ecn: &str| {
+        let model = model(MARKED, &format!("ecn = {ecn}"), 1, "bytes = \"800 kB\"", "1 h");
+        let mut outcome = run_once(&model, 0, Options { trace: true, shuffle_ties: None });
+        let count = |outcome: &mut Outcome, wanted: fn(&Event) -> bool| {
+            outcome.world.network.tracer().records().iter().filter(|r| wanted(&r.event)).count()
+        };
+        let echoes = count(&mut outcome, |e| matches!(e, Event::MarkEchoed { .. }));
+        let marks = count(&mut outcome, |e| matches!(e, Event::Marked { .. }));
+        let [dropped, resent] =
+            [Metric::PacketsDropped, Metric::SegmentsRetransmitted].map(|m| get(&outcome, 0, m));
+        (marks, echoes, dropped, resent)
+    };
+    assert_eq!(with("true"), (3, 3, 0.0, 0.0));
+    let (marks, echoes, dropped, resent) = with("false");
+    assert_eq!((marks, echoes, dropped), (0, 0, 3.0));
+    assert!(resent >= 3.0, "{resent}");
+}
+
+/// TB-23, PR-01: an application that reads nothing for 20 s fills the receive buffer and closes the window;
+/// probes ask until it opens, no timeout is counted, and everything arrives. The time is the pause and what
+/// is left of the transfer after it; the update that opens the window is not lost, so no probe is waited for.
+#[test]
+fn a_reader_that_pauses_closes_the_window() {
+    let hop = "rate = \"1 Mbit/s\"\ndelay = \"50 ms\"";
+    let app = "bytes = \"200 kB\", read-pause = \"20 s\"";
+    let mut outcome = run_once(
+        &model(hop, "window = \"32 kB\"", 1, app, "1 h"),
+        0,
+        Options { trace: true, shuffle_ties: None },
+    );
+    let sent = |from: f64, to: f64, outcome: &mut Outcome| {
+        let records = outcome.world.network.tracer().records();
+        let during = records.iter().filter(|r| (from..to).contains(&r.t.as_secs_f64()));
+        let cause = |e: &Event| match e {
+            Event::DataSent { cause, len, .. } => Some((*cause, *len)),
+            _ => None,
+        };
+        during.filter_map(|r| cause(&r.event)).collect::<Vec<_>>()
+    };
+    // Probes of a byte, doubling from the timeout on: 1, 3, 7, 15 s after the window closed.
+    let probes = sent(1.5, 20.0, &mut outcome);
+    assert_eq!(probes, [(base::truth::Cause::WindowProbe, 1); 4]);
+    for metric in [Metric::SpuriousTimeouts, Metric::GenuineTimeouts, Metric::SegmentsRetransmitted] {
+        assert_eq!(get(&outcome, 0, metric), 0.0);
+    }
+    let rest = (200_000.0 - 32_000.0) * 8.0 * 1512.0 / 1460.0 / 1e6;
+    let time = get(&outcome, 0, Metric::DownloadTime);
+    assert!((20.0 + rest..20.0 + rest + 0.5).contains(&time), "{time}, and {rest} after the pause");
+}
+
+/// TB-23: the rate of a slow reader is the rate of the transfer, less what the buffer holds at its end.
+#[test]
+fn a_slow_reader_sets_the_rate() {
+    let hop = "rate = \"1 Mbit/s\"\ndelay = \"50 ms\"";
+    let app = "bytes = \"200 kB\", read-rate = \"100 kbit/s\"";
+    let outcome = run(&model(hop, "window = \"16 kB\"", 1, app, "1 h"), 0);
+    let expected = (200_000.0 - 16_000.0) * 8.0 / 100_000.0;
+    let time = get(&outcome, 0, Metric::DownloadTime);
+    assert!((time / expected - 1.0).abs() < 0.05, "{time}, expected {expected}");
+    assert_eq!(get(&outcome, 0, Metric::SegmentsRetransmitted), 0.0);
+}
+
+/// PR-01, TB-23: without window scaling no more than 65535 bytes are in flight, whatever the buffer.
+#[test]
+fn windows_above_64_kb_need_scaling() {
+    let hop = "rate = \"100 Mbit/s\"\ndelay = \"100 ms\"";
+    let rate = |scale: &str| {
+        let tcp = format!("window = \"4 MB\", window-scale = {scale}");
+        get(&run(&model(hop, &tcp, 1, "bytes = \"30 MB\"", "1 h"), 0), 0, Metric::Throughput)
+    };
+    let (without, with) = (rate("false"), rate("true"));
+    let limit = 65_535.0 * 8.0 / 0.2;
+    assert!(without < limit && without > 0.9 * limit, "{without} of {limit}");
+    assert!(with > 10.0 * limit, "{with}");
+}
+
+/// RFC 9406 section 4.2: on a path whose queue holds twelve products of rate and round trip the standard slow
+/// start doubles until the queue overflows. HyStart++ sees a longer round trip in the round after the first one
+/// that began with more than a product, so at less than four products; it grows by a quarter in each of five
+/// rounds more, to less than 4 * 1.25^5 = 12.2, and loses nothing.
+#[test]
+fn hystart_leaves_slow_start_before_the_queue_overflows() {
+    let hop = "rate = \"20 Mbit/s\"\ndelay = \"50 ms\"\nqueue = { drop-tail = { limit = \"3 MB\" } }";
+    let with = |slow_start: &str| {
+        let tcp = format!("{CUBIC}, slow-start = \"{slow_start}\"");
+        let outcome = run(&model(hop, &tcp, 1, "bytes = \"12 MB\"", "1 h"), 0);
+        (get(&outcome, 0, Metric::PacketsDropped), get(&outcome, 0, Metric::DownloadTime))
+    };
+    let (standard, hystart) = (with("standard"), with("hystart++"));
+    eprintln!("slow start: standard {standard:?}, hystart++ {hystart:?}");
+    assert!(standard.0 > 50.0, "{standard:?}");
+    assert_eq!(hystart.0, 0.0);
 }

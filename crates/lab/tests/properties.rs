@@ -304,6 +304,8 @@ fn windows_are_kept(model: &Model, outcome: &Outcome, records: &[Record]) -> Che
     for (i, ends) in outcome.world.flows.iter().enumerate() {
         let config = config(model, i);
         let offered = config.receiver.window.bytes(config.mss, u64::from(u32::MAX));
+        // By so much the sender was told to exceed it.
+        let offered = offered + u64::from(config.window_overrun) * u64::from(config.mss);
         for r in records.iter().filter(|r| r.source.0 == ends.from.0) {
             if let Event::Window { cwnd, flight, .. } = r.event {
                 prop_assert!(u64::from(flight) <= offered, "{} outstanding of {}", flight, offered);

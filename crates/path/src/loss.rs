@@ -4,8 +4,13 @@
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;
 use base::Time;
+use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::rng::Stream;
+
+/// ECN codepoints (RFC 3168 section 5): not capable, and congestion experienced.
+const NOT_ECT: u8 = 0;
+const CE: u8 = 3;
 
 /// How packets are chosen.
 #[derive(Clone, Debug)]
@@ -41,12 +46,20 @@ pub struct Loss {
     rule: Rule,
     stream: Stream,
     bad: bool,
+    marks: bool,
 }
 
 impl Loss {
     /// Loses by `rule`; chance comes from `stream`.
     pub fn new(rule: Rule, stream: Stream) -> Self {
-        Loss { rule, stream, bad: false }
+        Loss { rule, stream, bad: false, marks: false }
+    }
+
+    /// The same, but packets that may be marked (ECN, RFC 3168) are marked in place of lost.
+    #[must_use]
+    pub fn marking(mut self, marks: bool) -> Self {
+        self.marks = marks;
+        self
     }
 
     fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
@@ -77,6 +90,11 @@ impl Loss {
 impl Element for Loss {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         match self.loses(cx.now(), &packet) {
+            Some(_) if self.marks && packet.ecn != NOT_ECT => {
+                let (id, now) = (packet.id, cx.now());
+                cx.record(Category::Path, now, || Event::Marked { packet: id });
+                cx.forward(Port(0), Packet { ecn: CE, ..packet });
+            }
             Some(reason) => cx.drop(packet, reason),
             None => cx.forward(Port(0), packet),
         }

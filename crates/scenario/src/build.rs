@@ -25,7 +25,7 @@ use path::red::Red;
 use path::router::Router;
 use path::{ElementId, Network, Port};
 use std::sync::Arc;
-use transport::app::{Bulk, Sink};
+use transport::app::{Bulk, Reading, Sink};
 use transport::tcp::Role;
 
 /// A network with its ends.
@@ -172,7 +172,13 @@ impl Builder<'_> {
         let App::Bulk { bytes, lasts } = flow.app;
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
-            Role::Passive => Box::new(Sink::new(bytes)),
+            Role::Passive => match flow.reads {
+                None => Box::new(Sink::new(bytes)),
+                Some(reads) => {
+                    let rate = reads.rate.map(|r| r.bps() / 8);
+                    Box::new(Sink::new(bytes).reading(Reading::new(rate, reads.pause)))
+                }
+            },
         };
         self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), Host::new(host, app))
     }
@@ -209,7 +215,10 @@ impl Builder<'_> {
         for &l in link.losses.iter().rev() {
             let loss = &model.losses[l];
             let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
-            let id = self.add(loss.name.clone(), Loss::new(rule(&loss.kind, &loss.name, seed), stream));
+            let id = self.add(
+                loss.name.clone(),
+                Loss::new(rule(&loss.kind, &loss.name, seed), stream).marking(loss.mark),
+            );
             chain(self, id);
         }
         if let Some(jitter) = jitter(link, seed) {

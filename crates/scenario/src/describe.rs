@@ -67,8 +67,14 @@ pub fn describe(model: &Model) -> String {
         };
         let _ = writeln!(out, "  {name} {what} on {}: {}", on(links), self::timing(timing));
     }
-    for Loss { name, kind, links } in &model.losses {
-        let _ = writeln!(out, "  {name} loses {} on {}", loss(kind), on(links));
+    for Loss { name, kind, mark, links } in &model.losses {
+        let _ = writeln!(
+            out,
+            "  {name} {} {} on {}",
+            if *mark { "marks" } else { "loses" },
+            loss(kind),
+            on(links)
+        );
     }
     let _ = writeln!(out, "flows");
     for flow in &model.flows {

@@ -230,6 +230,12 @@ static LOSS: TableShape = TableShape {
             Need::Optional,
             "Two states with a loss probability each (Gilbert, Elliott).",
         ),
+        field(
+            "mark",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Packets of connections with ECN are marked in place of lost (RFC 3168).",
+        ),
     ],
     one_of: &[&["packets", "probability", "two-state"]],
     needs: &[],
@@ -302,7 +308,7 @@ pub(crate) fn read(
     });
     let losses = reader.tables("loss", &LOSS).filter_map(|r| {
         let links = owner.links(r, cx);
-        Some(Loss { name: element(&r)?, kind: loss(r, cx)?, links: links? })
+        Some(Loss { name: element(&r)?, kind: loss(r, cx)?, mark: r.flag("mark")?, links: links? })
     });
     (gates.collect(), rate_changes.collect(), losses.collect())
 }

@@ -5,12 +5,13 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
-use crate::model::{App, Flow, Transport};
+use crate::model::{App, Flow, Reads, Transport};
 use crate::reader::Reader;
 use crate::route;
 use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
 use crate::tcp_options::{self, Tcp};
+use base::Span;
 use transport::tcp::config::{Response, Sack, Spurious};
 
 static BULK: TableShape = table(
@@ -23,6 +24,18 @@ static BULK: TableShape = table(
             Shape::One(Kind::Span),
             Need::Optional,
             "For how long. Without it, until all is delivered or the run ends.",
+        ),
+        field(
+            "read-rate",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "How fast the other end reads; what it has not read fills its receive window. Without it, at once.",
+        ),
+        field(
+            "read-pause",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long after its start the other end reads nothing. Without it, it reads from the start.",
         ),
     ],
 );
@@ -126,6 +139,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         way_back: way_back?,
         transport: transport?,
         app: app?,
+        reads: reads(reader),
     };
     takes_time(&flow, graph, reader.tree.place, cx);
     Some(flow)
@@ -217,6 +231,18 @@ fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic
         Some(place) => diagnostic.also(place, label),
         None => diagnostic,
     }
+}
+
+/// How the other end reads, if the workload says.
+fn reads(reader: Reader<'_>) -> Option<Reads> {
+    let bulk = Reader::new(&reader.get("app")?.table()?.get("bulk")?.tree, &BULK);
+    let (rate, pause) = (bulk.get("read-rate").is_some(), bulk.get("read-pause").is_some());
+    if !rate && !pause {
+        return None;
+    }
+    let rate = if rate { Some(bulk.rate("read-rate")?) } else { None };
+    let pause = if pause { bulk.span("read-pause")? } else { Span::ZERO };
+    Some(Reads { rate, pause })
 }
 
 fn app(reader: Reader<'_>, cx: &Cx<'_>) -> Option<App> {

@@ -325,6 +325,8 @@ pub struct Loss {
     pub name: String,
     /// Which ones.
     pub kind: LossKind,
+    /// Packets that can be marked are marked, and not lost.
+    pub mark: bool,
     /// The links it is on.
     pub links: Vec<usize>,
 }
@@ -394,6 +396,8 @@ pub struct Flow {
     pub transport: Transport,
     /// Its workload.
     pub app: App,
+    /// How the other end reads what comes; none: at once.
+    pub reads: Option<Reads>,
 }
 
 /// A protocol with its choices.
@@ -406,6 +410,15 @@ pub enum Transport {
         /// All of its choices.
         config: transport::tcp::Config,
     },
+}
+
+/// How the application at the receiving end reads, if not everything at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reads {
+    /// So fast; none: whatever is there.
+    pub rate: Option<Rate>,
+    /// Nothing for so long after the start.
+    pub pause: Span,
 }
 
 /// A workload.

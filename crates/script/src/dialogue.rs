@@ -77,6 +77,8 @@ pub struct Ack {
     pub ece: bool,
     /// Window, bytes; as before if absent.
     pub window: Option<u64>,
+    /// It answers a segment with the retransmit flag: our own word, for `spurious = "retransmit-flag"`.
+    pub resent: bool,
 }
 
 /// A segment that comes in.
@@ -232,6 +234,7 @@ impl Dialogue {
                 tsecr: words.number("tsecr")?,
                 ece: words.flag("ece")?.unwrap_or(false),
                 window: words.bytes("window")?,
+                resent: words.flag("resent")?.unwrap_or(false),
             }),
             "expect" => {
                 let optional = matches!(table.get("may_send"), Some(Value::Boolean(true)));

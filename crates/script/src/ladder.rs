@@ -39,8 +39,8 @@ enum Arrow {
 pub fn ladder(failure: &Failure, look: Look) -> String {
     let rungs = rungs(&failure.log, failure);
     let hidden = rungs.len().saturating_sub(look.lines);
-    // Time and marker take 11 columns, the posts 2, what stands beside the right one the rest.
-    let span = look.width.clamp(40, 100) - 22;
+    // Time and marker take 11 columns, the posts 2, what stands beside the right one 12.
+    let span = look.width.clamp(40, 100) - 25;
     let who = if failure.receiver { "receiver" } else { "sender" };
     let mut out = format!("{:>10} {:<w$}{who}\n", "t, s", "peer", w = span + 1);
     if hidden > 0 {
@@ -52,10 +52,13 @@ pub fn ladder(failure: &Failure, look: Look) -> String {
         let body = match rung.arrow {
             Arrow::Right => format!("|- {words} {}>|", "-".repeat(fill.saturating_sub(2))),
             Arrow::Left => format!("|<{} {words} -|", "-".repeat(fill.saturating_sub(2))),
-            Arrow::None => format!("|{}| {}", " ".repeat(span), rung.words),
+            Arrow::None => {
+                let beside: String = rung.words.chars().take(11).collect();
+                format!("|{}| {beside}", " ".repeat(span))
+            }
         };
         let mark = if rung.wrong { '!' } else { ' ' };
-        let line = format!("{:>9.4}{mark} {body}", rung.t);
+        let line = format!("{:>9}{mark} {body}", stamp(rung.t));
         let line = line.trim_end();
         if rung.wrong && look.colour {
             let _ = writeln!(out, "\x1b[1;31m{line}\x1b[0m");
@@ -64,6 +67,12 @@ pub fn ladder(failure: &Failure, look: Look) -> String {
         }
     }
     out
+}
+
+/// Seconds in nine columns, with as many decimals as fit, at most four.
+fn stamp(t: f64) -> String {
+    let fits = (0..=4).rev().map(|n| format!("{t:.n$}")).find(|text| text.len() <= 9);
+    fits.unwrap_or_else(|| format!("{t:.1e}"))
 }
 
 /// Segments that continue one another at one instant become one rung.
@@ -79,7 +88,7 @@ fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
         words: said(s, again, count, &number, failure.receiver),
     };
     for moment in log {
-        if let Happening::Out { segment, again } = moment.what {
+        if let Happening::Out { segment, again, .. } = moment.what {
             if let Some((s, m, a, count)) = &mut open
                 && segment.len > 0
                 && s.end() == segment.seq
@@ -99,6 +108,7 @@ fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
             out.push(rung_of(&s, &m, a, count));
         }
         let (arrow, words) = match moment.what {
+            Happening::Write(bytes) if bytes >= 100_000 => (Arrow::None, format!("write {}k", bytes / 1000)),
             Happening::Write(bytes) => (Arrow::None, format!("write {bytes}")),
             Happening::Close => (Arrow::None, "close".to_owned()),
             Happening::In(s) => (Arrow::Right, said(&s, false, 1, &number, !failure.receiver)),
@@ -164,8 +174,13 @@ fn decided(event: &Event) -> String {
         Event::RtoFired { expirations, .. } => format!("timeout {expirations}"),
         Event::FastRetransmit { .. } => "fast rtx".to_owned(),
         Event::RecoveryEnded { .. } => "recovered".to_owned(),
-        Event::Verdict { spurious: true, .. } => "spurious".to_owned(),
-        Event::Verdict { spurious: false, .. } => "genuine".to_owned(),
+        Event::Verdict { spurious, .. } | Event::FastRetransmitVerdict { spurious, .. } => {
+            if *spurious {
+                "spurious".to_owned()
+            } else {
+                "genuine".to_owned()
+            }
+        }
         other => other.name().to_owned(),
     }
 }

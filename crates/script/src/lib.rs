@@ -12,9 +12,45 @@ pub mod ladder;
 mod matching;
 mod observe;
 pub mod options;
+pub mod packetdrill;
 pub mod player;
 pub mod stage;
 
 pub use dialogue::{Dialogue, Unreadable};
 pub use ladder::{Look, ladder};
 pub use player::{Failure, Reading, Verdict, play};
+
+/// A script in one of the notations that can be played.
+#[derive(Clone, Debug)]
+pub enum Script {
+    /// Format 1.
+    Dialogue(Dialogue),
+    /// packetdrill's.
+    Packetdrill(packetdrill::Script),
+}
+
+impl Script {
+    /// Reads a script; the ending of its file's name tells the notation.
+    pub fn read(file: &std::path::Path, text: &str) -> Result<Script, Unreadable> {
+        if file.extension().is_some_and(|e| e == "pkt") {
+            return Ok(Script::Packetdrill(packetdrill::Script::read(text)?));
+        }
+        Ok(Script::Dialogue(Dialogue::read(text)?))
+    }
+
+    /// Its name, if it says one.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Script::Dialogue(dialogue) => Some(&dialogue.id),
+            Script::Packetdrill(_) => None,
+        }
+    }
+
+    /// Plays it.
+    pub fn play(&self, reading: Reading) -> Verdict {
+        match self {
+            Script::Dialogue(dialogue) => play(dialogue, reading),
+            Script::Packetdrill(script) => packetdrill::play(script),
+        }
+    }
+}

@@ -39,7 +39,9 @@ fn show(stage: &Stage, name: &str) -> Option<Shown> {
 /// The verdict on the last retransmission that was judged, if it was "spurious".
 fn found_spurious(stage: &Stage) -> bool {
     let last = stage.log.iter().rev().find_map(|m| match m.what {
-        Happening::Inside(Event::Verdict { spurious, .. }) => Some(spurious),
+        Happening::Inside(
+            Event::Verdict { spurious, .. } | Event::FastRetransmitVerdict { spurious, .. },
+        ) => Some(spurious),
         Happening::Inside(Event::RtoFired { expirations: 1, .. } | Event::FastRetransmit { .. }) => {
             Some(false)
         }

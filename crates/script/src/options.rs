@@ -61,10 +61,18 @@ fn offered(key: &str) -> bool {
 pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
     let mut out =
         Options { config: Config::default(), handshake_rtt: 0.0, peer_window: 1_000_000, receiver: false };
-    let c = &mut out.config;
-    for (key, value) in DEFAULTS {
-        c.set(key, value)?;
+    // A profile makes all choices; the words beside it change some.
+    match options.get("x").and_then(|x| x.get("profile")).and_then(Value::as_str) {
+        Some(name) => {
+            out.config = Config::profile(name).ok_or_else(|| format!("x.profile = {name}"))?;
+        }
+        None => {
+            for (key, value) in DEFAULTS {
+                out.config.set(key, value)?;
+            }
+        }
     }
+    let c = &mut out.config;
     for (key, value) in options {
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let number = value.as_float().or(value.as_integer().map(|i| i as f64));
@@ -78,6 +86,7 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
             continue;
         }
         match key.as_str() {
+            "initial_cwnd_mss" if number()? > 10_000.0 => return Err(format!("{key} = {value}")),
             "initial_cwnd_mss" => c.set("initial-window", &format!("{word} segments")).map_err(said)?,
             "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(said)?,
             "handshake_rtt" => out.handshake_rtt = number()?.min(900.0),
@@ -113,7 +122,7 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
 
 /// `[options.x]`: any option of the project by its own key, dotted or as tables in tables.
 fn extensions(config: &mut Config, before: &str, table: &toml::Table) -> Result<(), Unsupported> {
-    for (key, value) in table {
+    for (key, value) in table.iter().filter(|(key, _)| !(before.is_empty() && *key == "profile")) {
         let key = format!("{before}{key}");
         match value {
             Value::Table(inner) => extensions(config, &format!("{key}."), inner)?,
@@ -151,6 +160,17 @@ mod tests {
         assert!(of("role = \"middlebox\"").unwrap_err().contains("middlebox"));
         assert!(of("rto_min = \"long\"").unwrap_err().contains("rto_min"));
         assert!(of("[x]\nnothing = 1").unwrap_err().starts_with("x.nothing"));
+    }
+
+    #[test]
+    fn a_profile_makes_the_choices_that_are_absent() {
+        let config =
+            of("dupthresh = 4\n[x]\nprofile = \"windows-98\"\n\"rto.min\" = \"2 s\"").unwrap().config;
+        let mut expected = Config::profile("windows-98").unwrap();
+        expected.set("dupthresh", "4").unwrap();
+        expected.set("rto.min", "2 s").unwrap();
+        assert_eq!(config, expected);
+        assert!(of("[x]\nprofile = \"windows-3\"").unwrap_err().contains("windows-3"));
     }
 
     #[test]

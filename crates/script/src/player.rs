@@ -14,7 +14,7 @@ use crate::stage::{Happening, Moment, SAME, Stage};
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use std::collections::BTreeMap;
-use transport::tcp::Role;
+use transport::tcp::{Role, ecn};
 
 /// What came of a dialogue.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,8 @@ fn at(t: f64) -> Time {
 }
 
 fn seconds(t: Time) -> f64 {
-    t.as_secs_f64() - ORIGIN
+    // By whole nanoseconds, so that 0.01 stays 0.01.
+    (t.as_nanos() as i64 - at(0.0).as_nanos() as i64) as f64 / 1e9
 }
 
 /// Plays a dialogue.
@@ -132,6 +133,9 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
     for (i, event) in dialogue.events.iter().enumerate() {
         player.rest = &dialogue.events[i + 1..];
         match player.event(event.t, &event.what) {
+            Ok(()) if player.stage.restless() => {
+                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+            }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => return Verdict::Unsupported(word),
             Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, *wrong))),
@@ -179,7 +183,9 @@ impl<'a> Player<'a> {
         let window = player.peer_window();
         let stamps = player.options.config.timestamps;
         let stamp = |value: Time, echo: Time| stamps.then_some(Timestamps { value, echo });
-        let syn = Segment { syn: true, window, ..Segment::default() };
+        // The peer agrees to congestion marks if the dialogue is about them.
+        let (ecn, passive) = (player.options.config.ecn, player.options.receiver);
+        let syn = Segment { syn: true, window, ece: ecn, cwr: ecn && passive, ..Segment::default() };
         let stage = &mut player.stage;
         match role {
             Role::Active => {
@@ -224,7 +230,9 @@ impl<'a> Player<'a> {
         match what {
             What::AppWrite(bytes) => {
                 self.inject(t)?;
-                self.stage.write(*bytes);
+                if !self.stage.write(*bytes) {
+                    return Err(Stop::Unsupported(format!("app_write of {bytes} bytes: too much in all")));
+                }
             }
             What::Ack(ack) => {
                 self.inject(t)?;
@@ -283,7 +291,7 @@ impl<'a> Player<'a> {
     /// Takes in what has left since the last look.
     fn look(&mut self) {
         for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
-            let Happening::Out { segment, again } = moment.what else { continue };
+            let Happening::Out { segment, again, .. } = moment.what else { continue };
             let range = [segment.seq.saturating_sub(1), segment.end().saturating_sub(1)];
             self.left.push(Left { t: seconds(moment.t), range, segment, again, moment: i });
             if segment.len > 0 {
@@ -332,6 +340,7 @@ impl<'a> Player<'a> {
             window: self.peer_window(),
             sack: blocks,
             ece: ack.ece,
+            resent_echo: ack.resent,
             timestamps: self.stamps().then(|| Timestamps { value: at(t), echo }),
             ..Segment::default()
         };
@@ -347,9 +356,6 @@ impl<'a> Player<'a> {
     }
 
     fn receive(&mut self, t: f64, segment: &Receive) -> Result<(), Stop> {
-        if segment.ce || segment.cwr {
-            return Err(Stop::Unsupported("congestion marks on a segment that comes in".to_owned()));
-        }
         let len = (segment.end - segment.seq) as u32;
         let window = self.peer_window();
         let value = at(segment.tsval.unwrap_or(t));
@@ -359,11 +365,12 @@ impl<'a> Player<'a> {
             ack: 1,
             has_ack: true,
             fin: segment.fin,
+            cwr: segment.cwr,
             window,
             timestamps: self.stamps().then_some(Timestamps { value, echo: at(0.0) }),
             ..Segment::default()
         };
-        self.stage.receive(&arrives);
+        self.stage.receive_in(&arrives, if segment.ce { ecn::CE } else { ecn::ECT0 });
         Ok(())
     }
 
@@ -384,9 +391,6 @@ impl<'a> Player<'a> {
     }
 
     fn expect(&mut self, t: f64, expect: &Expect) -> Result<(), Stop> {
-        if expect.ect.is_some() {
-            return Err(Stop::Unsupported("`ect` of expect".to_owned()));
-        }
         let limit = self.limit(t, expect.tol);
         self.stage.run_until(limit);
         self.look();
@@ -399,6 +403,9 @@ impl<'a> Player<'a> {
         let earliest = t - SAME.as_secs_f64();
         match compare(expect, &left, mss, earliest, self.shared(limit)) {
             Match::Good(others) => {
+                if let Some(wrong) = self.other_codepoint(expect, &left) {
+                    return Err(wrong.into());
+                }
                 // A receiver that should send nothing acknowledges nothing either.
                 let acks = self.options.receiver && expect.send.is_empty() && !expect.any_send_ok;
                 if let Some(l) = left.first().filter(|_| acks && !expect.probe) {
@@ -422,6 +429,18 @@ impl<'a> Player<'a> {
                 Err(Wrong { t: when, why: why.to_owned(), expected, seen }.into())
             }
         }
+    }
+
+    /// RFC 3168 section 6.1.5: what is resent is never capable of being marked, so that only new segments
+    /// are meant where capable ones are asked for.
+    fn other_codepoint(&mut self, expect: &Expect, left: &[Left]) -> Option<Wrong> {
+        let ect = expect.ect?;
+        let meant = |l: &&Left| l.is_data() && !(ect && l.again);
+        let l = left.iter().filter(meant).find(|l| ect != self.stage.is_ect(l.moment))?;
+        self.blame(l);
+        let words = |ect| if ect { "capable of being marked" } else { "not capable of being marked" };
+        let (expected, seen) = (words(ect).to_owned(), words(!ect).to_owned());
+        Some(Wrong { t: l.t, why: "another codepoint left".to_owned(), expected, seen })
     }
 
     fn expect_ack(&mut self, t: f64, expected: &ExpectAck) -> Result<(), Wrong> {

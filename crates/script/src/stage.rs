@@ -5,7 +5,7 @@ use base::event::{Category, Event, Source};
 use base::tcp::Segment;
 use base::trace::Tracer;
 use base::{Span, Time};
-use transport::tcp::{Config, Connection, Role};
+use transport::tcp::{Config, Connection, Role, ecn};
 use transport::{Io, Outgoing};
 
 /// Something that happened.
@@ -34,6 +34,8 @@ pub enum Happening {
         segment: Segment,
         /// Whether it had left before.
         again: bool,
+        /// Whether its packet could be marked (RFC 3168).
+        ect: bool,
     },
     /// The connection decided something.
     Inside(Event),
@@ -51,7 +53,16 @@ pub struct Stage {
     tracer: Tracer,
     /// One past the highest sequence number sent.
     highest: u64,
+    /// How often a timer may still expire.
+    patience: u32,
+    /// How many bytes the application may still write.
+    room: u64,
 }
+
+/// More expirations than any script needs: a timer that never rests ends a script, not the player.
+const PATIENCE: u32 = 20_000;
+/// More bytes than any script needs.
+const ROOM: u64 = 64 << 20;
 
 impl Stage {
     /// An empty stage at `now`.
@@ -63,7 +74,14 @@ impl Stage {
             out: Vec::new(),
             tracer: Tracer::of(&[Category::Transport]),
             highest: 0,
+            patience: PATIENCE,
+            room: ROOM,
         }
+    }
+
+    /// True if a timer expired more often than any script needs.
+    pub fn restless(&self) -> bool {
+        self.patience == 0
     }
 
     /// Notes something that happens now.
@@ -82,7 +100,8 @@ impl Stage {
                 event @ (Event::RtoFired { .. }
                 | Event::FastRetransmit { .. }
                 | Event::RecoveryEnded { .. }
-                | Event::Verdict { .. }) => log(Happening::Inside(event)),
+                | Event::Verdict { .. }
+                | Event::FastRetransmitVerdict { .. }) => log(Happening::Inside(event)),
                 _ => {}
             }
         }
@@ -90,23 +109,37 @@ impl Stage {
             let segment = out.segment;
             let again = segment.end() > segment.seq && segment.seq < self.highest;
             self.highest = self.highest.max(segment.end());
-            log(Happening::Out { segment, again });
+            log(Happening::Out { segment, again, ect: out.ecn != ecn::NOT_ECT });
         }
     }
 
     /// A segment comes in now.
     pub fn receive(&mut self, segment: &Segment) {
-        self.note(Happening::In(*segment));
-        self.run(|c, io| c.on_segment(io, segment, 0));
+        self.receive_in(segment, ecn::NOT_ECT);
     }
 
-    /// The application writes now.
-    pub fn write(&mut self, bytes: u64) {
+    /// A segment comes in now, in a packet with this codepoint.
+    pub fn receive_in(&mut self, segment: &Segment, ecn: u8) {
+        self.note(Happening::In(*segment));
+        self.run(|c, io| c.on_packet(io, segment, 0, ecn));
+    }
+
+    /// Whether what the log has at this place left in a packet that could be marked.
+    pub fn is_ect(&self, moment: usize) -> bool {
+        matches!(self.log.get(moment), Some(Moment { what: Happening::Out { ect: true, .. }, .. }))
+    }
+
+    /// The application writes now. False if that is more in all than any script needs: nothing is written.
+    #[must_use]
+    pub fn write(&mut self, bytes: u64) -> bool {
+        let Some(room) = self.room.checked_sub(bytes) else { return false };
+        self.room = room;
         self.note(Happening::Write(bytes));
         self.run(|c, io| {
             c.sender.write(bytes);
             c.transmit(io);
         });
+        true
     }
 
     /// The application closes now.
@@ -120,14 +153,12 @@ impl Stage {
 
     /// Runs the timers that expire up to and including `t`, and moves the clock there.
     pub fn run_until(&mut self, t: Time) {
-        // A timer that expires and stands where it stood would never let go.
-        let mut stuck = 0;
         loop {
             let next = self.connection.next_timeout();
-            if next > t || stuck > 8 {
+            if next > t || self.patience == 0 {
                 break;
             }
-            stuck = if next <= self.now { stuck + 1 } else { 0 };
+            self.patience -= 1;
             self.now = self.now.max(next);
             self.run(|c, io| c.on_timeout(io));
         }

@@ -11,6 +11,12 @@ pub trait Socket {
     fn close(&mut self);
     /// Nothing more is sent: what was written and not yet sent is withdrawn.
     fn stop(&mut self);
+    /// From now on what comes waits in the receive buffer until it is read, or (the default) does not.
+    fn read_slowly(&mut self, _slowly: bool) {}
+    /// Reads at most so many bytes; how many were there.
+    fn read(&mut self, _bytes: u64) -> u64 {
+        0
+    }
     /// Bytes received in order so far.
     fn received(&self) -> u64;
     /// Bytes acknowledged by the peer so far.
@@ -81,11 +87,62 @@ impl App for Bulk {
     }
 }
 
+/// How an application reads that does not take everything at once. What it has not read fills the receive
+/// buffer, and a full buffer closes the window.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Bytes a second; without end: whatever is there.
+    pub rate: Option<u64>,
+    /// It reads nothing for so long after the start.
+    pub pause: Span,
+    next: Time,
+}
+
+/// A slow reader takes pieces of this size, or of a tenth of a second if that is more.
+const PIECE: u64 = 1000;
+
+impl Reading {
+    /// Reads so many bytes a second (`None`: whatever is there), after a pause.
+    pub fn new(rate: Option<u64>, pause: Span) -> Self {
+        Reading { rate: rate.map(|r| r.max(1)), pause, next: Time::NEVER }
+    }
+
+    fn started(&mut self, now: Time, socket: &mut dyn Socket) {
+        socket.read_slowly(true);
+        self.next = now + self.pause;
+    }
+
+    fn read(&mut self, now: Time, socket: &mut dyn Socket) {
+        match self.rate {
+            None => {
+                socket.read(u64::MAX);
+                socket.read_slowly(false);
+                self.next = Time::NEVER;
+            }
+            Some(rate) => {
+                let piece = PIECE.max(rate / 10);
+                // As long as its piece would have taken, or until something comes.
+                let took = socket.read(piece);
+                let ns = u128::from(piece) * 1_000_000_000 / u128::from(rate);
+                self.next = if took > 0 { now + Span::from_nanos(ns as u64) } else { Time::NEVER };
+            }
+        }
+    }
+
+    /// Something came while there was nothing to read.
+    fn woken(&mut self, now: Time) {
+        if self.next.is_never() && self.rate.is_some() {
+            self.next = now;
+        }
+    }
+}
+
 /// Takes what comes; done when `expected` bytes have come.
 #[derive(Clone, Debug)]
 pub struct Sink {
     expected: Option<u64>,
     finished: Option<Time>,
+    reading: Option<Reading>,
     /// The longest pause between two arrivals of new data.
     pub longest_pause: Span,
     last: Time,
@@ -94,20 +151,41 @@ pub struct Sink {
 impl Sink {
     /// Waits for so many bytes; `None`: without end.
     pub fn new(expected: Option<u64>) -> Self {
-        Sink { expected, finished: None, longest_pause: Span::ZERO, last: Time::ZERO }
+        Sink { expected, finished: None, reading: None, longest_pause: Span::ZERO, last: Time::ZERO }
+    }
+
+    /// The same, read as `reading` says.
+    #[must_use]
+    pub fn reading(mut self, reading: Reading) -> Self {
+        self.reading = Some(reading);
+        self
     }
 }
 
 impl App for Sink {
-    fn started(&mut self, now: Time, _socket: &mut dyn Socket) {
+    fn started(&mut self, now: Time, socket: &mut dyn Socket) {
         self.last = now;
+        if let Some(reading) = &mut self.reading {
+            reading.started(now, socket);
+        }
     }
     fn progressed(&mut self, now: Time, socket: &mut dyn Socket) {
+        if let Some(reading) = &mut self.reading {
+            reading.woken(now);
+        }
         self.longest_pause = self.longest_pause.max(now.since(self.last));
         self.last = now;
         if self.finished.is_none() && self.expected.is_some_and(|n| socket.received() >= n) {
             self.finished = Some(now);
         }
+    }
+    fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
+        if let Some(reading) = &mut self.reading {
+            reading.read(now, socket);
+        }
+    }
+    fn next_timeout(&self) -> Time {
+        self.reading.map_or(Time::NEVER, |r| r.next)
     }
     fn finished(&self) -> Option<Time> {
         self.finished

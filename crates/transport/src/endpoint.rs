@@ -16,6 +16,8 @@ pub struct Outgoing {
     pub size: u32,
     /// Why it was sent, if it carries data.
     pub cause: Cause,
+    /// ECN codepoint of its IP header (`tcp::ecn`).
+    pub ecn: u8,
 }
 
 /// What an endpoint may do while it runs.
@@ -33,7 +35,7 @@ pub struct Io<'a> {
 impl Io<'_> {
     /// Sends a segment.
     pub fn send(&mut self, segment: Segment, size: u32, cause: Cause) {
-        self.out.push(Outgoing { segment, size, cause });
+        self.out.push(Outgoing { segment, size, cause, ecn: 0 });
     }
     /// Records an event that happens now.
     #[inline]

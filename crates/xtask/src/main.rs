@@ -1,12 +1,14 @@
 //! Generates the pages that can be generated, and checks that they are true.
 //!
 //! `cargo run -p xtask -- generate` writes them, `cargo run -p xtask -- check` fails if one is stale
-//! or a rule of the house is broken. Everything is read from the sources, nothing is remembered.
+//! or a rule of the house is broken. `cargo run -p xtask -- mutate` asks whether the dialogues would
+//! notice a fault. Everything is read from the sources, nothing is remembered.
 
 mod coverage;
 mod events;
 mod features;
 mod house;
+mod mutate;
 mod options;
 mod reach;
 mod rfc;
@@ -40,8 +42,9 @@ fn main() -> ExitCode {
     let done = match verb.as_str() {
         "generate" => generate(&root),
         "check" => check(&root),
+        "mutate" => mutate::run(&root),
         _ => {
-            say("usage: cargo run -p xtask -- generate | check");
+            say("usage: cargo run -p xtask -- generate | check | mutate");
             return ExitCode::from(2);
         }
     };
@@ -71,7 +74,10 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         page("docs/feature-coverage.md", coverage::page(&features, &named)),
         page("docs/options.md", options::page()),
         page("docs/events.md", events::page()),
-        page("docs/rfc-coverage.md", rfc::page(&rfc::collect(tree, findings))),
+        page(
+            "docs/rfc-coverage.md",
+            rfc::page(&rfc::collect(tree, findings), &rfc::proofs(tree), &rfc::gaps(tree, findings)),
+        ),
         page("docs/scenario.md", format!("{NOTE}{}", scenario::schema::reference())),
         page("docs/scenario.schema.json", schema + "\n"),
     ])
@@ -98,6 +104,7 @@ fn check(root: &Path) -> Result<bool, String> {
         stale(&tree, &page, &mut findings);
     }
     house::check(&tree, &mut findings);
+    findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
 }
 

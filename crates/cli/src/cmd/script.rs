@@ -2,14 +2,15 @@
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
-use script::{Dialogue, Look, Reading, Verdict, ladder, play};
+use script::{Look, Reading, Script, Verdict, ladder};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Play scripted-peer dialogues against the model senders and receivers
 ///
 /// A dialogue injects segments and acknowledgements at given times and says what must leave, and
-/// when. One whose options are not offered is unsupported, never passed. Exit code 1 if one fails.
+/// when. One whose options are not offered is unsupported, never passed. Files that end in `.pkt` are
+/// read as packetdrill's. Exit code 1 if one fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Dialogue files, or folders of them
@@ -29,7 +30,8 @@ pub(crate) struct Args {
 /// A script, read.
 struct Case {
     file: PathBuf,
-    dialogue: Dialogue,
+    id: String,
+    script: Script,
 }
 
 /// Does it.
@@ -38,19 +40,19 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let cases = read(&files(&args.files)?)?;
     let mut said: Vec<Value> = Vec::new();
     let (mut pass, mut fail, mut unsupported) = (0u32, 0u32, 0u32);
-    for Case { file, dialogue } in &cases {
-        let verdict = play(dialogue, reading);
+    for Case { file, id, script } in &cases {
+        let verdict = script.play(reading);
         match &verdict {
             Verdict::Pass { .. } => pass += 1,
             Verdict::Fail(_) => fail += 1,
             Verdict::Unsupported(_) => unsupported += 1,
         }
         if args.json {
-            said.push(document(file, &dialogue.id, &verdict));
+            said.push(document(file, id, &verdict));
         } else {
             let width = talk.width.unwrap_or(80);
             let look = Look { width, lines: args.lines, colour: talk.colour };
-            talk.data(&told(file, &dialogue.id, &verdict, look))?;
+            talk.data(&told(file, id, &verdict, look))?;
         }
     }
     let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported });
@@ -68,9 +70,13 @@ fn read(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
     let mut wrong = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
-        let dialogue = text.and_then(|text| Dialogue::read(&text).map_err(|error| error.to_string()));
-        match dialogue {
-            Ok(dialogue) => cases.push(Case { file: file.clone(), dialogue }),
+        let script = text.and_then(|text| Script::read(file, &text).map_err(|error| error.to_string()));
+        match script {
+            Ok(script) => {
+                let stem = || file.file_stem().unwrap_or_default().to_string_lossy();
+                let id = script.id().map_or_else(|| stem().into_owned(), str::to_owned);
+                cases.push(Case { file: file.clone(), id, script });
+            }
             Err(error) => wrong.push(format!("{}:{error}", file.display())),
         }
     }

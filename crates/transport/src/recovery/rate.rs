@@ -26,11 +26,11 @@ impl RateSample {
     /// shorter than any round trip (`min_rtt`), which no acknowledgement of these data can have had.
     pub fn of(sent: &Sent, min_rtt: Option<Span>) -> Option<RateSample> {
         let newest = sent.newest()?;
-        //= draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the longer of the two times
+        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the longer of the two times
         let send = newest.sent.since(newest.then.flight_began);
         let ack = sent.delivered_at().since(newest.then.delivered_at);
         let interval = send.max(ack);
-        //= draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: too short to be true
+        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: too short to be true
         if interval.is_zero() || min_rtt.is_some_and(|least| interval < least) {
             return None;
         }

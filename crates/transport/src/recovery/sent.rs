@@ -98,7 +98,7 @@ impl Sent {
     /// `[start, end)` leaves at `now`: new at the back, or something outstanding once more.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
         if self.ring.is_empty() {
-            //= draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: a flight begins
+            // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: a flight begins
             (self.flight_began, self.delivered_at) = (now, now);
         }
         let then = Snapshot {
@@ -197,7 +197,7 @@ impl Sent {
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        //= draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest begins the next flight
+        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest begins the next flight
         if self.newest().is_none_or(|n| record.sent_after(n.sent, n.end)) {
             self.flight_began = record.sent;
         }

@@ -7,6 +7,7 @@
 //! direction and nothing is closed.
 
 use super::config::{Config, Handshake};
+use super::ecn::{self, Ecn};
 use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
 use crate::app::Socket;
@@ -68,10 +69,14 @@ impl Connection {
     /// Sends what may be sent, after the application wrote or closed.
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
+        let update = self.receiver.take_update();
         if self.role == Role::Active || (self.peer_open && !self.one_way()) {
             self.sender.send_window(io, 0);
         }
         self.complete(io, first);
+        if update && io.out.len() == first {
+            self.acknowledge(io);
+        }
     }
 
     fn one_way(&self) -> bool {
@@ -80,12 +85,23 @@ impl Connection {
 
     /// A segment arrives; `packet` is its number, for the trace.
     pub fn on_segment(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
+        self.on_packet(io, segment, packet, ecn::NOT_ECT);
+    }
+
+    /// The same, in a packet whose IP header carries the codepoint `ecn`.
+    pub fn on_packet(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64, ecn: u8) {
         if segment.rst {
             return; // nobody here aborts connections; a stray reset changes nothing
         }
         let first = io.out.len();
         if segment.syn && !self.peer_open {
             self.peer_open = true;
+            if !self.one_way() {
+                self.sender.ecn.on_syn(self.role == Role::Active, segment.ece, segment.cwr);
+            }
+        }
+        if segment.len > 0 {
+            self.sender.ecn.on_data(ecn, segment.cwr);
         }
         // The passive end acknowledges nothing before it has sent its SYN.
         if segment.has_ack && self.sender.max_sent() > 0 {
@@ -112,9 +128,12 @@ impl Connection {
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.
                 self.sender.close();
             }
+        } else if self.peer_open {
+            self.receiver.hear(segment);
         }
-        if self.peer_open && !self.one_way() {
-            // The passive end's SYN, an answer to a FIN, data that waited.
+        if segment.end() > segment.seq && self.peer_open && !self.one_way() {
+            // The passive end's SYN, an answer to a FIN, data that waited for the peer's SYN. What a bare
+            // acknowledgement lets out is for the sender to say.
             self.sender.send_window(io, 0);
         }
         self.complete(io, first);
@@ -148,6 +167,7 @@ impl Connection {
     fn acknowledge(&mut self, io: &mut Io<'_>) {
         let mut segment = self.receiver.acknowledge(io.now, self.config.timestamps);
         segment.seq = self.sender.max_sent();
+        segment.ece = self.sender.ecn.echoing;
         let size = self.ack_size(&segment);
         io.send(segment, size, Cause::New);
     }
@@ -164,6 +184,9 @@ impl Connection {
             if piggyback { Some(self.receiver.acknowledge(io.now, self.config.timestamps)) } else { None };
         for out in &mut io.out[first..] {
             let segment = &mut out.segment;
+            if self.sender.ecn.wanted {
+                mark(&mut self.sender.ecn, self.role, segment, &mut out.ecn, out.cause);
+            }
             if let Some(ack) = ack {
                 (segment.ack, segment.has_ack) = (ack.ack, true);
                 segment.timestamps = ack.timestamps;
@@ -171,7 +194,7 @@ impl Connection {
             } else if self.config.timestamps {
                 segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
             }
-            segment.window = self.receiver.window();
+            segment.window = self.receiver.window(segment.syn);
             let options = self.config.timestamps && (segment.len > 0 || wire.timestamps_on_acks);
             out.size = wire.header + segment.len + if options { wire.timestamps } else { 0 };
         }
@@ -186,6 +209,21 @@ impl Connection {
     }
 }
 
+/// Puts on a segment what it has to say about congestion marks.
+#[cold]
+fn mark(state: &mut Ecn, role: Role, segment: &mut Segment, ecn: &mut u8, cause: Cause) {
+    if segment.syn {
+        (segment.ece, segment.cwr) = state.syn_flags(role == Role::Passive);
+    } else if state.agreed {
+        segment.ece = segment.has_ack && state.echoing;
+        //= RFC 3168 section 6.1.5: neither retransmissions (6.1.5) nor window probes (6.1.6) may be marked
+        if segment.len > 0 && cause == Cause::New {
+            *ecn = ecn::ECT0;
+            segment.cwr = state.take_announcement();
+        }
+    }
+}
+
 impl Socket for Connection {
     fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
@@ -195,6 +233,12 @@ impl Socket for Connection {
     }
     fn stop(&mut self) {
         self.sender.stop();
+    }
+    fn read_slowly(&mut self, slowly: bool) {
+        self.receiver.read_slowly(slowly);
+    }
+    fn read(&mut self, bytes: u64) -> u64 {
+        self.receiver.read(bytes)
     }
     fn received(&self) -> u64 {
         // Neither the SYN nor the FIN is data.

@@ -76,7 +76,7 @@ impl Ecn {
     /// An echo arrives with an acknowledgement up to `ack`: whether it asks for a reduction.
     pub(super) fn wants_reduction(&self, ack: u64) -> bool {
         //= RFC 3168 section 6.1.2: once a window of data
-        self.agreed && ack > self.reduced_to
+        ack > self.reduced_to
     }
 
     /// New data leave: whether they carry CWR.

@@ -7,6 +7,7 @@
 pub mod cc;
 pub mod config;
 pub mod connection;
+pub mod ecn;
 pub mod receiver;
 pub mod recovery;
 pub mod response;

@@ -2,7 +2,7 @@
 //! in-order data (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2), answers everything else at once,
 //! reports what it holds out of order (RFC 2018) and what came twice (RFC 2883), and echoes timestamps.
 
-use super::config::{Config, Echo, ReceiverConfig};
+use super::config::{Config, Echo, Handshake, ReceiverConfig};
 use base::tcp::{Block, SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 
@@ -11,7 +11,17 @@ use base::{Span, Time};
 pub struct Receiver {
     config: ReceiverConfig,
     sack: bool,
+    /// The window offered while everything is read at once; the size of the buffer otherwise.
     window: u32,
+    /// What is offered is a multiple of 2 to this.
+    shift: u32,
+    /// Bytes that wait to be read, if the application does not take everything at once.
+    unread: Option<u64>,
+    /// One past the last byte that was ever offered; meaningful while bytes wait.
+    edge: u64,
+    /// The window has grown enough to say so.
+    update: bool,
+    least_update: u64,
     /// Next byte expected.
     next: u64,
     /// What lies beyond it, ascending and apart.
@@ -66,10 +76,18 @@ impl Receiver {
     /// A receiver that expects sequence number 0, the SYN, next.
     pub fn new(config: &Config) -> Self {
         let window = config.receiver.window.bytes(config.mss, u64::from(u32::MAX));
+        let window = u32::try_from(window).unwrap_or(u32::MAX);
+        let (window, shift) = on_the_wire(window, config);
         Receiver {
             config: config.receiver,
             sack: config.uses_sack(),
-            window: u32::try_from(window).unwrap_or(u32::MAX),
+            window,
+            shift,
+            unread: None,
+            edge: 0,
+            update: false,
+            //= RFC 9293 section 3.8.6.2.2: the window grows by a segment or half the buffer, or stays
+            least_update: u64::from(config.mss).min(u64::from(window) / 2),
             next: 0,
             held: Vec::new(),
             reported: Vec::new(),
@@ -105,7 +123,7 @@ impl Receiver {
             self.note_timestamp(seq, end, ts.value);
         }
         // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
-        let beyond = end > self.next.saturating_add(u64::from(self.window));
+        let beyond = end > self.next.saturating_add(u64::from(self.offered()));
         if end == seq || (beyond && !self.config.accept_beyond) {
             return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
         }
@@ -118,14 +136,30 @@ impl Receiver {
             }
             self.touch(seq, end);
         } else if seq <= self.next {
+            if seq < self.next && self.config.dsack && self.sack {
+                //= RFC 2883 section 4.2: of a segment that is new in part, the part that came twice
+                self.dsack = Some(Block { left: seq, right: self.next });
+            }
             self.next = end;
             self.absorb_held();
         } else {
             self.hold(seq, end);
         }
         let delivered = self.next - before;
+        if let Some(unread) = &mut self.unread {
+            *unread += delivered;
+        }
         let answer = self.answer(now, seq, end, before);
         Arrival { answer, duplicate, delivered }
+    }
+
+    /// Takes in what a segment without data says: its timestamp.
+    pub(super) fn hear(&mut self, segment: &Segment) {
+        if let Some(ts) = segment.timestamps
+            && self.config.echo == Echo::Rfc7323
+        {
+            self.note_timestamp(segment.seq, segment.seq, ts.value);
+        }
     }
 
     fn answer(&mut self, now: Time, seq: u64, end: u64, before: u64) -> Answer {
@@ -265,7 +299,7 @@ impl Receiver {
         Segment {
             ack: self.next,
             has_ack: true,
-            window: self.window,
+            window: self.offered(),
             resent_echo: self.resent,
             sack,
             timestamps,
@@ -273,10 +307,81 @@ impl Receiver {
         }
     }
 
-    /// Receive window offered, bytes.
-    pub fn window(&self) -> u32 {
-        self.window
+    /// Receive window to offer now, bytes; a SYN's is not scaled.
+    #[inline]
+    pub fn window(&mut self, syn: bool) -> u32 {
+        let offered = self.offered();
+        //= RFC 7323 section 2.2: the window field of a SYN is never scaled
+        if syn && self.shift > 0 { offered.min(MOST_UNSCALED) } else { offered }
     }
+
+    #[inline]
+    fn offered(&mut self) -> u32 {
+        match self.unread {
+            None => self.window,
+            Some(unread) => self.offered_beside(unread),
+        }
+    }
+
+    /// What is left of the buffer beside what waits in it.
+    fn offered_beside(&mut self, unread: u64) -> u32 {
+        let room = u64::from(self.window).saturating_sub(unread);
+        let edge = self.next + (room >> self.shift << self.shift);
+        //= RFC 9293 section 3.8.6.2.2: the right edge moves on by something worth saying, and never back
+        if edge >= self.edge + self.least_update {
+            self.edge = edge;
+        }
+        u32::try_from(self.edge.saturating_sub(self.next)).unwrap_or(u32::MAX)
+    }
+
+    /// From now on what comes waits until it is read, or not.
+    pub(super) fn read_slowly(&mut self, slowly: bool) {
+        match (slowly, self.unread) {
+            (true, None) => {
+                self.edge = self.next + u64::from(self.window);
+                self.unread = Some(0);
+            }
+            (false, Some(_)) => {
+                self.update |= self.edge < self.next + u64::from(self.window);
+                self.unread = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// The application reads at most so many bytes; how many there were.
+    pub(super) fn read(&mut self, bytes: u64) -> u64 {
+        let Some(unread) = self.unread else { return 0 };
+        let took = unread.min(bytes);
+        self.unread = Some(unread - took);
+        let before = self.edge;
+        self.offered();
+        // Only a window that had become small has somebody waiting for it.
+        self.update |= self.edge > before && before < self.next + 2 * self.least_update;
+        took
+    }
+
+    /// Whether the peer is to be told of a larger window.
+    pub(super) fn take_update(&mut self) -> bool {
+        std::mem::take(&mut self.update)
+    }
+}
+
+/// The largest window that the field of the header holds.
+const MOST_UNSCALED: u32 = 65_535;
+
+/// The window as it can be said: without scaling at most 65535 bytes, with it a multiple of a power of two.
+/// The one-way model of the simulators has no wire.
+fn on_the_wire(window: u32, config: &Config) -> (u32, u32) {
+    if config.handshake == Handshake::OneWay || window <= MOST_UNSCALED {
+        return (window, 0);
+    }
+    if !config.window_scale {
+        return (MOST_UNSCALED, 0);
+    }
+    //= RFC 7323 section 2.3: the least shift (14 at most) with which the whole window can be said
+    let shift = (0..14).find(|s| window >> s <= MOST_UNSCALED).unwrap_or(14);
+    ((window >> shift).min(MOST_UNSCALED) << shift, shift)
 }
 
 /// True if the segment was just the next one and nothing beyond it had been waiting.

@@ -1,7 +1,7 @@
 //! What a fuzzer does to a connection: arbitrary bytes become a peer that says anything at any time. The
 //! fuzzer's targets and the replay of its corpus share this file.
 
-#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+#![allow(unreachable_pub, dead_code, reason = "targets and tests include this file, each for its part")]
 
 use base::event::Source;
 use base::tcp::{Segment, Timestamps};
@@ -148,13 +148,19 @@ impl Attacked {
             let echo = Time::from_nanos(near(bytes, &[self.now.as_nanos(), 0]));
             segment.timestamps = Some(Timestamps { value: self.now, echo });
         }
-        self.call(|c, io| c.on_segment(io, &segment, 0));
+        // The network may have marked it, and the sender may say that it reduced its window.
+        let ecn = (flags >> 3) & 3;
+        segment.cwr = flags & 12 == 12;
+        self.call(|c, io| c.on_packet(io, &segment, 0, ecn));
     }
 }
 
-fn attack(bytes: &[u8], role: Role, written: u64) {
+fn attack(bytes: &[u8], role: Role, written: u64, choices: &[(&str, &str)]) {
     let mut bytes = Bytes(bytes);
-    let config = config(&mut bytes);
+    let mut config = config(&mut bytes);
+    for (key, value) in choices {
+        config.set(key, value).expect("an option");
+    }
     let mut attacked = Attacked::new(config, role);
     if written > 0 {
         attacked.connection.write(written);
@@ -162,13 +168,23 @@ fn attack(bytes: &[u8], role: Role, written: u64) {
     }
     attacked.call(|c, io| c.open(io));
     while !bytes.is_empty() {
-        match bytes.byte() % 16 {
+        match bytes.byte() % 18 {
             0..11 => attacked.segment(&mut bytes),
             11 | 12 => attacked.wait(bytes.number() * 1_000),
             13 => attacked.wait(bytes.number() * 1_000_000),
             14 => {
                 let more = bytes.number();
                 attacked.connection.write(more);
+                attacked.call(|c, io| c.transmit(io));
+            }
+            15 => {
+                let more = bytes.number();
+                attacked.connection.read_slowly(more.is_multiple_of(2));
+                attacked.call(|c, io| c.transmit(io));
+            }
+            16 => {
+                let more = bytes.number();
+                attacked.connection.read(more);
                 attacked.call(|c, io| c.transmit(io));
             }
             _ => {
@@ -182,10 +198,15 @@ fn attack(bytes: &[u8], role: Role, written: u64) {
 
 /// The end that opens and sends.
 pub(crate) fn tcp_sender(bytes: &[u8]) {
-    attack(bytes, Role::Active, 100_000);
+    attack(bytes, Role::Active, 100_000, &[]);
+}
+
+/// The same with options that the bytes do not choose.
+pub(crate) fn tcp_sender_with(bytes: &[u8], choices: &[(&str, &str)]) {
+    attack(bytes, Role::Active, 100_000, choices);
 }
 
 /// The end that waits and receives.
 pub(crate) fn tcp_receiver(bytes: &[u8]) {
-    attack(bytes, Role::Passive, 0);
+    attack(bytes, Role::Passive, 0, &[]);
 }

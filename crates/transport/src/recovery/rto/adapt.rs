@@ -49,9 +49,12 @@ impl RtoTimer {
         }
     }
 
-    /// A timeout was found to be genuine: what was learned is forgotten. The back-off it caused itself
-    /// ends as any other.
+    /// A timeout was found to be genuine: what was learned is forgotten. The back-off that it caused
+    /// itself ends as any other; where it has ended already, nothing of it is left.
     pub fn adapt_to_genuine(&mut self) {
+        if self.backoff == self.learned.kept {
+            self.backoff = 1;
+        }
         self.learned.kept = 1;
         self.learned.longer = Span::ZERO;
     }

@@ -16,9 +16,9 @@ use crate::tcp::config::Config;
 use base::rng::mix;
 use base::{Span, Time, named};
 
-//= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1: 2 / ln 2 doubles the rate every round
+// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1: 2 / ln 2 doubles the rate every round
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
-//= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.2: probe, drain, and cruise for six
+// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.2: probe, drain, and cruise for six
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// While probing for rate: room for delayed and bunched acknowledgements (section 4.2.3.2).
 const CWND_GAIN: f64 = 2.0;
@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.2: rounds counted by data delivered
+    // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.2: rounds counted by data delivered
     fn count_round(&mut self, d: &Delivery) {
         self.round_began = d.rate.is_some_and(|r| r.prior_delivered >= self.next_round);
         if self.round_began {
@@ -137,7 +137,7 @@ impl State {
     fn note_rate(&mut self, d: &Delivery) {
         let Some(sample) = d.rate else { return };
         let rate = sample.rate();
-        //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3: what the application limited
+        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3: what the application limited
         // counts only if it is more than is believed
         if !sample.app_limited || rate >= self.rate() {
             let slot = &mut self.rates[self.round % RATE_ROUNDS];
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.1: three rounds with less than a
+    // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.1: three rounds with less than a
     // quarter more: the pipe is full
     fn notice_full_pipe(&mut self, d: &Delivery) {
         if self.filled || !self.round_began || d.rate.is_some_and(|r| r.app_limited) {
@@ -171,7 +171,7 @@ impl State {
 
     fn probe_rate(&mut self, now: Time) {
         (self.mode, self.cwnd_gain) = (Mode::ProbeBw, CWND_GAIN);
-        //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.3: any phase but the draining one
+        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.3: any phase but the draining one
         let drawn = (mix(now.as_nanos()) % 7) as usize;
         self.enter_phase(now, if drawn == 0 { 0 } else { drawn + 1 });
     }
@@ -189,7 +189,7 @@ impl State {
         let long = d.now.since(self.phase_began) > least;
         let before = (d.flight + d.fresh) as f64;
         let over = if self.pacing_gain > 1.0 {
-            //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.3: until the queue shows
+            // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.3: until the queue shows
             long && (d.recovering || before >= self.inflight(self.pacing_gain))
         } else if self.pacing_gain < 1.0 {
             long || before <= self.inflight(1.0)
@@ -202,7 +202,7 @@ impl State {
     }
 
     fn note_rtt(&mut self, window: &mut Window, d: &Delivery) {
-        //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3: the least of ten seconds
+        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3: the least of ten seconds
         let expired = self.least_rtt.is_some() && d.now > self.least_at + RTT_BELIEVED;
         if let Some(rtt) = d.rtt
             && (expired || self.least_rtt.is_none_or(|least| rtt <= least))
@@ -242,7 +242,7 @@ impl State {
 
     fn pace(&mut self, d: &Delivery) {
         match self.pacing_rate {
-            //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.1: before any rate is known
+            // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.1: before any rate is known
             None => {
                 self.pacing_rate = d.rtt.map(|rtt| HIGH_GAIN * self.initial / rtt.as_secs_f64().max(1e-6))
             }
@@ -257,7 +257,7 @@ impl State {
 
     fn size_window(&mut self, window: &mut Window, d: &Delivery) {
         let (acked, flight) = (d.fresh as f64, d.flight as f64);
-        //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.4: recovery begins and ends
+        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.4: recovery begins and ends
         if d.recovering && !self.was_recovering {
             self.conserving = true;
             self.next_round = d.delivered;
@@ -271,7 +271,7 @@ impl State {
             window.cwnd = window.cwnd.max(flight + acked);
         } else {
             let target = self.inflight(self.cwnd_gain) + 3.0 * self.quantum(window.mss);
-            //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.5: toward the target
+            // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.5: toward the target
             if self.filled {
                 window.cwnd = (window.cwnd + acked).min(target);
             } else if window.cwnd < target || (d.delivered as f64) < self.initial {
@@ -339,7 +339,7 @@ impl Control for Bbr {
     }
 
     fn on_idle(&mut self, _now: Time, _idle: Span) {
-        //= draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.4: after a rest at the path's rate
+        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.4: after a rest at the path's rate
         let state = &mut *self.0;
         state.resting = true;
         if state.mode == Mode::ProbeBw {

@@ -5,6 +5,7 @@
 //! Windows are in segments and times in seconds here, as in the RFC. An acknowledgement of several
 //! segments counts as so many, so that delayed acknowledgements do not slow the curve.
 
+use super::hystart::HyStart;
 use super::{Acked, Control, Reason, Reduction, Window};
 use crate::tcp::config::Config;
 use base::{Span, Time};
@@ -35,6 +36,7 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
     fast_convergence: bool,
+    hystart: Option<HyStart>,
     memory: Memory,
     saved: Option<Memory>,
 }
@@ -70,12 +72,20 @@ impl Cubic {
 
 impl Control for Cubic {
     fn new(config: &Config) -> Self {
-        Cubic { fast_convergence: config.cubic_fast_convergence, memory: Memory::default(), saved: None }
+        Cubic {
+            fast_convergence: config.cubic_fast_convergence,
+            hystart: HyStart::of(config),
+            memory: Memory::default(),
+            saved: None,
+        }
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
-            window.slow_start(ack.bytes);
+            match &mut self.hystart {
+                None => window.slow_start(ack.bytes),
+                Some(hystart) => hystart.on_ack(window, ack),
+            }
             return;
         }
         let cwnd = window.cwnd / window.mss;

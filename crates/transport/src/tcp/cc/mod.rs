@@ -6,6 +6,7 @@
 //! whatever else it remembers, and can save that before a reduction and take it back if the reduction
 //! was a mistake.
 
+pub mod hystart;
 mod window;
 
 pub use window::Window;
@@ -123,17 +124,17 @@ pub trait Control {
 
 /// Makes of the list of controls the word in the scenario, the state of a sender, and the dispatch.
 macro_rules! controls {
-    ($($(#[$meta:meta])* $module:ident :: $variant:ident = $word:literal),+ $(,)?) => {
+    ($($(#[$meta:meta])+ $variant:ident = $word:literal in $module:ident;)+) => {
         $(pub mod $module;)+
 
         named! {
             /// Congestion control: how the window grows, and what a loss takes from it.
-            pub enum CongestionControl { $($(#[$meta])* $variant = $word),+ }
+            pub enum CongestionControl { $($(#[$meta])+ $variant = $word),+ }
         }
 
         /// The state of the congestion control of one sender.
         #[derive(Clone, Debug)]
-        pub enum Controller { $($(#[$meta])* $variant($module::$variant)),+ }
+        pub enum Controller { $($(#[$meta])+ $variant($module::$variant)),+ }
 
         impl Control for Controller {
             fn new(config: &Config) -> Self {
@@ -179,12 +180,12 @@ macro_rules! controls {
     };
 }
 
-// The list: file and type, word. Its first line is the default.
+// THE list of congestion controls: word, type and file are made known here and nowhere else.
 controls! {
     /// A segment a round trip, half at a loss (RFC 5681).
-    reno::Reno = "reno",
+    Reno = "reno" in reno;
     /// A cubic function of the time since the last loss (RFC 9438).
-    cubic::Cubic = "cubic",
+    Cubic = "cubic" in cubic;
     /// A model of the path's rate and round trip (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
-    bbr::Bbr = "bbr",
+    Bbr = "bbr" in bbr;
 }

@@ -1,25 +1,30 @@
 //! How does the window of Reno grow? By a segment an acknowledgement in slow start, by a segment a
 //! round trip in congestion avoidance (RFC 5681 section 3.1; Jacobson 1988); a loss halves it.
 
+use super::hystart::HyStart;
 use super::{Acked, Control, Reduction, Window};
 use crate::tcp::config::{ByteCounting, Config};
 
 /// Reno between acknowledgements.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Reno {
     /// Bytes acknowledged towards the next segment of the window, if bytes are counted (RFC 3465).
     counted: f64,
+    hystart: Option<HyStart>,
 }
 
 impl Control for Reno {
-    fn new(_config: &Config) -> Self {
-        Reno::default()
+    fn new(config: &Config) -> Self {
+        Reno { counted: 0.0, hystart: HyStart::of(config) }
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
-            window.slow_start(ack.bytes);
+            match &mut self.hystart {
+                None => window.slow_start(ack.bytes),
+                Some(hystart) => hystart.on_ack(window, ack),
+            }
             return;
         }
         match window.byte_counting {

@@ -38,8 +38,8 @@ named! {
     }
 }
 named! {
-    /// What duplicates do while they may not cause a fast retransmit: the bug fix forbids it, or they
-    /// bring no evidence of a loss.
+    /// What duplicates do while the bug fix forbids a fast retransmit. Those that bring no evidence of a
+    /// loss, where that is asked for, count for nothing, but for the last of these words.
     pub enum BlockedDuplicates {
         /// Nothing is sent and no state changes.
         Ignore = "ignore",

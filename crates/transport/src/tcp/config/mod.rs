@@ -180,6 +180,8 @@ pub struct Config {
     pub spurious: Spurious,
     /// Whether timeouts inside loss recovery are judged too.
     pub judge_in_recovery: bool,
+    /// Whether a later expiration is judged although the first of the row, inside recovery, was not.
+    pub judge_later_expirations: bool,
     /// Whether fast retransmits are judged too.
     pub judge_fast_retransmits: bool,
     /// Whether Eifel calls a timeout spurious even if all acknowledgements seem to be lost.
@@ -198,6 +200,8 @@ pub struct Config {
     pub halving: Halving,
     /// Congestion control.
     pub cc: CongestionControl,
+    /// When slow start ends.
+    pub slow_start: SlowStart,
     /// CUBIC: a loss below the last maximum lowers it further.
     pub cubic_fast_convergence: bool,
     /// Segments spread over the round trip.
@@ -207,7 +211,13 @@ pub struct Config {
     /// Slow-start growth.
     pub byte_counting: ByteCounting,
     /// Do not open a window that is not used (RFC 7661, RFC 2861).
-    pub cwnd_validation: bool,
+    pub cwnd_validation: Validation,
+    /// The window after a pause.
+    pub idle_restart: IdleRestart,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Windows above 65535 bytes (RFC 7323).
+    pub window_scale: bool,
     /// The receiving side.
     pub receiver: ReceiverConfig,
     /// Bytes on the wire.
@@ -222,6 +232,10 @@ impl Config {
             Sack::Off => false,
             Sack::Auto => self.recovery_wants_sack(),
         }
+    }
+    /// Whether windows above 65535 bytes can be offered and understood. The one-way model has no wire.
+    pub fn scales_windows(&self) -> bool {
+        self.window_scale || self.handshake == Handshake::OneWay
     }
     /// Whether somebody needs to know what was sent when (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
@@ -273,6 +287,7 @@ impl Default for Config {
             restart_on_fast_retransmit: true,
             spurious: Spurious::None,
             judge_in_recovery: false,
+            judge_later_expirations: false,
             judge_fast_retransmits: true,
             judge_lost_acks: false,
             response: Response::Rfc4015,
@@ -303,11 +318,15 @@ impl Default for Config {
             },
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
+            slow_start: SlowStart::Standard,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
-            cwnd_validation: false,
+            cwnd_validation: Validation::Off,
+            idle_restart: IdleRestart::Rfc5681,
+            ecn: false,
+            window_scale: true,
             receiver: ReceiverConfig {
                 ack_delay: Span::from_millis(200),
                 ack_delay_min: Span::ZERO,

@@ -38,7 +38,8 @@ impl WindowSize {
 impl Setting for WindowSize {
     fn read(text: &str) -> Result<Self, String> {
         match text.trim() {
-            "rfc3390" => return Ok(WindowSize::Rfc3390),
+            // RFC 2414 has the same formula.
+            "rfc3390" | "rfc2414" => return Ok(WindowSize::Rfc3390),
             "rfc6928" => return Ok(WindowSize::Rfc6928),
             "peer" => return Ok(WindowSize::Peer),
             "unlimited" => return Ok(WindowSize::Unlimited),

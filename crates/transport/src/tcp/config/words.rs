@@ -202,6 +202,39 @@ named! {
     }
 }
 named! {
+    /// When slow start ends.
+    pub enum SlowStart {
+        /// At the threshold.
+        Standard = "standard",
+        /// Sooner, when round trips grow: HyStart++ (RFC 9406).
+        HyStart = "hystart++",
+    }
+}
+named! {
+    /// What becomes of a window that is not used.
+    pub enum Validation {
+        /// It grows as if it were.
+        Off = "false" | "off",
+        /// It does not grow while less than half of it is used, and is halved after five minutes of that
+        /// (RFC 7661).
+        Rfc7661 = "true" | "on" | "rfc7661",
+        /// It does not grow unless it is full, shrinks halfway to what is used once a timeout, and is halved
+        /// for every timeout of a pause (RFC 2861).
+        Rfc2861 = "rfc2861",
+    }
+}
+named! {
+    /// The window after a pause longer than the retransmission timeout.
+    pub enum IdleRestart {
+        /// As it was.
+        Off = "false" | "off",
+        /// At most the initial window (RFC 5681 section 4.1).
+        Rfc5681 = "true" | "on" | "rfc5681",
+        /// Half for every timeout that passed, at least the initial window (RFC 2861; Linux).
+        Decay = "decay",
+    }
+}
+named! {
     /// Whether segments are spread over the round trip.
     pub enum Pacing {
         /// If the congestion control asks for it.

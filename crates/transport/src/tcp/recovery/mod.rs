@@ -32,6 +32,8 @@ trait Rules: Default {
     const SKIPS_REPORTED: bool = false;
     /// Reports that came before a timeout are believed after it.
     const KEEPS_REPORTS: bool = false;
+    /// After a timeout it sends again from the oldest byte on; otherwise it knows itself what is lost.
+    const GOES_BACK: bool = true;
 
     /// An acknowledgement came.
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest);
@@ -125,6 +127,11 @@ macro_rules! strategies {
             /// Whether it believes after a timeout what was reported before.
             pub fn keeps_reports(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::KEEPS_REPORTS),+ }
+            }
+
+            /// Whether it sends again from the oldest byte on after a timeout.
+            pub fn goes_back(&self) -> bool {
+                match self { $(Strategy::$variant(_) => <$state>::GOES_BACK),+ }
             }
 
             /// An acknowledgement came; the sender's state is as before it, but for round-trip times, a

@@ -22,21 +22,16 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Recovery begins; `None` if the window is to be halved at once.
+    /// Recovery begins; `None` if the window is to be halved at once, or is the congestion control's alone.
     pub(super) fn begin(sender: &Sender) -> Option<Prr> {
         let config = sender.config();
         //= RFC 6937 section 3: prr_delivered = prr_out = 0, RecoverFS = snd.nxt - snd.una
-        (config.reduction == Reduction::Prr).then(|| Prr {
+        (config.reduction == Reduction::Prr && !sender.owns_window()).then(|| Prr {
             flight: sender.flight().max(1),
             delivered: 0,
             out: 0,
             bound: config.prr_bound,
         })
-    }
-
-    /// Nothing was sent yet in this recovery.
-    pub(super) fn is_fresh(&self) -> bool {
-        self.out == 0
     }
 
     /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;

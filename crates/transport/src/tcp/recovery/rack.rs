@@ -53,6 +53,8 @@ pub struct Rack {
     reo_wnd: Span,
     /// When the window came down last.
     reduced: Time,
+    /// Recovery has begun, and nothing was resent yet.
+    begins: bool,
     prr: Option<Prr>,
     /// Bytes outstanding that are not in the network.
     gone: u64,
@@ -74,6 +76,7 @@ impl Default for Rack {
             reo_wnd_persist: 0,
             reo_wnd: Span::default(),
             reduced: Time::ZERO,
+            begins: false,
             prr: None,
             gone: 0,
             probe: TailProbe::default(),
@@ -86,8 +89,9 @@ pub(super) fn state(sender: &mut Sender) -> &mut Rack {
 }
 
 impl Rack {
-    /// Steps 1 to 3 of section 6.2 for one segment that has just arrived.
-    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>) {
+    /// Steps 1 to 3 of section 6.2 for one segment that has just arrived; whether it says how long a
+    /// round trip is.
+    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>) -> bool {
         let rtt = now.since(record.sent);
         if !record.resent {
             //= RFC 8985 section 6.2 step 1: update RACK.min_RTT
@@ -103,13 +107,13 @@ impl Rack {
         let of_the_original = record.resent
             && (echo.is_some_and(|echo| echo < record.sent) || self.min_rtt.is_some_and(|least| rtt < least));
         if of_the_original {
-            return;
+            return false;
         }
-        self.rtt = rtt;
         if record.sent_after(self.newest.0, self.newest.1) {
             self.newest = (record.sent, record.end);
             self.newest_resent = record.resent;
         }
+        true
     }
 
     /// Step 4 of section 6.2.
@@ -149,6 +153,7 @@ impl Rules for Rack {
     const KEEPS_RECORD: bool = true;
     const SKIPS_REPORTED: bool = true;
     const KEEPS_REPORTS: bool = true;
+    const GOES_BACK: bool = false;
 
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         if ack.old && !ack.sack_news {
@@ -156,14 +161,20 @@ impl Rules for Rack {
         }
         let mut s = *state(sender);
         if let Some(sent) = &sender.sent {
+            let mut latest = (Time::ZERO, 0);
             for record in sent.fresh() {
-                s.arrived(io.now, record, ack.echo);
                 s.probe.measured |= !record.resent;
+                // Of those that this acknowledgement delivers, the one sent last is the most recent.
+                if s.arrived(io.now, record, ack.echo) && (record.sent, record.end) > latest {
+                    latest = (record.sent, record.end);
+                    s.rtt = io.now.since(record.sent);
+                }
             }
         }
         s.probe.measured |= ack.sample.is_some();
         *state(sender) = s;
         tail_probe::on_ack(sender, ack);
+        let fast = s.phase == Phase::Fast;
         let exiting = s.phase != Phase::Open && ack.newly_acked > 0 && ack.ack >= sender.recover();
         if ack.newly_acked > 0 {
             sender.advance(io, ack, true);
@@ -175,7 +186,7 @@ impl Rules for Rack {
         let sacked = sender.sent.as_ref().map_or(0, |sent| sent.sacked_segments());
         s.update_reo_wnd(sender, ack.dsack, exiting, sacked);
         *state(sender) = s;
-        if ack.newly_acked > 0 && s.phase != Phase::Fast && !(exiting && !sender.config().grow_on_exit) {
+        if ack.newly_acked > 0 && (!fast || (exiting && sender.config().grow_on_exit)) {
             sender.open_window(ack);
         }
         detect(sender, io);
@@ -209,7 +220,10 @@ impl Rules for Rack {
         if let Some(sent) = &mut sender.sent {
             sent.none_lost();
         }
-        state(sender).phase = Phase::Open;
+        let s = state(sender);
+        (s.phase, s.prr) = (Phase::Open, None);
+        // What seemed to answer the retransmission answered the original: it says nothing of the order.
+        (s.newest, s.newest_resent) = ((Time::ZERO, 0), false);
         refresh(sender);
     }
 
@@ -226,7 +240,7 @@ impl Rules for Rack {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
-            Timer::Release => {} // pacing, not recovery
+            Timer::Release | Timer::Persist => {} // the sender's own
         }
     }
 
@@ -286,10 +300,8 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) {
     match s.phase {
         Phase::Open if found => enter(sender, io),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
-        Phase::Fast if found_again && s.prr.is_none() => {
-            let window = &mut sender.window;
-            window.ssthresh = (window.cwnd / 2.0).max(2.0 * window.mss);
-            window.cwnd = window.ssthresh;
+        Phase::Fast if found_again && s.prr.is_none() && !sender.owns_window() => {
+            sender.halve_again();
             state(sender).reduced = io.now;
         }
         _ => {}
@@ -302,7 +314,7 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>) {
     sender.halve_both();
     sender.timers.stop(Timer::Probe);
     let s = state(sender);
-    (s.phase, s.prr, s.reduced) = (Phase::Fast, prr, io.now);
+    (s.phase, s.prr, s.reduced, s.begins) = (Phase::Fast, prr, io.now, true);
     //= RFC 8985 section 7.1: fast recovery resets the loss probe
     s.probe.reset();
 }
@@ -315,9 +327,12 @@ fn reduce(sender: &mut Sender, delivered: u64) {
     state(sender).prr = Some(prr);
 }
 
-/// How much of what is outstanding does not count against the window.
+/// How much of what is outstanding does not count against the window. Before recovery that is what lets
+/// out new data on reports, which is limited transmit (RFC 3042) and follows its option.
 fn refresh(sender: &mut Sender) {
-    state(sender).gone = sender.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());
+    let counts = state(sender).phase != Phase::Open || sender.config().limited_transmit;
+    let gone = sender.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());
+    state(sender).gone = if counts { gone } else { 0 };
 }
 
 /// Resends what is lost, oldest first, then sends new data, as far as the window allows; the first
@@ -329,13 +344,18 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
         Phase::Timeout if at_once => Cause::Timeout,
         Phase::Timeout => Cause::GoBackN,
         // The first segment of a recovery that has just begun goes whatever the window says.
-        _ if s.phase == Phase::Fast && s.reduced == io.now => Cause::Fast,
+        _ if s.begins => Cause::Fast,
         _ => Cause::Recovery,
     };
-    let mut forced = at_once || (cause == Cause::Fast && s.prr.is_none_or(|prr| prr.is_fresh()));
+    let mut forced = at_once || s.begins;
+    state(sender).begins = false;
     let mut from = 0;
     while let Some(sent) = &sender.sent {
-        if sent.lost() == 0 || (!forced && sender.window.cwnd - (sent.in_flight() as f64) < mss) {
+        // Where a detector wants to see what new data do, nothing is resent meanwhile (RFC 5682).
+        if sender.sends_only_new()
+            || sent.lost() == 0
+            || (!forced && sender.window.cwnd - (sent.in_flight() as f64) < mss)
+        {
             break;
         }
         let Some(i) = (from..sent.records().len()).find(|i| sent.records()[*i].lost) else { break };
@@ -350,7 +370,7 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
     sender.send_window(io, 0);
     let sent = sender.max_sent() - max;
     count(sender, sent);
-    if s.phase == Phase::Open && s.gone > 0 {
+    if s.phase == Phase::Open && state(sender).gone > 0 {
         sender.let_out_beyond_flight(sent);
     }
 }

@@ -74,11 +74,14 @@ pub(super) fn on_duplicate(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest
     let (mss, dupthresh) = (u64::from(sender.mss()), sender.dupthresh());
     let DuplicatesConfig { blocked, in_recovery, .. } = sender.config().duplicates;
     let inflates = in_recovery == RecoveryDuplicates::Inflate;
+    if !sender.counts(ack) {
+        return;
+    }
     let s = state(sender);
     s.duplicates += 1;
     let (duplicates, recovering, budget) = (s.duplicates, s.recovering, s.budget);
     if duplicates == dupthresh && !recovering {
-        if sender.convinces(ack) {
+        if sender.may_fast_retransmit() {
             sender.begin_fast_retransmit(io);
             sender.halve_both();
             sender.retransmit(io, sender.una(), base::truth::Cause::Fast);

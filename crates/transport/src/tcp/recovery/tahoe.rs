@@ -14,16 +14,17 @@ pub struct Tahoe {
 
 impl Rules for Tahoe {
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+        let counts = sender.counts(ack);
         let state = state::<Tahoe>(sender);
         if ack.newly_acked > 0 {
             state.duplicates = 0;
             sender.advance(io, ack, true);
             sender.open_window(ack);
-        } else if ack.duplicate {
+        } else if ack.duplicate && counts {
             state.duplicates += 1;
             let duplicates = state.duplicates;
             if duplicates == sender.dupthresh() {
-                if sender.convinces(ack) {
+                if sender.may_fast_retransmit() {
                     sender.begin_fast_retransmit(io);
                     sender.halve_threshold();
                     sender.window.cwnd = sender.window.mss;

@@ -48,10 +48,11 @@ pub(super) fn schedule(sender: &mut Sender, io: &mut Io<'_>) {
     let mut wait = if srtt.is_zero() { Span::from_secs(1) } else { srtt.times(2) };
     if one {
         //= RFC 8985 section 7.2: a single segment may wait for a delayed acknowledgement
-        wait = wait + sender.config().probe_ack_delay;
+        wait += sender.config().probe_ack_delay;
     }
-    //= RFC 8985 section 7.2: no later than the retransmission timer
-    let at: Time = (io.now + wait).min(sender.rto.deadline());
+    //= RFC 8985 section 7.2: no later than the retransmission timer, whose place it takes
+    let latest = Time::from_nanos(sender.rto.deadline().as_nanos().saturating_sub(1));
+    let at = (io.now + wait).min(latest).max(io.now);
     sender.timers.set(Timer::Probe, at);
 }
 

@@ -17,12 +17,13 @@ use base::{Span, Time};
 impl Sender {
     /// Takes in the acknowledgement that `segment` carries.
     pub fn on_ack(&mut self, io: &mut Io<'_>, segment: &Segment) {
+        self.probe_answered(io.now, segment.ack);
         if segment.ack > self.max {
             return; // acknowledges what was never sent (RFC 9293 section 3.10.7.4)
         }
-        let window_changed = u64::from(segment.window) != self.peer_window;
+        let window_changed = u64::from(segment.window).min(self.most_window) != self.peer_window;
         if segment.ack >= self.una {
-            self.peer_window = u64::from(segment.window);
+            self.peer_window = u64::from(segment.window).min(self.most_window);
         }
         let digest = self.digest(io.now, segment, window_changed);
         io.record(|| Event::AckReceived {
@@ -39,7 +40,12 @@ impl Sender {
         if self.control.wants_rates() {
             self.deliver(io.now);
         }
+        let verdicts = self.verdicts;
         let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
+        if digest.ece {
+            self.on_echo(io, &digest);
+        }
+        self.only_new = course == Course::New;
         let sent = io.out.len();
         if self.special_duplicates {
             let seen = self.filter_duplicate(io, &digest);
@@ -50,8 +56,12 @@ impl Sender {
         } else {
             Strategy::on_ack(self, io, &digest);
         }
-        if course == Course::New {
-            self.send_new(io, 2 - (io.out.len() - sent).min(2));
+        match course {
+            // What a verdict gave back may let out something, whatever the acknowledgement itself does.
+            Course::Usual if verdicts != self.verdicts => self.send_window(io, 0),
+            Course::Usual => {}
+            Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
+            Course::Back => self.send_window(io, 0),
         }
         self.opened = false;
         if digest.newly_acked > 0 {
@@ -137,7 +147,7 @@ impl Sender {
             resent_echo: segment.resent_echo,
             echo,
             sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
-            ece: segment.ece,
+            ece: segment.ece && !segment.syn,
         }
     }
 

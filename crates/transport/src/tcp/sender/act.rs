@@ -4,7 +4,7 @@ use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::{Acked, Control, Reason, Reduction};
-use crate::tcp::config::{BugFix, Halving};
+use crate::tcp::config::{BugFix, Halving, Validation};
 use base::event::Event;
 use base::truth::Cause;
 
@@ -46,12 +46,8 @@ impl Sender {
         if self.opened {
             return;
         }
-        if self.config.cwnd_validation {
-            //= RFC 7661 section 4.1: a window that was not filled does not grow
-            let flight_before = self.flight() + ack.newly_acked;
-            if (flight_before as f64) < self.window.cwnd / 2.0 {
-                return;
-            }
+        if self.config.cwnd_validation != Validation::Off && !self.validated(ack) {
+            return;
         }
         let acked = Acked {
             now: ack.now,
@@ -76,6 +72,7 @@ impl Sender {
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
         self.control.save();
+        self.ecn.reduced(self.max);
         self.watch_fast_retransmit(io.now);
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
@@ -91,7 +88,7 @@ impl Sender {
         let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
             Halving::Flight => {
-                let flight = (self.flight() - self.limited.min(self.flight())) as f64;
+                let flight = self.at_loss((self.flight() - self.limited.min(self.flight())) as f64);
                 (flight, flight / 2.0)
             }
             Halving::Window => {
@@ -100,6 +97,11 @@ impl Sender {
             }
         };
         Reduction { reason, outstanding, half }
+    }
+
+    /// The window is moved by its congestion control alone.
+    pub(in crate::tcp) fn owns_window(&self) -> bool {
+        self.control.owns_window()
     }
 
     /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
@@ -128,6 +130,17 @@ impl Sender {
         };
     }
 
+    /// A retransmission was lost: the window, which has come down already, comes down once more.
+    pub(in crate::tcp) fn halve_again(&mut self) {
+        let cwnd = self.window.cwnd;
+        let reduction = Reduction { reason: Reason::Loss, outstanding: cwnd, half: cwnd / 2.0 };
+        let said = self.control.on_reduction(&self.window, &reduction);
+        self.window.ssthresh = said.max(2.0 * self.window.mss);
+        if !self.control.owns_window() {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
     /// Tahoe: sends everything again from the oldest byte on.
     pub(in crate::tcp) fn go_back(&mut self, io: &mut Io<'_>) {
         self.nxt = self.una;
@@ -140,6 +153,11 @@ impl Sender {
         self.nxt = self.una;
         self.resend_cause = Cause::Timeout;
         self.send_window(io, 0);
+    }
+
+    /// Whether a detector asked for new data on this acknowledgement and nothing else.
+    pub(in crate::tcp) fn sends_only_new(&self) -> bool {
+        self.only_new
     }
 
     /// What the receiver has reported is not believed any more.

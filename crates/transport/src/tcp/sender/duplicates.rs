@@ -47,7 +47,8 @@ impl Sender {
         let every_second = if self.strategy.recovering() {
             self.config.duplicates.in_recovery == RecoveryDuplicates::EverySecond
         } else {
-            self.config.duplicates.blocked == BlockedDuplicates::EverySecond && !self.convinces(ack)
+            self.config.duplicates.blocked == BlockedDuplicates::EverySecond
+                && !(self.may_fast_retransmit() && self.counts(ack))
         };
         // A new segment only: one resent on a duplicate makes another duplicate, and says nothing.
         if every_second && self.series.is_multiple_of(2) && self.nxt >= self.max {
@@ -56,10 +57,10 @@ impl Sender {
         }
     }
 
-    /// Whether this duplicate may cause a fast retransmit.
-    pub(in crate::tcp) fn convinces(&self, ack: &AckDigest) -> bool {
+    /// Whether this duplicate counts: where it must bring evidence of a loss, it does.
+    pub(in crate::tcp) fn counts(&self, ack: &AckDigest) -> bool {
         let needs_news = self.config.duplicates.evidence == Evidence::Sack && self.config.uses_sack();
-        self.may_fast_retransmit() && (ack.sack_news || !needs_news)
+        ack.sack_news || !needs_news
     }
 
     /// Sends what the window as duplicates inflated it lets out, unless that would be a retransmission and

@@ -97,9 +97,10 @@ impl Sender {
                 //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
                 self.window.cwnd = 3.0 * self.window.mss;
                 self.opened = true;
-                if ack.ack < self.recover {
+                if ack.ack < self.recover && self.strategy.goes_back() {
                     self.nxt = ack.ack.max(self.una);
                 }
+                self.recover = self.max;
             }
         }
         step.course
@@ -134,7 +135,7 @@ impl Sender {
             //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
             self.nxt = self.max;
             // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-            self.recover = self.una;
+            self.recover = self.una - u64::from(ack.newly_acked == 0);
         }
         if !timeout && self.strategy.recovering() {
             self.strategy.on_timeout(); // there is nothing to recover from

@@ -7,16 +7,20 @@
 mod ack;
 mod act;
 mod duplicates;
+mod echo;
 mod judge;
 mod pacing;
+mod persist;
 mod timed;
 mod timeout;
 mod timers;
 mod trace;
 mod transmit;
+mod validation;
 
 use super::cc::{Control, Controller, Window};
 use super::config::Config;
+use super::ecn::Ecn;
 use super::recovery::Strategy;
 use super::response::Responder;
 use super::spurious::{Detector, Episode};
@@ -26,9 +30,11 @@ use crate::recovery::sent::Sent;
 use base::Span;
 use base::truth::Cause;
 use pacing::Pacer;
+use persist::Probing;
 use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
+use validation::Used;
 
 pub use judge::Verdicts;
 
@@ -66,10 +72,16 @@ pub struct Sender {
     established: bool,
     syn_expired: bool,
     peer_window: u64,
+    /// Without window scaling no peer can offer more.
+    most_window: u64,
     /// Congestion window.
     pub window: Window,
     /// Who moves it.
     pub control: Controller,
+    /// Congestion marks.
+    pub(super) ecn: Ecn,
+    probing: Probing,
+    used: Used,
     pacer: Pacer,
     /// Least round trip seen, if rates are measured.
     min_rtt: Option<Span>,
@@ -84,6 +96,8 @@ pub struct Sender {
     pub(super) strategy: Strategy,
     /// What is reported is passed over when it goes back.
     skips_reported: bool,
+    /// On this acknowledgement nothing is resent.
+    only_new: bool,
     /// The recovery wants to hear of new data.
     probes: bool,
     detector: Detector,
@@ -131,7 +145,11 @@ impl Sender {
             established: false,
             syn_expired: false,
             peer_window: peer,
+            most_window: if config.scales_windows() { u64::from(u32::MAX) } else { 65_535 },
             window: Window::new(&config, peer),
+            ecn: Ecn::new(config.ecn, config.handshake == super::config::Handshake::OneWay),
+            probing: Probing::default(),
+            used: Used::default(),
             pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
             min_rtt: None,
             control: Controller::new(&config),
@@ -139,6 +157,7 @@ impl Sender {
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
             timers: Timers::default(),
+            only_new: false,
             skips_reported: strategy.skips_reported(),
             probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             strategy,

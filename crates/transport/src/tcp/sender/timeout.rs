@@ -44,7 +44,10 @@ impl Sender {
                 self.reduce(Reason::Timeout);
             }
             // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
-            if !was_recovering || self.config.judge_in_recovery {
+            //= RFC 3522 section 3.2: nor does judging begin with a second timeout of the same segment
+            let judged_before = self.case.map(|c| c.began) == self.episode.map(|e| e.began);
+            let fresh = expirations == 1 || judged_before || self.config.judge_later_expirations;
+            if (fresh && !was_recovering) || self.config.judge_in_recovery {
                 self.watch_timeout(io.now);
             }
         } else {
@@ -53,6 +56,7 @@ impl Sender {
         self.expired_at = Some(self.una);
         self.window.cwnd = self.window.mss;
         self.window.after_timeout = true;
+        self.ecn.reduced(self.max);
         self.recover = self.max;
         self.quiet_mark = self.max;
         //= RFC 2018 section 8: after a timeout the reports are not believed any more, or if the receiver

@@ -18,11 +18,13 @@ pub enum Timer {
     Probe,
     /// When the next paced segment may leave.
     Release,
+    /// When a closed window is probed.
+    Persist,
 }
 
 impl Timer {
     /// Every one.
-    pub const ALL: [Timer; 3] = [Timer::Reordering, Timer::Probe, Timer::Release];
+    pub const ALL: [Timer; 4] = [Timer::Reordering, Timer::Probe, Timer::Release, Timer::Persist];
 }
 
 /// When each of them expires; [`Time::NEVER`] if it is off.
@@ -93,6 +95,7 @@ impl Sender {
         match timer {
             Timer::Reordering | Timer::Probe => Strategy::on_timer(self, io, timer),
             Timer::Release => self.on_release(io),
+            Timer::Persist => self.on_persist(io),
         }
     }
 }

@@ -11,6 +11,9 @@ use base::truth::Cause;
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
+        if self.max == self.una && self.nxt < self.end && self.nxt > 0 {
+            self.after_pause(io.now);
+        }
         let window = (self.window.bytes() + self.strategy.beyond()).min(self.window_of_peer());
         let limit = self.una + window;
         let mut sent = 0;
@@ -19,6 +22,7 @@ impl Sender {
                 return;
             }
             if !self.send_next(io, limit) {
+                self.maybe_persist(io.now);
                 break;
             }
             sent += 1;
@@ -136,6 +140,7 @@ impl Sender {
         if let Some(sent) = &mut self.sent {
             sent.transmitted(io.now, seq, end);
         }
+        self.used.last_sent = io.now;
         self.charge(io.now, end - seq);
         let syn = seq == 0;
         let fin = end > self.end;

@@ -53,7 +53,7 @@ impl Watch for Dsack {
     }
 
     fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
-        if self.judge_fast { self.begin(sight) } else { Case::None }
+        if self.judge_fast { self.begin(sight) } else { Case::Same }
     }
 
     fn on_resent(&mut self, seq: u64, end: u64, max: u64) {

@@ -43,7 +43,7 @@ impl Watch for Eifel {
 
     fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
         if !self.judge_fast {
-            return Case::None;
+            return Case::Same;
         }
         self.begin(sight.now, true)
     }

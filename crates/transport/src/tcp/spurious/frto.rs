@@ -16,14 +16,23 @@ pub struct Frto {
     phase: Phase,
     /// "recover" or "RecoveryPoint", one past it: recovery from a timeout goes on up to here.
     recover: u64,
+    /// One past the highest byte reported by SACK since the timeout: what lies below is no news, also where
+    /// the scoreboard has been forgotten meanwhile.
+    known: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Off,
-    /// Step 2 is next: the retransmission ends here.
-    Resent(u64),
-    /// Step 3 is next: new data begin here.
+    /// Step 2 is next.
+    Resent {
+        /// The retransmission ends here.
+        end: u64,
+        /// One past the highest byte sent when the timer first expired. Duplicates may let out new data
+        /// before step 2, of which the RFC does not speak; their acknowledgement tells nothing.
+        max: u64,
+    },
+    /// Step 3 is next: what was sent after the timeout begins here.
     NewData(u64),
 }
 
@@ -39,17 +48,22 @@ impl Watch for Frto {
             return Case::None;
         }
         // "recover" is set with the first acknowledgement only, so that timeouts in a row are judged.
-        self.phase = Phase::Resent(sight.una);
+        let max = match self.phase {
+            Phase::Resent { max, .. } => max,
+            _ => sight.max,
+        };
+        (self.phase, self.known) = (Phase::Resent { end: sight.una, max }, 0);
         Case::New
     }
 
     fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
+        // Something else is resent: what comes next tells nothing.
         self.phase = Phase::Off;
         Case::None
     }
 
     fn on_resent(&mut self, _: u64, end: u64, _: u64) {
-        if let Phase::Resent(upto) = &mut self.phase {
+        if let Phase::Resent { end: upto, .. } = &mut self.phase {
             *upto = end.max(*upto);
         }
     }
@@ -59,18 +73,20 @@ impl Watch for Frto {
         if !new && !ack.duplicate {
             return Step::default();
         }
+        let news = ack.sack_news && ack.sacked_up_to > self.known;
+        self.known = self.known.max(ack.sacked_up_to);
         match self.phase {
             Phase::Off => Step::default(),
             //= RFC 5682 section 3.1 step 2: with SACK duplicates are waited out
-            Phase::Resent(_) if !new && self.sack => Step::default(),
-            Phase::Resent(resent) => {
+            Phase::Resent { .. } if !new && self.sack => Step::default(),
+            Phase::Resent { end, max } => {
                 (self.phase, self.recover) = (Phase::Off, sight.max);
                 if !new {
                     //= RFC 5682 section 2.1 step 2 a: a duplicate: conventional recovery
                     return Word::Genuine.into();
                 }
                 //= RFC 5682 section 2.1 step 2 a: nothing is left to tell, or not all of the retransmission
-                if ack.ack >= sight.max || (ack.ack < resent && !self.sack) {
+                if ack.ack >= max || (ack.ack < end && !self.sack) {
                     return Word::GivenUp.into();
                 }
                 //= RFC 5682 section 2.1 step 2 b: no new data, or no room at the peer: conventional recovery
@@ -78,14 +94,14 @@ impl Watch for Frto {
                     return Word::GivenUp.into();
                 }
                 //= RFC 5682 section 2.1 step 2 b: up to two new segments
-                self.phase = Phase::NewData(sight.max);
+                self.phase = Phase::NewData(max);
                 Step { word: Word::Open, course: Course::New }
             }
             Phase::NewData(point) => {
                 self.phase = Phase::Off;
                 let genuine = if self.sack {
                     //= RFC 5682 section 3.1 step 3 a: new data acknowledged, or nothing old
-                    ack.ack.max(ack.sacked_up_to) > point || !(new || ack.sack_news)
+                    ack.ack.max(ack.sacked_up_to) > point || !(new || news)
                 } else {
                     //= RFC 5682 section 2.1 step 3 a: a duplicate
                     !new
@@ -104,7 +120,7 @@ impl Watch for Frto {
 
 impl Frto {
     pub(super) fn with(sack: bool) -> Self {
-        Frto { sack, phase: Phase::Off, recover: 0 }
+        Frto { sack, phase: Phase::Off, recover: 0, known: 0 }
     }
 
     /// Nothing is to be judged any more; somebody else has done it.

@@ -110,7 +110,7 @@ pub trait Watch: Sized {
     fn on_timeout(&mut self, sight: &Sight) -> Case;
     /// Duplicates convinced the sender: the oldest segment is about to be resent.
     fn on_fast_retransmit(&mut self, _sight: &Sight) -> Case {
-        Case::None
+        Case::Same
     }
     /// `[seq, end)` is sent again while everything below `max` has been sent.
     fn on_resent(&mut self, _seq: u64, _end: u64, _max: u64) {}

@@ -32,7 +32,7 @@ impl Watch for RetransmitFlag {
 
     fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
         if !self.judge_fast {
-            return Case::None;
+            return Case::Same;
         }
         (self.due, self.fast) = (true, true);
         Case::New

@@ -1,0 +1,66 @@
+//! What does `williwaw script` say?
+
+mod common;
+
+use common::Desk;
+use serde_json::Value;
+
+const GOOD: &str = "format = 1\nid = \"good\"\n[options]\nmss = 1000\ninitial_cwnd_mss = 2\n\
+                    [[event]]\nt = 0\nkind = \"app_write\"\nbytes = 5000\n\
+                    [[event]]\nt = 0\nkind = \"expect\"\nsend = [[0, 2000]]\n";
+
+#[test]
+fn a_failed_dialogue_is_told_with_its_picture() {
+    let desk = Desk::new();
+    desk.write("good.toml", GOOD);
+    desk.write("bad.toml", &GOOD.replace("\"good\"", "\"bad\"").replace("2000", "3000"));
+    desk.write(
+        "odd.toml",
+        &GOOD.replace("\"good\"", "\"odd\"").replace("mss = 1000", "mss = 1000\nwarp = 9"),
+    );
+    let ended = desk.run(&["script", "good.toml", "odd.toml", "bad.toml"]);
+    assert_eq!((ended.code, ended.err.as_str()), (1, ""));
+    insta::assert_snapshot!("script", ended.out);
+    assert!(!ended.out.contains('\x1b'));
+    let painted = desk.run(&["--color", "always", "script", "bad.toml"]);
+    assert!(painted.out.contains("\x1b[1;31m"), "{}", painted.out);
+    assert_eq!(desk.run(&["script", "good.toml", "odd.toml"]).code, 0);
+}
+
+#[test]
+fn json_has_a_case_a_script() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("d")).unwrap();
+    desk.write("d/bad.toml", &GOOD.replace("2000", "3000"));
+    desk.write("d/good.toml", GOOD);
+    desk.write("d/timer.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 poll([], 1, 0) = 0\n");
+    let ended = desk.run(&["script", "d", "--json"]);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((ended.code, &json["schema"]), (1, &"williwaw-script/1".into()));
+    let verdicts: Vec<&str> =
+        json["cases"].as_array().unwrap().iter().map(|c| c["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["fail", "pass", "unsupported"]);
+    assert_eq!(json["summary"], serde_json::json!({ "pass": 1, "fail": 1, "unsupported": 1 }));
+    let bad = &json["cases"][0];
+    assert_eq!(
+        (bad["id"].as_str(), bad["t"].as_f64(), bad["line"].as_u64()),
+        (Some("good"), Some(0.01), Some(10))
+    );
+    assert!(bad["why"].as_str().unwrap().contains("expected 0..3000"), "{bad}");
+    assert!(bad["ladder"].as_array().unwrap().len() > 2);
+    assert_eq!(json["cases"][2]["id"], "timer");
+    assert_eq!(json["cases"][2]["why"], "line 2: poll()");
+}
+
+/// Every script that cannot be read is named with its place, all at once.
+#[test]
+fn what_cannot_be_read_is_said_with_line_and_column() {
+    let desk = Desk::new();
+    desk.write("a.toml", "format = 1\nid = \n");
+    desk.write("b.pkt", "+0 < S 0:0(0) win 1\n+0 > . 1:1001(999) ack 1\n");
+    desk.write("good.toml", GOOD);
+    let ended = desk.run(&["script", "good.toml", "a.toml", "b.pkt"]);
+    assert_eq!((ended.code, ended.out.as_str()), (2, ""));
+    assert!(ended.err.contains("a.toml:2:6: "), "{}", ended.err);
+    assert!(ended.err.contains("b.pkt:2:8: from 1 to 1001 are not 999 bytes"), "{}", ended.err);
+}

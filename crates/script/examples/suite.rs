@@ -1,0 +1,34 @@
+//! Plays folders of dialogues strictly and prints a line each: the verdict and the file's name. The
+//! mutation run plays the suite with it against senders that have a fault.
+
+use script::{Dialogue, Reading, Verdict, play};
+use std::io::Write as _;
+use std::panic::catch_unwind;
+use std::path::PathBuf;
+
+fn main() -> std::io::Result<()> {
+    // A faulty sender may break an invariant; that is a way of being caught.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut out = std::io::stdout().lock();
+    for folder in std::env::args().skip(1) {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in std::fs::read_dir(&folder)? {
+            files.push(entry?.path());
+        }
+        files.retain(|file| file.extension().is_some_and(|e| e == "toml"));
+        files.sort();
+        for file in files {
+            let text = std::fs::read_to_string(&file)?;
+            let played = catch_unwind(|| Dialogue::read(&text).map(|d| play(&d, Reading::Strict)));
+            let word = match &played {
+                Ok(Ok(Verdict::Pass { .. })) => "pass",
+                Ok(Ok(Verdict::Fail(_))) => "fail",
+                Ok(Ok(Verdict::Unsupported(_))) => "unsupported",
+                Ok(Err(_)) => "unreadable",
+                Err(_) => "panic",
+            };
+            writeln!(out, "{word} {}", file.file_stem().unwrap_or_default().to_string_lossy())?;
+        }
+    }
+    Ok(())
+}

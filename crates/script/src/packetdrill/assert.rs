@@ -1,0 +1,78 @@
+//! What do a script's statements claim? Comparisons of what `tcp_info` shows with numbers:
+//! `assert tcpi_snd_cwnd == 10, 'message'`. Anything else is not understood, and says so.
+
+use crate::stage::Stage;
+
+/// A statement that does not hold: what it says, and what is seen.
+pub(super) type Broken = (String, String);
+
+/// Checks all statements of a piece of code. `Err` of the outer result: one is not understood.
+pub(super) fn check(code: &str, stage: &Stage) -> Result<Result<(), Broken>, String> {
+    // A statement ends with its line unless the line ends with a comma or a backslash.
+    let mut statements: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in code.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        for part in line.split(';').map(str::trim).filter(|p| !p.is_empty()) {
+            match statements.last_mut() {
+                Some(last) if open => *last += &format!(" {part}"),
+                _ => statements.push(part.to_owned()),
+            }
+            open = part.ends_with([',', '\\', '(']);
+        }
+    }
+    for statement in &statements {
+        if statement.starts_with("print") {
+            continue;
+        }
+        let Some(claim) = statement.strip_prefix("assert") else { return Err(format!("`{statement}`")) };
+        // What follows the first comma is the message.
+        let claim = claim.split(',').next().unwrap_or_default().trim();
+        let claim = claim.strip_prefix('(').and_then(|c| c.strip_suffix(')')).unwrap_or(claim);
+        for part in claim.split(" and ") {
+            if let Some(broken) = compare(part.trim(), stage)? {
+                return Ok(Err(broken));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
+    let not_understood = || format!("`assert {claim}`");
+    let signs = ["==", "!=", "<=", ">=", "<", ">"];
+    let (sign, at) =
+        signs.iter().find_map(|s| claim.find(s).map(|at| (*s, at))).ok_or_else(not_understood)?;
+    let (name, rest) = (claim[..at].trim(), claim[at + sign.len()..].trim());
+    let wanted: f64 = rest.replace('_', "").parse().map_err(|_| not_understood())?;
+    let seen = value(name, stage).ok_or_else(not_understood)?;
+    let holds = match sign {
+        "==" => (seen - wanted).abs() < 0.5,
+        "!=" => (seen - wanted).abs() >= 0.5,
+        "<=" => seen <= wanted,
+        ">=" => seen >= wanted,
+        "<" => seen < wanted,
+        _ => seen > wanted,
+    };
+    Ok((!holds).then(|| (claim.to_owned(), format!("{name} is {seen}"))))
+}
+
+/// What `tcp_info` would show: counts in whole segments, times in microseconds.
+fn value(name: &str, stage: &Stage) -> Option<f64> {
+    let s = &stage.connection.sender;
+    let mss = f64::from(s.mss());
+    let micros = |span: base::Span| (span.as_nanos() / 1000) as f64;
+    Some(match name {
+        "tcpi_snd_cwnd" => (s.window.cwnd / mss).floor(),
+        // Linux's word for "none yet".
+        "tcpi_snd_ssthresh" if s.window.ssthresh.is_infinite() => f64::from(i32::MAX),
+        "tcpi_snd_ssthresh" => (s.window.ssthresh / mss).floor(),
+        "tcpi_unacked" => (s.flight() as f64 / mss).ceil(),
+        "tcpi_sacked" => (s.scoreboard.bytes() as f64 / mss).ceil(),
+        "tcpi_snd_mss" => mss,
+        "tcpi_rtt" => micros(s.rto.srtt()),
+        "tcpi_rttvar" => micros(s.rto.rttvar()),
+        "tcpi_rto" => micros(s.rto.timeout()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,30 @@
+//! What does the sender do when the receiver echoes a mark of the network? What it does at a loss, once a
+//! round trip, but nothing is resent (RFC 3168 section 6.1.2).
+
+use super::Sender;
+use crate::endpoint::Io;
+use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::{Control, Reason};
+use base::event::Event;
+
+impl Sender {
+    /// An acknowledgement carries ECN-Echo.
+    #[cold]
+    pub(super) fn on_echo(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
+        if !self.ecn.agreed {
+            return;
+        }
+        //= RFC 3168 section 6.1.2: an acknowledgement with an echo does not open the window
+        self.opened = true;
+        if !self.ecn.wants_reduction(ack.ack) || self.strategy.recovering() {
+            return;
+        }
+        self.reduce(Reason::Mark);
+        if !self.control.owns_window() {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+        self.ecn.reduced(self.max);
+        let acked = ack.ack;
+        io.record(|| Event::MarkEchoed { ack: acked });
+    }
+}

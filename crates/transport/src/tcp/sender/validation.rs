@@ -1,0 +1,165 @@
+//! Is the window backed by what was sent lately? A window that was opened long ago, or that the application
+//! never fills, says nothing of the path as it is now: RFC 7661, its predecessor RFC 2861, and the restart of
+//! RFC 5681 section 4.1.
+
+use super::Sender;
+use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::Control;
+use crate::tcp::config::{IdleRestart, Validation};
+use base::{Span, Time};
+
+/// How long an unused window is kept (RFC 7661 section 4.4.2).
+const NON_VALIDATED: Span = Span::from_secs(300);
+/// The samples of what was acknowledged in a round trip count for so long at least (section 4.2).
+const SAMPLING: Span = Span::from_secs(1);
+
+/// What was used of the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    /// When data were last sent.
+    pub(super) last_sent: Time,
+    /// The round trip being measured: where `una` was when it began, and where it ends.
+    began: u64,
+    ends: u64,
+    /// What was outstanding when it began, which its acknowledgements will cover.
+    flight: u64,
+    /// Bytes acknowledged in each of the last round trips, and when that was known.
+    samples: [(Time, u64); 4],
+    next: usize,
+    /// Since when the window is larger than what is used.
+    since: Option<Time>,
+    /// RFC 2861: the most outstanding since `period`.
+    most: u64,
+    period: Time,
+}
+
+impl Sender {
+    /// Bytes acknowledged in the best of the last round trips; 0 if none was measured.
+    //= RFC 7661 section 4.2: pipeACK
+    fn pipe_ack(&self, now: Time) -> u64 {
+        let age = self.rto.srtt().times(3).max(SAMPLING);
+        let fresh = self.used.samples.iter().filter(|(at, n)| *n > 0 && now.since(*at) <= age);
+        fresh.map(|(_, n)| *n).max().unwrap_or(0)
+    }
+
+    /// An acknowledgement of new data: whether the window may grow.
+    pub(super) fn validated(&mut self, ack: &AckDigest) -> bool {
+        let now = ack.now;
+        let used = &mut self.used;
+        if ack.ack >= used.ends {
+            let first = used.ends == 0;
+            if !first {
+                used.samples[used.next] = (now, ack.ack - used.began);
+                used.next = (used.next + 1) % used.samples.len();
+            }
+            let before = ack.ack - ack.newly_acked;
+            (used.began, used.ends) = (if first { before } else { ack.ack }, self.max.max(ack.ack + 1));
+            used.flight = self.max - ack.ack + ack.newly_acked;
+        }
+        let flight = self.max - ack.ack + ack.newly_acked;
+        match self.config.cwnd_validation {
+            Validation::Off => true,
+            Validation::Rfc7661 => {
+                //= RFC 7661 section 4.3: validated while at least half of the window is used
+                let used = self.pipe_ack(now).max(self.used.flight) as f64;
+                if used >= self.window.cwnd / 2.0 {
+                    self.used.since = None;
+                    return true;
+                }
+                self.expire(now);
+                false
+            }
+            Validation::Rfc2861 => self.used_by_2861(now, flight),
+        }
+    }
+
+    /// The window has been larger than its use for too long.
+    fn expire(&mut self, now: Time) {
+        let since = *self.used.since.get_or_insert(now);
+        if now.since(since) >= NON_VALIDATED {
+            //= RFC 7661 section 4.4.2: ssthresh = max(ssthresh, 3/4 cwnd), cwnd = max(cwnd / 2, IW)
+            self.shrink(self.initial_window());
+            self.used.since = Some(now);
+        }
+    }
+
+    fn shrink(&mut self, least: f64) {
+        let window = &mut self.window;
+        window.ssthresh = window.ssthresh.max(0.75 * window.cwnd);
+        window.cwnd = (window.cwnd / 2.0).max(least.min(window.cwnd));
+    }
+
+    //= RFC 2861 section 3.2: a timeout long less than the window was used: halfway down to what was used
+    fn used_by_2861(&mut self, now: Time, flight: u64) -> bool {
+        let rto = self.rto.timeout();
+        let used = &mut self.used;
+        used.most = used.most.max(flight);
+        if used.period == Time::ZERO {
+            used.period = now;
+        }
+        let full = flight as f64 + self.window.mss > self.window.cwnd;
+        if full {
+            (used.most, used.period) = (flight, now);
+        } else if now.since(used.period) >= rto {
+            let most = std::mem::replace(&mut used.most, flight) as f64;
+            used.period = now;
+            if most < self.window.cwnd {
+                self.window.ssthresh = self.window.ssthresh.max(0.75 * self.window.cwnd);
+                self.window.cwnd = ((self.window.cwnd + most) / 2.0).max(self.window.mss);
+            }
+        }
+        full
+    }
+
+    /// At a reduction: what counts as outstanding if the window was not validated.
+    //= RFC 7661 section 4.4.1: max(pipeACK, LossFlightSize)
+    pub(super) fn at_loss(&self, flight: f64) -> f64 {
+        match self.config.cwnd_validation {
+            Validation::Rfc7661 => {
+                flight.max((self.pipe_ack(self.used.last_sent) as f64).min(self.window.cwnd))
+            }
+            _ => flight,
+        }
+    }
+
+    pub(super) fn initial_window(&self) -> f64 {
+        self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64
+    }
+
+    /// Nothing is outstanding and something is about to be sent: the window after a pause.
+    pub(super) fn after_pause(&mut self, now: Time) {
+        let (pause, rto) = (now.since(self.used.last_sent), self.rto.timeout());
+        if !self.established || pause <= rto || self.control.owns_window() && pause.is_zero() {
+            return;
+        }
+        self.control.on_idle(now, pause);
+        if self.control.owns_window() {
+            return;
+        }
+        //= RFC 5681 section 4.1: RW = min(IW, cwnd)
+        let restart = self.initial_window().min(self.window.cwnd).max(self.window.mss);
+        match self.config.cwnd_validation {
+            //= RFC 7661 section 4.3: a pause is no reason; only the non-validated period is
+            Validation::Rfc7661 => self.expire(now),
+            //= RFC 2861 section 3.2: half for every timeout that passed, down to the restart window
+            Validation::Rfc2861 => self.decay(pause, rto, restart),
+            Validation::Off => match self.config.idle_restart {
+                IdleRestart::Off => {}
+                IdleRestart::Rfc5681 => self.window.cwnd = restart,
+                IdleRestart::Decay => self.decay(pause, rto, restart),
+            },
+        }
+        self.used.last_sent = now;
+    }
+
+    fn decay(&mut self, pause: Span, rto: Span, restart: f64) {
+        self.window.ssthresh = self.window.ssthresh.max(0.75 * self.window.cwnd);
+        let mut left = pause;
+        while left > rto && self.window.cwnd > restart {
+            self.window.cwnd = (self.window.cwnd / 2.0).max(restart);
+            left = Span::from_nanos(left.as_nanos() - rto.as_nanos());
+        }
+        self.used.period = self.used.last_sent;
+        self.used.most = 0;
+    }
+}

@@ -1,0 +1,272 @@
+//! Would the dialogues notice a fault? `cargo run -p xtask -- mutate` puts one fault after the other into a
+//! copy of the sources and plays the suite against it; a fault that fewer than two dialogues catch is a
+//! hole in the suite. The faults are data: `crates/script/mutants.toml`.
+//!
+//! The copy lies in the system's folder for temporary files and keeps its own build folder from run to run.
+
+use crate::say;
+use crate::tree::Tree;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Where the faults are listed.
+const FAULTS: &str = "crates/script/mutants.toml";
+/// Where the result is written.
+const PAGE: &str = "docs/mutants.md";
+/// What is copied: who is tested, who tests, what both need.
+const CRATES: &[&str] = &["base", "transport", "script"];
+/// So many dialogues must catch a fault.
+const LEAST: usize = 2;
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mutant {
+    name: String,
+    fault: String,
+    /// A file, or a folder below which one file holds what is to be found.
+    place: String,
+    find: String,
+    with: String,
+}
+
+/// A fault in its place: the file, and what it reads with it.
+struct Fitted {
+    path: String,
+    text: String,
+}
+
+/// Does it; false if a fault was caught by too few.
+pub(crate) fn run(root: &Path) -> Result<bool, String> {
+    let tree = Tree::read(root)?;
+    let mutants = read(tree.text(FAULTS)?)?;
+    // All that does not fit is said before anything is built.
+    let fitted: Vec<Result<Fitted, String>> = mutants.iter().map(|m| fit(&tree, m)).collect();
+    let misfits: Vec<&str> = fitted.iter().filter_map(|f| f.as_ref().err().map(String::as_str)).collect();
+    if !misfits.is_empty() {
+        return Err(misfits.join("\nerror: "));
+    }
+    let scratch = Scratch::make(root, &tree)?;
+    let began = Instant::now();
+    let sound = scratch.play(root)?;
+    let wrong: Vec<&str> =
+        sound.iter().filter(|(_, word)| *word != "pass").map(|(id, _)| id.as_str()).collect();
+    if !wrong.is_empty() {
+        return Err(format!("without any fault these do not pass: {}", wrong.join(", ")));
+    }
+    say(&format!("{} dialogues pass without a fault ({:.0} s)", sound.len(), began.elapsed().as_secs_f64()));
+    let mut rows = Vec::new();
+    for (mutant, fitted) in mutants.iter().zip(fitted.into_iter().flatten()) {
+        let original = tree.text(&fitted.path)?.to_owned();
+        scratch.write(&fitted.path, &fitted.text)?;
+        let began = Instant::now();
+        let played = scratch.play(root);
+        scratch.write(&fitted.path, &original)?;
+        let played = played.map_err(|error| format!("{}: {error}", mutant.name))?;
+        let caught: Vec<String> =
+            played.into_iter().filter(|(_, word)| word != "pass").map(|(id, _)| id).collect();
+        let verdict = if caught.len() < LEAST { "TOO FEW" } else { "" };
+        let some = caught.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        let took = began.elapsed().as_secs_f64();
+        say(&format!("{:>3} {:38} {took:>4.0} s  {some} {verdict}", caught.len(), mutant.name));
+        rows.push((mutant, fitted.path, caught));
+    }
+    let few = rows.iter().filter(|(_, _, caught)| caught.len() < LEAST).count();
+    let page = page(sound.len(), &rows);
+    std::fs::write(root.join(PAGE), page).map_err(|e| format!("cannot write {PAGE}: {e}"))?;
+    let took = began.elapsed().as_secs_f64();
+    say(&format!(
+        "{} faults, {few} caught by fewer than {LEAST} dialogues, {took:.0} s; see {PAGE}",
+        rows.len()
+    ));
+    Ok(few == 0)
+}
+
+/// Faults that no longer fit their sources, for `check`.
+pub(crate) fn misfits(tree: &Tree) -> Result<Vec<String>, String> {
+    let Ok(text) = tree.text(FAULTS) else { return Ok(Vec::new()) };
+    Ok(read(text)?.iter().filter_map(|m| fit(tree, m).err()).collect())
+}
+
+fn read(text: &str) -> Result<Vec<Mutant>, String> {
+    let table: toml::Table = text.parse().map_err(|e| format!("{FAULTS}: {e}"))?;
+    let list = table.get("mutant").and_then(toml::Value::as_array);
+    let list = list.ok_or_else(|| format!("{FAULTS}: there is no [[mutant]]"))?;
+    let mut out: Vec<Mutant> = Vec::new();
+    for entry in list {
+        let text = |key: &str| {
+            let found = entry.get(key).and_then(toml::Value::as_str).filter(|s| !s.is_empty());
+            found.map(str::to_owned).ok_or_else(|| format!("{FAULTS}: a fault has no `{key}`: {entry}"))
+        };
+        let mutant = Mutant {
+            name: text("name")?,
+            fault: text("fault")?,
+            place: text("in")?,
+            find: text("find")?,
+            with: text("with")?,
+        };
+        if out.iter().any(|m| m.name == mutant.name) {
+            return Err(format!("{FAULTS}: `{}` is there twice", mutant.name));
+        }
+        out.push(mutant);
+    }
+    Ok(out)
+}
+
+/// Puts a fault in its place.
+fn fit(tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
+    let within = |path: &str| {
+        path == mutant.place || path.strip_prefix(&mutant.place).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for (path, text) in tree.all().filter(|(path, _)| within(path)) {
+        found.extend(text.matches(mutant.find.as_str()).map(|_| (path, text)));
+    }
+    match found[..] {
+        [(path, text)] => {
+            Ok(Fitted { path: path.to_owned(), text: text.replace(&mutant.find, &mutant.with) })
+        }
+        [] => Err(format!(
+            "{FAULTS}: {} no longer fits: `{}` is not in {}",
+            mutant.name,
+            mutant.find.trim(),
+            mutant.place
+        )),
+        [(first, _), ..] => Err(format!(
+            "{FAULTS}: {} fits {} times in {}, first in {first}; say more",
+            mutant.name,
+            found.len(),
+            mutant.place
+        )),
+    }
+}
+
+/// The copy that is mutilated.
+struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// A workspace of the crates that are needed, as they are now.
+    fn make(root: &Path, tree: &Tree) -> Result<Scratch, String> {
+        // One for each working tree, so that two do not get in each other's way.
+        let real = root.canonicalize().map_err(|e| e.to_string())?;
+        let key = real
+            .to_string_lossy()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let scratch = Scratch { folder: std::env::temp_dir().join(format!("williwaw-mutants-{key:016x}")) };
+        let crates = scratch.folder.join("crates");
+        if crates.exists() {
+            std::fs::remove_dir_all(&crates).map_err(|e| format!("{}: {e}", crates.display()))?;
+        }
+        let wanted = |path: &str| CRATES.iter().any(|c| path.starts_with(&format!("crates/{c}/")));
+        for (path, text) in tree.all().filter(|(path, _)| wanted(path)) {
+            scratch.write(path, text)?;
+        }
+        let manifest = std::fs::read_to_string(root.join("Cargo.toml")).map_err(|e| e.to_string())?;
+        scratch.write("Cargo.toml", &without(&manifest, "default-members"))?;
+        let lock = std::fs::read_to_string(root.join("Cargo.lock")).map_err(|e| e.to_string())?;
+        scratch.write("Cargo.lock", &lock)?;
+        Ok(scratch)
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), String> {
+        let to = self.folder.join(path);
+        let fail = |e: std::io::Error| format!("cannot write {}: {e}", to.display());
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent).map_err(fail)?;
+        }
+        std::fs::write(&to, text).map_err(fail)
+    }
+
+    /// Builds the copy and plays the suite: the word for each dialogue.
+    fn play(&self, root: &Path) -> Result<BTreeMap<String, String>, String> {
+        let cargo = option_env!("CARGO").unwrap_or("cargo");
+        let mut build = Command::new(cargo);
+        build
+            .current_dir(&self.folder)
+            .args(["build", "--quiet", "--offline", "-p", "williwaw-script", "--example", "suite"])
+            .env("CARGO_TARGET_DIR", self.folder.join("target"))
+            // Compiling is the longer part, and a fault makes warnings.
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG", "none")
+            .env("RUSTFLAGS", "-Awarnings")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        let built = build.output().map_err(|e| format!("cannot run cargo: {e}"))?;
+        if !built.status.success() {
+            return Err(format!("it does not compile:\n{}", String::from_utf8_lossy(&built.stderr)));
+        }
+        let suite = self.folder.join("target/debug/examples/suite");
+        let folder = root.join("crates/script/dialogues");
+        let played = Command::new(suite).arg(folder).output().map_err(|e| format!("cannot play: {e}"))?;
+        let text = String::from_utf8_lossy(&played.stdout).into_owned();
+        let lines = text.lines().filter_map(|l| l.split_once(' '));
+        let verdicts: BTreeMap<String, String> =
+            lines.map(|(word, id)| (id.to_owned(), word.to_owned())).collect();
+        if verdicts.is_empty() || !played.status.success() {
+            return Err("the suite could not be played".to_owned());
+        }
+        Ok(verdicts)
+    }
+}
+
+/// A manifest without the line of this key.
+fn without(manifest: &str, key: &str) -> String {
+    let kept: Vec<&str> = manifest.lines().filter(|l| !l.trim_start().starts_with(key)).collect();
+    kept.join("\n") + "\n"
+}
+
+fn page(dialogues: usize, rows: &[(&Mutant, String, Vec<String>)]) -> String {
+    let mut out = String::from(
+        "<!-- Written by `cargo run -p xtask -- mutate`; do not edit. -->\n\n# Would the dialogues notice a fault?\n\n",
+    );
+    let _ = write!(
+        out,
+        "Each of these {} faults was put, alone, into a copy of the sender or the receiver, and the {dialogues}\n\
+         dialogues of `crates/script/dialogues` were played against it. At least {LEAST} must catch each. The faults\n\
+         are in `{FAULTS}`.\n\n\
+         | fault | in | caught by | among them |\n|---|---|---:|---|\n",
+        rows.len(),
+    );
+    for (mutant, path, caught) in rows {
+        let some: Vec<String> = caught.iter().take(4).map(|id| format!("`{id}`")).collect();
+        let path = path.strip_prefix("crates/transport/src/").unwrap_or(path);
+        let _ = writeln!(out, "| {} | `{path}` | {} | {} |", mutant.fault, caught.len(), some.join(", "));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "[[mutant]]\nname = \"n\"\nfault = \"f\"\nin = \"crates/a/src\"\nfind = \"x = 1;\"\nwith = \"x = 2;\"\n";
+
+    #[test]
+    fn a_fault_is_put_where_it_fits_once() {
+        let mutant = &read(ONE).unwrap()[0];
+        let tree = Tree::of(&[("crates/a/src/b/c.rs", "let x = 1;\n"), ("crates/a/srcs.rs", "x = 1;")]);
+        let fitted = fit(&tree, mutant).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((fitted.path.as_str(), fitted.text.as_str()), ("crates/a/src/b/c.rs", "let x = 2;\n"));
+    }
+
+    #[test]
+    fn a_fault_that_does_not_fit_is_said() {
+        let mutant = &read(ONE).unwrap()[0];
+        let error = |files: &[(&str, &str)]| fit(&Tree::of(files), mutant).err().unwrap();
+        assert!(error(&[("crates/a/src/b.rs", "x = 3;")]).contains("n no longer fits: `x = 1;`"));
+        assert!(error(&[("crates/a/src/b.rs", "x = 1; x = 1;")]).contains("fits 2 times"));
+        let twice = [("crates/a/src/b.rs", "x = 1;"), ("crates/a/src/c.rs", "x = 1;")];
+        assert!(error(&twice).contains("fits 2 times"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_list_is_said() {
+        assert!(read("x = 1").unwrap_err().contains("no [[mutant]]"));
+        assert!(read(&ONE.replace("fault", "faults")).unwrap_err().contains("no `fault`"));
+        assert!(read(&format!("{ONE}{ONE}")).unwrap_err().contains("twice"));
+    }
+}
