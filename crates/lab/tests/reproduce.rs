@@ -50,7 +50,7 @@ fn ids(parts: &[std::ops::RangeInclusive<u32>]) -> BTreeSet<u32> {
     parts.iter().cloned().flatten().collect()
 }
 
-/// NS-01 to NS-03, EI-12: tables 2 and 3 and the charts of both, table 1; claims C001 to C020 and C143.
+/// NS-03, EI-12: tables 2 and 3 and the charts of both, table 1; claims C001 to C020 and C143.
 #[test]
 fn every_experiment_of_the_gprs_study_comes_out_as_published() {
     let all = family("gprs-eifel", None);
@@ -58,11 +58,12 @@ fn every_experiment_of_the_gprs_study_comes_out_as_published() {
     assert_eq!((t.values, t.claims, t.hold), (4 * 36 + 3, 21, 21));
 }
 
-/// EI-08 to EI-17, QM-04, NS-20: tables 1 to 4, and every claim of the study. Those that do not hold have one
-/// cause: a spike leaves fewer losses than in the published runs.
+/// EI-07, EI-08, EI-09, EI-10, EI-13, EI-14, EI-15, EI-16, EI-19, EI-20, EI-21, EI-22, QM-04, NS-20: tables 1
+/// to 4, and every claim of the study. The claims about table 2 that do not hold have one cause: a spike costs
+/// fewer segments than in the published runs.
 #[test]
 fn the_study_of_responses_comes_out_but_for_known_differences() {
-    let all = family("responding", Some(40));
+    let all = family("responding", Some(100));
     let t = Totals::of(&all);
     assert_eq!(t.values, 4 * (2 + 6 + 4 + 4));
     let (tested, failing) = claims(&all);
@@ -75,30 +76,30 @@ fn the_study_of_responses_comes_out_but_for_known_differences() {
     assert!(off.len() == 16 && inside >= 14, "{inside} of {}", off.len());
 }
 
-/// FB-01 to FB-05, TB-16: four stacks and a delay of 10 s.
+/// FB-01, FB-04, FB-05, TB-16: four stacks and a delay of 10 s.
 #[test]
 fn the_study_of_delays_comes_out_but_for_known_differences() {
     let all = family("delays", None);
     let (tested, failing) = claims(&all);
     assert_eq!(tested, ids(&[84..=90, 160..=160]));
-    assert!(failing.iter().all(|id| id == "C086"), "{failing:?}");
+    assert!(failing.is_empty(), "{failing:?}");
     let untested: Vec<&str> = all.iter().flat_map(|r| &r.untested).map(|c| c.id.as_str()).collect();
     assert_eq!(untested, ["C092"]);
 }
 
-/// RB-01 to RB-15: every claim of the study of robust timers.
+/// RB-01, RB-03, RB-04, RB-05, RB-07, RB-09, RB-10, RB-14: every claim of the study of robust timers.
 #[test]
 fn the_study_of_robust_timers_comes_out() {
-    let all = family("robust", Some(60));
+    let all = family("robust", Some(100));
     let (tested, failing) = claims(&all);
     assert_eq!(tested, ids(&[98..=108, 161..=164]));
     assert!(failing.is_empty(), "{failing:?}");
 }
 
-/// PR-02 to PR-13, MO-04: every claim and every number of the profile for 2.5G and 3G.
+/// PR-02, PR-03, PR-08, PR-09, PR-10, PR-11, MO-04: every claim and every number of the profile for 2.5G and 3G.
 #[test]
 fn the_profile_for_mobile_links_comes_out() {
-    let all = family("profile", Some(60));
+    let all = family("profile", Some(100));
     let t = Totals::of(&all);
     assert_eq!((t.values, t.within), (5, 5));
     let (tested, failing) = claims(&all);
