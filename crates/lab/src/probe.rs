@@ -38,7 +38,10 @@ pub const PROBES: &[(&str, &str)] = &[
     ("burst", "most segments sent at one instant within 10 s of the event's end"),
     ("train_wait_share", "share of the train that had passed when the first new segment was sent"),
     ("train_segments", "new segments sent while the train passed"),
-    ("train_rate_ratio", "rate of sending in the first unqueued round trip of the train, in rates of the link"),
+    (
+        "train_rate_ratio",
+        "rate of sending in the first unqueued round trip of the train, in rates of the link",
+    ),
     ("ssthresh_after_segments", "slow-start threshold one second after the event"),
     ("rto_before_s", "timeout before the event"),
     ("rto_after_s", "timeout at the first new sample after the event"),
