@@ -57,10 +57,13 @@ fn plot_draws_one_repetition_of_a_scenario_or_of_a_run() {
 fn presets_are_listed_and_shown() {
     let desk = Desk::new();
     let list = desk.run(&["presets"]);
-    assert!(list.out.contains("ns2-2001  The one-way TCP agents"), "{}", list.out);
+    assert!(list.out.contains("ns2-2001     The one-way TCP agents"), "{}", list.out);
+    assert!(list.out.contains("\nfreebsd-4.1  FreeBSD 4.1 as the study"), "{}", list.out);
+    assert!(list.out.lines().all(|line| line.len() < 100), "{}", list.out);
     assert!(desk.run(&["presets", "ns2-2001"]).out.contains("handshake = \"one-way\""));
     let json: serde_json::Value = serde_json::from_str(&desk.run(&["presets", "--json"]).out).unwrap();
-    assert_eq!(json["tcp"][1]["choices"]["rto.tick"], "100 ms");
+    let ns2 = json["tcp"].as_array().unwrap().iter().find(|p| p["name"] == "ns2-2001").unwrap();
+    assert_eq!(ns2["choices"]["rto.tick"], "100 ms");
     assert_eq!(desk.run(&["presets", "nobody"]).code, 2);
 }
 

@@ -137,6 +137,7 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     let ledger = &world.network.ledgers()[2 * index];
     let tally = Tally::of(&ledger.verdicts());
     let sent = from.counters();
+    let judged = from.connection().sender.verdicts();
     let delivered_bytes = {
         use transport::app::Socket as _;
         to.connection().received()
@@ -172,6 +173,9 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
         Metric::SpuriousEpisodes => Some(tally.spurious_rows as f64),
         Metric::GenuineEpisodes => Some(tally.genuine_rows as f64),
         Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
+        Metric::TimeoutsJudgedSpurious => Some(judged.spurious_timeouts as f64),
+        Metric::TimeoutsJudgedGenuine => Some(judged.genuine_timeouts as f64),
+        Metric::FastRetransmitsJudgedSpurious => Some(judged.spurious_fast as f64),
         Metric::OutstandingAtTimeout => from.first_timeout_flight().map(|b| (b as f64 / mss).ceil()),
         Metric::LongestSilence => Some(longest_silence(model, from.silences(), seed).as_secs_f64()),
         Metric::GateClosures => Some(gate_closures as f64),

@@ -97,7 +97,7 @@ fn every_build_gives_these_bits() {
         (
             "sack in spikes, eifel",
             GATE,
-            "profile = \"ns2-2001\", recovery = \"sack\", spurious = \"eifel\", rfc4015 = { timer = \"at-once\" }",
+            "profile = \"ns2-2001\", recovery = \"sack\", spurious = \"eifel\"",
             SACK,
         ),
         ("today's in fades", JITTER, "profile = \"rfc\"", RFC),

@@ -140,7 +140,8 @@ const DETECTORS: [(&str, &str, bool); 8] = [
     ("linux", ", sack = true, timestamps = false", false),
     ("min-rtt", ", timestamps = false", true),
 ];
-const RECOVERIES: [&str; 4] = ["reno", "newreno", "sack", "rfc6675"];
+const RECOVERIES: [&str; 9] =
+    ["tahoe", "reno", "newreno", "newreno-sack", "sack", "rfc3517", "rfc6675", "fack", "rack"];
 
 fn options(recovery: &str, detector: &str, more: &str) -> String {
     format!("recovery = \"{recovery}\", spurious = \"{detector}\"{more}")

@@ -44,6 +44,7 @@ pub(crate) struct Library {
     spikes: BTreeMap<String, Option<Arc<Vec<Spikes>>>>,
     values: BTreeMap<String, Result<Arc<[f64]>, String>>,
     traces: BTreeMap<(String, u32), Option<LinkRate>>,
+    pub(crate) delays: BTreeMap<String, Option<Spikes>>,
 }
 
 /// The context of one reading.
@@ -54,7 +55,7 @@ pub(crate) struct Cx<'a> {
     files: &'a dyn Files,
 }
 
-const BESIDE: &str = "the name is taken relative to the folder of the scenario file";
+pub(crate) const BESIDE: &str = "the name is taken relative to the folder of the scenario file";
 /// Beyond this a file named by a scenario is a mistake.
 const LARGEST_FILE: usize = 256 << 20;
 
@@ -92,7 +93,7 @@ impl<'a> Cx<'a> {
     }
 
     /// The number of the text of `path` in [`Sources`].
-    fn text(&self, path: &str) -> Result<u32, String> {
+    pub(crate) fn text(&self, path: &str) -> Result<u32, String> {
         if let Some(known) = self.library.borrow().texts.get(path) {
             return known.clone();
         }
@@ -107,7 +108,7 @@ impl<'a> Cx<'a> {
         loaded
     }
 
-    fn lines(&self, source: u32) -> Vec<(Place, String)> {
+    pub(crate) fn lines(&self, source: u32) -> Vec<(Place, String)> {
         let sources = self.sources.borrow();
         let whole = Place { source, start: 0, end: 0 };
         let mut start = 0u32;
@@ -301,7 +302,7 @@ impl<'a> Cx<'a> {
 }
 
 /// A plain number of seconds.
-fn seconds(text: &str) -> Result<Span, String> {
+pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     match text.parse::<f64>() {
         Ok(s) if s.is_finite() && (0.0..9.0e9).contains(&s) => Ok(Span::from_secs_f64(s)),
         _ => Err(format!("`{text}` is not a number of seconds")),

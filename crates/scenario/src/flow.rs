@@ -12,7 +12,7 @@ use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, tabl
 use crate::source::Place;
 use crate::tcp_options::{self, Tcp};
 use base::Span;
-use transport::tcp::config::{Response, Sack, Spurious};
+use transport::tcp::config::{Adapt, Response, Sack, Spurious};
 
 static BULK: TableShape = table(
     "bulk",
@@ -200,6 +200,14 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
             .help("add timestamps = true"),
         );
     }
+    if config.spurious == Spurious::Dsack && !(config.uses_sack() && config.receiver.dsack) {
+        let (key, missing) = if config.uses_sack() { ("dsack", "`dsack`") } else { ("sack", "`sack`") };
+        let message = format!("spurious = \"dsack\" waits for reports of duplicates, and {missing} is off");
+        cx.push(
+            with(Diagnostic::error("impossible", at("spurious"), message), tcp.place(key), "off here")
+                .help(format!("add {key} = true")),
+        );
+    }
     if config.rto.min > config.rto.max {
         let message =
             format!("the least timeout ({}) is more than the greatest ({})", config.rto.min, config.rto.max);
@@ -215,14 +223,32 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
                 .help("choose who judges timeouts, such as spurious = \"eifel\""),
         );
     }
-    for key in ["staged.first", "staged.count", "staged.second", "staged.third"] {
-        if let (Some(place), true) = (tcp.place(key), config.response != Response::Staged) {
-            let message = format!("`{key}` has an effect only with response = \"staged\"");
+    let of_responses = [
+        ("staged.first", Response::Staged),
+        ("staged.count", Response::Staged),
+        ("staged.second", Response::Staged),
+        ("staged.third", Response::Staged),
+        ("rfc4015.timer", Response::Rfc4015),
+        ("restore-4.threshold-before-loss", Response::Restore4),
+    ];
+    for (key, response) in of_responses {
+        if let (Some(place), true) = (tcp.place(key), config.response != response) {
+            let message = format!("`{key}` has an effect only with response = \"{response}\"");
             cx.push(
                 Diagnostic::warning("no-effect", place, message)
-                    .help("add response = \"staged\", or remove it"),
+                    .help(format!("add response = \"{response}\", or remove it")),
             );
         }
+    }
+    if config.spurious == Spurious::None
+        && config.rto.adapt != Adapt::None
+        && let Some(place) = tcp.place("rto.adapt")
+    {
+        let message = "the timer adapts to spurious timeouts, and nobody finds any: `spurious` is \"none\"";
+        cx.push(
+            Diagnostic::warning("no-effect", place, message)
+                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+        );
     }
 }
 

@@ -10,6 +10,7 @@ mod background;
 pub mod build;
 pub mod cost;
 mod cx;
+mod delay_trace;
 pub mod describe;
 pub mod diagnostic;
 mod expect;

@@ -5,6 +5,7 @@
 
 use crate::background;
 use crate::cx::Cx;
+use crate::delay_trace::{self, DELAY_TRACE};
 use crate::diagnostic::Diagnostic;
 use crate::fault;
 use crate::leaf;
@@ -99,6 +100,7 @@ static DELAY_ONE: Shape = Shape::Either(&[
     Shape::One(Kind::Dist(Quantity::Span)),
     Shape::Table(&DELAY_SCHEDULE),
     Shape::Table(&RANDOM_DELAY),
+    Shape::Table(&DELAY_TRACE),
 ]);
 static QUEUES: &[Variant] = &[
     Variant { name: "unlimited", doc: "Everything waits.", shape: Shape::Table(&EMPTY), bare: true },
@@ -257,7 +259,11 @@ pub(crate) fn delay(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<Delay> {
     if tree.table().is_none() {
         return Some(constant_or_drawn(leaf::dist(tree, Quantity::Span, cx).ok()?, false));
     }
-    match alternative(tree, &[Shape::Table(&DELAY_SCHEDULE), Shape::Table(&RANDOM_DELAY)])? {
+    let tables = [Shape::Table(&DELAY_SCHEDULE), Shape::Table(&RANDOM_DELAY), Shape::Table(&DELAY_TRACE)];
+    match alternative(tree, &tables)? {
+        Shape::Table(found) if std::ptr::eq(*found, &DELAY_TRACE) => {
+            delay_trace::read(Reader::new(tree, &DELAY_TRACE), cx).map(Delay::Schedule)
+        }
         Shape::Table(found) if std::ptr::eq(*found, &RANDOM_DELAY) => {
             let reader = Reader::new(tree, &RANDOM_DELAY);
             Some(constant_or_drawn(reader.dist("random", cx)?, reader.flag("reorder")?))

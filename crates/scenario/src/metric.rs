@@ -33,6 +33,12 @@ named! {
         GenuineEpisodes = "genuine_episodes",
         /// Fast retransmits that resent what arrives anyway.
         SpuriousFastRetransmits = "spurious_fast_retransmits",
+        /// Timeouts that the sender's own detector took for spurious; each expiration counts.
+        TimeoutsJudgedSpurious = "timeouts_judged_spurious",
+        /// Timeouts that it took for genuine; the two leave out those that it did not judge.
+        TimeoutsJudgedGenuine = "timeouts_judged_genuine",
+        /// Fast retransmits that it took for spurious.
+        FastRetransmitsJudgedSpurious = "fast_retransmits_judged_spurious",
         /// Data segments outstanding when the retransmission timer first expired.
         OutstandingAtTimeout = "outstanding_at_timeout",
         /// Longest time in which the sender sent no data although it was not done, closed gates not

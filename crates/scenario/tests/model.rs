@@ -479,6 +479,30 @@ fn rates_come_from_recorded_traces() {
     }
 }
 
+/// NS-06: measured delays are steps; the first holds from the start, and the file may begin again.
+#[test]
+fn delays_come_from_recorded_traces() {
+    let text =
+        |more: &str| whole(&format!("delay = {{ down = {{ trace = \"t\"{more} }}, up = \"1 s\" }}\n"), "");
+    let with = |more: &str, csv: &'static str| {
+        let files = move |_: &str| Ok(csv.as_bytes().to_vec());
+        read("a.toml", text(more).as_bytes(), &files).map(|s| s.first().links[0].delay.clone())
+    };
+    let ms = Span::from_millis;
+    let at = |s: f64| Time::from_secs_f64(s);
+    let csv = "t_s,delay_s\n# a GPRS phone\n0.5, 0.32\n2,320 ms\n3.5,11\n";
+    let Delay::Schedule(steps) = with("", csv).unwrap() else { panic!() };
+    assert_eq!(steps.steps, [(at(0.0), ms(320)), (at(2.0), ms(320)), (at(3.5), ms(11_000))]);
+    assert_eq!((steps.repeat, steps.at(at(99.0))), (None, Some(ms(11_000))));
+    let Delay::Schedule(steps) = with(", repeat = \"10 s\"", csv).unwrap() else { panic!() };
+    assert_eq!(steps.at(at(11.0)), Some(ms(320)));
+    for wrong in ["", "5\n", "1,2,3\n", "x,1\n", "1,-1\n", "2,1\n2,1\n", "3,1\n1,1\n", "1,nan\n"] {
+        assert!(codes(&with("", wrong).unwrap_err()).iter().all(|(code, _)| code == "bad-file"), "{wrong}");
+    }
+    assert_eq!(codes(&with(", repeat = \"3 s\"", csv).unwrap_err())[0].0, "bad-value");
+    assert_eq!(codes(&bad(&text("")))[0].0, "no-file");
+}
+
 #[test]
 fn distributions_come_from_measured_values() {
     let text = whole("[[hop.gate]]\nname = \"g\"\nevery = \"60 s\"\nlasts = \"empirical(pauses.txt)\"\n", "");

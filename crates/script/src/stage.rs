@@ -96,13 +96,17 @@ impl Stage {
         let t = self.now;
         let mut log = |what| self.log.push(Moment { t, what, wrong: false });
         for record in self.tracer.take() {
-            match record.event {
-                event @ (Event::RtoFired { .. }
-                | Event::FastRetransmit { .. }
-                | Event::RecoveryEnded { .. }
-                | Event::Verdict { .. }
-                | Event::FastRetransmitVerdict { .. }) => log(Happening::Inside(event)),
-                _ => {}
+            let event = record.event;
+            let decided = matches!(
+                event,
+                Event::RtoFired { .. }
+                    | Event::FastRetransmit { .. }
+                    | Event::RecoveryEnded { .. }
+                    | Event::Verdict { .. }
+                    | Event::FastRetransmitVerdict { .. }
+            );
+            if decided {
+                log(Happening::Inside(event));
             }
         }
         for out in self.out.drain(..) {

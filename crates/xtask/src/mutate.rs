@@ -58,13 +58,21 @@ pub(crate) fn run(root: &Path) -> Result<bool, String> {
     }
     say(&format!("{} dialogues pass without a fault ({:.0} s)", sound.len(), began.elapsed().as_secs_f64()));
     let mut rows = Vec::new();
+    let mut broken = 0;
     for (mutant, fitted) in mutants.iter().zip(fitted.into_iter().flatten()) {
         let original = tree.text(&fitted.path)?.to_owned();
         scratch.write(&fitted.path, &fitted.text)?;
         let began = Instant::now();
         let played = scratch.play(root);
         scratch.write(&fitted.path, &original)?;
-        let played = played.map_err(|error| format!("{}: {error}", mutant.name))?;
+        let played = match played {
+            Ok(played) => played,
+            Err(error) => {
+                say(&format!("error: {}: {error}", mutant.name));
+                broken += 1;
+                continue;
+            }
+        };
         let caught: Vec<String> =
             played.into_iter().filter(|(_, word)| word != "pass").map(|(id, _)| id).collect();
         let verdict = if caught.len() < LEAST { "TOO FEW" } else { "" };
@@ -72,6 +80,9 @@ pub(crate) fn run(root: &Path) -> Result<bool, String> {
         let took = began.elapsed().as_secs_f64();
         say(&format!("{:>3} {:38} {took:>4.0} s  {some} {verdict}", caught.len(), mutant.name));
         rows.push((mutant, fitted.path, caught));
+    }
+    if broken > 0 {
+        return Err(format!("{broken} faults could not be played; {PAGE} is as it was"));
     }
     let few = rows.iter().filter(|(_, _, caught)| caught.len() < LEAST).count();
     let page = page(sound.len(), &rows);

@@ -291,9 +291,7 @@ fn packet(c: &mut Cursor<'_>) -> Result<Result<Packet, String>, Unreadable> {
             packet.win = Some(c.number("the window")?);
         } else if c.eat("<") {
             packet.options = options(c)?;
-        } else if c.rest().starts_with("//") || c.rest().starts_with("/*") {
-            break;
-        } else if matches!(c.peek(), None | Some('\n')) {
+        } else if ["//", "/*", "\n"].iter().any(|end| c.rest().starts_with(end)) || c.peek().is_none() {
             break;
         } else {
             let word = c.take_while(|c| !c.is_whitespace()).to_owned();

@@ -350,7 +350,7 @@ impl Player {
             "socket" | "bind" | "listen" | "accept" | "fcntl" | "getsockopt" => {}
             "setsockopt" => {
                 let known = |name: &&str| call.args.iter().any(|a| a == *name);
-                if !IDLE_SOCKET_OPTIONS.iter().any(|name| known(&name)) {
+                if !IDLE_SOCKET_OPTIONS.iter().any(|name| known(name)) {
                     let name = call.args.get(2).cloned().unwrap_or_default();
                     return Err(Stop::Unsupported(format!("setsockopt() of {name}")));
                 }

@@ -99,7 +99,8 @@ impl Linux22Rtt {
     /// Takes in a sample.
     pub fn sample(&mut self, rtt: Span, round: &Round, tick: Span) {
         let m = ticks(rtt, tick);
-        self.cwnd = round.cwnd.max(1);
+        let segments = round.cwnd / u64::from(round.mss.max(1));
+        self.cwnd = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
         if self.srtt8 == 0 {
             // Four times the first sample, not twice as elsewhere.
             (self.srtt8, self.mdev4) = (m << 3, m << 2);
@@ -138,6 +139,7 @@ impl Linux22Rtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const TICK: Span = Span::from_millis(10);
     const LEAST: Span = Span::from_millis(200);
@@ -195,15 +197,39 @@ mod tests {
         assert_eq!(e.timeout(TICK), Some(ms(1000 + 200 + 30)));
     }
 
+    proptest! {
+        /// TB-18: whatever came before, the timeout is at least the floor above SRTT, and a round trip
+        /// longer than any before takes off no more than the end of a window does.
+        #[test]
+        fn linux_never_goes_below_its_floor(
+            samples in proptest::collection::vec((1u64..100_000, 0u64..30), 1..100),
+        ) {
+            let mut e = LinuxRtt::default();
+            let (mut acked, mut longest) = (0, 0);
+            for (rtt, more) in samples {
+                acked += more;
+                let before = e.timeout(TICK);
+                e.sample(ms(rtt), &round(acked, acked + 10), TICK, LEAST);
+                let after = e.timeout(TICK).unwrap();
+                prop_assert!(after >= e.srtt(TICK).unwrap() + LEAST);
+                if rtt >= longest {
+                    // A quarter of the way down is all that the end of a window can take off.
+                    prop_assert!(before.is_none_or(|b| after.as_nanos() * 4 >= b.as_nanos() * 3));
+                    longest = rtt;
+                }
+            }
+        }
+    }
+
     /// Linux 2.2 by hand: SRTT 100, four deviations 4 x 100 ticks, sum 500, a quarter more is 625; and half
     /// of the sum for a window of two segments.
     #[test]
     fn linux_2_2_adds_by_the_window() {
         let mut e = Linux22Rtt::default();
-        e.sample(ms(1000), &Round { cwnd: 2, ..Round::default() }, TICK);
+        e.sample(ms(1000), &Round { cwnd: 2500, mss: 1000, ..Round::default() }, TICK);
         assert_eq!(e.timeout(TICK), Some(ms(6250 + 2500)));
         // Same again with a window of 40: error 0, deviation 400 - 100 = 300: 400 + 100 + 0.
-        e.sample(ms(1000), &Round { cwnd: 40, ..Round::default() }, TICK);
+        e.sample(ms(1000), &Round { cwnd: 40_000, mss: 1000, ..Round::default() }, TICK);
         assert_eq!(e.timeout(TICK), Some(ms(5000)));
     }
 }

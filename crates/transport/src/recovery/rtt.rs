@@ -20,8 +20,8 @@ pub struct Round {
     pub acked: u64,
     /// Segment size, bytes; 0 if nothing is known.
     pub mss: u32,
-    /// Congestion window, segments.
-    pub cwnd: u32,
+    /// Congestion window, bytes.
+    pub cwnd: u64,
 }
 
 impl Round {

@@ -230,7 +230,8 @@ impl Config {
         match self.sack {
             Sack::On => true,
             Sack::Off => false,
-            Sack::Auto => self.recovery_wants_sack(),
+            // Reports of duplicates are SACK blocks.
+            Sack::Auto => self.recovery_wants_sack() || self.spurious == Spurious::Dsack,
         }
     }
     /// Whether windows above 65535 bytes can be offered and understood. The one-way model has no wire.

@@ -21,6 +21,9 @@ named! {
         Ssrb = "ssrb",
         /// By no more than what was delivered: packet conservation (PRR-CRB).
         Crb = "crb",
+        /// By what was delivered, and a segment more if the acknowledgement moves on and shows no further
+        /// loss (RFC 9937 section 6.2; Linux).
+        SafeAck = "safe-ack",
     }
 }
 named! {
@@ -110,7 +113,7 @@ named! {
 named! {
     /// Whether selective acknowledgements are used.
     pub enum Sack {
-        /// If the recovery needs them.
+        /// If the recovery or the detector needs them.
         Auto = "auto",
         /// Yes.
         On = "true" | "on",

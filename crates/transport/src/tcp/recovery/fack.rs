@@ -67,7 +67,7 @@ impl Rules for Fack {
             state(sender).duplicates += 1;
         }
         if state(sender).point.is_some() {
-            fill(sender, io, Some(ack.delivered));
+            fill(sender, io, Some(ack));
             return;
         }
         let duplicates = state(sender).duplicates;
@@ -77,7 +77,7 @@ impl Rules for Fack {
         let news = ack.duplicate || ack.sack_news || ack.newly_acked > 0;
         let convinced = news && (gap > threshold || duplicates >= sender.dupthresh());
         if convinced && sender.flight() > 0 && sender.may_fast_retransmit() {
-            enter(sender, io, ack.delivered);
+            enter(sender, io, ack);
         } else if ack.newly_acked > 0 || (duplicates == 0 && !ack.old) {
             sender.send_window(io, 0);
         } else if ack.duplicate && duplicates < sender.dupthresh() {
@@ -94,25 +94,27 @@ impl Rules for Fack {
     }
 }
 
-fn enter(sender: &mut Sender, io: &mut Io<'_>, delivered: u64) {
+fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let prr = Prr::begin(sender);
     sender.begin_fast_retransmit(io);
     sender.halve_both();
     let (una, recover) = (sender.una(), sender.recover());
     let s = state(sender);
     (s.point, s.high_rxt, s.prr) = (Some(recover), una, prr);
-    reduce(sender, Some(delivered));
+    reduce(sender, Some(ack));
     let end = sender.retransmit(io, una, Cause::Fast);
     state(sender).high_rxt = end;
     count(sender, end - una);
     fill(sender, io, None);
 }
 
-fn reduce(sender: &mut Sender, delivered: Option<u64>) -> u64 {
+fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
     let counted = *state(sender);
     let awnd = counted.awnd(sender);
-    if let (Some(mut prr), Some(delivered)) = (counted.prr, delivered) {
-        prr.on_ack(&mut sender.window, delivered, awnd);
+    if let (Some(mut prr), Some(ack)) = (counted.prr, ack) {
+        // News of what arrived may show that more is lost: only without any is it safe to say that nothing is.
+        let safe = ack.newly_acked > 0 && !ack.sack_news;
+        prr.on_ack(&mut sender.window, ack.delivered, awnd, safe);
         state(sender).prr = Some(prr);
     }
     awnd
@@ -126,9 +128,9 @@ fn count(sender: &mut Sender, bytes: u64) -> u64 {
 }
 
 /// Sends while `awnd < cwnd`: holes below `fack` first, then new data.
-fn fill(sender: &mut Sender, io: &mut Io<'_>, delivered: Option<u64>) {
+fn fill(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
     let mss = f64::from(sender.mss());
-    let mut awnd = reduce(sender, delivered);
+    let mut awnd = reduce(sender, ack);
     while sender.window.cwnd - awnd as f64 >= mss {
         let from = state(sender).high_rxt.max(sender.una());
         if let Some(hole) = sender.scoreboard.next_hole(from) {

@@ -214,7 +214,7 @@ strategies! {
     /// What lies below the highest report has left the network (Mathis and Mahdavi 1996). Without SACK: `newreno`.
     Fack = "fack" => fack::Fack;
     /// Lost is what was sent well before something that arrived (RFC 8985). Without SACK: `newreno`.
-    Rack = "rack" => rack::Rack;
+    Rack = "rack" => Box<rack::Rack>;
 }
 
 impl Strategy {

@@ -35,8 +35,8 @@ impl Prr {
     }
 
     /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;
-    /// `pipe` bytes are still in the network.
-    pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64) {
+    /// `pipe` bytes are still in the network. `safe`: it moved on and showed no further loss.
+    pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let target = window.ssthresh;
         self.delivered += delivered;
         let (in_network, had, sent) = (pipe as f64, self.delivered as f64, self.out as f64);
@@ -49,6 +49,8 @@ impl Prr {
                 PrrBound::Crb => had - sent,
                 //= RFC 6937 section 3: PRR-SSRB: limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS
                 PrrBound::Ssrb => (had - sent).max(delivered as f64) + window.mss,
+                //= RFC 9937 section 6.2: limit = MAX(prr_delivered - prr_out, DeliveredData), + SMSS if safe
+                PrrBound::SafeAck => (had - sent).max(delivered as f64) + if safe { window.mss } else { 0.0 },
             };
             //= RFC 6937 section 3: sndcnt = MIN(ssthresh - pipe, limit)
             limit.min(target - in_network)
@@ -93,7 +95,7 @@ mod tests {
         let mut sent = 0;
         for _ in 0..18 {
             pipe -= MSS;
-            prr.on_ack(&mut window, MSS, pipe);
+            prr.on_ack(&mut window, MSS, pipe, false);
             while window.cwnd - pipe as f64 >= MSS as f64 {
                 prr.sent(MSS);
                 (pipe, sent) = (pipe + MSS, sent + 1);
@@ -105,12 +107,13 @@ mod tests {
     /// Below the target one bound conserves packets, the other grows by one more an acknowledgement.
     #[test]
     fn the_bounds_differ_when_most_of_the_flight_is_lost() {
-        let sends = |bound| {
+        let sends = |bound, safe| {
             let mut window = window();
             let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound };
-            prr.on_ack(&mut window, MSS, 4 * MSS);
+            prr.on_ack(&mut window, MSS, 4 * MSS, safe);
             (window.cwnd as u64 - 4 * MSS) / MSS
         };
-        assert_eq!((sends(PrrBound::Crb), sends(PrrBound::Ssrb)), (1, 2));
+        assert_eq!((sends(PrrBound::Crb, true), sends(PrrBound::Ssrb, false)), (1, 2));
+        assert_eq!((sends(PrrBound::SafeAck, false), sends(PrrBound::SafeAck, true)), (1, 2));
     }
 }

@@ -85,7 +85,7 @@ impl Default for Rack {
 }
 
 pub(super) fn state(sender: &mut Sender) -> &mut Rack {
-    state_of(sender)
+    state_of::<Box<Rack>>(sender)
 }
 
 impl Rack {
@@ -148,7 +148,8 @@ impl Rack {
     }
 }
 
-impl Rules for Rack {
+/// Boxed: it is by far the largest state, and those who do without it are not to carry it.
+impl Rules for Box<Rack> {
     const NEEDS_SACK: bool = true;
     const KEEPS_RECORD: bool = true;
     const SKIPS_REPORTED: bool = true;
@@ -189,8 +190,8 @@ impl Rules for Rack {
         if ack.newly_acked > 0 && (!fast || (exiting && sender.config().grow_on_exit)) {
             sender.open_window(ack);
         }
-        detect(sender, io);
-        reduce(sender, ack.delivered);
+        let lost = detect(sender, io);
+        reduce(sender, ack.delivered, ack.newly_acked > 0 && !lost);
         fill(sender, io, false);
         tail_probe::schedule(sender, io);
     }
@@ -236,7 +237,7 @@ impl Rules for Rack {
             //= RFC 8985 section 6.2 step 5: when the reordering timer expires, detect again
             Timer::Reordering => {
                 detect(sender, io);
-                reduce(sender, 0);
+                reduce(sender, 0, false);
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
@@ -270,13 +271,13 @@ fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
 }
 
 /// Step 5 of section 6.2: takes for lost what was sent well before something that arrived, and waits for
-/// what was not sent long enough before it.
-fn detect(sender: &mut Sender, io: &mut Io<'_>) {
+/// what was not sent long enough before it. True if something is newly lost.
+fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     sender.timers.stop(Timer::Reordering);
     let s = *state(sender);
-    let Some(sent) = &mut sender.sent else { return };
+    let Some(sent) = &mut sender.sent else { return false };
     if s.phase == Phase::Open && sent.sacked() == 0 && !s.newest_resent {
-        return; // everything outstanding was sent after everything that arrived
+        return false; // everything outstanding was sent after everything that arrived
     }
     let (mut found, mut found_again, mut wait) = (false, false, Time::ZERO);
     for i in 0..sent.records().len() {
@@ -306,6 +307,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) {
         }
         _ => {}
     }
+    found
 }
 
 fn enter(sender: &mut Sender, io: &mut Io<'_>) {
@@ -320,10 +322,10 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>) {
 }
 
 /// Proportional rate reduction sets the window by what was delivered.
-fn reduce(sender: &mut Sender, delivered: u64) {
+fn reduce(sender: &mut Sender, delivered: u64, safe: bool) {
     let Some(mut prr) = state(sender).prr else { return };
     let pipe = sender.sent.as_ref().map_or(0, |sent| sent.in_flight());
-    prr.on_ack(&mut sender.window, delivered, pipe);
+    prr.on_ack(&mut sender.window, delivered, pipe, safe);
     state(sender).prr = Some(prr);
 }
 

@@ -143,7 +143,7 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         }
     }
     if state(sender).point.is_some() {
-        fill_pipe(sender, io, Some(ack.delivered));
+        fill_pipe(sender, io, Some(ack));
         return;
     }
     let counts = match edition {
@@ -161,7 +161,7 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         let convinced = duplicates >= sender.dupthresh()
             || (edition == Edition::Rfc6675 && state(sender).clone().is_lost(sender, una));
         if convinced && sender.may_fast_retransmit() {
-            enter(sender, io, ack.delivered);
+            enter(sender, io, ack);
             return;
         }
     }
@@ -185,7 +185,7 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     }
 }
 
-fn enter(sender: &mut Sender, io: &mut Io<'_>, delivered: u64) {
+fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let prr = Prr::begin(sender);
     sender.begin_fast_retransmit(io);
     //= RFC 6675 section 5 step (4.2): ssthresh = cwnd = FlightSize / 2
@@ -194,7 +194,7 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>, delivered: u64) {
     let s = state(sender);
     //= RFC 6675 section 5 step (4.1): RecoveryPoint = HighData
     (s.point, s.high_rxt, s.prr) = (Some(recover), una, prr);
-    reduce(sender, Some(delivered));
+    reduce(sender, Some(ack));
     //= RFC 6675 section 5 step (4.3): the first segment goes at once, and is not soon rescued
     let end = sender.retransmit(io, una, Cause::Fast);
     let s = state(sender);
@@ -205,11 +205,13 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>, delivered: u64) {
 }
 
 /// Counts the pipe; proportional rate reduction sets the window by it and what was delivered.
-fn reduce(sender: &mut Sender, delivered: Option<u64>) -> u64 {
+fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
     let counted = *state(sender);
     let pipe = counted.pipe(sender);
-    if let (Some(mut prr), Some(delivered)) = (counted.prr, delivered) {
-        prr.on_ack(&mut sender.window, delivered, pipe);
+    if let (Some(mut prr), Some(ack)) = (counted.prr, ack) {
+        // News of what arrived may show that more is lost: only without any is it safe to say that nothing is.
+        let safe = ack.newly_acked > 0 && !ack.sack_news;
+        prr.on_ack(&mut sender.window, ack.delivered, pipe, safe);
         state(sender).prr = Some(prr);
     }
     pipe
@@ -222,17 +224,18 @@ fn count(sender: &mut Sender, bytes: u64) -> u64 {
     bytes
 }
 
-fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>, delivered: Option<u64>) {
+fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
     let mss = f64::from(sender.mss());
     // Counted once; what is sent below adds to it.
-    let mut pipe = reduce(sender, delivered);
+    let mut pipe = reduce(sender, ack);
     loop {
         //= RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS
         if sender.window.cwnd - (pipe as f64) < mss {
             return;
         }
         let s = *state(sender);
-        let hole = sender.scoreboard.next_hole(s.high_rxt.max(sender.una()));
+        let from = s.high_rxt.max(sender.una());
+        let hole = sender.scoreboard.next_hole(from);
         //= RFC 6675 section 4, NextSeg rule (1): a hole that is lost
         if let Some(hole) = hole
             && s.is_lost(sender, hole)

@@ -58,7 +58,7 @@ impl Sender {
         }
         match course {
             // What a verdict gave back may let out something, whatever the acknowledgement itself does.
-            Course::Usual if verdicts != self.verdicts => self.send_window(io, 0),
+            Course::Usual if self.detector.watches() && verdicts != self.verdicts => self.send_window(io, 0),
             Course::Usual => {}
             Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
             Course::Back => self.send_window(io, 0),
@@ -178,7 +178,7 @@ impl Sender {
                 flight: self.flight(),
                 acked: ack.newly_acked,
                 mss: self.config.mss,
-                cwnd: u32::try_from(self.window.bytes() / u64::from(self.config.mss)).unwrap_or(u32::MAX),
+                cwnd: self.window.bytes(),
             };
             self.rto.sample_in(rtt, &round);
             self.responder.on_sample(ack.ack, rtt, &mut self.rto);

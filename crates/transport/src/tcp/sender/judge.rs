@@ -135,7 +135,7 @@ impl Sender {
             //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
             self.nxt = self.max;
             // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-            self.recover = self.una - u64::from(ack.newly_acked == 0);
+            self.recover = self.una.saturating_sub(u64::from(ack.newly_acked == 0));
         }
         if !timeout && self.strategy.recovering() {
             self.strategy.on_timeout(); // there is nothing to recover from

@@ -227,6 +227,10 @@ impl Sender {
     pub fn recovering(&self) -> bool {
         self.strategy.recovering()
     }
+    /// By how many bytes duplicates inflate the window, which is not counted in [`Window::cwnd`].
+    pub fn inflation(&self) -> u64 {
+        self.strategy.inflation()
+    }
     /// Bytes believed to be in the network, if the recovery counts them.
     pub fn pipe(&self) -> Option<u64> {
         self.strategy.pipe(self)

@@ -30,7 +30,8 @@ impl Sender {
     /// Restarts the timer after an acknowledgement of new data.
     pub(super) fn restart_timer(&mut self, now: Time) {
         let rule = self.config.rto.restart;
-        if rule == RtoRestart::Ack {
+        // While it goes back or repairs, what is oldest is about to be sent again: its age begins now.
+        if rule == RtoRestart::Ack || self.nxt < self.max || self.strategy.recovering() {
             //= RFC 6298 section 5.3: it will expire after RTO seconds
             self.rto.restart(now);
             return;

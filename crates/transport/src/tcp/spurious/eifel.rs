@@ -18,6 +18,10 @@ pub struct Eifel {
     retransmit: Option<Time>,
     /// A fast retransmit began what is being judged.
     fast: bool,
+    /// The oldest byte outstanding, until what a fast retransmit resends is known.
+    oldest: Option<u64>,
+    /// There will be no verdict.
+    given_up: bool,
     /// The receiver has reported a duplicate on this connection.
     dsack_seen: bool,
     judge_fast: bool,
@@ -29,6 +33,8 @@ impl Watch for Eifel {
         Eifel {
             retransmit: None,
             fast: false,
+            oldest: None,
+            given_up: false,
             dsack_seen: false,
             judge_fast: config.judge_fast_retransmits,
             judge_lost_acks: config.judge_lost_acks,
@@ -45,12 +51,23 @@ impl Watch for Eifel {
         if !self.judge_fast {
             return Case::Same;
         }
+        self.oldest = Some(sight.una);
         self.begin(sight.now, true)
+    }
+
+    fn on_resent(&mut self, seq: u64, _: u64, _: u64) {
+        //= RFC 3522 section 3.2: not upon retransmitting segments other than the oldest outstanding one
+        if self.oldest.take().is_some_and(|una| seq > una) {
+            self.given_up = self.retransmit.take().is_some();
+        }
     }
 
     fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
         let dsack_seen = self.dsack_seen;
         self.dsack_seen |= ack.dsack;
+        if std::mem::take(&mut self.given_up) {
+            return Word::GivenUp.into();
+        }
         //= RFC 3522 section 3.2 step 3: wait for the first acceptable ACK
         if ack.newly_acked == 0 {
             return Step::default();

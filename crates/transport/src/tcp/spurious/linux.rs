@@ -48,6 +48,9 @@ impl Watch for Linux {
     }
 
     fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
+        if let Some(eifel) = &mut self.eifel {
+            eifel.on_resent(seq, end, max);
+        }
         self.frto.on_resent(seq, end, max);
         if let Some(dsack) = &mut self.dsack {
             dsack.on_resent(seq, end, max);

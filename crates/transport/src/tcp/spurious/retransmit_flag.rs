@@ -14,12 +14,14 @@ use crate::tcp::config::Config;
 pub struct RetransmitFlag {
     due: bool,
     fast: bool,
+    /// The oldest byte outstanding, until what a fast retransmit resends is known.
+    oldest: Option<u64>,
     judge_fast: bool,
 }
 
 impl Watch for RetransmitFlag {
     fn new(config: &Config) -> Self {
-        RetransmitFlag { due: false, fast: false, judge_fast: config.judge_fast_retransmits }
+        RetransmitFlag { due: false, fast: false, oldest: None, judge_fast: config.judge_fast_retransmits }
     }
 
     fn on_timeout(&mut self, _: &Sight) -> Case {
@@ -30,12 +32,19 @@ impl Watch for RetransmitFlag {
         Case::New
     }
 
-    fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
+    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
         if !self.judge_fast {
             return Case::Same;
         }
-        (self.due, self.fast) = (true, true);
+        (self.due, self.fast, self.oldest) = (true, true, Some(sight.una));
         Case::New
+    }
+
+    fn on_resent(&mut self, seq: u64, _: u64, _: u64) {
+        // The acknowledgement that comes first would answer something older.
+        if self.oldest.take().is_some_and(|una| seq > una) {
+            self.due = false;
+        }
     }
 
     fn on_ack(&mut self, ack: &AckDigest, _: &Sight) -> Step {
