@@ -35,6 +35,8 @@ impl Flags {
     pub const COPY: Flags = Flags(1 << 7);
     /// From the flow's `to` end back to its `from` end.
     pub const REPLY: Flags = Flags(1 << 8);
+    /// Carries data that were sent before.
+    pub const AGAIN: Flags = Flags(1 << 9);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {
@@ -103,6 +105,8 @@ crate::named! {
         Outage = "outage",
         /// No route to its destination.
         NoRoute = "no-route",
+        /// Its header was restored wrongly after a loss before it.
+        Desynchronised = "desynchronised",
         /// The run ended, or its connection is gone.
         Unclaimed = "unclaimed",
     }

@@ -4,7 +4,6 @@
 use base::event::Source;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::Body;
-use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
 use path::{Cx, Element, Port};
@@ -199,7 +198,7 @@ impl Host {
             source: self.node,
             destination: self.peer,
             interface: 0,
-            flags: flags(segment, self.role),
+            flags: flags(outgoing, self.role),
             class: 0,
             ecn: outgoing.ecn,
         };
@@ -208,7 +207,8 @@ impl Host {
 }
 
 #[inline]
-fn flags(segment: &Segment, role: Role) -> Flags {
+fn flags(outgoing: &Outgoing, role: Role) -> Flags {
+    let segment = &outgoing.segment;
     let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
     Flags(
         when(Flags::DATA, segment.len > 0)
@@ -216,7 +216,8 @@ fn flags(segment: &Segment, role: Role) -> Flags {
             | when(Flags::SYN, segment.syn)
             | when(Flags::FIN, segment.fin)
             | when(Flags::RST, segment.rst)
-            | when(Flags::REPLY, role == Role::Passive),
+            | when(Flags::REPLY, role == Role::Passive)
+            | when(Flags::AGAIN, outgoing.cause != Cause::New),
     )
 }
 

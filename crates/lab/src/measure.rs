@@ -78,13 +78,21 @@ pub struct Tally {
     pub genuine_timeouts: u64,
     /// Fast retransmits that resent such a segment.
     pub spurious_fast: u64,
+    /// Rows of timeouts for the same segment of which the first was spurious.
+    pub spurious_rows: u64,
+    /// All other rows.
+    pub genuine_rows: u64,
 }
 
 impl Tally {
     /// Adds up verdicts.
     pub fn of(verdicts: &[Retransmission]) -> Tally {
         let mut tally = Tally::default();
+        let mut row = None;
         for v in verdicts {
+            if v.cause == Cause::Timeout && row.replace(v.seq) != Some(v.seq) {
+                *(if v.unneeded { &mut tally.spurious_rows } else { &mut tally.genuine_rows }) += 1;
+            }
             tally.unneeded += u64::from(v.unneeded);
             match (v.cause, v.unneeded) {
                 (Cause::Timeout, true) => tally.spurious_timeouts += 1,
@@ -162,6 +170,8 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
         Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
         Metric::SpuriousTimeouts => Some(tally.spurious_timeouts as f64),
         Metric::GenuineTimeouts => Some(tally.genuine_timeouts as f64),
+        Metric::SpuriousEpisodes => Some(tally.spurious_rows as f64),
+        Metric::GenuineEpisodes => Some(tally.genuine_rows as f64),
         Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
         Metric::TimeoutsJudgedSpurious => Some(judged.spurious_timeouts as f64),
         Metric::TimeoutsJudgedGenuine => Some(judged.genuine_timeouts as f64),

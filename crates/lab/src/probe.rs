@@ -7,6 +7,7 @@
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
+use base::packet::DropReason;
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
@@ -28,6 +29,8 @@ pub const PROBES: &[(&str, &str)] = &[
     ("judged_genuine", "timeouts that it called genuine"),
     ("verdict_s", "when it first said so"),
     ("lost", "data packets dropped anywhere"),
+    ("discarded", "data packets discarded after a loss because headers were sent as differences"),
+    ("behind_loss", "data packets sent after the first that was lost and before anything was sent again"),
     ("duplicates_received", "data segments that the receiver had already"),
     ("retransmissions", "data segments sent again"),
     ("repair_time_s", "from the end of the event until the recovery point was acknowledged"),
@@ -35,13 +38,17 @@ pub const PROBES: &[(&str, &str)] = &[
     ("burst", "most segments sent at one instant within 10 s of the event's end"),
     ("train_wait_share", "share of the train that had passed when the first new segment was sent"),
     ("train_segments", "new segments sent while the train passed"),
-    ("train_rate_ratio", "rate of sending while the train passed, in rates of the link"),
+    (
+        "train_rate_ratio",
+        "rate of sending in the first unqueued round trip of the train, in rates of the link",
+    ),
     ("ssthresh_after_segments", "slow-start threshold one second after the event"),
     ("rto_before_s", "timeout before the event"),
     ("rto_after_s", "timeout at the first new sample after the event"),
     ("rto_after_5s_s", "timeout 5 s after the event"),
     ("rto_after_10s_s", "timeout 10 s after the event"),
     ("rto_gap_s", "longest time without a new sample in the 15 s after the event"),
+    ("initial_window_bytes", "data sent at the instant of the first"),
     ("packet_bytes", "size of the largest data packet on the wire"),
     ("last_ack_s", "when the last new acknowledgement came"),
 ];
@@ -56,6 +63,7 @@ pub type Readings = BTreeMap<&'static str, f64>;
 
 struct Sent {
     t: f64,
+    len: u32,
     end: u64,
     new: bool,
 }
@@ -75,6 +83,9 @@ struct Seen {
     extra: usize,
     retransmissions: usize,
     lost: usize,
+    discarded: usize,
+    /// Position of the first lost packet among those sent.
+    first_lost: Option<usize>,
     duplicates: usize,
     packet: u32,
 }
@@ -102,14 +113,14 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
 fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> Seen {
     let mut s = Seen::default();
     let mut verdicts = verdicts.iter();
-    let mut ours: BTreeMap<u64, ()> = BTreeMap::new();
+    let mut ours: BTreeMap<u64, usize> = BTreeMap::new();
     let mut una = 0;
     let mut went_back = true;
     for r in records {
         let (t, by_sender) = (r.t.as_secs_f64(), r.source.0 == from);
         match r.event {
             Event::DataSent { packet, seq, len, cause } if by_sender => {
-                ours.insert(packet, ());
+                ours.insert(packet, s.sent.len());
                 let new = matches!(cause, Cause::New | Cause::WindowProbe);
                 if let Some(v) = (!new).then(|| verdicts.next()).flatten() {
                     s.retransmissions += 1;
@@ -118,7 +129,7 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
                         (s.go_back_n, went_back) = (s.go_back_n + 1, true);
                     }
                 }
-                s.sent.push(Sent { t, end: seq + u64::from(len), new });
+                s.sent.push(Sent { t, len, end: seq + u64::from(len), new });
             }
             Event::Enqueued { packet, size, .. } if ours.contains_key(&packet) => {
                 s.packet = s.packet.max(size);
@@ -139,8 +150,10 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
                 s.timer.push((t, f(rto), f(srtt), f(rttvar)));
             }
             Event::Window { ssthresh, .. } if by_sender => s.thresholds.push((t, ssthresh)),
-            Event::Dropped { packet, flow: whose, .. } if whose == flow && ours.contains_key(&packet) => {
+            Event::Dropped { packet, flow: whose, reason } if whose == flow && ours.contains_key(&packet) => {
                 s.lost += 1;
+                s.discarded += usize::from(reason == DropReason::Desynchronised);
+                s.first_lost = s.first_lost.or(ours.get(&packet).copied());
             }
             _ => {}
         }
@@ -160,10 +173,18 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
         ("judged_spurious", judged(true)),
         ("judged_genuine", judged(false)),
         ("lost", count(s.lost)),
+        ("discarded", count(s.discarded)),
         ("duplicates_received", count(s.duplicates)),
         ("retransmissions", count(s.retransmissions)),
         ("packet_bytes", f64::from(s.packet)),
     ]);
+    if let Some(lost) = s.first_lost {
+        let behind = s.sent[lost + 1..].iter().take_while(|x| x.new).count();
+        out.insert("behind_loss", count(behind));
+    }
+    let first_sent = s.sent.first().map_or(0.0, |x| x.t);
+    let initial: u32 = s.sent.iter().take_while(|x| x.t == first_sent).map(|x| x.len).sum();
+    out.insert("initial_window_bytes", f64::from(initial));
     if let Some((t, seq)) = s.timeouts.first() {
         // The SYN is not counted.
         out.extend([("first_timeout_s", *t), ("first_timeout_seq", seq.saturating_sub(1) as f64)]);
@@ -239,10 +260,13 @@ fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Reading
     let passed = |t: f64| train.iter().filter(|a| **a <= t).count() as f64 / train.len() as f64;
     out.insert("train_wait_share", new.clone().next().map_or(1.0, |x| passed(x.t)));
     out.insert("train_segments", new.filter(|x| x.t <= ends).count() as f64);
+    let unqueued = s.timer.iter().map(|x| x.2).filter(|srtt| *srtt > 0.0).fold(f64::INFINITY, f64::min);
     if let Some(rate) = rate
-        && ends > begins
+        && unqueued.is_finite()
     {
-        let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < ends).count() as f64;
-        out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (ends - begins) / rate);
+        // From one acknowledgement to another: whole intervals of the clock that they are.
+        let until = train.iter().copied().find(|t| *t >= begins + unqueued).unwrap_or(ends);
+        let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < until).count() as f64;
+        out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (until - begins).max(1e-9) / rate);
     }
 }

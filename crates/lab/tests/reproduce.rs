@@ -1,38 +1,108 @@
 //! The claim: the papers' experiments come out as published. Every value lies inside its band or has its
-//! difference explained; every claim holds. Seed 1, the repetitions that each experiment is judged with.
+//! difference explained; every claim holds or has its reason. Seed 1; the GPRS study with the repetitions
+//! that each experiment is judged with, the others with fewer, so that the test is bearable.
 
-use lab::reproduce::{Laboratory, Settings, list, quiet};
+use lab::reproduce::{Laboratory, Reproduced, Settings, Totals, list, quiet};
 use lab::sweep::Control;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
-#[test]
-fn every_experiment_comes_out_as_published() {
+/// Runs every experiment of a paper and looks at what must be true of any.
+fn family(paper: &str, repetitions: Option<u32>) -> Vec<Reproduced> {
     let stop = AtomicBool::new(false);
     let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None };
-    let settings = Settings { seeds: 0, reading_repetitions: 0, pictures: true, ..Settings::default() };
+    let settings =
+        Settings { seeds: 0, reading_repetitions: 0, pictures: true, repetitions, ..Settings::default() };
     let mut laboratory = Laboratory::new(settings, &control, "test");
     let mut wrong = Vec::new();
-    let (mut values, mut claims) = (0, 0);
-    for (id, _) in list().unwrap() {
-        let r = laboratory.reproduce(&id).unwrap();
-        values += r.values.len();
-        claims += r.claims.len();
+    let mut all = Vec::new();
+    for (id, _) in list().unwrap().iter().filter(|(id, _)| id.starts_with(&format!("{paper}/"))) {
+        let r = laboratory.reproduce(id).unwrap();
         assert_eq!(
             r.values.len(),
-            r.experiment.table.as_ref().map_or(0, |t| t.values.len()),
+            r.experiment.tables().map(|t| t.values.len()).sum::<usize>(),
             "{id}: every published value has its cell"
         );
         for v in r.values.iter().filter(|v| !v.within && v.why.is_none()) {
             wrong.push(format!("{id} {}: {} published, {:.3} measured", v.key, v.published, v.measured));
         }
-        for c in r.claims.iter().filter(|c| !c.holds) {
+        for c in r.claims.iter().filter(|c| !c.holds && c.why.is_none()) {
             wrong.push(format!("{id} {}: {}", c.id, c.detail));
         }
         for (title, picture) in &r.pictures {
             assert!(!picture.sent.is_empty(), "{id}: {title} shows nothing");
         }
+        all.push(r);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Tables 2 and 3 and the charts of both, table 1; claims C001 to C020 and C143.
-    assert_eq!((values, claims), (4 * 36 + 3, 21));
+    all
+}
+
+/// The ids of the claims that were tested, and of those among them that do not hold.
+fn claims(all: &[Reproduced]) -> (BTreeSet<u32>, Vec<String>) {
+    let each = || all.iter().flat_map(|r| &r.claims);
+    let number = |id: &str| id.trim_start_matches('C').parse().unwrap();
+    let failing = each().filter(|c| !c.holds).map(|c| c.id.clone()).collect();
+    (each().map(|c| number(&c.id)).collect(), failing)
+}
+
+fn ids(parts: &[std::ops::RangeInclusive<u32>]) -> BTreeSet<u32> {
+    parts.iter().cloned().flatten().collect()
+}
+
+/// NS-03, EI-12: tables 2 and 3 and the charts of both, table 1; claims C001 to C020 and C143.
+#[test]
+fn every_experiment_of_the_gprs_study_comes_out_as_published() {
+    let all = family("gprs-eifel", None);
+    let t = Totals::of(&all);
+    assert_eq!((t.values, t.claims, t.hold), (4 * 36 + 3, 21, 21));
+}
+
+/// EI-07, EI-08, EI-09, EI-10, EI-13, EI-14, EI-15, EI-16, EI-19, EI-20, EI-21, EI-22, QM-04, NS-20: tables 1
+/// to 4, and every claim of the study. The claims about table 2 that do not hold have one cause: a spike costs
+/// fewer segments than in the published runs.
+#[test]
+fn the_study_of_responses_comes_out_but_for_known_differences() {
+    let all = family("responding", Some(100));
+    let t = Totals::of(&all);
+    assert_eq!(t.values, 4 * (2 + 6 + 4 + 4));
+    let (tested, failing) = claims(&all);
+    assert_eq!(tested, ids(&[21..=48, 144..=151]));
+    let known = ["C026", "C027", "C029", "C045", "C146"];
+    assert!(failing.iter().all(|id| known.contains(&id.as_str())), "{failing:?}");
+    // The rows without Eifel: time, segments, both kinds of timeouts.
+    let off: Vec<_> = all.iter().flat_map(|r| &r.values).filter(|v| v.key.contains("/off/")).collect();
+    let inside = off.iter().filter(|v| v.within).count();
+    assert!(off.len() == 16 && inside >= 14, "{inside} of {}", off.len());
+}
+
+/// FB-01, FB-04, FB-05, TB-16: four stacks and a delay of 10 s.
+#[test]
+fn the_study_of_delays_comes_out_but_for_known_differences() {
+    let all = family("delays", None);
+    let (tested, failing) = claims(&all);
+    assert_eq!(tested, ids(&[84..=90, 160..=160]));
+    assert!(failing.is_empty(), "{failing:?}");
+    let untested: Vec<&str> = all.iter().flat_map(|r| &r.untested).map(|c| c.id.as_str()).collect();
+    assert_eq!(untested, ["C092"]);
+}
+
+/// RB-01, RB-03, RB-04, RB-05, RB-07, RB-09, RB-10, RB-14: every claim of the study of robust timers.
+#[test]
+fn the_study_of_robust_timers_comes_out() {
+    let all = family("robust", Some(100));
+    let (tested, failing) = claims(&all);
+    assert_eq!(tested, ids(&[98..=108, 161..=164]));
+    assert!(failing.is_empty(), "{failing:?}");
+}
+
+/// PR-02, PR-03, PR-08, PR-09, PR-10, PR-11, MO-04: every claim and every number of the profile for 2.5G and 3G.
+#[test]
+fn the_profile_for_mobile_links_comes_out() {
+    let all = family("profile", Some(100));
+    let t = Totals::of(&all);
+    assert_eq!((t.values, t.within), (5, 5));
+    let (tested, failing) = claims(&all);
+    assert_eq!(tested, ids(&[109..=117, 165..=166]));
+    assert!(failing.is_empty(), "{failing:?}");
 }

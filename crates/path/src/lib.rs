@@ -5,6 +5,7 @@
 
 pub mod background;
 pub mod capacity;
+pub mod compression;
 pub mod element;
 pub mod gate;
 pub mod hold;

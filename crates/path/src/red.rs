@@ -178,6 +178,7 @@ mod tests {
         drops as f64 / f64::from(n)
     }
 
+    /// QM-03.
     #[test]
     fn qm_03_nothing_is_dropped_below_the_lower_threshold_and_everything_beyond_twice_the_upper() {
         assert_eq!(dropped(&mut red(config()), 4, 20_000), 0.0);
@@ -186,6 +187,7 @@ mod tests {
         assert_eq!(dropped(&mut long, 40, 100), 1.0);
     }
 
+    /// QM-03.
     #[test]
     fn qm_03_a_constant_queue_is_dropped_at_twice_the_probability_it_stands_for() {
         // Half-way: p = 0.05. Spread evenly the gaps are uniform over 1..=19, ten on average, half as long as
@@ -196,6 +198,7 @@ mod tests {
         assert!((share - 0.1).abs() < 0.002, "{share}");
     }
 
+    /// QM-03.
     #[test]
     fn qm_03_an_idle_link_forgets() {
         let mut r = red(config());
@@ -206,6 +209,7 @@ mod tests {
         assert!((r.average() / before - 0.135).abs() < 0.003, "{}", r.average());
     }
 
+    /// QM-03.
     #[test]
     fn qm_03_marks_what_understands_it() {
         let mut r = red(RedConfig { ecn: true, weight: 1.0, ..config() });
@@ -215,6 +219,7 @@ mod tests {
         assert_eq!(r.arrival(now, 40, Span::ZERO, 2), Verdict::Drop, "nothing is marked at probability 1");
     }
 
+    /// QM-04.
     #[test]
     fn qm_04_the_probability_follows_the_average() {
         let adaptive = RedConfig { adaptive: true, weight: 1.0, ..config() };
@@ -229,6 +234,7 @@ mod tests {
         assert!(r.probability() < 0.011, "{}", r.probability());
     }
 
+    /// QM-04.
     #[test]
     fn qm_04_automatic_parameters_follow_the_link() {
         // 250 packets a second: the least threshold, a time constant of a second.

@@ -15,6 +15,7 @@ use base::{FlowId, NodeId, Span, Time};
 use host::{Host, HostConfig};
 use path::background::{Absorber, Background};
 use path::capacity::{Capacity, Change};
+use path::compression::{Decompressor, Numbering};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
@@ -202,6 +203,15 @@ impl Builder<'_> {
             let id = self.add(format!("{}.absorber", link.name), Absorber);
             chain(self, id);
         }
+        if link.compression {
+            let tcp = model.flows.iter().map(|f| {
+                let Transport::Tcp { config, .. } = &f.transport;
+                !config.timestamps
+            });
+            let compressed: Vec<bool> = tcp.flat_map(|c| [c, c]).collect();
+            let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
+            chain(self, id);
+        }
         for &l in link.losses.iter().rev() {
             let loss = &model.losses[l];
             let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
@@ -213,6 +223,10 @@ impl Builder<'_> {
         }
         if let Some(jitter) = jitter(link, seed) {
             let id = self.add(format!("{}.delay", link.name), jitter);
+            chain(self, id);
+        }
+        if link.compression {
+            let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * model.flows.len()));
             chain(self, id);
         }
         let plain = path::link::Link::new(self.config(link), self.gates(link));

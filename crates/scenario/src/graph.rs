@@ -178,6 +178,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         return None;
     }
     let name = name?;
+    let compression = link::compression(reader);
     let mut links = Vec::new();
     for (direction, values) in parts {
         let ((rate, delay), queue) = values?;
@@ -195,6 +196,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             rate_changes: Vec::new(),
             losses: Vec::new(),
             backgrounds: Vec::new(),
+            compression,
         };
         links.push((graph.add(link, place), Some(direction)));
     }
@@ -221,6 +223,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         );
         return None;
     }
+    let compression = link::compression(reader);
     let link = Link {
         name: name.clone(),
         owner: name.clone(),
@@ -234,6 +237,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         rate_changes: Vec::new(),
         losses: Vec::new(),
         backgrounds: Vec::new(),
+        compression,
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

@@ -4,7 +4,7 @@
 
 use crate::background;
 use crate::fault;
-use crate::link::{DELAY, QUEUE, RATE};
+use crate::link::{COMPRESSION, DELAY, QUEUE, RATE};
 use crate::model::Direction;
 use crate::shape::{Kind, Need, Shape, TableShape, field, table};
 use crate::tree::Tree;
@@ -34,6 +34,7 @@ pub(crate) static HOP: TableShape = table(
         fault::RATE_CHANGES,
         fault::LOSSES,
         background::BACKGROUNDS,
+        COMPRESSION,
     ],
 );
 

@@ -146,6 +146,20 @@ pub(crate) const QUEUE: Field = field(
     "What waits for service, beside the packet in service. Without it, unlimited.",
 );
 
+/// How headers are sent, of a hop in both directions.
+pub(crate) const COMPRESSION: Field = field(
+    "header-compression",
+    Shape::One(Kind::Word(&["none", "rfc1144"])),
+    Need::Default("\"none\""),
+    "rfc1144: after a lost data packet those behind it are discarded until one is sent again; connections with \
+     timestamps are not compressed. Sizes stay as they are.",
+);
+
+/// Whether headers are sent as differences.
+pub(crate) fn compression(reader: Reader<'_>) -> bool {
+    reader.word("header-compression") == Some("rfc1144")
+}
+
 /// `[[link]]`.
 pub(crate) static LINK: TableShape = table(
     "link",
@@ -185,6 +199,7 @@ pub(crate) static LINK: TableShape = table(
         fault::RATE_CHANGES,
         fault::LOSSES,
         background::BACKGROUNDS,
+        COMPRESSION,
     ],
 );
 

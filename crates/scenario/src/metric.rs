@@ -27,6 +27,10 @@ named! {
         SpuriousTimeouts = "spurious_timeouts",
         /// All other timeouts.
         GenuineTimeouts = "genuine_timeouts",
+        /// Spurious timeouts; expirations in a row for the same segment count once, as the first of them.
+        SpuriousEpisodes = "spurious_episodes",
+        /// All other timeouts, counted likewise.
+        GenuineEpisodes = "genuine_episodes",
         /// Fast retransmits that resent what arrives anyway.
         SpuriousFastRetransmits = "spurious_fast_retransmits",
         /// Timeouts that the sender's own detector took for spurious; each expiration counts.

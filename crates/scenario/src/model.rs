@@ -86,6 +86,8 @@ pub struct Link {
     pub losses: Vec<usize>,
     /// Indexes of the background loads on it.
     pub backgrounds: Vec<usize>,
+    /// Headers are sent as differences (RFC 1144).
+    pub compression: bool,
 }
 
 /// How fast a link serves.

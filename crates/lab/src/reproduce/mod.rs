@@ -204,7 +204,8 @@ impl<'a> Laboratory<'a> {
         let (paper, experiment) = find(id)?;
         let claims = paper.claims().map_err(ReproduceError::Data)?;
         let repetitions = match (self.settings.repetitions, experiment.repetitions) {
-            (Some(n), own) if own > 1 => n,
+            // Single runs stay single, and what was made small because it takes long stays small.
+            (Some(n), own) if own >= 100 || n < own => n,
             (_, own) => own,
         };
         let grid = self.grid(paper, &experiment, &[], self.settings.seed, repetitions)?;

@@ -1,0 +1,109 @@
+//! The claim: what shares a link or speaks up in its queue does what it says. Background load, RED and its
+//! adaptive form, headers sent as differences, flows side by side; each test names its catalogue features.
+
+use lab::once::{Options, Outcome, run_once};
+use lab::probe;
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles, read_with};
+
+fn model(set: &[&str]) -> Model {
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "link"
+        between = ["server", "phone"]
+        rate = "2 Mbit/s"
+        delay = "50 ms"
+        queue = { drop-tail = { limit = "100 packets" } }
+        [[hop.background]]
+        name = "voice"
+        directions = "down"
+        rate = "0 bit/s"
+        packet = "500 B"
+        [[hop.loss]]
+        name = "noise"
+        directions = "down"
+        packets = "300000"
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = { tcp = { mss = "1000 B", window = "300 segments" } }
+        app = { bulk = { bytes = "8 MB" } }
+        [[flow]]
+        name = "second"
+        from = "server"
+        to = "phone"
+        start = "0 s"
+        transport = { tcp = { mss = "1000 B", window = "300 segments" } }
+        app = { bulk = { bytes = "1 kB" } }
+        [run]
+        limit = "1000 s"
+    "#;
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    }
+}
+
+fn run(set: &[&str]) -> Outcome {
+    run_once(&model(set), 0, Options::default())
+}
+
+fn get(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
+}
+
+/// SW-49, NS-01: half of the link for a constant rate leaves half; its packets are counted, none is left,
+/// and it ends with the workloads.
+#[test]
+fn background_load_takes_its_share() {
+    let alone = get(&run(&[]), 0, Metric::Throughput);
+    let outcome = run(&["hop.link.background.voice.rate=1 Mbit/s"]);
+    let beside = get(&outcome, 0, Metric::Throughput);
+    assert!((0.45..0.55).contains(&(beside / alone)), "{beside} of {alone}");
+    let counters = outcome.world.network.counters();
+    assert_eq!(counters.sent, counters.absorbed + counters.dropped);
+    assert_eq!((outcome.world.network.bodies(), outcome.world.network.packets_inside()), (0, 0));
+    // 250 packets a second and the transfer's own, acknowledgements included.
+    let expected = 250.0 * get(&outcome, 0, Metric::DownloadTime) + 8001.0 * 1.5;
+    assert!((counters.sent as f64 / expected - 1.0).abs() < 0.05, "{} of {expected}", counters.sent);
+}
+
+/// SW-23, QM-03: RED keeps the queue of a long download short where drop-tail fills it.
+#[test]
+fn red_speaks_before_the_queue_is_full() {
+    let tail = run(&[]);
+    let red = run(&["hop.link.queue={ red = { limit = \"100 packets\", min = 10, max = 30 } }"]);
+    let (full, short) = (get(&tail, 0, Metric::QueueDelay), get(&red, 0, Metric::QueueDelay));
+    assert!(short < full / 3.0, "{short} s of {full} s");
+    assert!(get(&red, 0, Metric::PacketsDropped) > 0.0);
+    assert!(get(&red, 0, Metric::Throughput) > 0.5 * get(&tail, 0, Metric::Throughput));
+}
+
+/// PR-09: after a loss the segments behind it are discarded until one is sent again; timestamps switch the
+/// scheme off.
+#[test]
+fn headers_as_differences_lose_their_context() {
+    let set = ["hop.link.header-compression=rfc1144", "hop.link.loss.noise.packets=\"40\""];
+    let discarded = |timestamps: &str| {
+        let timestamps = format!("flow.download.transport.tcp.timestamps={timestamps}");
+        let readings = probe::measure(&model(&[set[0], set[1], &timestamps]), 0, 0);
+        (readings["discarded"], readings["behind_loss"])
+    };
+    let (lost, behind) = discarded("false");
+    assert!(behind >= 3.0 && lost >= behind, "{lost} of {behind}");
+    assert_eq!(discarded("true").0, 0.0);
+}
+
+/// NS-20: two flows and a constant rate share the link, neither flow is starved.
+#[test]
+fn flows_and_a_constant_rate_share_the_link() {
+    let outcome = run(&["hop.link.background.voice.rate=500 kbit/s", "flow.second.app.bulk.bytes=8 MB"]);
+    let times = [0, 1].map(|flow| get(&outcome, flow, Metric::DownloadTime));
+    // 16 MB in segments of 1052 B over 1.5 Mbit/s.
+    let least = 16_000.0 * 1052.0 * 8.0 / 1.5e6;
+    assert!((0.99 * least..1.2 * least).contains(&times[0].max(times[1])), "{times:?}, {least}");
+    assert!(times[0].min(times[1]) > 0.6 * times[0].max(times[1]), "{times:?}");
+}
