@@ -349,8 +349,7 @@ impl Player {
         match call.name.as_str() {
             "socket" | "bind" | "listen" | "accept" | "fcntl" | "getsockopt" => {}
             "setsockopt" => {
-                let known = |name: &&str| call.args.iter().any(|a| a == *name);
-                if !IDLE_SOCKET_OPTIONS.iter().any(|name| known(name)) {
+                if !IDLE_SOCKET_OPTIONS.iter().any(|name| call.args.iter().any(|a| a == name)) {
                     let name = call.args.get(2).cloned().unwrap_or_default();
                     return Err(Stop::Unsupported(format!("setsockopt() of {name}")));
                 }
