@@ -15,6 +15,7 @@ pub mod network;
 pub mod red;
 pub mod router;
 pub mod schedule;
+mod wires;
 
 pub use element::{Cx, Element, ElementId, Port, Signal};
 pub use network::Network;
