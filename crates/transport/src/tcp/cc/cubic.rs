@@ -140,7 +140,7 @@ impl Control for Cubic {
     fn on_idle(&mut self, _now: Time, idle: Span) {
         //= RFC 9438 section 4.2: t does not include the time in which the application did not send
         if let Some(epoch) = &mut self.memory.epoch {
-            *epoch = *epoch + idle;
+            *epoch += idle;
         }
     }
 }
