@@ -22,6 +22,9 @@ const TICK: u64 = 1_000_000;
 /// Bytes of the timestamps option with its padding, which come off the segment size (RFC 6691).
 const STAMPS: u64 = 12;
 
+/// Who is tested if a script makes packetdrill's own settings and says nothing else.
+const LINUX: &str = "linux-6.x";
+
 /// Options of the tool that change nothing here.
 const IDLE_OPTIONS: &[&str] = &[
     "ip_version",
@@ -164,7 +167,8 @@ struct Player {
 impl Player {
     fn new(script: &Script) -> Result<Player, String> {
         let agreed = Agreed::of(script);
-        let mut config = Config::default();
+        let linux = script.lines.iter().any(|l| matches!(&l.action, Action::Shell(c) if makes_defaults(c)));
+        let mut config = if linux { Config::profile(LINUX).unwrap_or_default() } else { Config::default() };
         let at = |line: usize, e: String| format!("line {line}: {e}");
         for (key, value, line) in script.choices.iter().filter(|(key, ..)| key == "profile") {
             config = Config::profile(value).ok_or_else(|| at(*line, format!("there is no {key} {value}")))?;
@@ -465,7 +469,9 @@ impl Player {
             return Some(format!("its window is not {win}"));
         }
         let options = p.options.as_ref()?;
-        if p.syn && !options.iter().any(|o| matches!(o, TcpOption::Timestamps(..))) {
+        if p.syn
+            && !(self.agreed.timestamps && options.iter().any(|o| matches!(o, TcpOption::Timestamps(..))))
+        {
             // The other options of a handshake are set, not sent.
             return None;
         }
@@ -507,28 +513,67 @@ fn since(t: Time) -> f64 {
     t.as_secs_f64() - ORIGIN.as_secs_f64()
 }
 
+/// The words of a command; quotes keep blanks together, a backslash at the end of a line joins lines.
+fn words(command: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut quoted = false;
+    let lines = command.lines().map(|line| match line.find(" #") {
+        Some(comment) => &line[..comment],
+        None => line,
+    });
+    let text = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\'' => quoted = !quoted,
+            c if !quoted && (c.is_whitespace() || c == ';' || c == '&') => out.push(String::new()),
+            c => {
+                if let Some(last) = out.last_mut() {
+                    last.push(c);
+                }
+            }
+        }
+    }
+    out.retain(|word| !word.is_empty());
+    out
+}
+
+/// Whether a command makes packetdrill's own settings, those of the Linux of its authors.
+fn makes_defaults(command: &str) -> bool {
+    words(command).iter().any(|word| word.ends_with("/defaults.sh"))
+}
+
 /// A command: kernel settings that mean something here, or nothing.
 fn shell(config: &mut Config, command: &str) -> Result<(), String> {
-    for word in command.split_whitespace() {
-        let name = word.split('=').next().unwrap_or_default();
+    for word in words(command) {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.as_str(), None),
+        };
         let name = name.rsplit(['/', '.']).next().unwrap_or_default();
-        let value = word.split_once('=').map(|(_, v)| v);
         let switch = |on: &str| if on == "0" { "false" } else { "true" };
+        let file = word.rsplit('/').next().unwrap_or_default();
         match (name, value) {
-            (_, None) if word.ends_with("defaults.sh") || word.ends_with("set_sysctls.py") => {}
+            (_, None) if file == "defaults.sh" || file == "set_sysctls.py" => {}
+            // What was set is set back at the end.
+            (_, None) if file.starts_with("sysctl_restore_") => {}
             ("sysctl" | "sysctls", None) => {}
             (_, None) if word.starts_with('-') => {}
             ("tcp_sack", Some(v)) => config.set("sack", switch(v))?,
             ("tcp_timestamps", Some(v)) => config.set("timestamps", switch(v))?,
             ("tcp_dsack", Some(v)) => config.set("dsack", switch(v))?,
-            ("tcp_ecn", Some("0")) => {}
-            ("tcp_early_retrans", Some("0")) => {}
-            ("tcp_recovery", Some("0")) => {}
+            // The handshake says.
+            ("tcp_ecn", Some(_)) => {}
+            ("tcp_early_retrans", Some(v)) => config.set("tail-loss-probe", switch(v))?,
+            ("tcp_recovery", Some("0")) => config.set("recovery", "rfc6675")?,
+            ("tcp_recovery", Some("1")) => {}
             ("tcp_frto", Some("0")) => config.set("spurious", "none")?,
             ("tcp_reordering", Some(v)) => config.set("dupthresh", v)?,
-            ("tcp_congestion_control", Some("reno")) => {}
+            ("tcp_slow_start_after_idle", Some(v)) => {
+                config.set("idle-restart", if v == "0" { "false" } else { "decay" })?;
+            }
+            ("tcp_congestion_control", Some(v @ ("reno" | "cubic" | "bbr"))) => config.set("cc", v)?,
             (idle, Some(_)) if IDLE_SETTINGS.contains(&idle) => {}
-            _ => return Err(format!("the command `{command}`")),
+            _ => return Err(format!("the command `{word}`")),
         }
     }
     Ok(())
