@@ -404,7 +404,10 @@ impl Player {
                 let next = self.stage.connection.next_timeout();
                 if next > latest || self.stage.restless() {
                     let expected = format!("{} by {:.4} s", said(p), since(latest));
-                    return Err(self.wrong("nothing left", expected, "nothing".to_owned()));
+                    return Err(match first {
+                        None => self.wrong("nothing left", expected, "nothing".to_owned()),
+                        Some(_) => self.wrong("not everything left", expected, format!("up to {at}")),
+                    });
                 }
                 self.stage.run_until(next);
                 continue;
