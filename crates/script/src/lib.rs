@@ -15,6 +15,7 @@ pub mod options;
 pub mod packetdrill;
 pub mod player;
 pub mod stage;
+mod words;
 
 pub use dialogue::{Dialogue, Unreadable};
 pub use ladder::{Look, ladder};

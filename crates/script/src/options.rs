@@ -34,6 +34,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("cwnd-validation", "false"),
     ("rto.min", "1 s"),
     ("delayed-ack.timer", "0 s"),
+    ("restart-on-fast-retransmit", "false"),
     // Dialogues number their windows in bytes; ours must not be the limit.
     ("window", "1 GB"),
 ];

@@ -11,6 +11,7 @@ use crate::matching::{Left, Match, compare};
 use crate::observe;
 use crate::options::{self, Options};
 use crate::stage::{Happening, Moment, SAME, Stage};
+use crate::words::{clock, ranges, wanted};
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use std::collections::BTreeMap;
@@ -97,6 +98,8 @@ struct Player<'a> {
     /// When anything was sent, for `tsecr`.
     instants: Vec<Time>,
     unasked: usize,
+    /// Nothing leaves before, seconds.
+    quiet_until: f64,
     rest: &'a [Event],
 }
 
@@ -122,7 +125,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
     if let Some(word) = dialogue.unknown.first() {
         return Verdict::Unsupported(word.clone());
     }
-    if !dialogue.table.is_empty() || dialogue.events.is_empty() {
+    if dialogue.events.is_empty() {
         return arithmetic::check(dialogue);
     }
     let options = match options::read(&dialogue.options) {
@@ -142,9 +145,11 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
         }
     }
     player.look();
-    if reading == Reading::Strict
-        && let Err(wrong) = player.nothing_unasked()
-    {
+    let end = match reading {
+        Reading::Strict => player.keep_quiet().and_then(|()| player.nothing_unasked()),
+        Reading::AsWritten => player.keep_quiet(),
+    };
+    if let Err(wrong) = end {
         let line = dialogue.events.last().map_or(1, |e| e.line);
         return Verdict::Fail(Box::new(player.failure(line, wrong)));
     }
@@ -177,6 +182,7 @@ impl<'a> Player<'a> {
             sent_at: BTreeMap::new(),
             instants: Vec::new(),
             unasked: 0,
+            quiet_until: f64::NEG_INFINITY,
             rest: &dialogue.events,
             options,
         };
@@ -245,16 +251,11 @@ impl<'a> Player<'a> {
             What::Expect(expect) => return self.expect(t, expect),
             What::ExpectAck(expected) => self.expect_ack(t, expected)?,
             What::Silence(until) => {
-                self.stage.run_before(at(*until));
+                // It may go on while something comes in.
+                self.quiet_until = self.quiet_until.max(*until);
+                self.stage.run_until(self.limit(t, Some(until - t)).min(before(at(*until))));
                 self.look();
-                let quiet = self.asked_about().next().copied();
-                if let Some(l) = quiet {
-                    self.blame(&l);
-                    let seen = self.describe(&[l]);
-                    let why = "something left in a silence".to_owned();
-                    let expected = format!("nothing until {until} s");
-                    return Err(Wrong { t: l.t, why, expected, seen }.into());
-                }
+                self.keep_quiet()?;
                 self.left.clear();
             }
             What::State(values) => {
@@ -272,12 +273,25 @@ impl<'a> Player<'a> {
     fn inject(&mut self, t: f64) -> Result<(), Wrong> {
         self.stage.run_before(at(t));
         self.look();
+        self.keep_quiet()?;
         if self.reading == Reading::Strict {
             self.nothing_unasked()?;
         }
         self.unasked += self.asked_about().count();
         self.left.clear();
         Ok(())
+    }
+
+    /// What left in a silence is wrong.
+    fn keep_quiet(&mut self) -> Result<(), Wrong> {
+        let until = self.quiet_until;
+        let Some(l) = self.asked_about().find(|l| l.t < until - SAME.as_secs_f64()).copied() else {
+            return Ok(());
+        };
+        self.blame(&l);
+        let seen = self.describe(&[l]);
+        let why = "something left in a silence".to_owned();
+        Err(Wrong { t: l.t, why, expected: format!("nothing until {until} s"), seen })
     }
 
     fn nothing_unasked(&mut self) -> Result<(), Wrong> {
@@ -394,6 +408,7 @@ impl<'a> Player<'a> {
         let limit = self.limit(t, expect.tol);
         self.stage.run_until(limit);
         self.look();
+        self.keep_quiet()?;
         let left: Vec<Left> = if self.options.receiver || expect.probe {
             self.left.clone()
         } else {
@@ -447,6 +462,7 @@ impl<'a> Player<'a> {
         let limit = self.limit(t, expected.tol);
         self.stage.run_until(limit);
         self.look();
+        self.keep_quiet()?;
         let left = std::mem::take(&mut self.left);
         let mut words = format!("ack {}{}", expected.ack, ranges(&expected.sack));
         let wrong = |why: &str, words: String, seen: String| {
@@ -560,45 +576,6 @@ fn reports_duplicate(blocks: &[Range], ack: u64) -> bool {
 
 fn before(t: Time) -> Time {
     Time::from_nanos(t.as_nanos().saturating_sub(SAME.as_nanos()))
-}
-
-/// Seconds with as many decimals as they have, at most four.
-fn clock(t: f64) -> String {
-    let text = format!("{t:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn ranges(list: &[Range]) -> String {
-    list.iter().map(|r| format!(" sack {}..{}", r[0], r[1])).collect()
-}
-
-/// What an expectation asks for, in words.
-fn wanted(expect: &Expect) -> String {
-    let list = |ranges: &[Range]| {
-        ranges.iter().map(|r| format!("{}..{}", r[0], r[1])).collect::<Vec<_>>().join(", ")
-    };
-    let mut out = match (expect.send.is_empty(), expect.probe) {
-        (true, true) => "a probe".to_owned(),
-        (true, false) => "nothing".to_owned(),
-        (false, true) => format!("a probe {}", list(&expect.send)),
-        (false, false) => list(&expect.send),
-    };
-    let mut word = |yes: bool, text: &str| {
-        if yes {
-            out += text;
-        }
-    };
-    word(expect.rtx, " again");
-    word(expect.any_order, " in any order");
-    word(expect.prefix_ok, " or its beginning");
-    word(expect.optional, " or nothing");
-    word(!expect.may_send.is_empty(), &format!(" (and perhaps {})", list(&expect.may_send)));
-    word(expect.extra_mss > 0.0, &format!(" (and at most {} segments more)", expect.extra_mss));
-    word(expect.any_new_ok, " (and anything new)");
-    word(expect.any_send_ok, " (and anything else)");
-    word(expect.no_rtx, " (nothing resent)");
-    word(expect.first_new_has_cwr, " (CWR on the first new one)");
-    out
 }
 
 /// The first byte that a receiver's dialogue expects. Its first acknowledgement tells: what came before

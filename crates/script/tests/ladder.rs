@@ -192,3 +192,22 @@ fn a_peer_echoes_what_came_to_it() {
     assert_eq!(verdict("tsecr = 0.995"), Verdict::Pass { unasked: 0 }, "the nearest is the retransmission's");
     assert!(matches!(verdict("tsecr = 0.0"), Verdict::Fail(_)), "the original's: nothing is resent");
 }
+
+/// A silence goes on while something comes in, and what comes in is not late for it.
+#[test]
+fn a_silence_may_span_what_comes_in() {
+    let with = |until: f64| {
+        let text = format!(
+            "format = 1\nid = \"q\"\n[options]\nmss = 1000\ninitial_cwnd_mss = 4\nhandshake_rtt = 0.1\n\
+             [[event]]\nt = 0\nkind = \"app_write\"\nbytes = 4000\n\
+             [[event]]\nt = 0\nkind = \"expect\"\nsend = [[0, 4000]]\n\
+             [[event]]\nt = 0\nkind = \"silence\"\nuntil = {until}\n\
+             [[event]]\nt = 0.5\nkind = \"ack\"\nack = 1000\n\
+             [[event]]\nt = 0.5\nkind = \"expect\"\nsend = []\n\
+             [[event]]\nt = 1.5\nkind = \"expect\"\nsend = [[1000, 2000]]\nrtx = true\ntol = 0.02\n"
+        );
+        play(&Dialogue::read(&text).unwrap(), Reading::Strict)
+    };
+    assert_eq!(with(1.4), Verdict::Pass { unasked: 0 });
+    assert!(matches!(with(1.6), Verdict::Fail(f) if f.why.contains("silence")));
+}

@@ -81,10 +81,7 @@ fn what_is_beyond_the_subset_is_unsupported_with_its_line() {
     assert_eq!(words("+0 < icmp unreachable frag_needed mtu 1400"), "line 1: icmp");
     assert_eq!(words("+0 %{ assert tcpi_options == 7 }%"), "line 1: `assert tcpi_options == 7`");
     assert_eq!(words("+0 %{ import os }%"), "line 1: `import os`");
-    assert_eq!(
-        words("`tc qdisc add dev tun0 root fq`"),
-        "line 1: the command `tc qdisc add dev tun0 root fq`"
-    );
+    assert_eq!(words("`tc qdisc add dev tun0 root fq`"), "line 1: the command `tc`");
     assert_eq!(words("--send_omit_free\n"), "line 1: option --send_omit_free");
     assert_eq!(words("// williwaw: recovery = prayer\n+0 close(3) = 0").split(':').next(), Some("line 1"));
     assert_eq!(words("+0 < [ect1] . 1:1(0) ack 1 win 257").split(':').next(), Some("line 1"));

@@ -49,7 +49,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, String> {
         return Err(misfits.join("\nerror: "));
     }
     let scratch = Scratch::make(root, &tree)?;
-    let began = Instant::now();
+    let began = clock();
     let sound = scratch.play(root)?;
     let wrong: Vec<&str> =
         sound.iter().filter(|(_, word)| *word != "pass").map(|(id, _)| id.as_str()).collect();
@@ -62,7 +62,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, String> {
     for (mutant, fitted) in mutants.iter().zip(fitted.into_iter().flatten()) {
         let original = tree.text(&fitted.path)?.to_owned();
         scratch.write(&fitted.path, &fitted.text)?;
-        let began = Instant::now();
+        let began = clock();
         let played = scratch.play(root);
         scratch.write(&fitted.path, &original)?;
         let played = match played {
@@ -93,6 +93,12 @@ pub(crate) fn run(root: &Path) -> Result<bool, String> {
         rows.len()
     ));
     Ok(few == 0)
+}
+
+/// How long a run takes is what this tells; nothing hangs on it.
+#[allow(clippy::disallowed_methods, reason = "the time that a tool takes, for its user")]
+fn clock() -> Instant {
+    Instant::now()
 }
 
 /// Faults that no longer fit their sources, for `check`.

@@ -251,7 +251,7 @@ pub(crate) fn page(citations: &[Citation], proofs: &[Proof], gaps: &[Gap]) -> St
         for place in places.into_iter().filter(|p| !p.is_empty()) {
             let inside =
                 |c: &&Citation| place == key(&c.place) || place.starts_with(&format!("{}.", key(&c.place)));
-            if !of.iter().any(|c| inside(c)) {
+            if !of.iter().any(inside) {
                 let _ = writeln!(rows, "| {place} | | | {} |", few(&shown_by(rfc, place, proofs)));
             }
         }

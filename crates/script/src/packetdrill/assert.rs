@@ -44,7 +44,10 @@ fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
     let (sign, at) =
         signs.iter().find_map(|s| claim.find(s).map(|at| (*s, at))).ok_or_else(not_understood)?;
     let (name, rest) = (claim[..at].trim(), claim[at + sign.len()..].trim());
-    let wanted: f64 = rest.replace('_', "").parse().map_err(|_| not_understood())?;
+    let wanted = match STATES.iter().position(|state| *state == rest) {
+        Some(state) => state as f64,
+        None => rest.parse().map_err(|_| not_understood())?,
+    };
     let seen = value(name, stage).ok_or_else(not_understood)?;
     let holds = match sign {
         "==" => (seen - wanted).abs() < 0.5,
@@ -56,6 +59,9 @@ fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
     };
     Ok((!holds).then(|| (claim.to_owned(), format!("{name} is {seen}"))))
 }
+
+/// Linux's words for what a sender is about, by their numbers.
+const STATES: [&str; 5] = ["TCP_CA_Open", "TCP_CA_Disorder", "TCP_CA_CWR", "TCP_CA_Recovery", "TCP_CA_Loss"];
 
 /// What `tcp_info` would show: counts in whole segments, times in microseconds.
 fn value(name: &str, stage: &Stage) -> Option<f64> {
@@ -69,6 +75,9 @@ fn value(name: &str, stage: &Stage) -> Option<f64> {
         "tcpi_snd_ssthresh" => (s.window.ssthresh / mss).floor(),
         "tcpi_unacked" => (s.flight() as f64 / mss).ceil(),
         "tcpi_sacked" => (s.scoreboard.bytes() as f64 / mss).ceil(),
+        "tcpi_ca_state" if s.recovering() => 3.0,
+        "tcpi_ca_state" if s.nxt() < s.max_sent() => 4.0,
+        "tcpi_ca_state" => f64::from(u8::from(!s.scoreboard.is_empty())),
         "tcpi_snd_mss" => mss,
         "tcpi_rtt" => micros(s.rto.srtt()),
         "tcpi_rttvar" => micros(s.rto.rttvar()),

@@ -9,6 +9,7 @@
 //! without one it is today's RFCs.
 
 mod assert;
+mod command;
 mod lex;
 mod parse;
 mod play;

@@ -173,10 +173,15 @@ fn when(c: &mut Cursor<'_>) -> Result<When, Unreadable> {
         }
         return Ok(if relative { When::AfterBetween(from, to) } else { When::Between(from, to) });
     }
+    let here = *c;
+    c.blanks();
     if c.eat("...") {
         // A call that blocks: it begins at the first time.
+        c.blanks();
         c.eat("+");
         c.seconds()?;
+    } else {
+        *c = here;
     }
     Ok(if relative { When::After(from) } else { When::At(from) })
 }
@@ -224,7 +229,6 @@ fn call(c: &mut Cursor<'_>) -> Result<Action, Unreadable> {
                 args.push(String::new());
                 continue;
             }
-            '\n' => return Err(start.error("this call does not end on its line")),
             _ => {}
         }
         if let Some(last) = args.last_mut() {
@@ -384,6 +388,7 @@ mod tests {
         assert_eq!(when("+.2~+.3"), When::AfterBetween(0.2, 0.3));
         assert_eq!(when("1.2~1.3"), When::Between(1.2, 1.3));
         assert_eq!(when("+0...0.200"), When::After(0.0));
+        assert_eq!(when("+.002 ... 0.004"), When::After(0.002));
     }
 
     #[test]
@@ -445,6 +450,7 @@ mod tests {
         assert_eq!(at("+x close(3) = 0"), "1:2: a time should stand here: `+0.1`, `0.1`, `*`");
         assert_eq!(at("+0 > . 1:1(0) ack x"), "1:19: the acknowledgement should be a whole number");
         assert_eq!(at("+0 > . 1:1(0) ack 1 <mss>"), "1:25: the segment size should be a whole number");
+        assert_eq!(at("+0 close(3\n"), "1:10: this call has no end");
         assert_eq!(at("+0 close(3)"), "1:12: `=` should stand here, not the end of the line");
         assert_eq!(at("+0 %{ assert 1"), "1:6: `}%` never comes");
         assert_eq!(

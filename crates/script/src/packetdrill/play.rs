@@ -2,6 +2,7 @@
 //! what leaves is taken in order and held against the next `>` line.
 
 use super::assert;
+use super::command::{makes_defaults, shell};
 use super::parse::{Action, Line, Packet, Script, Syscall, TcpOption, When};
 use crate::player::{Failure, Verdict};
 use crate::stage::{Happening, Stage};
@@ -21,6 +22,9 @@ const PATIENCE: Span = Span::from_secs(300);
 const TICK: u64 = 1_000_000;
 /// Bytes of the timestamps option with its padding, which come off the segment size (RFC 6691).
 const STAMPS: u64 = 12;
+
+/// Who is tested if a script makes packetdrill's own settings and says nothing else.
+const LINUX: &str = "linux-6.x";
 
 /// Options of the tool that change nothing here.
 const IDLE_OPTIONS: &[&str] = &[
@@ -54,21 +58,6 @@ const IDLE_SOCKET_OPTIONS: &[&str] = &[
     "SO_SNDTIMEO",
     "SO_RCVTIMEO",
 ];
-/// Kernel settings that change nothing here.
-const IDLE_SETTINGS: &[&str] = &[
-    "tcp_no_metrics_save",
-    "tcp_moderate_rcvbuf",
-    "tcp_min_tso_segs",
-    "tcp_tso_win_divisor",
-    "tcp_wmem",
-    "tcp_rmem",
-    "tcp_window_scaling",
-    "tcp_syncookies",
-    "tcp_metrics_save",
-    "wmem_max",
-    "rmem_max",
-];
-
 enum Stop {
     Unsupported(String),
     Wrong(Box<Wrong>),
@@ -164,7 +153,8 @@ struct Player {
 impl Player {
     fn new(script: &Script) -> Result<Player, String> {
         let agreed = Agreed::of(script);
-        let mut config = Config::default();
+        let linux = script.lines.iter().any(|l| matches!(&l.action, Action::Shell(c) if makes_defaults(c)));
+        let mut config = if linux { Config::profile(LINUX).unwrap_or_default() } else { Config::default() };
         let at = |line: usize, e: String| format!("line {line}: {e}");
         for (key, value, line) in script.choices.iter().filter(|(key, ..)| key == "profile") {
             config = Config::profile(value).ok_or_else(|| at(*line, format!("there is no {key} {value}")))?;
@@ -349,8 +339,7 @@ impl Player {
         match call.name.as_str() {
             "socket" | "bind" | "listen" | "accept" | "fcntl" | "getsockopt" => {}
             "setsockopt" => {
-                let known = |name: &&str| call.args.iter().any(|a| a == *name);
-                if !IDLE_SOCKET_OPTIONS.iter().any(|name| known(name)) {
+                if !IDLE_SOCKET_OPTIONS.iter().any(|name| call.args.iter().any(|a| a == name)) {
                     let name = call.args.get(2).cloned().unwrap_or_default();
                     return Err(Stop::Unsupported(format!("setsockopt() of {name}")));
                 }
@@ -401,7 +390,10 @@ impl Player {
                 let next = self.stage.connection.next_timeout();
                 if next > latest || self.stage.restless() {
                     let expected = format!("{} by {:.4} s", said(p), since(latest));
-                    return Err(self.wrong("nothing left", expected, "nothing".to_owned()));
+                    return Err(match first {
+                        None => self.wrong("nothing left", expected, "nothing".to_owned()),
+                        Some(_) => self.wrong("not everything left", expected, format!("up to {at}")),
+                    });
                 }
                 self.stage.run_until(next);
                 continue;
@@ -466,7 +458,9 @@ impl Player {
             return Some(format!("its window is not {win}"));
         }
         let options = p.options.as_ref()?;
-        if p.syn && !options.iter().any(|o| matches!(o, TcpOption::Timestamps(..))) {
+        if p.syn
+            && !(self.agreed.timestamps && options.iter().any(|o| matches!(o, TcpOption::Timestamps(..))))
+        {
             // The other options of a handshake are set, not sent.
             return None;
         }
@@ -506,33 +500,6 @@ fn clock(number: u64) -> Time {
 
 fn since(t: Time) -> f64 {
     t.as_secs_f64() - ORIGIN.as_secs_f64()
-}
-
-/// A command: kernel settings that mean something here, or nothing.
-fn shell(config: &mut Config, command: &str) -> Result<(), String> {
-    for word in command.split_whitespace() {
-        let name = word.split('=').next().unwrap_or_default();
-        let name = name.rsplit(['/', '.']).next().unwrap_or_default();
-        let value = word.split_once('=').map(|(_, v)| v);
-        let switch = |on: &str| if on == "0" { "false" } else { "true" };
-        match (name, value) {
-            (_, None) if word.ends_with("defaults.sh") || word.ends_with("set_sysctls.py") => {}
-            ("sysctl" | "sysctls", None) => {}
-            (_, None) if word.starts_with('-') => {}
-            ("tcp_sack", Some(v)) => config.set("sack", switch(v))?,
-            ("tcp_timestamps", Some(v)) => config.set("timestamps", switch(v))?,
-            ("tcp_dsack", Some(v)) => config.set("dsack", switch(v))?,
-            ("tcp_ecn", Some("0")) => {}
-            ("tcp_early_retrans", Some("0")) => {}
-            ("tcp_recovery", Some("0")) => {}
-            ("tcp_frto", Some("0")) => config.set("spurious", "none")?,
-            ("tcp_reordering", Some(v)) => config.set("dupthresh", v)?,
-            ("tcp_congestion_control", Some("reno")) => {}
-            (idle, Some(_)) if IDLE_SETTINGS.contains(&idle) => {}
-            _ => return Err(format!("the command `{command}`")),
-        }
-    }
-    Ok(())
 }
 
 fn flags(syn: bool, fin: bool, rst: bool, ece: bool, cwr: bool, ack: bool) -> String {
