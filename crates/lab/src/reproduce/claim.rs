@@ -400,6 +400,17 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_has_a_value_by_repetition_or_once() {
+        let bound = BTreeMap::from([("x", "a")]);
+        let each = value("D(x,off) - D(x,on)", &bound, &Table).unwrap();
+        assert_eq!(each.len(), 4);
+        assert!((each[1].unwrap() - 1.1).abs() < 1e-9);
+        let ratio = value("100 * D(x,on) / D(x,off)", &bound, &Table).unwrap();
+        assert_eq!(ratio.len(), 1, "a ratio of means has no repetitions");
+        assert!(value("D(x,on) < 3", &bound, &Table).is_err());
+    }
+
+    #[test]
     fn labels_are_bound_and_mistakes_are_told() {
         let over = [("x".to_owned(), vec!["a".to_owned(), "b".to_owned()])];
         assert!(!judge("D(x,on) < D(x,off)", &over, &Table).unwrap().holds);

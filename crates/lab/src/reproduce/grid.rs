@@ -13,6 +13,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// What traces showed, by repetition, for a cell and a flow.
+type Traces = RefCell<BTreeMap<(usize, usize), Rc<Vec<Readings>>>>;
+
 /// The results of one scenario with its grid.
 pub(super) struct Measured {
     pub(super) sweep: Sweep,
@@ -22,7 +25,7 @@ pub(super) struct Measured {
     values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
     metrics: Vec<String>,
     flows: Vec<String>,
-    traces: RefCell<BTreeMap<(usize, usize), Rc<Vec<Readings>>>>,
+    traces: Traces,
 }
 
 impl Measured {

@@ -79,6 +79,7 @@ pub const PAPERS: &[Paper] = &[
         "loss.scenario.toml",
         "losses.scenario.toml",
         "spike.scenario.toml",
+        "table1.toml",
         "fig1.toml",
         "fig2.toml",
         "fig3.toml",
