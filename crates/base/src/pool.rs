@@ -17,7 +17,13 @@ impl BodyRef {
 pub enum Body {
     /// A TCP segment.
     Tcp(Segment),
+    /// Bytes as they were on the wire; see [`Pool::put_bytes`].
+    Raw(Raw),
 }
+
+/// Which of the pool's buffers holds the bytes of a raw body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Raw(u32);
 
 /// The slab of bodies.
 #[derive(Default, Debug)]
@@ -25,6 +31,9 @@ pub struct Pool {
     slots: Vec<Slot>,
     free: u32,
     live: u32,
+    /// Buffers of raw bodies; those of no body keep their room for the next one.
+    buffers: Vec<Vec<u8>>,
+    spare: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -37,7 +46,7 @@ enum Slot {
 impl Pool {
     /// An empty pool.
     pub fn new() -> Self {
-        Pool { slots: Vec::new(), free: u32::MAX, live: 0 }
+        Pool { free: u32::MAX, ..Pool::default() }
     }
     /// Stores a body.
     pub fn put(&mut self, body: Body) -> BodyRef {
@@ -68,7 +77,36 @@ impl Pool {
         *slot = Slot::Empty(self.free);
         self.free = at.0;
         self.live -= 1;
+        if let Body::Raw(raw) = body {
+            self.spare.push(raw.0);
+        }
         Some(body)
+    }
+    /// Stores a body of bytes, copied into a buffer that an earlier one has left.
+    pub fn put_bytes(&mut self, bytes: &[u8]) -> BodyRef {
+        let at = self.spare.pop().unwrap_or_else(|| {
+            self.buffers.push(Vec::new());
+            self.buffers.len() as u32 - 1
+        });
+        let buffer = &mut self.buffers[at as usize];
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        self.put(Body::Raw(Raw(at)))
+    }
+    /// The bytes of a raw body; `None` if there is none there.
+    pub fn bytes(&self, at: BodyRef) -> Option<&[u8]> {
+        match self.get(at)? {
+            Body::Raw(raw) => self.buffers.get(raw.0 as usize).map(Vec::as_slice),
+            Body::Tcp(_) => None,
+        }
+    }
+    /// Takes a raw body out: its bytes and `into` change places. False, and nothing changes, if there is
+    /// none there.
+    pub fn take_bytes(&mut self, at: BodyRef, into: &mut Vec<u8>) -> bool {
+        let Some(&Body::Raw(raw)) = self.get(at) else { return false };
+        std::mem::swap(&mut self.buffers[raw.0 as usize], into);
+        self.take(at);
+        true
     }
     /// How many bodies wait.
     pub fn live(&self) -> u32 {
@@ -97,6 +135,33 @@ mod tests {
                     prop_assert!(pool.take(at).is_none());
                 }
                 prop_assert_eq!(pool.live() as usize, held.len());
+            }
+        }
+
+        #[test]
+        fn bytes_keep_apart(ops in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<u32>()), 1..200)) {
+            let mut pool = Pool::new();
+            let mut held: Vec<(BodyRef, Vec<u8>)> = Vec::new();
+            let mut buffer = Vec::new();
+            for (put, dropped, pick) in ops {
+                if put || held.is_empty() {
+                    let bytes = vec![pick as u8; pick as usize % 50];
+                    held.push((pool.put_bytes(&bytes), bytes));
+                } else {
+                    let (at, bytes) = held.swap_remove(pick as usize % held.len());
+                    prop_assert_eq!(pool.bytes(at), Some(bytes.as_slice()));
+                    if dropped {
+                        prop_assert!(pool.take(at).is_some());
+                    } else {
+                        prop_assert!(pool.take_bytes(at, &mut buffer));
+                        prop_assert_eq!(&buffer, &bytes);
+                    }
+                    prop_assert!(!pool.take_bytes(at, &mut buffer));
+                }
+                prop_assert_eq!(pool.live() as usize, held.len());
+                for (at, bytes) in &held {
+                    prop_assert_eq!(pool.bytes(*at), Some(bytes.as_slice()));
+                }
             }
         }
     }

@@ -22,6 +22,8 @@ crate::named! {
         Fast = "fast-retransmit",
         /// A partial acknowledgement, or a hole shown by SACK, during recovery.
         Recovery = "recovery",
+        /// Again, for a reason that only its sender knows: seen from outside.
+        Resent = "resent",
     }
 }
 

@@ -60,6 +60,8 @@ pub enum SweepError {
     Scenario(Diagnostics),
     /// The results could not be kept.
     Results(Error),
+    /// This flow has a real kernel's transport, for which there is no virtual time.
+    Real(String),
     /// No threads to run on.
     Threads(String),
     /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
@@ -75,6 +77,11 @@ impl From<Error> for SweepError {
 /// A value of the grid as it stands in tables: text without its quotes.
 pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A flow that cannot run in virtual time, if there is one.
+pub fn real(model: &Model) -> Option<&str> {
+    model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| flow.name.as_str())
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
@@ -97,6 +104,9 @@ impl Sweep {
         for cell in scenario.cells() {
             let cell = cell.map_err(SweepError::Scenario)?;
             let mut model = cell.model;
+            if let Some(flow) = real(&model) {
+                return Err(SweepError::Real(flow.to_owned()));
+            }
             if let Some(seed) = seed {
                 model.run.seed = seed;
             }

@@ -5,6 +5,7 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
+use crate::linux;
 use crate::model::{App, Flow, Transport};
 use crate::reader::Reader;
 use crate::route;
@@ -65,12 +66,20 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "transport",
-            Shape::Choice(&[Variant {
-                name: "tcp",
-                doc: "The model TCP: a profile, and any option over it.",
-                shape: Shape::TcpOptions,
-                bare: true,
-            }]),
+            Shape::Choice(&[
+                Variant {
+                    name: "tcp",
+                    doc: "The model TCP: a profile, and any option over it.",
+                    shape: Shape::TcpOptions,
+                    bare: true,
+                },
+                Variant {
+                    name: "linux",
+                    doc: "The Linux kernel's TCP itself, for `emulate`.",
+                    shape: Shape::Table(&linux::LINUX),
+                    bare: true,
+                },
+            ]),
             Need::Default("\"tcp\""),
             "Its protocol.",
         ),
@@ -152,6 +161,9 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
 
 fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
+    if let Some(linux) = linux::read(&tree, cx) {
+        return Some(Transport::Linux(linux));
+    }
     let inner = match tree.table() {
         Some(table) => &table.get("tcp")?.tree,
         None => &*tree,
