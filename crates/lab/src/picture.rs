@@ -160,13 +160,7 @@ fn note_cause(p: &mut Picture, t: f64, seq: u64, v: &Retransmission, pending: &m
     }
 }
 
-fn subtitle(
-    model: &Model,
-    repetition: u64,
-    flow: usize,
-    outcome: &Outcome,
-    sender: &str,
-) -> String {
+fn subtitle(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, sender: &str) -> String {
     let f = &model.flows[flow];
     let time = match outcome.flows[flow].get(Metric::DownloadTime) {
         Some(t) => format!("done in {t:.1} s"),
@@ -174,8 +168,6 @@ fn subtitle(
     };
     format!(
         "{} → {}, {sender}; repetition {repetition}, seed {}; {time}",
-        model.nodes[f.from].name,
-        model.nodes[f.to].name,
-        model.run.seed,
+        model.nodes[f.from].name, model.nodes[f.to].name, model.run.seed,
     )
 }

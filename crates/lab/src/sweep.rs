@@ -93,8 +93,23 @@ fn batch(todo: usize, threads: usize) -> usize {
 }
 
 impl Sweep {
-    /// Reads every cell of a scenario. `repetitions` and `seed` replace the scenario's own.
+    /// Reads every cell of a scenario, to run it in virtual time. `repetitions` and `seed` replace the
+    /// scenario's own.
     pub fn new(
+        scenario: &Scenario,
+        repetitions: Option<u32>,
+        seed: Option<u64>,
+        version: &str,
+    ) -> Result<Sweep, SweepError> {
+        let sweep = Sweep::of(scenario, repetitions, seed, version)?;
+        match sweep.cells.iter().find_map(|cell| real(&cell.model)) {
+            Some(flow) => Err(SweepError::Real(flow.to_owned())),
+            None => Ok(sweep),
+        }
+    }
+
+    /// Reads every cell of a scenario, whichever clock will drive it.
+    pub fn of(
         scenario: &Scenario,
         repetitions: Option<u32>,
         seed: Option<u64>,
@@ -104,9 +119,6 @@ impl Sweep {
         for cell in scenario.cells() {
             let cell = cell.map_err(SweepError::Scenario)?;
             let mut model = cell.model;
-            if let Some(flow) = real(&model) {
-                return Err(SweepError::Real(flow.to_owned()));
-            }
             if let Some(seed) = seed {
                 model.run.seed = seed;
             }

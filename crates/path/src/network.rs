@@ -182,6 +182,10 @@ impl Network {
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.core.tracer
     }
+    /// What was recorded so far, in order of recording.
+    pub fn records(&self) -> &[base::event::Record] {
+        self.core.tracer.records()
+    }
     /// Bodies in the pool; as many as there are packets with a body inside elements.
     pub fn bodies(&self) -> u32 {
         self.core.pool.live()
