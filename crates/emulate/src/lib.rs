@@ -8,9 +8,11 @@
 //!
 //! Linux only. Elsewhere everything compiles and [`once`] says that it cannot.
 
+pub mod agreement;
 pub mod facts;
 pub mod lateness;
 pub mod proc;
+mod traces;
 
 #[cfg(target_os = "linux")]
 pub mod bulk;

@@ -119,7 +119,8 @@ pub(crate) fn address_interface(
     configure(&control, libc::SIOCSIFMTU as _, &mut r)?;
     // The queue's length lies where the MTU does.
     r.ifr_ifru.ifru_mtu = queue as libc::c_int;
-    configure(&control, libc::SIOCSIFTXQLEN as _, &mut r)?;
+    // Refused in a user namespace; then the queue stays as it is, and what it drops is counted.
+    let _ = configure(&control, libc::SIOCSIFTXQLEN as _, &mut r);
     r.ifr_ifru.ifru_addr = address(at);
     configure(&control, libc::SIOCSIFADDR as _, &mut r)?;
     r.ifr_ifru.ifru_netmask = address(mask);
