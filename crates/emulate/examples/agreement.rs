@@ -15,9 +15,8 @@ const REPETITIONS: usize = 3;
 fn main() -> Result<(), String> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let cases = agreement::cases(CASES)?;
-    let named = |name: &String| {
-        cases.iter().find(|c| c.name == *name).ok_or(format!("there is no case `{name}`"))
-    };
+    let named =
+        |name: &String| cases.iter().find(|c| c.name == *name).ok_or(format!("there is no case `{name}`"));
     match words.first().map(String::as_str) {
         Some("record") => record(&cases, words.get(1)),
         Some("table") => table(&cases),
@@ -55,12 +54,15 @@ fn record(cases: &[Case], only: Option<&String>) -> Result<(), String> {
     });
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("agreement");
     let mut facts = agreement::facts()?;
-    XX
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").map_err(|e| e.to_string())?;
+    // What a distribution adds to the version says nothing to others.
+    facts.kernel = release.trim().split('-').next().unwrap_or_default().to_owned();
     for (case, deeds) in played {
         let deeds = deeds.map_err(|e| format!("{}: {e}", case.name))?;
         println!("{}", row(&case.name, &deeds[0]));
         let lines = agreement::write_lines(&deeds[0].lines);
-        std::fs::write(folder.join("traces").join(format!("{}.txt", case.name)), lines).map_err(|e| e.to_string())?;
+        std::fs::write(folder.join("traces").join(format!("{}.txt", case.name)), lines)
+            .map_err(|e| e.to_string())?;
         facts.put(&case.name, deeds);
     }
     std::fs::write(folder.join("facts.toml"), facts.write(cases)).map_err(|e| e.to_string())

@@ -138,7 +138,8 @@ fn text_of(value: &toml::Value) -> String {
 pub fn cases(text: &str) -> Result<Vec<Case>, String> {
     let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
     let empty = toml::Table::new();
-    let sub = |t: &toml::Table, key: &str| t.get(key).and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let sub =
+        |t: &toml::Table, key: &str| t.get(key).and_then(toml::Value::as_table).cloned().unwrap_or_default();
     let word = |t: &toml::Table, key: &str| {
         t.get(key).and_then(toml::Value::as_str).map(str::to_owned).ok_or(format!("there is no `{key}`"))
     };
@@ -355,7 +356,9 @@ fn note(line: &Line) -> String {
     match line.what {
         What::Ack(ack, window) => format!("{:10.4}      ack {ack} win {window}", line.t),
         What::Timeout => format!("{:10.4}      timeout", line.t),
-        What::Verdict(spurious) => format!("{:10.4}      verdict: {}", line.t, if spurious { "spurious" } else { "genuine" }),
+        What::Verdict(spurious) => {
+            format!("{:10.4}      verdict: {}", line.t, if spurious { "spurious" } else { "genuine" })
+        }
         What::State(cwnd, ssthresh, ca, rto) => {
             let threshold = if ssthresh > 1 << 30 { "-".into() } else { ssthresh.to_string() };
             format!("{:10.4}      cwnd {cwnd}/{threshold} {} rto {rto} ms", line.t, state(ca))
@@ -534,7 +537,10 @@ mod tests {
     #[test]
     fn where_two_part_is_marked() {
         let data = |t, seq, again| Line { t, what: What::Data(seq, 100, again) };
-        let text = side_by_side(&[data(0.0, 1, false), data(1.0, 101, false)], &[data(0.1, 1, false), data(1.0, 1, true)]);
+        let text = side_by_side(
+            &[data(0.0, 1, false), data(1.0, 101, false)],
+            &[data(0.1, 1, false), data(1.0, 1, true)],
+        );
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].contains("+0.100 s") && lines[2].contains("<<<") && lines[2].contains("again"));
     }

@@ -72,6 +72,10 @@ impl Histogram {
         }
         Span::ZERO
     }
+    /// How many exceed `limit`; those that do so by less than a sixteenth may be left out.
+    pub fn above(&self, limit: Span) -> u64 {
+        self.counts.iter().skip(class(limit.as_nanos()) + 1).sum()
+    }
     /// Takes in another one's counts.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
@@ -104,11 +108,11 @@ pub struct Timing {
 impl Timing {
     /// Why a run of this timing is not faithful, if it is not.
     pub fn fault(&self, limit: Span) -> Option<String> {
-        let p99 = self.egress.quantile(0.99);
-        if p99 > limit {
+        // Rare exceptions are no fault: one in a hundred, and one where there are fewer.
+        let (late, all) = (self.egress.above(limit), self.egress.count());
+        if late > all.div_ceil(100) {
             return Some(format!(
-                "one packet in a hundred left more than {:.3} ms late, and {:.3} ms is the limit",
-                p99.as_secs_f64() * 1e3,
+                "{late} of {all} packets left more than {:.3} ms late, and one in a hundred may",
                 limit.as_secs_f64() * 1e3
             ));
         }
@@ -152,7 +156,7 @@ mod tests {
     fn late_or_lossy_is_not_faithful() {
         let mut t = Timing::default();
         for ms in 0..1000 {
-            t.egress.add(if ms < 985 { Span::ZERO } else { Span::from_millis(2) });
+            t.egress.add(if ms < 989 { Span::ZERO } else { Span::from_millis(2) });
         }
         assert!(t.fault(Span::from_millis(1)).is_some_and(|why| why.contains("late")));
         assert!(t.fault(Span::from_millis(3)).is_none());

@@ -63,6 +63,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Of something that takes rights.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn right(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => Error::Rights { what, source },
+            _ => Error::Refused { what: what.into(), source },
+        }
+    }
+
     #[cfg(target_os = "linux")]
     pub(crate) fn of(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let what = what.into();
@@ -79,7 +88,7 @@ pub struct Options {
     pub realtime: bool,
     /// So long before a packet is due the driver stops sleeping and spins, if it has real-time priority.
     pub spin: Span,
-    /// A run whose 99th percentile of lateness is above this is not faithful.
+    /// A run in which more than one packet in a hundred is later than this is not faithful.
     pub lateness_limit: Span,
 }
 

@@ -29,8 +29,7 @@ impl Space {
     pub fn new() -> Result<Space, Error> {
         // A thread of its own goes in and comes not back; the open file keeps what it leaves.
         let made = std::thread::spawn(|| {
-            sys::unshare_network()
-                .map_err(|source| Error::Rights { what: "making a network namespace", source })?;
+            sys::unshare_network().map_err(Error::right("making a network namespace"))?;
             sys::up("lo").map_err(Error::of("bringing up loopback"))?;
             // Neighbour discovery would be packets that nobody asked for.
             let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
@@ -84,12 +83,7 @@ impl Space {
     /// [`Error::Rights`] if `/dev/net/tun` may not be used; else the kernel's.
     pub fn device(&self, at: Ipv4Addr, mtu: u32) -> Result<File, Error> {
         self.inside(|| {
-            let tun = sys::tun(DEVICE).map_err(|source| match source.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
-                    Error::Rights { what: "making a TUN device (/dev/net/tun)", source }
-                }
-                _ => Error::Refused { what: "making a TUN device".into(), source },
-            })?;
+            let tun = sys::tun(DEVICE).map_err(Error::right("making a TUN device (/dev/net/tun)"))?;
             let mask = Ipv4Addr::new(255, 255, 255, 0);
             sys::address_interface(DEVICE, at, mask, mtu, DEVICE_QUEUE)
                 .map_err(Error::of(format!("giving a TUN device the address {at} and an MTU of {mtu} B")))?;

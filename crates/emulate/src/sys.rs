@@ -306,11 +306,10 @@ pub(crate) fn abort_on_close(fd: RawFd) -> io::Result<()> {
 /// # Errors
 /// The first thing that was refused.
 pub fn rights() -> Result<(), Error> {
-    let refused = |what| move |source| Error::Rights { what, source };
     // In a thread of its own, which takes the namespace away with it.
     let tried = std::thread::spawn(move || {
-        unshare_network().map_err(refused("making a network namespace"))?;
-        tun("probe").map(drop).map_err(refused("making a TUN device (/dev/net/tun)"))
+        unshare_network().map_err(Error::right("making a network namespace"))?;
+        tun("probe").map(drop).map_err(Error::right("making a TUN device (/dev/net/tun)"))
     });
     tried.join().unwrap_or(Ok(()))
 }
