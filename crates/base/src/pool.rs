@@ -1,7 +1,8 @@
 //! Where do bodies wait while heads travel? In one slab per network: no allocation once it has
 //! grown to the largest number of packets in flight. It is empty when a run is over.
 
-use crate::tcp::Segment;
+use crate::tcp::{SackBlocks, Segment, Timestamps};
+use crate::time::Time;
 
 /// A body's place in the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -17,97 +18,187 @@ impl BodyRef {
 pub enum Body {
     /// A TCP segment.
     Tcp(Segment),
-    /// Bytes as they were on the wire; see [`Pool::put_bytes`].
-    Raw(Raw),
 }
 
-/// Which of the pool's buffers holds the bytes of a raw body.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Raw(u32);
-
-/// The slab of bodies.
+/// The slab of bodies. What every segment has lies in one cache line; SACK blocks, which few
+/// carry, lie apart.
 #[derive(Default, Debug)]
 pub struct Pool {
     slots: Vec<Slot>,
     free: u32,
     live: u32,
-    /// Buffers of raw bodies; those of no body keep their room for the next one.
+    blocks: Vec<SackBlocks>,
+    free_blocks: Vec<u32>,
+    /// Bodies of bytes, whose place is in the slot where that of SACK blocks would be. A buffer that holds
+    /// none keeps its room for the next.
     buffers: Vec<Vec<u8>>,
-    spare: Vec<u32>,
+    free_buffers: Vec<u32>,
 }
 
-#[derive(Debug)]
-enum Slot {
-    Full(Body),
-    // The index of the next free slot, or u32::MAX.
-    Empty(u32),
+/// A segment without its SACK blocks, or a free place.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Slot {
+    seq: u64,
+    ack: u64,
+    value: Time,
+    echo: Time,
+    len: u32,
+    window: u32,
+    /// Where its SACK blocks are, or [`NOWHERE`].
+    blocks: u32,
+    /// In a free place: the next one, or [`NOWHERE`].
+    next: u32,
+    flags: u16,
 }
+
+const _: () = assert!(size_of::<Slot>() == 64);
+const NOWHERE: u32 = u32::MAX;
+
+// The bits of `Slot::flags`.
+const FULL: u16 = 1;
+const HAS_ACK: u16 = 1 << 1;
+const SYN: u16 = 1 << 2;
+const FIN: u16 = 1 << 3;
+const RST: u16 = 1 << 4;
+const ECE: u16 = 1 << 5;
+const CWR: u16 = 1 << 6;
+const TIMESTAMPS: u16 = 1 << 7;
+/// Bytes as they were on the wire, no segment: `blocks` says which buffer holds them.
+const RAW: u16 = 1 << 8;
 
 impl Pool {
     /// An empty pool.
     pub fn new() -> Self {
-        Pool { free: u32::MAX, ..Pool::default() }
+        Pool { free: NOWHERE, ..Pool::default() }
     }
+
     /// Stores a body.
+    #[inline]
     pub fn put(&mut self, body: Body) -> BodyRef {
+        let Body::Tcp(segment) = body;
+        // Whole, so that a new field cannot be forgotten here.
+        let Segment { seq, ack, len, window, has_ack, syn, fin, rst, ece, cwr, sack, timestamps } = segment;
+        let when = |flag: u16, on: bool| if on { flag } else { 0 };
+        let stamps = timestamps.unwrap_or(Timestamps { value: Time::ZERO, echo: Time::ZERO });
+        let slot = Slot {
+            seq,
+            ack,
+            value: stamps.value,
+            echo: stamps.echo,
+            len,
+            window,
+            blocks: if sack.is_empty() { NOWHERE } else { self.put_blocks(sack) },
+            next: NOWHERE,
+            flags: FULL
+                | when(HAS_ACK, has_ack)
+                | when(SYN, syn)
+                | when(FIN, fin)
+                | when(RST, rst)
+                | when(ECE, ece)
+                | when(CWR, cwr)
+                | when(TIMESTAMPS, timestamps.is_some()),
+        };
+        self.insert(slot)
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: Slot) -> BodyRef {
         self.live += 1;
-        if self.free == u32::MAX {
-            self.slots.push(Slot::Full(body));
+        if self.free == NOWHERE {
+            self.slots.push(slot);
             return BodyRef(self.slots.len() as u32 - 1);
         }
         let at = self.free;
-        let slot = &mut self.slots[at as usize];
-        if let Slot::Empty(next) = *slot {
-            self.free = next;
-        }
-        *slot = Slot::Full(body);
+        self.free = self.slots[at as usize].next;
+        self.slots[at as usize] = slot;
         BodyRef(at)
     }
-    /// Looks at a body.
-    pub fn get(&self, at: BodyRef) -> Option<&Body> {
-        match self.slots.get(at.0 as usize) {
-            Some(Slot::Full(body)) => Some(body),
-            _ => None,
+
+    #[cold]
+    fn put_blocks(&mut self, blocks: SackBlocks) -> u32 {
+        match self.free_blocks.pop() {
+            Some(at) => {
+                self.blocks[at as usize] = blocks;
+                at
+            }
+            None => {
+                self.blocks.push(blocks);
+                self.blocks.len() as u32 - 1
+            }
         }
     }
-    /// Takes a body out; `None` if there is none there.
-    pub fn take(&mut self, at: BodyRef) -> Option<Body> {
-        let slot = self.slots.get_mut(at.0 as usize)?;
-        let Slot::Full(body) = *slot else { return None };
-        *slot = Slot::Empty(self.free);
-        self.free = at.0;
-        self.live -= 1;
-        if let Body::Raw(raw) = body {
-            self.spare.push(raw.0);
-        }
-        Some(body)
-    }
-    /// Stores a body of bytes, copied into a buffer that an earlier one has left.
+
+    /// Stores bytes as they were on the wire, copied.
     pub fn put_bytes(&mut self, bytes: &[u8]) -> BodyRef {
-        let at = self.spare.pop().unwrap_or_else(|| {
+        let blocks = self.free_buffers.pop().unwrap_or_else(|| {
             self.buffers.push(Vec::new());
             self.buffers.len() as u32 - 1
         });
-        let buffer = &mut self.buffers[at as usize];
+        let buffer = &mut self.buffers[blocks as usize];
         buffer.clear();
         buffer.extend_from_slice(bytes);
-        self.put(Body::Raw(Raw(at)))
+        let (seq, ack, value, echo, len, window) = (0, 0, Time::ZERO, Time::ZERO, bytes.len() as u32, 0);
+        self.insert(Slot { seq, ack, value, echo, len, window, blocks, next: NOWHERE, flags: FULL | RAW })
     }
-    /// The bytes of a raw body; `None` if there is none there.
+
+    /// Where the bytes of a body are, if it is one of bytes.
+    fn buffer(&self, at: BodyRef) -> Option<usize> {
+        let slot = self.slots.get(at.0 as usize)?;
+        (slot.flags & RAW != 0).then_some(slot.blocks as usize)
+    }
+
+    /// The bytes of a body of bytes; `None` if there is none there.
     pub fn bytes(&self, at: BodyRef) -> Option<&[u8]> {
-        match self.get(at)? {
-            Body::Raw(raw) => self.buffers.get(raw.0 as usize).map(Vec::as_slice),
-            Body::Tcp(_) => None,
-        }
+        self.buffers.get(self.buffer(at)?).map(Vec::as_slice)
     }
-    /// Takes a raw body out: its bytes and `into` change places. False, and nothing changes, if there is
+
+    /// Takes a body of bytes out: its bytes and `into` change places. False, and nothing changes, if there is
     /// none there.
     pub fn take_bytes(&mut self, at: BodyRef, into: &mut Vec<u8>) -> bool {
-        let Some(&Body::Raw(raw)) = self.get(at) else { return false };
-        std::mem::swap(&mut self.buffers[raw.0 as usize], into);
+        let Some(buffer) = self.buffer(at) else { return false };
+        std::mem::swap(&mut self.buffers[buffer], into);
         self.take(at);
         true
     }
+
+    /// Takes a body out. `None` if there is no segment there; bytes are gone all the same.
+    #[inline]
+    pub fn take(&mut self, at: BodyRef) -> Option<Body> {
+        let slot = self.slots.get_mut(at.0 as usize)?;
+        let Slot { seq, ack, value, echo, len, window, blocks, flags, .. } = *slot;
+        if flags & FULL == 0 {
+            return None;
+        }
+        (slot.flags, slot.next) = (0, self.free);
+        self.free = at.0;
+        self.live -= 1;
+        let sack = if blocks == NOWHERE {
+            SackBlocks::default()
+        } else if flags & RAW != 0 {
+            self.free_buffers.push(blocks);
+            return None;
+        } else {
+            self.free_blocks.push(blocks);
+            self.blocks[blocks as usize]
+        };
+        let has = |flag| flags & flag != 0;
+        Some(Body::Tcp(Segment {
+            seq,
+            ack,
+            len,
+            window,
+            has_ack: has(HAS_ACK),
+            syn: has(SYN),
+            fin: has(FIN),
+            rst: has(RST),
+            ece: has(ECE),
+            cwr: has(CWR),
+            sack,
+            timestamps: has(TIMESTAMPS).then_some(Timestamps { value, echo }),
+        }))
+    }
+
     /// How many bodies wait.
     pub fn live(&self) -> u32 {
         self.live
@@ -119,19 +210,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A segment whose every field hangs on `n`.
+    fn segment(n: u64) -> Segment {
+        let bit = |k: u64| n >> k & 1 == 1;
+        let mut sack = SackBlocks::default();
+        for k in 0..n % 5 {
+            sack.push(n + 10 * k, n + 10 * k + 5);
+        }
+        let stamps = Timestamps { value: Time::from_nanos(n), echo: Time::from_nanos(n / 2) };
+        Segment {
+            seq: n << 20,
+            ack: n << 21,
+            len: n as u32,
+            window: !n as u32,
+            has_ack: bit(0),
+            syn: bit(1),
+            fin: bit(2),
+            rst: bit(3),
+            ece: bit(4),
+            cwr: bit(5),
+            sack,
+            timestamps: bit(6).then_some(stamps),
+        }
+    }
+
     proptest! {
         #[test]
         fn what_goes_in_comes_out_once(ops in proptest::collection::vec((any::<bool>(), any::<u32>()), 1..200)) {
             let mut pool = Pool::new();
-            let mut held: Vec<(BodyRef, u64)> = Vec::new();
-            for (i, (put, pick)) in ops.into_iter().enumerate() {
+            let mut held: Vec<(BodyRef, Segment)> = Vec::new();
+            for (put, pick) in ops {
                 if put || held.is_empty() {
-                    let seq = i as u64;
-                    held.push((pool.put(Body::Tcp(Segment { seq, ..Default::default() })), seq));
+                    let segment = segment(u64::from(pick));
+                    held.push((pool.put(Body::Tcp(segment)), segment));
                 } else {
-                    let (at, seq) = held.swap_remove(pick as usize % held.len());
-                    let Some(Body::Tcp(segment)) = pool.take(at) else { panic!("lost") };
-                    prop_assert_eq!(segment.seq, seq);
+                    let (at, put) = held.swap_remove(pick as usize % held.len());
+                    let Some(Body::Tcp(taken)) = pool.take(at) else { panic!("lost") };
+                    prop_assert_eq!(taken, put);
                     prop_assert!(pool.take(at).is_none());
                 }
                 prop_assert_eq!(pool.live() as usize, held.len());
@@ -143,6 +258,7 @@ mod tests {
             let mut pool = Pool::new();
             let mut held: Vec<(BodyRef, Vec<u8>)> = Vec::new();
             let mut buffer = Vec::new();
+            let segment = pool.put(Body::Tcp(segment(77)));
             for (put, dropped, pick) in ops {
                 if put || held.is_empty() {
                     let bytes = vec![pick as u8; pick as usize % 50];
@@ -151,18 +267,19 @@ mod tests {
                     let (at, bytes) = held.swap_remove(pick as usize % held.len());
                     prop_assert_eq!(pool.bytes(at), Some(bytes.as_slice()));
                     if dropped {
-                        prop_assert!(pool.take(at).is_some());
+                        prop_assert!(pool.take(at).is_none());
                     } else {
                         prop_assert!(pool.take_bytes(at, &mut buffer));
                         prop_assert_eq!(&buffer, &bytes);
                     }
-                    prop_assert!(!pool.take_bytes(at, &mut buffer));
+                    prop_assert!(pool.bytes(at).is_none() && !pool.take_bytes(at, &mut buffer));
                 }
-                prop_assert_eq!(pool.live() as usize, held.len());
+                prop_assert_eq!(pool.live() as usize, held.len() + 1);
                 for (at, bytes) in &held {
                     prop_assert_eq!(pool.bytes(*at), Some(bytes.as_slice()));
                 }
             }
+            prop_assert!(pool.bytes(segment).is_none() && pool.take(segment).is_some());
         }
     }
 }

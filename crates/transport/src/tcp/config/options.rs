@@ -1,0 +1,184 @@
+//! Which options does `transport.tcp` take? One table: key, field, what it takes, one sentence; readers,
+//! schemas, help and the documentation are made from it.
+
+use super::Config;
+use super::words::*;
+use base::Span;
+use base::units::{parse_bytes, parse_span};
+
+/// What an option takes, for readers, schemas and help.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// true or false.
+    Bool,
+    /// A whole number.
+    Count,
+    /// A time with its unit.
+    Span,
+    /// Bytes with their unit.
+    Bytes,
+    /// A window: "20 segments", "64 kB", "rfc3390", "rfc6928", "peer" or "unlimited".
+    Window,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// One option: its key as written under `transport.tcp`, what it takes, one sentence.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec {
+    /// The key; a dot is a nested table (`rto.min`).
+    pub key: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// A type that an option can have.
+pub(super) trait Setting: Sized {
+    fn read(text: &str) -> Result<Self, String>;
+}
+impl Setting for bool {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(format!("`{text}` is neither true nor false")),
+        }
+    }
+}
+impl Setting for Span {
+    fn read(text: &str) -> Result<Self, String> {
+        parse_span(text)
+    }
+}
+/// Counts within bounds that keep the arithmetic sound.
+fn count(text: &str, least: u32, most: u32) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(n) if (least..=most).contains(&n) => Ok(n),
+        _ => Err(format!("`{text}` must be a whole number from {least} to {most}")),
+    }
+}
+
+fn bytes_within(text: &str, least: u32, most: u32) -> Result<u32, String> {
+    let n = match text.parse::<u64>() {
+        Ok(n) => n, // a bare number of bytes is what dialogues write
+        Err(_) => parse_bytes(text)?,
+    };
+    match u32::try_from(n) {
+        Ok(n) if (least..=most).contains(&n) => Ok(n),
+        _ => Err(format!("`{text}` must be from {least} to {most} bytes")),
+    }
+}
+
+macro_rules! word_settings {
+    ($($name:ident),+) => { $(
+        impl Setting for $name {
+            fn read(text: &str) -> Result<Self, String> {
+                $name::from_name(text).ok_or_else(|| {
+                    format!("`{text}` is not one of {}", $name::NAMES.join(", "))
+                })
+            }
+        }
+    )+ };
+}
+word_settings!(
+    Recovery,
+    Spurious,
+    Response,
+    StagedCount,
+    StagedFirst,
+    StagedSecond,
+    StagedThird,
+    Adapt,
+    Handshake,
+    Sack,
+    BugFix,
+    PartialTimer,
+    Estimator,
+    BackoffReset,
+    Halving,
+    RepeatedTimeout,
+    ByteCounting,
+    Timing,
+    Echo
+);
+
+macro_rules! options {
+    ($($key:literal => $($field:ident).+, $kind:expr, $read:expr, $doc:literal;)+) => {
+        impl Config {
+            /// Every option, in the order of the documentation.
+            pub const OPTIONS: &'static [OptionSpec] =
+                &[$(OptionSpec { key: $key, kind: $kind, doc: $doc }),+];
+
+            /// Sets one option from its text. The error is a sentence for the user.
+            pub fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
+                match key {
+                    $($key => { self.$($field).+ = $read(text)?; Ok(()) })+
+                    _ => Err(format!("`{key}` is not an option of tcp")),
+                }
+            }
+        }
+    };
+}
+
+options! {
+    "mss" => mss, Kind::Bytes, |t| bytes_within(t, 64, 65_000), "Largest data segment.";
+    "handshake" => handshake, Kind::Word(Handshake::NAMES), Setting::read, "How the connection opens: two-way, or the one-way model of the simulators.";
+    "initial-window" => initial_window, Kind::Window, Setting::read, "First congestion window.";
+    "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
+    "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
+    "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
+    "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery needs them.";
+    "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
+    "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
+    "limited-transmit" => limited_transmit, Kind::Bool, Setting::read, "A new segment on each of the first duplicates (RFC 3042).";
+    "bug-fix" => bug_fix, Kind::Word(BugFix::NAMES), Setting::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
+    "inflate-always" => inflate_always, Kind::Bool, Setting::read, "Duplicates inflate the window even when fast retransmit is blocked.";
+    "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
+    "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
+    "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
+    "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
+    "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
+    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout was spurious.";
+    "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
+    "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
+    "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
+    "staged.first" => staged.first, Kind::Word(StagedFirst::NAMES), Setting::read, "What its first stage restores.";
+    "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";
+    "staged.third" => staged.third, Kind::Word(StagedThird::NAMES), Setting::read, "What its third stage leaves.";
+    "rto.min" => rto.min, Kind::Span, Setting::read, "Least retransmission timeout.";
+    "rto.max" => rto.max, Kind::Span, Setting::read, "Greatest retransmission timeout, back-off included.";
+    "rto.initial" => rto.initial, Kind::Span, Setting::read, "Timeout before the first sample.";
+    "rto.tick" => rto.tick, Kind::Span, tick, "Clock granularity.";
+    "rto.k" => rto.k, Kind::Count, |t| count(t, 1, 16), "K in SRTT + K RTTVAR.";
+    "rto.estimator" => rto.estimator, Kind::Word(Estimator::NAMES), Setting::read, "How the timeout is computed.";
+    "rto.clamp-before-backoff" => rto.clamp_before_backoff, Kind::Bool, Setting::read, "The least value bounds the timeout before it is backed off (RFC 6298).";
+    "rto.backoff-reset" => rto.backoff_reset, Kind::Word(BackoffReset::NAMES), Setting::read, "What ends the exponential back-off.";
+    "rto.adapt" => rto.adapt, Kind::Word(Adapt::NAMES), Setting::read, "How the timer adapts after a spurious timeout.";
+    "rto.sample-partial-acks" => rto.sample_partial_acks, Kind::Bool, Setting::read, "Partial acknowledgements in recovery give round-trip samples.";
+    "rto.timing" => rto.timing, Kind::Word(Timing::NAMES), Setting::read, "Which segments are timed without timestamps.";
+    "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
+    "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
+    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window in slow start.";
+    "cwnd-validation" => cwnd_validation, Kind::Bool, Setting::read, "A window that is not used does not grow.";
+    "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
+    "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
+    "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
+    "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
+    "dsack" => receiver.dsack, Kind::Bool, Setting::read, "The receiver reports duplicates (RFC 2883).";
+    "echo" => receiver.echo, Kind::Word(Echo::NAMES), Setting::read, "Which timestamp the receiver echoes.";
+    "sack-blocks" => receiver.sack_blocks, Kind::Count, |t| count(t, 1, 4), "Most SACK blocks in one acknowledgement.";
+    "wire.header" => wire.header, Kind::Bytes, |t| bytes_within(t, 0, 1000), "IP and TCP headers without options.";
+    "wire.timestamps" => wire.timestamps, Kind::Bytes, |t| bytes_within(t, 0, 100), "The timestamps option on the wire.";
+    "wire.timestamps-on-acks" => wire.timestamps_on_acks, Kind::Bool, Setting::read, "Pure acknowledgements carry those bytes too.";
+    "wire.sack" => wire.sack, Kind::Bytes, |t| bytes_within(t, 0, 100), "The SACK option's head on the wire; each block adds 8 bytes.";
+}
+
+fn tick(text: &str) -> Result<Span, String> {
+    let span = parse_span(text)?;
+    if span.is_zero() || span > Span::from_secs(10) {
+        return Err(format!("`{text}`: a clock tick is more than nothing and at most 10 s"));
+    }
+    Ok(span)
+}

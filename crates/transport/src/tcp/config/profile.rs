@@ -1,0 +1,55 @@
+//! Which stacks have a name? A profile is data: the default changed by `key = value` lines.
+
+use super::Config;
+
+/// The profiles: name, one sentence, and the choices as `key = value` lines.
+const PROFILES: &[(&str, &str)] =
+    &[("rfc", include_str!("../profiles/rfc.toml")), ("ns2-2001", include_str!("../profiles/ns2-2001.toml"))];
+
+impl Config {
+    /// The names of all profiles.
+    pub fn profiles() -> impl Iterator<Item = &'static str> {
+        PROFILES.iter().map(|(name, _)| *name)
+    }
+    /// The text of a profile: comments that explain it and its choices.
+    pub fn profile_text(name: &str) -> Option<&'static str> {
+        PROFILES.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+    }
+    /// A profile by name: today's RFCs (`rfc`, the default), changed by the profile's choices.
+    pub fn profile(name: &str) -> Option<Config> {
+        let mut config = Config::default();
+        for (key, value) in choices(Config::profile_text(name)?) {
+            config.set(key, value).ok()?;
+        }
+        Some(config)
+    }
+}
+
+/// The `key = value` lines of a profile (a subset of TOML: dotted keys, one line each).
+fn choices(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    text.lines().filter_map(|line| {
+        let line = line.split('#').next().unwrap_or_default();
+        let (key, value) = line.split_once('=')?;
+        Some((key.trim(), value.trim().trim_matches('"')))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_made_of_options_that_exist() {
+        for name in Config::profiles() {
+            let mut config = Config::default();
+            for (key, value) in choices(Config::profile_text(name).unwrap()) {
+                config.set(key, value).unwrap_or_else(|e| panic!("{name}: {key}: {e}"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_default_profile_is_the_default() {
+        assert_eq!(Config::profile("rfc"), Some(Config::default()));
+    }
+}

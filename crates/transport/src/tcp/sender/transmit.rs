@@ -1,0 +1,112 @@
+//! Which segment leaves next, and how far may it reach? Windows, segment boundaries, what is resent as it
+//! was cut before.
+
+use super::Sender;
+use crate::endpoint::Io;
+use crate::tcp::config::Recovery;
+use base::tcp::Segment;
+use base::truth::Cause;
+
+impl Sender {
+    /// Sends what the windows allow, at most `burst` segments (0: any number).
+    pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
+        let window = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
+        let limit = self.una + window;
+        let mut sent = 0;
+        while burst == 0 || sent < burst {
+            if !self.send_next(io, limit) {
+                return;
+            }
+            sent += 1;
+        }
+    }
+
+    /// Sends the next segment if the peer's window allows it, whatever the congestion window says.
+    pub(in crate::tcp) fn send_one_within_peer_window(&mut self, io: &mut Io<'_>) -> bool {
+        let limit = self.una + self.peer_window;
+        self.send_next(io, limit)
+    }
+
+    /// RFC 3042: on the `duplicates`-th duplicate, one new segment beyond the congestion window.
+    pub(in crate::tcp) fn limited_transmit(&mut self, io: &mut Io<'_>, duplicates: u32) {
+        if !self.config.limited_transmit || self.nxt < self.max {
+            return;
+        }
+        let extra = u64::from(duplicates) * u64::from(self.config.mss);
+        let limit = self.una + (self.window.bytes() + extra).min(self.peer_window);
+        let before = self.nxt;
+        if self.send_next(io, limit) {
+            self.limited += self.nxt - before;
+        }
+    }
+
+    /// Sends the segment at `nxt` if it ends by `limit`.
+    pub(super) fn send_next(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
+        if self.config.recovery == Recovery::Rfc6675 && self.nxt < self.max {
+            // What the receiver has reported is not sent again.
+            if let Some(end) = self.scoreboard.end_of_range_at(self.nxt) {
+                self.nxt = end;
+            }
+        }
+        if self.nxt >= self.fin_end() || (!self.established && self.nxt > 0) {
+            return false;
+        }
+        let end = self.segment_end(self.nxt);
+        // A window smaller than a segment lets one out only if nothing else is.
+        let end = if end > limit {
+            if self.flight() > 0 || limit <= self.nxt || self.nxt >= self.end {
+                return false;
+            }
+            limit
+        } else {
+            end
+        };
+        let cause = if self.nxt >= self.max {
+            Cause::New
+        } else {
+            std::mem::replace(&mut self.resend_cause, Cause::GoBackN)
+        };
+        if cause == Cause::New {
+            self.time(io.now, end);
+        }
+        self.send_range(io, self.nxt, end, cause);
+        self.nxt = end;
+        self.max = self.max.max(end);
+        self.rto.ensure(io.now);
+        true
+    }
+
+    /// Where the segment that starts at `seq` ends.
+    pub(super) fn segment_end(&self, seq: u64) -> u64 {
+        if seq == 0 {
+            return 1; // the SYN stands alone
+        }
+        if seq >= self.end {
+            return self.fin_end();
+        }
+        let mut end = (seq + u64::from(self.config.mss)).min(self.end);
+        if seq < self.max {
+            // Resent as it was cut before, and not into what is reported.
+            end = end.min(self.max.max(seq + 1));
+            if let Some(next) = self.scoreboard.next_range_after(seq)
+                && self.config.recovery == Recovery::Rfc6675
+            {
+                end = end.min(next);
+            }
+        }
+        end
+    }
+
+    pub(super) fn send_at(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
+        let end = self.segment_end(seq);
+        self.send_range(io, seq, end, cause);
+        end
+    }
+
+    pub(super) fn send_range(&mut self, io: &mut Io<'_>, seq: u64, end: u64, cause: Cause) {
+        let syn = seq == 0;
+        let fin = end > self.end;
+        let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
+        io.send(Segment { seq, len, syn, fin, ..Segment::default() }, 0, cause);
+    }
+}
