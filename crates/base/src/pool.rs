@@ -65,7 +65,7 @@ const ECE: u16 = 1 << 5;
 const CWR: u16 = 1 << 6;
 const TIMESTAMPS: u16 = 1 << 7;
 /// Bytes as they were on the wire, no segment: `blocks` says which buffer holds them.
-const RAW: u16 = 1 << 8;
+const RAW: u16 = 1 << 15;
 
 impl Pool {
     /// An empty pool.
