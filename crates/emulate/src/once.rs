@@ -16,13 +16,13 @@ use host::{Door, Host, Told};
 use lab::measure;
 use path::Network;
 use scenario::Model;
-use scenario::build::{Ends, World, build};
+use scenario::build::{Ends, build};
 use scenario::model::{App, Linux};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Between the last preparation and t = 0.
-const LEAD: Span = Span::from_millis(20);
+/// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
+const LEAD: Span = Span::from_millis(100);
 /// What is still on its way when all workloads are done may take so long.
 const DRAIN: Span = Span::from_secs(3600);
 /// A stack notices the end of a run within this.
@@ -57,8 +57,9 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
     let seed = Seed { seed: model.run.seed, repetition };
     let tracer =
         if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
-    let World { mut network, flows, names } = build(model, seed, tracer);
-    network.start(None);
+    let mut world = build(model, seed, tracer);
+    world.network.start(None);
+    let flows = world.flows.clone();
     let mut reals = Vec::new();
     let mut gateways = Vec::new();
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
@@ -71,8 +72,8 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
     }
     let limit = Time::ZERO + model.run.limit;
     let clock = Clock::starting_in(LEAD);
-    let mut driver =
-        Driver::new(network, gateways, clock, options.spin).map_err(Error::of("setting up a timer"))?;
+    let mut driver = Driver::new(taken(&mut world.network), gateways, clock, options.spin)
+        .map_err(Error::of("setting up a timer"))?;
     // Set when the driver ends, so that no workload outlives it; `stop` is somebody else's.
     let over = AtomicBool::new(false);
     let working = AtomicUsize::new(2 * reals.len());
@@ -127,7 +128,9 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
         Ok(result) => result.map_err(Error::of("driving the network"))?,
         Err(panic) => std::panic::resume_unwind(panic),
     }
-    let Driver { mut network, mut timing, .. } = driver;
+    let Driver { network, mut timing, .. } = driver;
+    world.network = network;
+    let network = &mut world.network;
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
     for (real, told) in reals.iter().zip(told) {
         timing.overrun += real.spaces[0].overrun()? + real.spaces[1].overrun()?;
@@ -145,9 +148,13 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
         let end = network.now() + DRAIN;
         network.run_until(end);
     }
-    let world = World { network, flows, names };
     let flows = measure::flows(model, &world, repetition, limit);
     Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, timing })
+}
+
+/// The network, for the driver; an empty one stays until it comes back.
+fn taken(network: &mut Network) -> Network {
+    std::mem::replace(network, Network::new(0, Tracer::off()))
 }
 
 /// Sets up both ends of a real flow.
