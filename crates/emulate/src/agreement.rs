@@ -512,6 +512,15 @@ pub fn table(cases: &[Case], facts: &Facts) -> String {
     out
 }
 
+/// The page that tells it all.
+///
+/// # Errors
+/// What is wrong with the cases or the facts.
+pub fn page() -> Result<String, String> {
+    let table = table(&cases(CASES)?, &facts()?);
+    Ok(include_str!("../agreement/page.md").replace("TABLE\n", &table))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -152,6 +152,7 @@ mod tests {
         }
     }
 
+    /// Lateness is watched, and a run beyond its limit does not count (SW-60).
     #[test]
     fn late_or_lossy_is_not_faithful() {
         let mut t = Timing::default();

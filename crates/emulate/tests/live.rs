@@ -80,7 +80,7 @@ fn a_kernel_downloads_through_the_path() {
 }
 
 /// A loss that is named by the ordinal of a data segment meets that segment of a real stack; the truth about
-/// retransmissions is known there too.
+/// retransmissions is known there too, and the kernel's own variables lie beside it (SW-56).
 #[test]
 fn named_segments_are_lost_and_resent() {
     let Some(outcome) = play(&["hop.radio.loss.noise.packets=\"20-22, 40\""]) else { return };
@@ -108,6 +108,10 @@ fn named_segments_are_lost_and_resent() {
     // Emulator and kernel count the same, and what was lost is what was resent needfully.
     assert_eq!(again as u64, u64::from(outcome.facts[0].as_ref().unwrap().info.total_retrans));
     assert_eq!(again - unneeded, 4.0);
+    let facts = outcome.facts[0].as_ref().unwrap();
+    assert_eq!(facts.counter("TcpRetransSegs"), again as u64);
+    let halved = facts.history.windows(2).any(|w| w[1].1.snd_ssthresh < w[0].1.snd_ssthresh);
+    assert!(halved && facts.history.iter().any(|(_, info)| info.ca_state == 3), "no recovery was seen");
     assert_eq!(get(&outcome, Metric::PacketsDropped), 4.0);
 }
 
@@ -147,7 +151,7 @@ fn it_ends_when_told_and_at_its_limit() {
     assert!(stopped.is_ok_and(|outcome| !outcome.ran.complete));
 }
 
-/// Several flows and a model beside the kernels share the link.
+/// Several flows, each with its own start (SW-17), and a model beside the kernels share the link (SW-18).
 #[test]
 fn kernels_and_a_model_share_a_link() {
     if emulate::rights().is_err() {
@@ -156,7 +160,7 @@ fn kernels_and_a_model_share_a_link() {
     }
     let flow = |name: &str, transport: &str| {
         format!(
-            "[[flow]]\nname = \"{name}\"\nfrom = \"server\"\nto = \"phone\"\ntransport = {transport}\n\
+            "[[flow]]\nname = \"{name}\"\nfrom = \"server\"\nto = \"phone\"\nstart = \"200 ms\"\ntransport = {transport}\n\
              app = {{ bulk = {{ bytes = \"50 kB\" }} }}\n"
         )
     };

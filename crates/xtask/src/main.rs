@@ -74,6 +74,7 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         page("docs/rfc-coverage.md", rfc::page(&rfc::collect(tree, findings))),
         page("docs/scenario.md", format!("{NOTE}{}", scenario::schema::reference())),
         page("docs/scenario.schema.json", schema + "\n"),
+        page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
     ])
 }
 
