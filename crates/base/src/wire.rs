@@ -292,7 +292,7 @@ mod tests {
         tcp[14..16].copy_from_slice(&512u16.to_be_bytes());
         tcp.extend([1, 1, 8, 10, 0, 0, 0, 3, 0, 0, 0, 4]);
         tcp.extend([1, 1, 5, 18, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0, 40, 0, 0, 0, 50]);
-        tcp[12] = (tcp.len() / 4 << 4) as u8;
+        tcp[12] = ((tcp.len() / 4) << 4) as u8;
         tcp.extend(vec![0u8; payload]);
         let total = (20 + tcp.len()) as u16;
         b[0] = 0x45;

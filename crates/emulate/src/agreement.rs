@@ -308,46 +308,55 @@ pub fn read_lines(text: &str) -> Vec<Line> {
     text.lines().filter_map(line).collect()
 }
 
+/// A data segment, and what happened since the one before it.
+#[derive(Default)]
+struct Step {
+    notes: Vec<String>,
+    segment: Option<(f64, u64, u32, bool)>,
+}
+
+impl Step {
+    fn text(&self) -> String {
+        self.segment.map_or(String::new(), |(t, seq, len, again)| {
+            format!("{t:10.4}  {seq}..{}{}", seq + u64::from(len), if again { "  again" } else { "" })
+        })
+    }
+}
+
+/// The lines by segment; what came after the last one stands in a step without one.
+fn steps(lines: &[Line]) -> Vec<Step> {
+    let mut out = Vec::new();
+    let mut step = Step::default();
+    for line in lines {
+        if let What::Data(seq, len, again) = line.what {
+            step.segment = Some((line.t, seq, len, again));
+            out.push(std::mem::take(&mut step));
+        } else {
+            step.notes.push(note(line));
+        }
+    }
+    out.push(step);
+    out
+}
+
 /// Both sides beside each other, in the order of the segments: the kernel left, the model right, and a mark
 /// where they part. What happened between two segments stands before the later one.
 pub fn side_by_side(kernel: &[Line], model: &[Line]) -> String {
-    let segments = |lines: &[Line]| {
-        let mut out: Vec<(Vec<String>, Option<(f64, u64, u32, bool)>)> = vec![(Vec::new(), None)];
-        for line in lines {
-            if let What::Data(seq, len, again) = line.what {
-                if let Some(last) = out.last_mut() {
-                    last.1 = Some((line.t, seq, len, again));
-                }
-                out.push((Vec::new(), None));
-            } else if let Some(last) = out.last_mut() {
-                last.0.push(note(line));
-            }
-        }
-        out
-    };
-    let (a, b) = (segments(kernel), segments(model));
+    let (left, right) = (steps(kernel), steps(model));
     let mut out = format!("{:>4}  {:<46}  {:<46}\n", "", "kernel", "model");
-    for i in 0..a.len().max(b.len()) {
-        let empty = (Vec::new(), None);
-        let (x, y) = (a.get(i).unwrap_or(&empty), b.get(i).unwrap_or(&empty));
-        for k in 0..x.0.len().max(y.0.len()) {
-            let at = |notes: &[String]| notes.get(k).cloned().unwrap_or_default();
-            let _ = writeln!(out, "{:>4}  {:<46}  {}", "", at(&x.0), at(&y.0));
+    let nothing = Step::default();
+    for i in 0..left.len().max(right.len()) {
+        let (a, b) = (left.get(i).unwrap_or(&nothing), right.get(i).unwrap_or(&nothing));
+        for k in 0..a.notes.len().max(b.notes.len()) {
+            let at = |step: &Step| step.notes.get(k).cloned().unwrap_or_default();
+            let _ = writeln!(out, "{:>4}  {:<46}  {}", "", at(a), at(b));
         }
-        let show = |s: Option<(f64, u64, u32, bool)>| {
-            s.map_or(String::new(), |(t, seq, len, again)| {
-                format!("{t:10.4}  {seq}..{}{}", seq + u64::from(len), if again { "  again" } else { "" })
-            })
-        };
-        if x.1.is_none() && y.1.is_none() {
-            continue;
-        }
-        let same = matches!((x.1, y.1), (Some(a), Some(b)) if (a.1, a.2) == (b.1, b.2));
-        let apart = match (x.1, y.1) {
-            (Some(a), Some(b)) if same => format!("{:+.3} s", b.0 - a.0),
+        let apart = match (a.segment, b.segment) {
+            (None, None) => continue,
+            (Some(x), Some(y)) if (x.1, x.2) == (y.1, y.2) => format!("{:+.3} s", y.0 - x.0),
             _ => "<<<".into(),
         };
-        let _ = writeln!(out, "{:>4}  {:<46}  {:<40}{apart}", i + 1, show(x.1), show(y.1));
+        let _ = writeln!(out, "{:>4}  {:<46}  {:<40}{apart}", i + 1, a.text(), b.text());
     }
     out
 }

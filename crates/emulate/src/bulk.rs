@@ -184,7 +184,7 @@ fn write_all(
         }
         if now >= looked + Span::from_millis(LOOK as u64) || left == 0 {
             looked = now;
-            look(&stream, now, told)?;
+            look(stream, now, told)?;
         }
         if now >= end || (left == 0 && told.info.unacked == 0 && told.info.notsent_bytes == 0) {
             told.finished = Some(now);

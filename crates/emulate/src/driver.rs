@@ -205,7 +205,7 @@ impl Driver {
         if self.spun.0 != second {
             self.spun = (second, Span::ZERO);
         }
-        self.spun.1 = self.spun.1 + due.since(now);
+        self.spun = (second, self.spun.1 + due.since(now));
         let may = self.spun.1 <= SPIN_BUDGET;
         if may {
             self.spinning = due;
