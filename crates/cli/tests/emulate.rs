@@ -140,3 +140,24 @@ fn a_killed_run_leaves_no_namespace() {
     }
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// The shipped scenarios for real time can be read, and run with a model in the kernel's place.
+#[test]
+fn every_shipped_scenario_for_real_time_runs_with_a_model() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/real");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let say = |args: &[&str]| {
+            Command::new(cargo_bin("williwaw")).arg(args[0]).arg(&file).args(&args[1..]).output().unwrap()
+        };
+        let check = say(&["check"]);
+        assert!(
+            check.status.success() && check.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&check.stderr)
+        );
+        let run = say(&["run", "--no-out", "--set", "flow.*.transport=tcp"]);
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    }
+}

@@ -4,6 +4,7 @@
 //! Nothing leaves early: a packet is written only when the present is past its due time. Nothing drifts: due
 //! times are made of arrival stamps and of the model, never of the moment at which the driver got round to it.
 
+use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::lateness::Timing;
 use crate::sys::{self, Waiting};
@@ -29,6 +30,8 @@ pub struct Driver {
     pub network: Network,
     /// How exact it was so far.
     pub timing: Timing,
+    /// Where packets are kept, if they are; its doors in the order of the gateways.
+    pub capture: Option<Capture>,
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
@@ -67,6 +70,7 @@ impl Driver {
             waiting: Waiting::new(fds),
             network,
             timing: Timing::default(),
+            capture: None,
             clock,
             looked: vec![Time::ZERO; gateways.len()],
             gateways,
@@ -129,6 +133,8 @@ impl Driver {
                 let taken = self.network.enter(stamp, door, |door: &mut Door, cx| door.take_in(cx, bytes));
                 if !matches!(taken, Some(Ok(()))) {
                     self.timing.strange += 1;
+                } else if let Some(capture) = &mut self.capture {
+                    capture.add(i, stamp, bytes);
                 }
                 // What became due meanwhile does not wait for the rest.
                 self.write_out();
@@ -162,7 +168,7 @@ impl Driver {
         if std::mem::replace(&mut self.absorbed, absorbed) == absorbed {
             return;
         }
-        for gateway in &mut self.gateways {
+        for (i, gateway) in self.gateways.iter_mut().enumerate() {
             loop {
                 let now = self.network.now();
                 let next = self.network.enter(now, gateway.door, |door: &mut Door, _| door.next_out());
@@ -170,7 +176,11 @@ impl Driver {
                 if gateway.device.write(&leaving.bytes).is_err() {
                     self.timing.refused += 1;
                 }
-                self.timing.egress.add(self.clock.now().since(leaving.due));
+                let written = self.clock.now();
+                self.timing.egress.add(written.since(leaving.due));
+                if let Some(capture) = &mut self.capture {
+                    capture.add(i, written, &leaving.bytes);
+                }
                 self.network.enter(now, gateway.door, |door: &mut Door, _| door.give_back(leaving.bytes));
             }
         }

@@ -9,6 +9,7 @@
 //! Linux only. Elsewhere everything compiles and [`once`] says that it cannot.
 
 pub mod agreement;
+pub mod capture;
 pub mod facts;
 pub mod lateness;
 pub mod proc;
@@ -33,6 +34,7 @@ pub use once::once;
 pub use sys::rights;
 
 use base::Span;
+use capture::Capture;
 use facts::FlowFacts;
 use lateness::Timing;
 use std::io;
@@ -84,6 +86,8 @@ impl Error {
 pub struct Options {
     /// Keep the events of path and transport.
     pub trace: bool,
+    /// Keep the packets that cross the doors.
+    pub capture: bool,
     /// Ask for real-time priority; without rights the run goes on without.
     pub realtime: bool,
     /// So long before a packet is due the driver stops sleeping and spins, if it has real-time priority.
@@ -94,7 +98,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { trace: false, realtime: true, spin: Span::ZERO, lateness_limit: Span::from_millis(1) }
+        Options {
+            trace: false,
+            capture: false,
+            realtime: true,
+            spin: Span::ZERO,
+            lateness_limit: Span::from_millis(1),
+        }
     }
 }
 
@@ -106,6 +116,8 @@ pub struct Outcome {
     pub facts: Vec<Option<FlowFacts>>,
     /// How exact it was.
     pub timing: Timing,
+    /// What crossed the doors, if that was wanted.
+    pub capture: Option<Capture>,
 }
 
 impl Outcome {

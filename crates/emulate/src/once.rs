@@ -3,6 +3,7 @@
 //! What is still under way then is run through without waiting, so that the truth about every packet is known.
 
 use crate::bulk::{self, Job};
+use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::driver::{Driver, Gateway};
 use crate::facts::FlowFacts;
@@ -74,6 +75,11 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
     let clock = Clock::starting_in(LEAD);
     let mut driver = Driver::new(taken(&mut world.network), gateways, clock, options.spin)
         .map_err(Error::of("setting up a timer"))?;
+    if options.capture {
+        let doors = reals.iter().flat_map(|real| [real.ends.from, real.ends.to]);
+        let names = doors.map(|door| world.names.get(door.0 as usize).cloned().unwrap_or_default());
+        driver.capture = Some(Capture::new(names.collect()));
+    }
     // Set when the driver ends, so that no workload outlives it; `stop` is somebody else's.
     let over = AtomicBool::new(false);
     let working = AtomicUsize::new(2 * reals.len());
@@ -128,7 +134,7 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
         Ok(result) => result.map_err(Error::of("driving the network"))?,
         Err(panic) => std::panic::resume_unwind(panic),
     }
-    let Driver { network, mut timing, .. } = driver;
+    let Driver { network, mut timing, capture, .. } = driver;
     world.network = network;
     let network = &mut world.network;
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
@@ -149,7 +155,7 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
         network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, timing })
+    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, timing, capture })
 }
 
 /// The network, for the driver; an empty one stays until it comes back.

@@ -41,7 +41,7 @@ fn model(set: &[&str]) -> Model {
 
 /// Slow links make real stacks robust: what is asserted here does not hang on milliseconds.
 fn options() -> Options {
-    Options { trace: true, lateness_limit: Span::from_millis(20), ..Options::default() }
+    Options { trace: true, capture: true, lateness_limit: Span::from_millis(20), ..Options::default() }
 }
 
 /// Plays it; none where the process lacks rights, which is said.
@@ -77,6 +77,10 @@ fn a_kernel_downloads_through_the_path() {
     assert!(facts.info.min_rtt >= 100_000, "a round trip of {} us", facts.info.min_rtt);
     assert_eq!(outcome.timing.refused + outcome.timing.overrun + outcome.timing.strange, 0);
     assert_eq!(outcome.ran.world.network.bodies(), 0);
+    // Each packet crosses two doors, but those that are under way at the end.
+    let sent = outcome.ran.world.network.counters().sent as usize;
+    let crossed = outcome.capture.as_ref().map_or(0, |capture| capture.len());
+    assert!(crossed > 2 * sent - 20 && crossed <= 2 * sent, "{crossed} crossings of {sent} packets");
 }
 
 /// A loss that is named by the ordinal of a data segment meets that segment of a real stack; the truth about

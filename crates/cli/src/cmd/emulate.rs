@@ -48,6 +48,9 @@ pub(crate) struct Args {
     /// Do without real-time priority
     #[arg(long)]
     no_realtime: bool,
+    /// Write the packets that crossed the doors in the first repetition, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     /// Draw the first flow of the first repetition as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -78,6 +81,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let options = Options {
         trace: args.svg.is_some(),
+        capture: args.pcap.is_some(),
         realtime: !args.no_realtime,
         spin: args.spin,
         lateness_limit: args.lateness,
@@ -86,6 +90,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let (played, complete) = play(&sweep, &options, usize::from(args.jobs), stop, talk)?;
     if let (Some(path), Some(first)) = (&args.svg, played.first()) {
         draw(path, &sweep, first, talk)?;
+    }
+    if let (Some(path), Some(capture)) = (&args.pcap, played.first().and_then(|p| p.outcome.capture.as_ref()))
+    {
+        let file = std::fs::File::create(path);
+        let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
+        written.map_err(|error| Failure::write(path, &error))?;
+        talk.note(&format!("wrote {} packets to {}", capture.len(), path.display()));
     }
     let rows = rows(&sweep, &played);
     if args.json {
