@@ -13,8 +13,8 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where the reading end listens.
-pub(crate) const PORT: u16 = 5000;
+/// Where the reading end listens: the port of those who throw away what they get (RFC 863).
+pub(crate) const PORT: u16 = 9;
 
 /// What to carry.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use crate::exit::{End, Failure};
 use crate::plan::VERSION;
 use crate::talk::Talk;
-use crate::{board, input, interrupt, labels, render};
+use crate::{board, input, interrupt, kernel, labels, render};
 use base::{Span, units};
 use emulate::facts::{FlowFacts, TcpInfo};
 use emulate::lateness::{Histogram, Timing};
@@ -104,7 +104,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         document["schema"] = json!("williwaw-emulate/1");
         document["title"] = json!(scenario.title());
         document["complete"] = json!(complete);
-        document["kernel"] = json!(kernel());
+        document["kernel"] = json!(kernel_version());
         document["faithful"] = json!(played.iter().all(|p| p.outcome.unfaithful(&options).is_none()));
         document["repetitions"] = played.iter().map(|p| repetition(&sweep, p, &options)).collect();
         talk.document(&document)?;
@@ -193,7 +193,7 @@ fn rows(sweep: &Sweep, played: &[Played]) -> Vec<Row> {
 }
 
 /// The version of the kernel, as it tells it.
-fn kernel() -> Option<String> {
+fn kernel_version() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|s| s.trim().to_owned())
 }
 
@@ -287,7 +287,10 @@ fn draw(path: &std::path::Path, sweep: &Sweep, p: &Played, talk: &Talk) -> Resul
     let model = &sweep.cells[p.cell].model;
     let mut records = p.outcome.ran.world.network.records().to_vec();
     records.sort_by_key(|record| record.t);
-    let picture = lab::picture::draw(model, p.repetition, 0, &p.outcome.ran, &records);
+    let mut picture = lab::picture::draw(model, p.repetition, 0, &p.outcome.ran, &records);
+    if let Some(facts) = p.outcome.facts.first().and_then(Option::as_ref) {
+        kernel::annotate(&mut picture, facts);
+    }
     std::fs::write(path, picture.svg(900, 640)).map_err(|error| Failure::write(path, &error))?;
     talk.note(&format!("wrote {}", path.display()));
     Ok(())
