@@ -1,6 +1,7 @@
 //! What is an element, and what may it do? It is told of packets and of the time it asked for, and
 //! acts through its context: send on, drop, record. It never asks for the time.
 
+use crate::wires::Wires;
 use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
 use base::pool::{Body, BodyRef, Pool};
@@ -43,8 +44,8 @@ pub trait Element: Any + Send {
 
     /// [`Element::on_packet`], then [`Element::next_wake`], in one call: the network's way in.
     #[inline]
-    fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) -> Time {
-        self.on_packet(cx, port, packet);
+    fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
+        self.on_packet(cx, port, *packet);
         self.next_wake()
     }
     /// [`Element::on_wake`], then [`Element::next_wake`], in one call.
@@ -55,16 +56,15 @@ pub trait Element: Any + Send {
     }
 }
 
-/// Where a port leads.
-pub(crate) type Wire = (ElementId, Port);
-
 /// A packet on its way from one element to the next: a cache line, copied whole.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Parcel {
     pub(crate) packet: Packet,
     pub(crate) to: ElementId,
-    pub(crate) port: Port,
+    /// A [`Port`], as wide as it is read: a load wider than the store just before it waits until every
+    /// earlier store has reached the cache.
+    pub(crate) port: u32,
 }
 
 const _: () = assert!(size_of::<Parcel>() == 64);
@@ -75,7 +75,7 @@ pub(crate) struct Core {
     pub(crate) tracer: Tracer,
     pub(crate) ledgers: Vec<Ledger>,
     pub(crate) outbox: Vec<Parcel>,
-    pub(crate) wires: Vec<Vec<Option<Wire>>>,
+    pub(crate) wires: Wires,
     pub(crate) counters: Counters,
 }
 
@@ -119,8 +119,10 @@ impl Cx<'_> {
     /// Sends a packet out by `port`. It arrives at once, after this call has returned.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
-        match self.core.wires[self.me.0 as usize].get(port.0 as usize) {
-            Some(&Some((to, port))) => self.core.outbox.push(Parcel { packet, to, port }),
+        match self.core.wires.end(self.me, port) {
+            Some((to, port)) => {
+                self.core.outbox.push(Parcel { packet, to, port: u32::from(port.0) });
+            }
             _ => self.drop(packet, DropReason::NoRoute),
         }
     }

@@ -13,6 +13,7 @@ pub mod loss;
 pub mod network;
 pub mod router;
 pub mod schedule;
+mod wires;
 
 pub use element::{Cx, Element, ElementId, Port, Signal};
 pub use network::Network;

@@ -4,6 +4,7 @@
 
 use crate::element::{Core, Counters, Cx, Element, ElementId, Parcel, Port, Signal};
 use crate::schedule::Schedule;
+use crate::wires::Wires;
 use base::Time;
 use base::packet::Packet;
 use base::pool::Pool;
@@ -32,7 +33,7 @@ impl Network {
                 tracer,
                 ledgers: (0..2 * flows).map(|_| Ledger::default()).collect(),
                 outbox: Vec::new(),
-                wires: Vec::new(),
+                wires: Wires::default(),
                 counters: Counters::default(),
             },
             batch: Vec::new(),
@@ -43,22 +44,18 @@ impl Network {
     /// Adds an element. Add those further downstream first: at equal times they run first.
     pub fn add(&mut self, element: impl Element) -> ElementId {
         self.elements.push(Box::new(element));
-        self.core.wires.push(Vec::new());
         ElementId(self.elements.len() as u32 - 1)
     }
 
     /// Leads `from`'s port `out` to `to`'s port `into`.
     pub fn wire(&mut self, from: ElementId, out: Port, to: ElementId, into: Port) {
-        let wires = &mut self.core.wires[from.0 as usize];
-        if wires.len() <= out.0 as usize {
-            wires.resize(out.0 as usize + 1, None);
-        }
-        wires[out.0 as usize] = Some((to, into));
+        self.core.wires.note(from, out, (to, into));
     }
 
     /// Ends construction: asks every element for its first wake-up.
     pub fn start(&mut self, shuffle_ties: Option<u64>) {
         self.schedule = Schedule::new(self.elements.len());
+        self.core.wires.lay(self.elements.len());
         if let Some(seed) = shuffle_ties {
             self.schedule.shuffle_ties(seed);
         }
@@ -115,7 +112,8 @@ impl Network {
     fn settle(&mut self) {
         while !self.core.outbox.is_empty() {
             std::mem::swap(&mut self.core.outbox, &mut self.batch);
-            for &Parcel { packet, to, port } in &self.batch {
+            for Parcel { packet, to, port } in &self.batch {
+                let (to, port) = (*to, Port(*port as u16));
                 let i = to.0 as usize;
                 let element = &mut self.elements[i];
                 let mut cx = Cx { now: self.now, me: to, core: &mut self.core };
@@ -129,7 +127,7 @@ impl Network {
     /// Puts a packet in from outside, at `at` or at the present if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
         self.run_until(at);
-        self.core.outbox.push(Parcel { packet, to, port });
+        self.core.outbox.push(Parcel { packet, to, port: u32::from(port.0) });
         self.settle();
     }
 

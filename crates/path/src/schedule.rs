@@ -98,9 +98,27 @@ impl Schedule {
     /// again when it runs, which is cheaper than moving a timer that is restarted all the time.
     #[inline]
     pub fn no_later(&mut self, i: usize, t: Time) {
-        if t < self.pending(i) {
-            self.set(i, t);
+        if t >= self.pending(i) {
+            return;
         }
+        // Earlier than before: whoever won its line stands in the line above, so no line is searched.
+        let (mut at, new) = (i, (t.as_nanos(), i as u32));
+        for (l, &level) in self.levels.iter().enumerate() {
+            let line = &mut self.lines[level + at / WIDTH];
+            (line.times[at % WIDTH], line.who[at % WIDTH]) = new;
+            at /= WIDTH;
+            let best = match self.levels.get(l + 1) {
+                Some(above) => {
+                    let above = &self.lines[above + at / WIDTH];
+                    (above.times[at % WIDTH], above.who[at % WIDTH])
+                }
+                None => self.winner,
+            };
+            if best <= new {
+                return;
+            }
+        }
+        self.winner = new;
     }
 
     /// The earliest wake-up and whose it is.
