@@ -54,6 +54,8 @@ struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 const NOWHERE: u32 = u32::MAX;
+/// A bit of `Slot::flags`: bytes as they were on the wire, no segment; `blocks` says which buffer holds them.
+const RAW: u16 = 1 << 15;
 
 // The bits of `Slot::flags`.
 const FULL: u16 = 1;
@@ -64,8 +66,6 @@ const RST: u16 = 1 << 4;
 const ECE: u16 = 1 << 5;
 const CWR: u16 = 1 << 6;
 const TIMESTAMPS: u16 = 1 << 7;
-/// Bytes as they were on the wire, no segment: `blocks` says which buffer holds them.
-const RAW: u16 = 1 << 15;
 
 impl Pool {
     /// An empty pool.

@@ -65,7 +65,7 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
     let mut gateways = Vec::new();
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
         if let Some(linux) = flow.transport.linux() {
-            let App::Bulk { bytes, lasts } = flow.app;
+            let App::Bulk { bytes, lasts, .. } = flow.app;
             let limit = Time::ZERO + model.run.limit;
             let job = Job { start: ends.start, limit, bytes, lasts };
             reals.push(real(i, *ends, linux, job, &mut gateways)?);

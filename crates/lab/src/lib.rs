@@ -3,6 +3,7 @@
 pub mod measure;
 pub mod once;
 pub mod picture;
+mod real;
 pub mod reproduce;
 pub mod sweep;
 

@@ -4,8 +4,7 @@
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
-use host::{Door, Host, HostCounters};
-use path::ElementId;
+use host::Host;
 use results::row::{Column, Combine};
 use scenario::build::{World, closures};
 use scenario::metric::{Metric, Unit};
@@ -99,7 +98,7 @@ impl Tally {
 }
 
 /// The longest of these stretches, without the parts during which a gate was closed.
-fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
+pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
     let mut closed: Vec<(Time, Time)> =
         closures(model, seed, end).into_iter().map(|(_, from, until)| (from, until)).collect();
@@ -118,66 +117,35 @@ fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span
     silences.iter().map(open_part).max().unwrap_or_default()
 }
 
-/// What one end of a flow says of itself, whatever it is.
-struct End<'w> {
-    counters: HostCounters,
-    finished: Option<Time>,
-    received: u64,
-    largest_segment: u32,
-    first_timeout_flight: Option<u64>,
-    silences: &'w [(Time, Time)],
-}
-
-impl<'w> End<'w> {
-    fn of(world: &'w World, id: ElementId) -> Option<End<'w>> {
-        if let Some(host) = world.network.element::<Host>(id) {
-            use transport::app::Socket as _;
-            return Some(End {
-                counters: host.counters(),
-                finished: host.finished(),
-                received: host.connection().received(),
-                largest_segment: 0,
-                first_timeout_flight: host.first_timeout_flight(),
-                silences: host.silences(),
-            });
-        }
-        let door = world.network.element::<Door>(id)?;
-        Some(End {
-            counters: door.counters(),
-            finished: door.told().finished,
-            received: door.told().received,
-            largest_segment: door.largest_segment(),
-            first_timeout_flight: None,
-            silences: door.silences(),
-        })
-    }
-}
-
 fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
     let (flow, ends) = (&model.flows[index], world.flows[index]);
-    let (Some(from), Some(to)) = (End::of(world, ends.from), End::of(world, ends.to)) else {
+    let Transport::Tcp { config, .. } = &flow.transport else {
+        return crate::real::flow(model, world, index, seed, limit);
+    };
+    let host = |id| world.network.element::<Host>(id);
+    let (Some(from), Some(to)) = (host(ends.from), host(ends.to)) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
     let App::Bulk { bytes, .. } = flow.app;
-    let real = matches!(flow.transport, Transport::Linux(_));
-    let mss = f64::from(flow.transport.tcp().map_or(from.largest_segment, |config| config.mss)).max(1.0);
+    let mss = f64::from(config.mss);
     let ledger = &world.network.ledgers()[2 * index];
     let tally = Tally::of(&ledger.verdicts());
-    let sent = from.counters;
-    let delivered_bytes = to.received;
-    // Nobody outside a kernel sees why it resends.
-    let why = |count: u64| (!real).then_some(count as f64);
+    let sent = from.counters();
+    let delivered_bytes = {
+        use transport::app::Socket as _;
+        to.connection().received()
+    };
     let delivered = (delivered_bytes as f64 / mss).ceil();
     let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil());
     let data_sent = sent.data_sent as f64;
     let since_start = |t: Option<Time>| t.map(|t| t.since(ends.start).as_secs_f64());
-    let download = since_start(to.finished);
+    let download = since_start(to.finished());
     let duration = download.unwrap_or_else(|| limit.min(world.network.now()).since(ends.start).as_secs_f64());
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
     let ack_drops = world.network.ledgers()[2 * index + 1].ack_drops + ledger.ack_drops;
     let dropped = ledger.queue_drops + ledger.other_drops + ack_drops;
     // The workload ends when its sender is done, or with the run.
-    let end = from.finished.unwrap_or(limit.min(world.network.now()));
+    let end = from.finished().unwrap_or(limit.min(world.network.now()));
     let gate_closures = if model.gates.is_empty() {
         0
     } else {
@@ -185,7 +153,7 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     };
     let value = |metric: &Metric| match metric {
         Metric::DownloadTime => download,
-        Metric::CompletionTime => since_start(from.finished),
+        Metric::CompletionTime => since_start(from.finished()),
         Metric::Throughput => ratio(8.0 * delivered_bytes as f64, duration),
         Metric::GoodputRatio => ratio(minimum, data_sent),
         Metric::GoodputLinkRatio => ratio(minimum, data_sent - ledger.queue_drops as f64),
@@ -193,11 +161,11 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
         Metric::SegmentsDelivered => Some(delivered),
         Metric::SegmentsRetransmitted => Some(sent.data_resent as f64),
         Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
-        Metric::SpuriousTimeouts => why(tally.spurious_timeouts),
-        Metric::GenuineTimeouts => why(tally.genuine_timeouts),
-        Metric::SpuriousFastRetransmits => why(tally.spurious_fast),
-        Metric::OutstandingAtTimeout => from.first_timeout_flight.map(|b| (b as f64 / mss).ceil()),
-        Metric::LongestSilence => Some(longest_silence(model, from.silences, seed).as_secs_f64()),
+        Metric::SpuriousTimeouts => Some(tally.spurious_timeouts as f64),
+        Metric::GenuineTimeouts => Some(tally.genuine_timeouts as f64),
+        Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
+        Metric::OutstandingAtTimeout => from.first_timeout_flight().map(|b| (b as f64 / mss).ceil()),
+        Metric::LongestSilence => Some(longest_silence(model, from.silences(), seed).as_secs_f64()),
         Metric::GateClosures => Some(gate_closures as f64),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),

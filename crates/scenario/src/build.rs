@@ -12,7 +12,7 @@ use base::dist::Sampler;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
-use host::{Door, DoorConfig, Host, HostConfig};
+use host::{Host, HostConfig};
 use path::capacity::{Capacity, Change};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
@@ -153,13 +153,13 @@ impl Builder<'_> {
     fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time) -> ElementId {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
         let Transport::Tcp { config, .. } = &flow.transport else {
-            let door = DoorConfig {
+            let door = host::DoorConfig {
                 flow: FlowId(index as u32),
                 node: NodeId(here as u16),
                 peer: NodeId(there as u16),
                 role,
             };
-            return self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), Door::new(door));
+            return self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), host::Door::new(door));
         };
         let tcp = self.shared(config);
         let host = HostConfig {

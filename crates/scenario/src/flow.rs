@@ -5,7 +5,6 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
-use crate::linux;
 use crate::model::{App, Flow, Transport};
 use crate::reader::Reader;
 use crate::route;
@@ -76,7 +75,7 @@ pub(crate) static FLOW: TableShape = table(
                 Variant {
                     name: "linux",
                     doc: "The Linux kernel's TCP itself, for `emulate`.",
-                    shape: Shape::Table(&linux::LINUX),
+                    shape: Shape::Table(&crate::linux::LINUX),
                     bare: true,
                 },
             ]),
@@ -161,7 +160,7 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
 
 fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
-    if let Some(linux) = linux::read(&tree, cx) {
+    if let Some(linux) = crate::linux::read(&tree, cx) {
         return Some(Transport::Linux(linux));
     }
     let inner = match tree.table() {
