@@ -14,6 +14,7 @@ pub mod time;
 pub mod trace;
 pub mod truth;
 pub mod units;
+pub mod wire;
 
 pub use packet::{Flags, FlowId, NodeId, Packet};
 pub use time::{Span, Time};

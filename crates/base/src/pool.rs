@@ -29,6 +29,10 @@ pub struct Pool {
     live: u32,
     blocks: Vec<SackBlocks>,
     free_blocks: Vec<u32>,
+    /// Bodies of bytes, whose place is in the slot where that of SACK blocks would be. A buffer that holds
+    /// none keeps its room for the next.
+    buffers: Vec<Vec<u8>>,
+    free_buffers: Vec<u32>,
 }
 
 /// A segment without its SACK blocks, or a free place.
@@ -50,6 +54,8 @@ struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 const NOWHERE: u32 = u32::MAX;
+/// A bit of `Slot::flags`: bytes as they were on the wire, no segment; `blocks` says which buffer holds them.
+const RAW: u16 = 1 << 15;
 
 // The bits of `Slot::flags`.
 const FULL: u16 = 1;
@@ -112,6 +118,11 @@ impl Pool {
                 | when(RESENT_ECHO, resent_echo)
                 | when(TIMESTAMPS, timestamps.is_some()),
         };
+        self.insert(slot)
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: Slot) -> BodyRef {
         self.live += 1;
         if self.free == NOWHERE {
             self.slots.push(slot);
@@ -137,7 +148,40 @@ impl Pool {
         }
     }
 
-    /// Takes a body out; `None` if there is none there.
+    /// Stores bytes as they were on the wire, copied.
+    pub fn put_bytes(&mut self, bytes: &[u8]) -> BodyRef {
+        let blocks = self.free_buffers.pop().unwrap_or_else(|| {
+            self.buffers.push(Vec::new());
+            self.buffers.len() as u32 - 1
+        });
+        let buffer = &mut self.buffers[blocks as usize];
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        let (seq, ack, value, echo, len, window) = (0, 0, Time::ZERO, Time::ZERO, bytes.len() as u32, 0);
+        self.insert(Slot { seq, ack, value, echo, len, window, blocks, next: NOWHERE, flags: FULL | RAW })
+    }
+
+    /// Where the bytes of a body are, if it is one of bytes.
+    fn buffer(&self, at: BodyRef) -> Option<usize> {
+        let slot = self.slots.get(at.0 as usize)?;
+        (slot.flags & RAW != 0).then_some(slot.blocks as usize)
+    }
+
+    /// The bytes of a body of bytes; `None` if there is none there.
+    pub fn bytes(&self, at: BodyRef) -> Option<&[u8]> {
+        self.buffers.get(self.buffer(at)?).map(Vec::as_slice)
+    }
+
+    /// Takes a body of bytes out: its bytes and `into` change places. False, and nothing changes, if there is
+    /// none there.
+    pub fn take_bytes(&mut self, at: BodyRef, into: &mut Vec<u8>) -> bool {
+        let Some(buffer) = self.buffer(at) else { return false };
+        std::mem::swap(&mut self.buffers[buffer], into);
+        self.take(at);
+        true
+    }
+
+    /// Takes a body out. `None` if there is no segment there; bytes are gone all the same.
     #[inline]
     pub fn take(&mut self, at: BodyRef) -> Option<Body> {
         let slot = self.slots.get_mut(at.0 as usize)?;
@@ -150,6 +194,9 @@ impl Pool {
         self.live -= 1;
         let sack = if blocks == NOWHERE {
             SackBlocks::default()
+        } else if flags & RAW != 0 {
+            self.free_buffers.push(blocks);
+            return None;
         } else {
             self.free_blocks.push(blocks);
             self.blocks[blocks as usize]
@@ -227,6 +274,35 @@ mod tests {
                 }
                 prop_assert_eq!(pool.live() as usize, held.len());
             }
+        }
+
+        #[test]
+        fn bytes_keep_apart(ops in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<u32>()), 1..200)) {
+            let mut pool = Pool::new();
+            let mut held: Vec<(BodyRef, Vec<u8>)> = Vec::new();
+            let mut buffer = Vec::new();
+            let segment = pool.put(Body::Tcp(segment(77)));
+            for (put, dropped, pick) in ops {
+                if put || held.is_empty() {
+                    let bytes = vec![pick as u8; pick as usize % 50];
+                    held.push((pool.put_bytes(&bytes), bytes));
+                } else {
+                    let (at, bytes) = held.swap_remove(pick as usize % held.len());
+                    prop_assert_eq!(pool.bytes(at), Some(bytes.as_slice()));
+                    if dropped {
+                        prop_assert!(pool.take(at).is_none());
+                    } else {
+                        prop_assert!(pool.take_bytes(at, &mut buffer));
+                        prop_assert_eq!(&buffer, &bytes);
+                    }
+                    prop_assert!(pool.bytes(at).is_none() && !pool.take_bytes(at, &mut buffer));
+                }
+                prop_assert_eq!(pool.live() as usize, held.len() + 1);
+                for (at, bytes) in &held {
+                    prop_assert_eq!(pool.bytes(*at), Some(bytes.as_slice()));
+                }
+            }
+            prop_assert!(pool.bytes(segment).is_none() && pool.take(segment).is_some());
         }
     }
 }

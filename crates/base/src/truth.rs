@@ -18,6 +18,8 @@ crate::named! {
         Timeout = "timeout",
         /// Go-back-N after a timeout: a segment sent before.
         GoBackN = "go-back-n",
+        /// Again, for a reason that only its sender knows: seen from outside.
+        Resent = "resent",
         /// Duplicate acknowledgements.
         Fast = "fast-retransmit",
         /// A partial acknowledgement, or a hole shown by SACK, during recovery.

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod emulate;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
@@ -37,6 +38,7 @@ macro_rules! verbs {
 
 verbs! {
     Run = run,
+    Emulate = emulate,
     Plot = plot,
     Reproduce = reproduce,
     Script = script,

@@ -182,7 +182,6 @@ fn loss_words(loss: &Loss) -> String {
 }
 
 fn flow_words(model: &Model, flow: &Flow) -> String {
-    let Transport::Tcp { config, profile } = &flow.transport;
     let App::Bulk { bytes, lasts } = flow.app;
     let what = match (bytes, lasts) {
         (Some(b), Some(l)) => format!("{b} bytes, at most {}", span_words(l)),
@@ -193,13 +192,22 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
     let route: Vec<&str> = flow.route.iter().map(|&l| model.links[l].name.as_str()).collect();
     let start =
         if flow.start.mean() == 0.0 { String::new() } else { format!(", from {}", dist_words(&flow.start)) };
+    let transport = match &flow.transport {
+        Transport::Tcp { config, profile } => format!(
+            "TCP {} ({profile} profile), spurious timeouts judged by: {}",
+            config.recovery.name(),
+            config.spurious.name()
+        ),
+        Transport::Linux(linux) => {
+            let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(" with {cc}"));
+            format!("the TCP of the Linux kernel itself{cc}, in real time (`williwaw emulate`)")
+        }
+    };
     format!(
-        "{what} from {} to {} by {}{start}; TCP {} ({profile} profile), spurious timeouts judged by: {}",
+        "{what} from {} to {} by {}{start}; {transport}",
         model.nodes[flow.from].name,
         model.nodes[flow.to].name,
         route.join(", "),
-        config.recovery.name(),
-        config.spurious.name(),
     )
 }
 

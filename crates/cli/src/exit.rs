@@ -1,4 +1,4 @@
-//! How does a verb end? Five ways, and the sentence for those that are not good.
+//! How does a verb end? Six ways, and the sentence for those that are not good.
 
 use results::Error;
 use scenario::Diagnostics;
@@ -14,6 +14,8 @@ pub(crate) enum End {
     Usage,
     /// This machine cannot.
     Machine,
+    /// It ran in real time, but not as exactly as it should.
+    Unfaithful,
     /// The user stopped it.
     Interrupted,
 }
@@ -26,6 +28,7 @@ impl End {
             End::Failed => 1,
             End::Usage => 2,
             End::Machine => 3,
+            End::Unfaithful => 4,
             End::Interrupted => 130,
         }
     }
@@ -56,6 +59,16 @@ impl Failure {
     /// The machine refused.
     pub(crate) fn machine(message: impl Into<String>, mend: impl Into<String>) -> Failure {
         Failure { end: End::Machine, why: Why::Sentence(message.into(), mend.into()) }
+    }
+
+    /// A flow that needs real time.
+    pub(crate) fn real(flow: &str) -> Failure {
+        Failure::usage(
+            format!("flow `{flow}` has the TCP of a real kernel, which does not run in virtual time"),
+            format!(
+                "play it with `williwaw emulate`, or put a model in its place: --set flow.{flow}.transport=tcp"
+            ),
+        )
     }
 
     /// A file could not be written.
@@ -110,6 +123,7 @@ impl From<lab::sweep::SweepError> for Failure {
                 format!("a fault in williwaw itself: {text}"),
                 "the other repetitions are kept; please report this with the scenario file",
             ),
+            SweepError::Real(flow) => Failure::real(&flow),
             other => Failure::machine(format!("{other:?}"), ""),
         }
     }

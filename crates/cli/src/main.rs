@@ -19,6 +19,7 @@ mod exit;
 mod input;
 mod interrupt;
 mod judge;
+mod kernel;
 mod labels;
 mod page;
 mod place;

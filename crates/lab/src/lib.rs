@@ -4,6 +4,7 @@ pub mod measure;
 pub mod once;
 pub mod picture;
 pub mod probe;
+mod real;
 pub mod reproduce;
 pub mod sweep;
 

@@ -106,7 +106,7 @@ impl Tally {
 }
 
 /// The longest of these stretches, without the parts during which a gate was closed.
-fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
+pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
     let mut closed: Vec<(Time, Time)> =
         closures(model, seed, end).into_iter().map(|(_, from, until)| (from, until)).collect();
@@ -127,12 +127,14 @@ fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span
 
 fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
     let (flow, ends) = (&model.flows[index], world.flows[index]);
+    let Transport::Tcp { config, .. } = &flow.transport else {
+        return crate::real::flow(model, world, index, seed, limit);
+    };
     let host = |id| world.network.element::<Host>(id);
     let (Some(from), Some(to)) = (host(ends.from), host(ends.to)) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
     let App::Bulk { bytes, .. } = flow.app;
-    let Transport::Tcp { config, .. } = &flow.transport;
     let mss = f64::from(config.mss);
     let ledger = &world.network.ledgers()[2 * index];
     let tally = Tally::of(&ledger.verdicts());

@@ -6,6 +6,7 @@ use base::event::{Event, Record};
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
+use host::Door;
 use report::{
     Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
     WindowSample,
@@ -23,18 +24,34 @@ pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
     draw(model, repetition, flow, &outcome, &records)
 }
 
-fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
+/// Draws one flow of a repetition that was run with its trace, by whichever clock.
+pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
     let ends = outcome.world.flows[flow];
     let name = model.flows[flow].name.clone();
-    let Transport::Tcp { config, profile } = &model.flows[flow].transport;
+    let (segment_bytes, sender) = match &model.flows[flow].transport {
+        Transport::Tcp { config, profile } => (
+            config.mss,
+            format!(
+                "{} ({profile} profile), spurious timeouts judged by: {}, response: {}",
+                config.recovery.name(),
+                config.spurious.name(),
+                if config.spurious.name() == "none" { "none" } else { config.response.name() },
+            ),
+        ),
+        Transport::Linux(linux) => {
+            let door = outcome.world.network.element::<Door>(ends.from);
+            let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));
+            (door.map_or(0, Door::largest_segment), format!("the kernel's TCP{cc}"))
+        }
+    };
     let verdicts = outcome.world.network.ledgers()[2 * flow].verdicts();
     // Retransmissions appear in the trace in the order of the ledger.
     let mut next_verdict = verdicts.iter();
     let mut p = Picture {
         title: model.title.clone(),
-        subtitle: subtitle(model, repetition, flow, outcome, profile, config),
+        subtitle: subtitle(model, repetition, flow, outcome, &sender),
         flow: name,
-        segment_bytes: config.mss,
+        segment_bytes,
         ..Picture::default()
     };
     let mut seqs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
@@ -144,26 +161,14 @@ fn note_cause(p: &mut Picture, t: f64, seq: u64, v: &Retransmission, pending: &m
     }
 }
 
-fn subtitle(
-    model: &Model,
-    repetition: u64,
-    flow: usize,
-    outcome: &Outcome,
-    profile: &str,
-    config: &transport::tcp::Config,
-) -> String {
+fn subtitle(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, sender: &str) -> String {
     let f = &model.flows[flow];
     let time = match outcome.flows[flow].get(Metric::DownloadTime) {
         Some(t) => format!("done in {t:.1} s"),
         None => "not finished".to_owned(),
     };
     format!(
-        "{} → {}, {} ({profile} profile), spurious timeouts judged by: {}, response: {}; repetition {repetition}, seed {}; {time}",
-        model.nodes[f.from].name,
-        model.nodes[f.to].name,
-        config.recovery.name(),
-        config.spurious.name(),
-        if config.spurious.name() == "none" { "none" } else { config.response.name() },
-        model.run.seed,
+        "{} → {}, {sender}; repetition {repetition}, seed {}; {time}",
+        model.nodes[f.from].name, model.nodes[f.to].name, model.run.seed,
     )
 }

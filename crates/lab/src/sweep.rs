@@ -60,6 +60,8 @@ pub enum SweepError {
     Scenario(Diagnostics),
     /// The results could not be kept.
     Results(Error),
+    /// This flow has a real kernel's transport, for which there is no virtual time.
+    Real(String),
     /// No threads to run on.
     Threads(String),
     /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
@@ -77,6 +79,11 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// A flow that cannot run in virtual time, if there is one.
+pub fn real(model: &Model) -> Option<&str> {
+    model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| flow.name.as_str())
+}
+
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
 const BATCH: usize = 8;
 
@@ -86,8 +93,23 @@ fn batch(todo: usize, threads: usize) -> usize {
 }
 
 impl Sweep {
-    /// Reads every cell of a scenario. `repetitions` and `seed` replace the scenario's own.
+    /// Reads every cell of a scenario, to run it in virtual time. `repetitions` and `seed` replace the
+    /// scenario's own.
     pub fn new(
+        scenario: &Scenario,
+        repetitions: Option<u32>,
+        seed: Option<u64>,
+        version: &str,
+    ) -> Result<Sweep, SweepError> {
+        let sweep = Sweep::of(scenario, repetitions, seed, version)?;
+        match sweep.cells.iter().find_map(|cell| real(&cell.model)) {
+            Some(flow) => Err(SweepError::Real(flow.to_owned())),
+            None => Ok(sweep),
+        }
+    }
+
+    /// Reads every cell of a scenario, whichever clock will drive it.
+    pub fn of(
         scenario: &Scenario,
         repetitions: Option<u32>,
         seed: Option<u64>,

@@ -216,7 +216,7 @@ fn scenario_text(plan: &Plan) -> String {
 }
 
 fn config(model: &Model, flow: usize) -> Config {
-    let Transport::Tcp { config, .. } = &model.flows[flow].transport;
+    let Transport::Tcp { config, .. } = &model.flows[flow].transport else { panic!("a model's TCP") };
     *config
 }
 

@@ -196,4 +196,23 @@ impl Cx<'_> {
         self.core.counters.bytes[1] += u64::from(packet.size);
         self.core.pool.take(packet.body)
     }
+
+    /// For doors: stores bytes as a body and gives their packet the next number.
+    pub fn emit_bytes(&mut self, bytes: &[u8], size: u32) -> (BodyRef, u64) {
+        self.core.counters.sent += 1;
+        self.core.counters.bytes[0] += u64::from(size);
+        (self.core.pool.put_bytes(bytes), self.core.counters.sent)
+    }
+
+    /// For doors: takes a packet out of the network; its bytes and `into` change places. False if its body
+    /// is none of bytes; it is gone all the same.
+    pub fn absorb_bytes(&mut self, packet: &Packet, into: &mut Vec<u8>) -> bool {
+        self.core.counters.absorbed += 1;
+        self.core.counters.bytes[1] += u64::from(packet.size);
+        let raw = self.core.pool.take_bytes(packet.body, into);
+        if !raw {
+            self.core.pool.take(packet.body);
+        }
+        raw
+    }
 }

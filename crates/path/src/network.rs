@@ -143,6 +143,27 @@ impl Network {
         self.settle();
     }
 
+    /// Lets somebody outside act through an element, at `at` or at the present if that is later: how a
+    /// driver hands a door what came, and takes what goes. Everything due before is executed first. `None`,
+    /// and nothing happens, if the element is no `T`.
+    pub fn enter<T: Element, R>(
+        &mut self,
+        at: Time,
+        id: ElementId,
+        act: impl FnOnce(&mut T, &mut Cx<'_>) -> R,
+    ) -> Option<R> {
+        self.element::<T>(id)?;
+        self.run_until(at);
+        let i = id.0 as usize;
+        let any: &mut dyn Any = &mut **self.elements.get_mut(i)?;
+        let element = any.downcast_mut::<T>()?;
+        let done = act(element, &mut Cx { now: self.now, me: id, core: &mut self.core });
+        let next = element.next_wake();
+        self.schedule.set(i, next);
+        self.settle();
+        Some(done)
+    }
+
     /// The present.
     pub fn now(&self) -> Time {
         self.now
@@ -158,6 +179,10 @@ impl Network {
     /// The recorder.
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.core.tracer
+    }
+    /// What was recorded so far, in order of recording.
+    pub fn records(&self) -> &[base::event::Record] {
+        self.core.tracer.records()
     }
     /// Bodies in the pool; as many as there are packets with a body inside elements.
     pub fn bodies(&self) -> u32 {

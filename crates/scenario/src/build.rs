@@ -32,7 +32,7 @@ use transport::tcp::Role;
 pub struct World {
     /// The network, not yet started.
     pub network: Network,
-    /// The two hosts of each flow, in the order of the model.
+    /// The two hosts of each flow, in the order of the model; doors, where its transport is real.
     pub flows: Vec<Ends>,
     /// What each element is called, by its number: `radio.down`, `download@server`.
     pub names: Vec<String>,
@@ -159,7 +159,15 @@ impl Builder<'_> {
 
     fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time) -> ElementId {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
-        let Transport::Tcp { config, .. } = &flow.transport;
+        let Transport::Tcp { config, .. } = &flow.transport else {
+            let door = host::DoorConfig {
+                flow: FlowId(index as u32),
+                node: NodeId(here as u16),
+                peer: NodeId(there as u16),
+                role,
+            };
+            return self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), host::Door::new(door));
+        };
         let tcp = self.shared(config);
         let host = HostConfig {
             flow: FlowId(index as u32),

@@ -78,7 +78,6 @@ pub fn describe(model: &Model) -> String {
     }
     let _ = writeln!(out, "flows");
     for flow in &model.flows {
-        let Transport::Tcp { profile, config } = &flow.transport;
         let App::Bulk { bytes, lasts } = flow.app;
         let mut what = bytes.map_or("data without end".to_owned(), |n| Limit::Bytes(n).to_string());
         if let Some(span) = lasts {
@@ -94,6 +93,18 @@ pub fn describe(model: &Model) -> String {
             way.join(", "),
             dist(&flow.start)
         );
+        let (profile, config) = match &flow.transport {
+            Transport::Tcp { profile, config } => (profile, config),
+            Transport::Linux(linux) => {
+                let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
+                let _ = write!(out, "    the kernel's tcp: cc {cc}, mtu {} B", linux.mtu);
+                for (name, value) in &linux.sysctl {
+                    let _ = write!(out, ", {name} {value}");
+                }
+                out.push('\n');
+                continue;
+            }
+        };
         let _ = writeln!(
             out,
             "    tcp like {profile}: recovery {}, spurious {}, response {}, sack {}, timestamps {}, rto.min {}",

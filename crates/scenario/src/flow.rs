@@ -78,12 +78,20 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "transport",
-            Shape::Choice(&[Variant {
-                name: "tcp",
-                doc: "The model TCP: a profile, and any option over it.",
-                shape: Shape::TcpOptions,
-                bare: true,
-            }]),
+            Shape::Choice(&[
+                Variant {
+                    name: "tcp",
+                    doc: "The model TCP: a profile, and any option over it.",
+                    shape: Shape::TcpOptions,
+                    bare: true,
+                },
+                Variant {
+                    name: "linux",
+                    doc: "The Linux kernel's TCP itself, for `emulate`.",
+                    shape: Shape::Table(&crate::linux::LINUX),
+                    bare: true,
+                },
+            ]),
             Need::Default("\"tcp\""),
             "Its protocol.",
         ),
@@ -166,6 +174,9 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
 
 fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
+    if let Some(linux) = crate::linux::read(&tree, cx) {
+        return Some(Transport::Linux(linux));
+    }
     let inner = match tree.table() {
         Some(table) => &table.get("tcp")?.tree,
         None => &*tree,

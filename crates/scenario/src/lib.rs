@@ -22,6 +22,7 @@ mod hop;
 mod json;
 mod leaf;
 mod link;
+mod linux;
 pub mod metric;
 pub mod model;
 mod reader;

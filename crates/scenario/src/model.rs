@@ -410,6 +410,36 @@ pub enum Transport {
         /// All of its choices.
         config: transport::tcp::Config,
     },
+    /// The Linux kernel's own TCP, real: its packets come and go by doors.
+    Linux(Linux),
+}
+
+impl Transport {
+    /// The model's choices, if it is a model.
+    pub fn tcp(&self) -> Option<&transport::tcp::Config> {
+        match self {
+            Transport::Tcp { config, .. } => Some(config),
+            Transport::Linux(_) => None,
+        }
+    }
+    /// What is asked of the kernel, if it is the kernel's.
+    pub fn linux(&self) -> Option<&Linux> {
+        match self {
+            Transport::Linux(linux) => Some(linux),
+            Transport::Tcp { .. } => None,
+        }
+    }
+}
+
+/// What is asked of a Linux kernel at both ends of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linux {
+    /// Its congestion control; none: the kernel's default.
+    pub cc: Option<String>,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Settings of the network stack, full names (`net.ipv4.tcp_frto`), and their values.
+    pub sysctl: Vec<(String, String)>,
 }
 
 /// How the application at the receiving end reads, if not everything at once.

@@ -79,6 +79,10 @@ fn shape(shape: &Shape) -> Value {
         Shape::Either([single]) => self::shape(single),
         Shape::Either(shapes) => json!({ "anyOf": shapes.iter().map(self::shape).collect::<Vec<_>>() }),
         Shape::TcpOptions => options(),
+        Shape::Settings => json!({
+            "type": "object",
+            "additionalProperties": { "type": ["string", "integer", "boolean"] },
+        }),
         Shape::Grid => json!({
             "type": "object",
             "description": "Paths by name and lists of values.",
@@ -289,6 +293,7 @@ fn takes(shape: &Shape) -> String {
         }
         Shape::Either(shapes) => shapes.iter().map(takes).collect::<Vec<_>>().join(" or "),
         Shape::TcpOptions => "options".into(),
+        Shape::Settings => "settings by name".into(),
         Shape::Grid => "paths and lists".into(),
         Shape::Expect => "comparisons".into(),
     }

@@ -223,6 +223,16 @@ impl Walk<'_> {
                 }
             }
             Shape::TcpOptions => self.option(tree, at),
+            Shape::Settings => {
+                // The rest of the path is one name: settings have dots.
+                let name: Vec<&str> = self.steps[at..].iter().map(|(part, _)| *part).collect();
+                if !matches!(tree.value, Value::Table(_)) {
+                    tree.value = Value::Table(Table::default());
+                }
+                let Value::Table(table) = &mut tree.value else { return Ok(()) };
+                let target = table.entry_mut(&name.join("."), self.change.path.place, Value::Flag(false));
+                self.put(target)
+            }
             Shape::One(_) | Shape::List(_) | Shape::Pair(..) | Shape::Grid | Shape::Expect => {
                 let before = self.steps[at - 1].0;
                 self.fail(at, format!("`{before}` has no parts"), format!("end the path with `{before}`"))

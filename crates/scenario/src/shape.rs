@@ -64,6 +64,8 @@ pub enum Shape {
     Either(&'static [Shape]),
     /// The options of `transport.tcp`, from the transport's own table.
     TcpOptions,
+    /// Settings of a kernel's network stack by their own names.
+    Settings,
     /// `[grid]`: paths and lists of values.
     Grid,
     /// `[expect]`: metrics and comparisons.

@@ -50,6 +50,7 @@ pub(crate) fn shape(tree: &Tree, shape: &Shape, key: &str, cx: &Cx<'_>) {
         Shape::Choice(variants) => choice(tree, variants, key, cx),
         Shape::Either(shapes) => either(tree, shapes, key, cx),
         Shape::TcpOptions => crate::tcp_options::check(tree, cx),
+        Shape::Settings => crate::linux::check(tree, key, cx),
         Shape::Grid => crate::grid::check(tree, cx),
         Shape::Expect => crate::expect::check(tree, cx),
     }

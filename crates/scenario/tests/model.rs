@@ -76,7 +76,7 @@ fn the_example_is_two_links_one_gate_and_six_cells() {
 
     let cells: Vec<_> = scenario.cells().map(Result::unwrap).collect();
     assert_eq!(cells.len(), 6);
-    let Transport::Tcp { profile, config } = &cells[5].model.flows[0].transport;
+    let Transport::Tcp { profile, config } = &cells[5].model.flows[0].transport else { panic!("tcp") };
     assert_eq!(profile, "ns2-2001");
     assert_eq!((config.recovery, config.spurious), (Recovery::Sack, Spurious::Eifel));
     assert_eq!(cells[1].params[0].1, "reno");
@@ -287,7 +287,7 @@ fn set_changes_one_value_by_its_path() {
     assert_eq!(model.links[1].rate, LinkRate::Constant(Rate::from_bps(10_000)));
     assert_eq!(model.links[0].queue, Queue::DropHead(Capacity { packets: None, bytes: Some(100_000) }));
     assert!(matches!(&model.gates[0].timing, Timing::Every { every: Dist::Constant(x), .. } if *x == 60e9));
-    let Transport::Tcp { config, .. } = &model.flows[0].transport;
+    let Transport::Tcp { config, .. } = &model.flows[0].transport else { panic!("tcp") };
     assert_eq!((config.rto.min, config.recovery), (Span::from_millis(200), Recovery::NewReno));
     assert_eq!(model.run.repetitions, 5);
     // A key that the grid varies is fixed by `--set`.

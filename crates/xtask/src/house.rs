@@ -108,12 +108,17 @@ fn dependencies(tree: &Tree, findings: &mut Findings) {
         if table.contains_key("workspace") {
             continue; // a workspace of its own, such as the fuzz targets
         }
-        for part in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let own = table.get(part).and_then(toml::Value::as_table);
-            for (name, value) in own.into_iter().flatten() {
-                taken.insert(name.clone());
-                if value.get("workspace").and_then(toml::Value::as_bool) != Some(true) {
-                    findings.errors.push(format!("{path}: `{name}` takes its version from elsewhere"));
+        // What only some systems need stands under `target`.
+        let targets = table.get("target").and_then(toml::Value::as_table).into_iter().flatten();
+        let targets = targets.filter_map(|(_, target)| target.as_table());
+        for table in targets.chain([&table]) {
+            for part in ["dependencies", "dev-dependencies", "build-dependencies"] {
+                let own = table.get(part).and_then(toml::Value::as_table);
+                for (name, value) in own.into_iter().flatten() {
+                    taken.insert(name.clone());
+                    if value.get("workspace").and_then(toml::Value::as_bool) != Some(true) {
+                        findings.errors.push(format!("{path}: `{name}` takes its version from elsewhere"));
+                    }
                 }
             }
         }

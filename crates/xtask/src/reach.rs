@@ -8,7 +8,7 @@ use transport::tcp::Config;
 
 /// The verbs of the command line.
 const VERBS: &[&str] =
-    &["run", "plot", "check", "new", "schema", "presets", "reproduce", "script", "completions"];
+    &["run", "emulate", "plot", "check", "new", "schema", "presets", "reproduce", "script", "completions"];
 
 /// Complains of words that lead nowhere.
 pub(crate) fn check(features: &Features, findings: &mut Findings) {

@@ -64,6 +64,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(seed) = seed {
         model.run.seed = seed;
     }
+    if let Some(flow) = lab::sweep::real(&model) {
+        return Err(Failure::real(flow));
+    }
     let flow = flow(&model, args.flow.as_deref())?;
     let mut picture = lab::picture::picture(&model, args.rep, flow);
     let params: Vec<(String, String)> =

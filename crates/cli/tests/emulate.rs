@@ -1,0 +1,163 @@
+//! The claim: `emulate` ends as the others do, says what it cannot, and leaves nothing behind. Where the process
+//! may not make namespaces, it says so and is skipped.
+
+mod common;
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::process::{Command, Output};
+
+const SCENARIO: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "1 Mbit/s"
+    delay = "20 ms"
+    queue = "unlimited"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = "linux"
+    app = { bulk = { bytes = "30 kB" } }
+    [run]
+    limit = "20 s"
+"#;
+
+fn emulate(folder: &tempfile::TempDir, args: &[&str]) -> Output {
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    Command::new(cargo_bin("williwaw")).arg("emulate").arg(&file).args(args).output().unwrap()
+}
+
+/// Exit code 3 is how a machine says that it cannot.
+fn may_not(output: &Output) -> bool {
+    let cannot = output.status.code() == Some(3);
+    if cannot {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    cannot
+}
+
+/// One document with the metrics of `run`, the kernel's own words and the lateness (SW-01, SW-05).
+#[test]
+fn one_document_tells_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = emulate(&folder, &["--json", "--reps", "2", "--jobs", "2", "--lateness", "50 ms"]);
+    if may_not(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "williwaw-emulate/1");
+    assert_eq!(document["faithful"], true);
+    assert_eq!(document["cells"][0]["reps"], 2);
+    let time = document["cells"][0]["metrics"]["download_time_s"]["mean"].as_f64().unwrap();
+    // 21 packets of 1500 bytes at 1 Mbit/s and three times 20 ms at least.
+    assert!(time > 0.3 && time < 2.0, "{time}");
+    assert!(document["cells"][0]["metrics"]["spurious_timeouts"]["mean"].is_null());
+    let repetition = &document["repetitions"][1];
+    assert_eq!(repetition["flows"]["download"]["tcp_info"]["snd_mss"], 1448);
+    assert!(repetition["timing"]["egress"]["n"].as_u64().unwrap() > 40);
+}
+
+/// A limit that nothing can keep makes a run unfaithful, and the exit code says so (SW-60).
+#[test]
+fn late_packets_make_a_run_unfaithful() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = emulate(&folder, &["--lateness", "1 us", "--no-realtime"]);
+    if may_not(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("unfaithful"));
+}
+
+/// Virtual time refuses what it cannot run, before anything starts.
+#[test]
+fn run_and_plot_refuse_a_real_transport() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    for verb in ["run", "plot"] {
+        let output = Command::new(cargo_bin("williwaw"))
+            .current_dir(folder.path())
+            .arg(verb)
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{verb}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("williwaw emulate"), "{verb}");
+    }
+    let output = Command::new(cargo_bin("williwaw"))
+        .arg("run")
+        .arg(&file)
+        .args(["--no-out", "--set", "flow.download.transport=tcp"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A killed process leaves no namespace: in a user namespace that allows four, one is killed in the middle, time
+/// after time, and the next one finds room.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_run_leaves_no_namespace() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, SCENARIO.replace("30 kB", "100 MB")).unwrap();
+    let script = r#"
+        echo 4 > /proc/sys/user/max_net_namespaces || exit 77
+        for i in 1 2 3 4 5 6; do
+            "$0" emulate "$1" --quiet > "$2/out" 2> "$2/err" &
+            sleep 0.7
+            kill -0 $! 2> "$2/kill" || { cat "$2/err"; exit 1; }
+            kill -9 $!
+            wait $! 2> "$2/kill"
+            sleep 0.3
+        done
+    "#;
+    let user = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(cargo_bin("williwaw"))
+        .arg(&file)
+        .arg(folder.path())
+        .output();
+    let output = match user {
+        Ok(output) => output,
+        Err(error) => return eprintln!("skipped: unshare: {error}"),
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.code() == Some(77)
+        || text.contains("needs rights")
+        || output.status.code() == Some(1) && text.is_empty()
+    {
+        return eprintln!(
+            "skipped: no user namespaces here: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The shipped scenarios for real time can be read, and run with a model in the kernel's place.
+#[test]
+fn every_shipped_scenario_for_real_time_runs_with_a_model() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/real");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let say = |args: &[&str]| {
+            Command::new(cargo_bin("williwaw")).arg(args[0]).arg(&file).args(&args[1..]).output().unwrap()
+        };
+        let check = say(&["check"]);
+        assert!(
+            check.status.success() && check.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&check.stderr)
+        );
+        let run = say(&["run", "--no-out", "--set", "flow.*.transport=tcp"]);
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    }
+}

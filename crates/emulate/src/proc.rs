@@ -1,0 +1,69 @@
+//! What stands in the kernel's tables of counters? `/proc/net/netstat` and `snmp`: pairs of lines, names and
+//! numbers; `/proc/net/dev`: what devices threw away.
+
+use std::collections::BTreeMap;
+
+/// Counters that are not 0, by name. Those of `Tcp` are told from the others by that word before them
+/// (`TcpRetransSegs`); those of `TcpExt` bear their own names (`TCPSpuriousRTOs`).
+pub fn counters(text: &str) -> BTreeMap<String, u64> {
+    let mut out = BTreeMap::new();
+    let mut lines = text.lines();
+    while let (Some(names), Some(numbers)) = (lines.next(), lines.next()) {
+        let (Some((table, names)), Some((_, numbers))) = (names.split_once(':'), numbers.split_once(':'))
+        else {
+            continue;
+        };
+        for (name, number) in names.split_whitespace().zip(numbers.split_whitespace()) {
+            let Ok(number) = number.parse::<u64>() else { continue }; // -1: no limit
+            if number > 0 {
+                out.insert(
+                    if table == "TcpExt" { name.to_owned() } else { format!("{table}{name}") },
+                    number,
+                );
+            }
+        }
+    }
+    out
+}
+
+/// Packets that a device threw away on their way out of the stack.
+pub fn dropped_out(text: &str, device: &str) -> u64 {
+    let row = text.lines().filter_map(|l| l.split_once(':')).find(|(name, _)| name.trim() == device);
+    let column = row.and_then(|(_, rest)| rest.split_whitespace().nth(11)?.parse().ok());
+    column.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_meet_their_numbers() {
+        let text = "TcpExt: SyncookiesSent TCPTimeouts TCPSpuriousRTOs\nTcpExt: 0 3 1\n\
+                    Tcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 15\n";
+        let c = counters(text);
+        assert_eq!(c.get("TCPTimeouts"), Some(&3));
+        assert_eq!(c.get("TCPSpuriousRTOs"), Some(&1));
+        assert_eq!(c.get("TcpRetransSegs"), Some(&15));
+        assert_eq!(c.len(), 4);
+    }
+
+    #[test]
+    fn drops_of_a_device_are_found() {
+        let text = "Inter-|   Receive                                                |  Transmit\n \
+                     face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+                     lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0\n  \
+                     tun0:     1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16\n";
+        assert_eq!(dropped_out(text, "tun0"), 12);
+        assert_eq!(dropped_out(text, "tun1"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[ -~\\n:]{0,200}") {
+            counters(&text);
+            dropped_out(&text, "a");
+        }
+    }
+}

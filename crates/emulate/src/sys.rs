@@ -1,0 +1,315 @@
+//! What does the kernel offer without a safe face? Every `unsafe` of this crate stands here, a function each,
+//! and does one call with memory that it owns.
+#![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
+
+use crate::Error;
+use crate::facts::TcpInfo;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn check_fd(result: libc::c_int) -> io::Result<OwnedFd> {
+    check(result)?;
+    // SAFETY: the kernel has just given this descriptor to us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(result) })
+}
+
+/// Nanoseconds of the monotonic clock, which no step of the wall clock moves.
+pub(crate) fn monotonic() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes the one structure it is given; this clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Moves the calling thread, and no other, into a network namespace of its own.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+}
+
+/// Moves the calling thread into the network namespace that `fd` stands for.
+pub(crate) fn enter_network(fd: RawFd) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::setns(fd, libc::CLONE_NEWNET) })
+}
+
+/// Lets `command` start in the network namespace that `fd` stands for, and die when the thread that started
+/// it does.
+pub(crate) fn bind_command(command: &mut Command, fd: RawFd) {
+    let into = move || {
+        enter_network(fd)?;
+        // SAFETY: no memory is involved.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })
+    };
+    // SAFETY: between fork and exec only these two system calls are made.
+    unsafe { command.pre_exec(into) };
+}
+
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Makes a TUN device in the calling thread's namespace; it lives as long as the file.
+pub(crate) fn tun(name: &str) -> io::Result<File> {
+    let file = File::options().read(true).write(true).open("/dev/net/tun")?;
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: this request reads and writes one `ifreq`, which outlives the call.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
+    Ok(file)
+}
+
+/// A socket to configure interfaces by.
+fn control() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    check_fd(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
+}
+
+fn configure(control: &OwnedFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: every SIOCSIF... request reads one `ifreq`, which outlives the call.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), what as _, std::ptr::from_mut(request)) })
+}
+
+fn address(a: Ipv4Addr) -> libc::sockaddr {
+    let mut out = libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: [0; 14] };
+    // As in `sockaddr_in`: two bytes of port, then the address.
+    for (to, from) in out.sa_data[2..6].iter_mut().zip(a.octets()) {
+        *to = from as libc::c_char;
+    }
+    out
+}
+
+/// Brings an interface up.
+pub(crate) fn up(name: &str) -> io::Result<()> {
+    let mut r = request(name)?;
+    r.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    configure(&control()?, libc::SIOCSIFFLAGS as _, &mut r)
+}
+
+/// Gives an interface its address, the width of its network, its MTU and the length of its send queue, and
+/// brings it up.
+pub(crate) fn address_interface(
+    name: &str,
+    at: Ipv4Addr,
+    mask: Ipv4Addr,
+    mtu: u32,
+    queue: u32,
+) -> io::Result<()> {
+    let control = control()?;
+    let mut r = request(name)?;
+    r.ifr_ifru.ifru_mtu = mtu as libc::c_int;
+    configure(&control, libc::SIOCSIFMTU as _, &mut r)?;
+    // The queue's length lies where the MTU does.
+    r.ifr_ifru.ifru_mtu = queue as libc::c_int;
+    // Refused in a user namespace; then the queue stays as it is, and what it drops is counted.
+    let _ = configure(&control, libc::SIOCSIFTXQLEN as _, &mut r);
+    r.ifr_ifru.ifru_addr = address(at);
+    configure(&control, libc::SIOCSIFADDR as _, &mut r)?;
+    r.ifr_ifru.ifru_netmask = address(mask);
+    configure(&control, libc::SIOCSIFNETMASK as _, &mut r)?;
+    up(name)
+}
+
+/// A timer on the monotonic clock that a poll can wait for.
+pub(crate) fn timer() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    check_fd(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })
+}
+
+/// Sets the timer to an instant of the monotonic clock; setting it also forgets that it has gone off.
+pub(crate) fn set_timer(timer: &OwnedFd, ns: u64) -> io::Result<()> {
+    // An instant of 0 would switch it off.
+    let ns = ns.max(1);
+    let at = libc::itimerspec {
+        it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+        it_value: libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+        },
+    };
+    // SAFETY: it reads the one structure it is given and writes none.
+    check(unsafe {
+        libc::timerfd_settime(timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const at, std::ptr::null_mut())
+    })
+}
+
+/// A set of files to be waited for.
+pub(crate) struct Waiting {
+    fds: Vec<libc::pollfd>,
+}
+
+impl Waiting {
+    /// Waits for these to be readable.
+    pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> Waiting {
+        Waiting { fds: fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
+    }
+    /// Sleeps until one is.
+    pub(crate) fn wait(&mut self) -> io::Result<()> {
+        // SAFETY: the kernel writes `revents` of as many entries as the vector has; no timeout, no mask.
+        let n = unsafe {
+            libc::ppoll(
+                self.fds.as_mut_ptr(),
+                self.fds.len() as libc::nfds_t,
+                std::ptr::null(),
+                std::ptr::null(),
+            )
+        };
+        match check(n) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// Waits until a file can be written to or read from, at most so many milliseconds.
+pub(crate) fn wait_for(fd: RawFd, write: bool, ms: i32) {
+    let events = if write { libc::POLLOUT } else { libc::POLLIN };
+    let mut one = libc::pollfd { fd, events, revents: 0 };
+    // SAFETY: the kernel writes one structure, which outlives the call.
+    unsafe { libc::poll(&raw mut one, 1, ms) };
+}
+
+/// Asks for real-time priority for the calling thread, in round numbers the middle of it.
+pub(crate) fn real_time() -> io::Result<()> {
+    let p = libc::sched_param { sched_priority: 50 };
+    // SAFETY: it reads the one structure it is given; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const p) })
+}
+
+/// Lets the calling thread's timers go off when they are due and not when it suits (slack 1 ns), and keeps
+/// what is in memory there. Neither is needed for truth, so nothing is told if it is refused.
+pub(crate) fn punctual() {
+    // SAFETY: no memory is involved.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+        libc::mlockall(libc::MCL_CURRENT);
+    }
+}
+
+#[repr(C)]
+struct CapHeader {
+    version: u32,
+    pid: libc::c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CapData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// The version of the interface with two words a set.
+const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
+
+/// Gives up all capabilities of the calling thread, and the way to new ones.
+pub(crate) fn drop_rights() -> io::Result<()> {
+    let header = CapHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let none = [CapData { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    // SAFETY: the kernel reads the header and, for this version, two entries of data.
+    unsafe {
+        check(libc::prctl(
+            libc::PR_SET_NO_NEW_PRIVS,
+            1 as libc::c_ulong,
+            0 as libc::c_ulong,
+            0 as libc::c_ulong,
+            0 as libc::c_ulong,
+        ))?;
+        check(libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) as libc::c_int)
+    }
+}
+
+/// The kernel's `TCP_INFO` of a connection.
+pub(crate) fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
+    let mut bytes = [0u8; 512];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which the array has, and tells how many it wrote.
+    check(unsafe {
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, bytes.as_mut_ptr().cast(), &raw mut length)
+    })?;
+    Ok(TcpInfo::read(&bytes[..(length as usize).min(bytes.len())]))
+}
+
+/// A TCP socket of the calling thread's namespace that does not block, with its own congestion control. A
+/// setting of the namespace would not do: outside the first one the kernel allows only some there.
+pub(crate) fn stream(cc: Option<&str>) -> io::Result<TcpStream> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no memory is involved.
+    let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    if let Some(cc) = cc {
+        // SAFETY: the kernel reads as many bytes as the name has.
+        check(unsafe {
+            libc::setsockopt(
+                fd.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_CONGESTION,
+                cc.as_ptr().cast(),
+                cc.len() as libc::socklen_t,
+            )
+        })?;
+    }
+    Ok(fd.into())
+}
+
+/// Begins to connect.
+pub(crate) fn connect(stream: &TcpStream, to: Ipv4Addr, port: u16) -> io::Result<()> {
+    let mut at = address(to);
+    for (to, from) in at.sa_data[..2].iter_mut().zip(port.to_be_bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the kernel reads as many bytes as the structure has.
+    let begun = unsafe {
+        libc::connect(stream.as_raw_fd(), &raw const at, size_of::<libc::sockaddr>() as libc::socklen_t)
+    };
+    match check(begun) {
+        Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes closing a connection end it at once: with a waiting one, its namespace would stay for minutes.
+pub(crate) fn abort_on_close(fd: RawFd) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    // SAFETY: the kernel reads as many bytes as the structure has.
+    check(unsafe {
+        libc::setsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            size_of::<libc::linger>() as libc::socklen_t,
+        )
+    })
+}
+
+/// What this process may not do that an emulation needs: namespaces, devices in them.
+///
+/// # Errors
+/// The first thing that was refused.
+pub fn rights() -> Result<(), Error> {
+    // In a thread of its own, which takes the namespace away with it.
+    let tried = std::thread::spawn(move || {
+        unshare_network().map_err(Error::right("making a network namespace"))?;
+        tun("probe").map(drop).map_err(Error::right("making a TUN device (/dev/net/tun)"))
+    });
+    tried.join().unwrap_or(Ok(()))
+}

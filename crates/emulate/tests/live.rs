@@ -1,0 +1,187 @@
+//! The claim: between two kernels stands the scenario's own path. Each test makes namespaces of its own, which
+//! vanish with it; where the process may not, it says so and is skipped.
+#![cfg(target_os = "linux")]
+
+use base::Span;
+use base::event::Event;
+use emulate::{Error, Options, Outcome};
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles};
+use std::sync::atomic::AtomicBool;
+
+const SCENARIO: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "1 Mbit/s"
+    delay = "50 ms"
+    queue = "unlimited"
+    [[hop.loss]]
+    name = "noise"
+    directions = "down"
+    packets = "100000"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = { linux = { cc = "cubic" } }
+    app = { bulk = { bytes = "100 kB" } }
+    [run]
+    limit = "10 s"
+"#;
+
+fn model(set: &[&str]) -> Model {
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match scenario::read_with("test.toml", SCENARIO.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    }
+}
+
+/// Slow links make real stacks robust: what is asserted here does not hang on milliseconds.
+fn options() -> Options {
+    Options { trace: true, capture: true, lateness_limit: Span::from_millis(20), ..Options::default() }
+}
+
+/// Plays it; none where the process lacks rights, which is said.
+fn play(set: &[&str]) -> Option<Outcome> {
+    if let Err(error) = emulate::rights() {
+        eprintln!("skipped: {error}");
+        return None;
+    }
+    match emulate::once(&model(set), 0, &options(), &AtomicBool::new(false)) {
+        Ok(outcome) => Some(outcome),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn get(outcome: &Outcome, metric: Metric) -> f64 {
+    outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
+}
+
+/// Unmodified stacks and sockets at both ends of the model's path, which has its rate and its delay (SW-01, SW-02,
+/// SW-11, SW-13).
+#[test]
+fn a_kernel_downloads_through_the_path() {
+    let Some(outcome) = play(&[]) else { return };
+    assert!(outcome.ran.complete, "{:?}", outcome.facts);
+    // 69 segments of 1500 bytes at 1 Mbit/s, three times the delay of 50 ms for opening and the first byte;
+    // slow start fills the link within two round trips.
+    let bound = 100_000.0 / 1448.0 * 1500.0 * 8.0 / 1e6 + 0.15;
+    let time = get(&outcome, Metric::DownloadTime);
+    assert!((bound * 0.99..bound + 0.4).contains(&time), "{time} s, at best {bound} s");
+    assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), 0.0);
+    let facts = outcome.facts[0].as_ref().unwrap();
+    assert_eq!((facts.info.snd_mss, facts.info.total_retrans), (1448, 0));
+    assert!(facts.info.min_rtt >= 100_000, "a round trip of {} us", facts.info.min_rtt);
+    assert_eq!(outcome.timing.refused + outcome.timing.overrun + outcome.timing.strange, 0);
+    assert_eq!(outcome.ran.world.network.bodies(), 0);
+    // Each packet crosses two doors, but those that are under way at the end.
+    let sent = outcome.ran.world.network.counters().sent as usize;
+    let crossed = outcome.capture.as_ref().map_or(0, |capture| capture.len());
+    assert!(crossed > 2 * sent - 20 && crossed <= 2 * sent, "{crossed} crossings of {sent} packets");
+}
+
+/// A loss that is named by the ordinal of a data segment meets that segment of a real stack; the truth about
+/// retransmissions is known there too, and the kernel's own variables lie beside it (SW-56).
+#[test]
+fn named_segments_are_lost_and_resent() {
+    let Some(outcome) = play(&["hop.radio.loss.noise.packets=\"20-22, 40\""]) else { return };
+    let sent = outcome.ran.world.network.records().iter().filter_map(|r| match r.event {
+        Event::DataSent { packet, seq, .. } => Some((packet, seq)),
+        _ => None,
+    });
+    let sent: Vec<(u64, u64)> = sent.collect();
+    let dropped: Vec<u64> = outcome
+        .ran
+        .world
+        .network
+        .records()
+        .iter()
+        .filter_map(|r| match r.event {
+            Event::Dropped { packet, .. } => {
+                sent.iter().position(|(p, _)| *p == packet).map(|i| i as u64 + 1)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(dropped, [20, 21, 22, 40]);
+    let (again, unneeded) =
+        (get(&outcome, Metric::SegmentsRetransmitted), get(&outcome, Metric::UnneededRetransmissions));
+    // Emulator and kernel count the same, and what was lost is what was resent needfully.
+    assert_eq!(again as u64, u64::from(outcome.facts[0].as_ref().unwrap().info.total_retrans));
+    assert_eq!(again - unneeded, 4.0);
+    let facts = outcome.facts[0].as_ref().unwrap();
+    assert_eq!(facts.counter("TcpRetransSegs"), again as u64);
+    let halved = facts.history.windows(2).any(|w| w[1].1.snd_ssthresh < w[0].1.snd_ssthresh);
+    assert!(halved && facts.history.iter().any(|(_, info)| info.ca_state == 3), "no recovery was seen");
+    assert_eq!(get(&outcome, Metric::PacketsDropped), 4.0);
+}
+
+/// Settings of the network stack are those of the flow's namespaces and of no other.
+#[test]
+fn a_flow_has_its_own_settings() {
+    let set = "flow.download.transport.linux.sysctl.tcp_timestamps=0";
+    let before = std::fs::read("/proc/sys/net/ipv4/tcp_timestamps").ok();
+    let Some(outcome) = play(&[set, "flow.download.transport.linux.mtu=\"576 B\""]) else { return };
+    assert_eq!(outcome.facts[0].as_ref().unwrap().info.snd_mss, 536);
+    assert_eq!(std::fs::read("/proc/sys/net/ipv4/tcp_timestamps").ok(), before);
+    // What the kernel does not have is told with its name.
+    let never = AtomicBool::new(false);
+    let refused = emulate::once(
+        &model(&["flow.download.transport.linux.sysctl.tcp_nonsense=1"]),
+        0,
+        &options(),
+        &never,
+    );
+    assert!(matches!(refused, Err(Error::Refused { what, .. }) if what.contains("net.ipv4.tcp_nonsense")));
+    let refused =
+        emulate::once(&model(&["flow.download.transport.linux.cc=\"nonsense\""]), 0, &options(), &never);
+    assert!(matches!(refused, Err(Error::Refused { what, .. }) if what.contains("nonsense")));
+}
+
+/// A run that is told to stop ends, and a limit ends one that would not.
+#[test]
+fn it_ends_when_told_and_at_its_limit() {
+    let Some(outcome) = play(&["run.limit=\"400 ms\""]) else { return };
+    assert!(!outcome.ran.complete);
+    let stopped = emulate::once(
+        &model(&["flow.download.app.bulk.bytes=\"100 MB\""]),
+        0,
+        &options(),
+        &AtomicBool::new(true),
+    );
+    assert!(stopped.is_ok_and(|outcome| !outcome.ran.complete));
+}
+
+/// Several flows, each with its own start (SW-17), and a model beside the kernels share the link (SW-18).
+#[test]
+fn kernels_and_a_model_share_a_link() {
+    if emulate::rights().is_err() {
+        eprintln!("skipped: no rights to make namespaces");
+        return;
+    }
+    let flow = |name: &str, transport: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"server\"\nto = \"phone\"\nstart = \"200 ms\"\ntransport = {transport}\n\
+             app = {{ bulk = {{ bytes = \"50 kB\" }} }}\n"
+        )
+    };
+    let text =
+        SCENARIO.to_owned() + &flow("reno", "{ linux = { cc = \"reno\" } }") + &flow("model", "\"tcp\"");
+    let model = match scenario::read("test.toml", text.as_bytes(), &NoFiles) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    };
+    let outcome = match emulate::once(&model, 0, &options(), &AtomicBool::new(false)) {
+        Ok(outcome) => outcome,
+        Err(error) => panic!("{error}"),
+    };
+    assert!(outcome.ran.complete, "{:?}", outcome.facts);
+    let times: Vec<f64> = outcome.ran.flows.iter().filter_map(|f| f.get(Metric::DownloadTime)).collect();
+    assert_eq!(times.len(), 3);
+    // Together they need what 200 kB need at 1 Mbit/s.
+    assert!(times.iter().any(|t| *t > 1.6), "{times:?}");
+    assert_eq!(outcome.facts.iter().filter(|f| f.is_some()).count(), 2);
+}

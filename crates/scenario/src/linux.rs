@@ -1,0 +1,100 @@
+//! What is asked of a real kernel? Its congestion control, the size of packets, and settings of the network
+//! stack by their own names, each in the namespaces of the flow and nowhere else.
+
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::leaf;
+use crate::model::Linux;
+use crate::reader::Reader;
+use crate::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::tree::{Tree, Value};
+
+/// `transport = { linux = { ... } }`.
+pub(crate) static LINUX: TableShape = table(
+    "linux",
+    "The Linux kernel's TCP itself. `emulate` plays it with the kernel of the machine it runs on; `run` cannot.",
+    &[
+        field(
+            "cc",
+            Shape::One(Kind::Name),
+            Need::Optional,
+            "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
+        ),
+        field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet."),
+        field(
+            "sysctl",
+            Shape::Settings,
+            Need::Optional,
+            "Settings of the network stack at both ends, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
+        ),
+    ],
+);
+
+/// Between these the kernel takes an MTU for IPv4 and a TUN device.
+const MTU: std::ops::RangeInclusive<u64> = 68..=65_535;
+
+/// Reads it, if `transport` says linux.
+pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
+    let tree = match &transport.value {
+        Value::Text(word) if word == "linux" => transport,
+        Value::Table(table) => &table.get("linux")?.tree,
+        _ => return None,
+    };
+    let reader = Reader::new(tree, &LINUX);
+    let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
+    let mtu = reader.bytes("mtu").unwrap_or(1500);
+    if !MTU.contains(&mtu) {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("mtu"), format!("no packet is {mtu} B at most"))
+                .help(format!("an mtu is between {} B and {} B", MTU.start(), MTU.end())),
+        );
+    }
+    let written = reader.get("sysctl").and_then(Tree::table);
+    let sysctl = written
+        .iter()
+        .flat_map(|table| &table.entries)
+        .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
+        .collect();
+    Some(Linux { cc, mtu: mtu as u32, sysctl })
+}
+
+/// Checks a table of settings.
+pub(crate) fn check(tree: &Tree, key: &str, cx: &Cx<'_>) {
+    let Some(table) = tree.table() else {
+        return crate::validate::wrong_type(tree, key, "a table", "write { tcp_frto = 0 }", cx);
+    };
+    for entry in table.entries.iter().take_while(|_| !cx.full()) {
+        if full_name(&entry.key).is_none() {
+            let shown: String = entry.key.chars().take(60).collect();
+            cx.push(
+                Diagnostic::error("bad-value", entry.key_place, format!("`{shown}` is no setting of a network"))
+                    .help("write \"net.ipv4.tcp_frto\", or tcp_frto alone; only names under `net.` belong to a namespace"),
+            );
+        }
+        if value(&entry.tree).is_none() {
+            let what = "a number, true or false, or a text";
+            let help = if entry.tree.table().is_some() { "a name with dots stands in quotes" } else { "" };
+            crate::validate::wrong_type(&entry.tree, &entry.key, what, help, cx);
+        }
+    }
+}
+
+/// The name with its beginning; none if it can be no setting of a network namespace.
+pub(crate) fn full_name(key: &str) -> Option<String> {
+    let good = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    };
+    let full = if key.contains('.') { key.to_owned() } else { format!("net.ipv4.{key}") };
+    (full.starts_with("net.") && full.split('.').all(good) && full.len() <= 100).then_some(full)
+}
+
+fn value(tree: &Tree) -> Option<String> {
+    match &tree.value {
+        Value::Text(text) if !text.trim().is_empty() && !text.contains(['\n', '\0']) && text.len() <= 200 => {
+            Some(text.clone())
+        }
+        Value::Integer(n) => Some(n.to_string()),
+        Value::Flag(on) => Some(u8::from(*on).to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! What a fuzzer does to a pair of doors: arbitrary bytes are packets that come in at either end. The fuzzer's
+//! target and the replay of its corpus share this file.
+
+#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::{Time, wire};
+use host::Door;
+use scenario::NoFiles;
+
+const PATH: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "link"
+    between = ["a", "b"]
+    rate = "1 Mbit/s"
+    delay = "1 ms"
+    queue = "unlimited"
+    [[flow]]
+    name = "flow"
+    from = "a"
+    to = "b"
+    transport = "linux"
+    app = "bulk"
+"#;
+
+/// Reads the bytes as one packet, then as several: for each, a byte for its end and two for its length. What is
+/// taken in must come out at the other door, be a packet still, and leave nothing behind.
+pub fn ip_packet(bytes: &[u8]) {
+    if let Ok(digest) = wire::read(bytes) {
+        assert!(digest.size as usize <= bytes.len() && digest.payload <= digest.size);
+        let mut marked = bytes.to_vec();
+        wire::set_ecn(&mut marked, !digest.ecn);
+        assert_eq!(wire::read(&marked).map(|d| d.ecn), Ok(!digest.ecn & 3));
+    }
+    let Ok(scenario) = scenario::read("fuzz", PATH.as_bytes(), &NoFiles) else { panic!("a good scenario") };
+    let world = scenario::build::build(scenario.first(), Seed { seed: 1, repetition: 0 }, Tracer::off());
+    let (mut network, ends) = (world.network, world.flows[0]);
+    network.start(None);
+    let (mut rest, mut at, mut sent) = (bytes, 0u64, 0);
+    while let [side, high, low, tail @ ..] = rest {
+        let length = usize::from(*high % 8) * 256 + usize::from(*low);
+        let (packet, next) = tail.split_at(length.min(tail.len()));
+        let door = if side % 2 == 0 { ends.from } else { ends.to };
+        at += u64::from(*side) * 100_000;
+        let taken = network.enter(Time::from_nanos(at), door, |door: &mut Door, cx| door.take_in(cx, packet));
+        sent += u32::from(matches!(taken, Some(Ok(()))));
+        rest = next;
+    }
+    network.run_until(Time::from_secs_f64(3600.0));
+    let mut left = 0;
+    for door in [ends.from, ends.to] {
+        let now = network.now();
+        while let Some(Some(leaving)) = network.enter(now, door, |door: &mut Door, _| door.next_out()) {
+            assert!(wire::read(&leaving.bytes).is_ok());
+            left += 1;
+        }
+    }
+    assert_eq!((left, network.bodies()), (sent, 0));
+}

@@ -1,0 +1,69 @@
+//! The claim: what a file asks of a real kernel is read whole, can be changed by its path, and is refused where no
+//! kernel could do it.
+
+use scenario::model::{Linux, Model};
+use scenario::{NoFiles, Style, read_with};
+
+fn read(transport: &str, set: &[&str]) -> Result<Model, String> {
+    let text = format!(
+        "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\ndelay = \"10 ms\"\nqueue = \"unlimited\"\nrate = \"1 Mbit/s\"\n\
+         [[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\ntransport = {transport}\napp = \"bulk\"\n"
+    );
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => Ok(scenario.first().clone()),
+        Err(diagnostics) => Err(diagnostics.render(Style::default())),
+    }
+}
+
+fn linux(transport: &str, set: &[&str]) -> Linux {
+    let model = read(transport, set).unwrap_or_else(|e| panic!("{e}"));
+    model.flows[0].transport.linux().cloned().unwrap_or_else(|| panic!("a model"))
+}
+
+#[test]
+fn a_kernel_is_asked_for_by_one_word_or_with_settings() {
+    assert_eq!(linux("\"linux\"", &[]), Linux { cc: None, mtu: 1500, sysctl: Vec::new() });
+    let told = linux(
+        "{ linux = { cc = \"cubic\", mtu = \"576 B\", sysctl = { tcp_frto = 0, \"net.ipv4.tcp_sack\" = true, tcp_rmem = \"4096 1 1\" } } }",
+        &[],
+    );
+    let sysctl = [("net.ipv4.tcp_frto", "0"), ("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "4096 1 1")];
+    let sysctl = sysctl.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    assert_eq!(told, Linux { cc: Some("cubic".into()), mtu: 576, sysctl });
+}
+
+#[test]
+fn paths_lead_to_it_and_away() {
+    let path = "flow.download.transport";
+    let told = linux(
+        "\"tcp\"",
+        &[&format!("{path}.linux.sysctl.tcp_frto=2"), &format!("{path}.linux.sysctl.net.ipv4.tcp_sack=0")],
+    );
+    assert_eq!(
+        told.sysctl,
+        [("net.ipv4.tcp_frto".into(), "2".into()), ("net.ipv4.tcp_sack".into(), "0".into())]
+    );
+    let model = read("{ linux = { cc = \"reno\" } }", &[&format!("{path}=tcp")]).unwrap();
+    assert!(model.flows[0].transport.tcp().is_some());
+}
+
+#[test]
+fn what_no_kernel_takes_is_refused() {
+    for (transport, said) in [
+        ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
+        ("{ linux = { cc = 1 } }", "`cc` must be a name"),
+        ("{ linux = { colour = 1 } }", "there is no key `colour` in a linux"),
+        ("{ linux = { sysctl = { \"kernel.panic\" = 1 } } }", "`kernel.panic` is no setting of a network"),
+        ("{ linux = { sysctl = { \"../x\" = 1 } } }", "is no setting of a network"),
+        ("{ linux = { sysctl = { \"net.ipv4/../../kernel/panic\" = 1 } } }", "is no setting of a network"),
+        ("{ linux = { sysctl = { net.ipv4.tcp_frto = 1 } } }", "a name with dots stands in quotes"),
+        ("{ linux = { sysctl = { tcp_frto = 1.5 } } }", "`tcp_frto` must be a number"),
+        ("{ linux = { sysctl = 1 } }", "`sysctl` must be a table"),
+    ] {
+        match read(transport, &[]) {
+            Ok(_) => panic!("{transport} was taken"),
+            Err(text) => assert!(text.contains(said), "{transport}:\n{text}"),
+        }
+    }
+}
