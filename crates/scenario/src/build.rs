@@ -212,10 +212,10 @@ impl Builder<'_> {
             chain(self, id);
         }
         if link.compression {
-            let tcp = model.flows.iter().map(|f| {
-                let Transport::Tcp { config, .. } = &f.transport;
-                !config.timestamps
-            });
+            // A kernel's packets pass as they are.
+            let tcp = model.flows.iter().map(
+                |f| matches!(&f.transport, Transport::Tcp { config, .. } if !config.timestamps),
+            );
             let compressed: Vec<bool> = tcp.flat_map(|c| [c, c]).collect();
             let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
             chain(self, id);
