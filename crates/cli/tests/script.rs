@@ -24,6 +24,9 @@ fn a_failed_dialogue_is_told_with_its_picture() {
     assert!(!ended.out.contains('\x1b'));
     let painted = desk.run(&["--color", "always", "script", "bad.toml"]);
     assert!(painted.out.contains("\x1b[1;31m"), "{}", painted.out);
+    let mut forced = desk.command(&["script", "bad.toml"]);
+    let plain = forced.env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(!String::from_utf8(plain.stdout).unwrap().contains('\x1b'), "NO_COLOR");
     assert_eq!(desk.run(&["script", "good.toml", "odd.toml"]).code, 0);
 }
 
