@@ -215,7 +215,7 @@ fn values(r: &Reproduced) -> Board {
     let unit = if units.len() == 1 { units[0] } else { "" };
     let with_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
     heads.extend([with_unit("published"), with_unit("measured"), "95 % interval".into(), "verdict".into()]);
-    let mut notes = Vec::new();
+    let mut reasons: Vec<(String, String)> = Vec::new();
     let rows = r
         .values
         .iter()
@@ -225,11 +225,16 @@ fn values(r: &Reproduced) -> Board {
             row.extend([v.published.to_string(), format!("{:.d$}", v.measured), interval]);
             row.push(if v.within { "inside" } else { "OUTSIDE" }.to_owned());
             if let Some(why) = &v.why {
-                notes.push(format!("{}: {why}", v.key));
+                // What several values have in common is said once.
+                match reasons.iter_mut().find(|(_, w)| w == why) {
+                    Some((keys, _)) => *keys = format!("{keys}, {}", v.key),
+                    None => reasons.push((v.key.clone(), why.clone())),
+                }
             }
             row
         })
         .collect();
+    let mut notes: Vec<String> = reasons.into_iter().map(|(keys, why)| format!("{keys}: {why}")).collect();
     if let Some(s) = r.share {
         notes.push(format!(
             "over {} seeds with {} repetitions each, {:.1} % of the values are inside",

@@ -50,6 +50,8 @@ pub struct Experiment {
     pub reading_fixes: Vec<String>,
     /// Repetitions of each reading, where the usual number takes too long.
     pub reading_repetitions: Option<u32>,
+    /// Most seeds over which the share of values inside is counted, likewise.
+    pub seeds: Option<u32>,
 }
 
 impl Experiment {

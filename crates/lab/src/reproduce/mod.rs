@@ -306,12 +306,12 @@ impl<'a> Laboratory<'a> {
         claims: &Claims,
     ) -> Result<Option<Share>, ReproduceError> {
         let Some(table) = experiment.tables().find(|t| t.repetitions > 1) else { return Ok(None) };
-        if self.settings.seeds == 0 {
+        let seeds = experiment.seeds.unwrap_or(u32::MAX).min(self.settings.seeds);
+        if seeds == 0 {
             return Ok(None);
         }
-        let mut share =
-            Share { seeds: self.settings.seeds, repetitions: table.repetitions, within: 0, of: 0 };
-        for seed in 1..=u64::from(self.settings.seeds) {
+        let mut share = Share { seeds, repetitions: table.repetitions, within: 0, of: 0 };
+        for seed in 1..=u64::from(seeds) {
             let grid = self.grid(paper, experiment, &[], seed, table.repetitions)?;
             let values = values(experiment, claims, &grid)?;
             share.within += values.iter().filter(|v| v.within).count();
