@@ -12,8 +12,8 @@ use crate::observe;
 use crate::options::{self, Options};
 use crate::stage::{Happening, Moment, SAME, Stage};
 use crate::words::{clock, ranges, wanted};
+use base::Time;
 use base::tcp::{SackBlocks, Segment, Timestamps};
-use base::{Span, Time};
 use std::collections::BTreeMap;
 use transport::tcp::{Role, ecn};
 
@@ -597,10 +597,4 @@ fn first_byte(dialogue: &Dialogue) -> u64 {
         }
     }
     came.iter().map(|r| r[0]).min().unwrap_or(0)
-}
-
-/// How long a dialogue lasts at most, for progress.
-pub fn length(dialogue: &Dialogue) -> Span {
-    let last = dialogue.events.iter().map(|e| e.t).fold(0.0, f64::max);
-    Span::from_secs_f64(last)
 }
