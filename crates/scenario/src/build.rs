@@ -213,9 +213,10 @@ impl Builder<'_> {
         }
         if link.compression {
             // A kernel's packets pass as they are.
-            let tcp = model.flows.iter().map(
-                |f| matches!(&f.transport, Transport::Tcp { config, .. } if !config.timestamps),
-            );
+            let tcp = model
+                .flows
+                .iter()
+                .map(|f| matches!(&f.transport, Transport::Tcp { config, .. } if !config.timestamps));
             let compressed: Vec<bool> = tcp.flat_map(|c| [c, c]).collect();
             let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
             chain(self, id);
