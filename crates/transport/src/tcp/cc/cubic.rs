@@ -5,7 +5,7 @@
 //! Windows are in segments and times in seconds here, as in the RFC. An acknowledgement of several
 //! segments counts as so many, so that delayed acknowledgements do not slow the curve.
 
-use super::hystart::HyStart;
+use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reason, Reduction, Window};
 use crate::tcp::config::Config;
 use base::{Span, Time};
@@ -36,7 +36,7 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
     fast_convergence: bool,
-    hystart: Option<HyStart>,
+    slow_start: SlowStarter,
     memory: Memory,
     saved: Option<Memory>,
 }
@@ -74,7 +74,7 @@ impl Control for Cubic {
     fn new(config: &Config) -> Self {
         Cubic {
             fast_convergence: config.cubic_fast_convergence,
-            hystart: HyStart::of(config),
+            slow_start: SlowStarter::new(config),
             memory: Memory::default(),
             saved: None,
         }
@@ -82,10 +82,7 @@ impl Control for Cubic {
 
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
-            match &mut self.hystart {
-                None => window.slow_start(ack.bytes),
-                Some(hystart) => hystart.on_ack(window, ack),
-            }
+            self.slow_start.on_ack(window, ack);
             return;
         }
         let cwnd = window.cwnd / window.mss;

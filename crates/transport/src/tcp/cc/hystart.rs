@@ -1,82 +1,142 @@
-//! When should slow start end before it overflows the queue? When round trips grow: HyStart++ (RFC 9406)
-//! compares the least round trip of each round with that of the round before, slows down when it has grown, and
-//! ends slow start unless the growth turns out to have been chance.
+//! When should slow start end before it overflows the queue? When round trips grow, or when the
+//! acknowledgements of one round come in a train half a round trip long: HyStart (Ha and Rhee, "Taming the
+//! elephants: new TCP slow start", 2011), with the numbers that Linux gave it. It ends slow start at once;
+//! HyStart++ ([`super::hystart_plus`]) is its careful successor.
 //!
-//! A part that controls share: whoever starts slowly calls [`HyStart::on_ack`] in place of
-//! [`Window::slow_start`].
+//! A way of [`super::slow_start`].
 
 use super::{Acked, Window};
-use crate::tcp::config::{Config, SlowStart};
-use base::Span;
+use base::{Span, Time};
 
-//= RFC 9406 section 4.3: MIN_RTT_THRESH = 4 msec, MAX_RTT_THRESH = 16 msec, MIN_RTT_DIVISOR = 8
+/// Smaller windows, segments, are left alone.
+const LOW_WINDOW: f64 = 16.0;
+/// So many round trips of a round are looked at before one says anything.
+const SAMPLES: u32 = 8;
+/// Growth of the least round trip that tells: an eighth of it, within these bounds.
 const LEAST: Span = Span::from_millis(4);
 const MOST: Span = Span::from_millis(16);
-const DIVISOR: u64 = 8;
-//= RFC 9406 section 4.3: N_RTT_SAMPLE = 8
-const SAMPLES: u32 = 8;
-//= RFC 9406 section 4.3: CSS_GROWTH_DIVISOR = 4, CSS_ROUNDS = 5
-const GROWTH_DIVISOR: f64 = 4.0;
-const ROUNDS: u32 = 5;
+/// Acknowledgements this far apart at most belong to one train.
+const SPACING: Span = Span::from_millis(2);
 
 /// What it remembers between acknowledgements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyStart {
     /// Where the round ends.
-    window_end: u64,
+    round_end: u64,
+    /// When it began.
+    began: Time,
+    /// The last acknowledgement of the train that began with the round.
+    train: Time,
     samples: u32,
+    /// The least round trip of this round.
+    round_least: Option<Span>,
+    /// Of the connection.
     least: Option<Span>,
-    last_least: Option<Span>,
-    /// Conservative slow start: the least round trip when it began, and rounds since.
-    conservative: Option<(Span, u32)>,
 }
 
 impl HyStart {
-    /// One, if the configuration asks for it.
-    pub fn of(config: &Config) -> Option<HyStart> {
-        (config.slow_start == SlowStart::HyStart).then(HyStart::default)
-    }
-
     /// An acknowledgement in slow start: opens the window, or ends slow start.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
-        //= RFC 9406 section 4.2: a round ends when what was sent at its beginning is acknowledged
-        if ack.ack >= self.window_end {
-            self.window_end = ack.sent;
-            (self.last_least, self.least, self.samples) = (self.least, None, 0);
-            if let Some((_, rounds)) = &mut self.conservative {
-                *rounds += 1;
-            }
-        }
         if let Some(rtt) = ack.sample {
-            self.samples += 1;
             self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         }
-        let before = window.cwnd;
-        window.slow_start(ack.bytes);
-        match self.conservative {
-            None => self.watch(),
-            Some((baseline, rounds)) => {
-                //= RFC 9406 section 4.2: in conservative slow start the window grows by a quarter as much
-                window.cwnd = before + (window.cwnd - before) / GROWTH_DIVISOR;
-                let calm = self.samples >= SAMPLES && self.least.is_some_and(|least| least < baseline);
-                if calm {
-                    //= RFC 9406 section 4.2: the round trip has come down: that was no queue
-                    self.conservative = None;
-                } else if rounds >= ROUNDS {
-                    //= RFC 9406 section 4.2: after CSS_ROUNDS: ssthresh = cwnd
-                    window.ssthresh = window.cwnd;
-                    self.conservative = None;
-                }
-            }
+        if ack.ack > self.round_end {
+            (self.round_end, self.began, self.train) = (ack.sent, ack.now, ack.now);
+            (self.samples, self.round_least) = (0, None);
         }
+        if window.cwnd >= LOW_WINDOW * window.mss && self.is_full(ack) {
+            window.ssthresh = window.cwnd;
+            return;
+        }
+        window.slow_start(ack.bytes);
     }
 
-    //= RFC 9406 section 4.2: RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / 8, MAX_RTT_THRESH))
-    fn watch(&mut self) {
-        let (Some(least), Some(last)) = (self.least, self.last_least) else { return };
-        let threshold = LEAST.max(Span::from_nanos(last.as_nanos() / DIVISOR).min(MOST));
-        if self.samples >= SAMPLES && least >= last + threshold {
-            self.conservative = Some((least, 0));
+    /// Whether the window fills the path, as far as this acknowledgement tells.
+    fn is_full(&mut self, ack: &Acked) -> bool {
+        let (Some(least), Some(rtt)) = (self.least, ack.sample) else { return false };
+        if ack.now.since(self.train) <= SPACING {
+            self.train = ack.now;
+            // Half of the round trip: what a full forward path takes to empty.
+            if ack.now.since(self.began) > Span::from_nanos(least.as_nanos() / 2) {
+                return true;
+            }
         }
+        let round_least = self.round_least.map_or(rtt, |r| r.min(rtt));
+        self.round_least = Some(round_least);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        round_least > least + LEAST.max(Span::from_nanos(least.as_nanos() / 8).min(MOST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::Config;
+
+    /// A window of `segments`, and acknowledgements `apart_ms`, each with that round trip.
+    fn ends_after(segments: f64, rtts_ms: impl Iterator<Item = f64>, apart_ms: f64) -> Option<usize> {
+        let mut window = Window::new(&Config { mss: 1000, ..Config::default() }, 1 << 30);
+        window.cwnd = segments * 1000.0;
+        let mut hystart = HyStart::default();
+        for (k, rtt) in rtts_ms.enumerate() {
+            let now = Time::from_secs_f64(1.0 + k as f64 * apart_ms / 1000.0);
+            let sample = Some(Span::from_secs_f64(rtt / 1000.0));
+            let ack = 1 + 1000 * (k as u64 + 1);
+            hystart.on_ack(
+                &mut window,
+                &Acked { now, bytes: 1000, ack, sent: 1 << 20, sample, srtt: Span::ZERO },
+            );
+            if !window.in_slow_start() {
+                return Some(k + 1);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_round_trip_that_has_grown_by_an_eighth_ends_it() {
+        // The first round trip is 80 ms; then eight are looked at, and the ninth tells: 90 ms is not more
+        // than 80 + 10, 91 ms is.
+        let rtts = |later: f64| std::iter::once(80.0).chain(std::iter::repeat_n(later, 30));
+        assert_eq!(ends_after(20.0, rtts(90.0), 5.0), None);
+        let long_after_the_first_round = |later: f64| {
+            let mut window = Window::new(&Config { mss: 1000, ..Config::default() }, 1 << 30);
+            window.cwnd = 20_000.0;
+            let mut hystart = HyStart::default();
+            let mut n = 0;
+            // A round of one acknowledgement, then a long one.
+            for (k, (rtt, sent)) in
+                [(80.0, 1500)].into_iter().chain(std::iter::repeat_n((later, 1 << 20), 30)).enumerate()
+            {
+                let now = Time::from_secs_f64(1.0 + 0.005 * k as f64);
+                let sample = Some(Span::from_secs_f64(rtt / 1000.0));
+                let ack = 1001 + 1000 * k as u64;
+                hystart.on_ack(&mut window, &Acked { now, bytes: 1000, ack, sent, sample, srtt: Span::ZERO });
+                n += 1;
+                if !window.in_slow_start() {
+                    return Some(n);
+                }
+            }
+            None
+        };
+        assert_eq!(long_after_the_first_round(90.0), None);
+        assert_eq!(long_after_the_first_round(91.0), Some(10));
+    }
+
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_it() {
+        // 80 ms, acknowledgements 1 ms apart: more than 40 ms after the first.
+        assert_eq!(ends_after(60.0, std::iter::repeat_n(80.0, 60), 1.0), Some(42));
+        // Further apart they are no train.
+        assert_eq!(ends_after(60.0, std::iter::repeat_n(80.0, 60), 3.0), None);
+    }
+
+    #[test]
+    fn small_windows_are_left_alone() {
+        let rtts = || (0..10).map(|k| 80.0 + 100.0 * f64::from(k));
+        assert_eq!(ends_after(2.0, rtts(), 5.0), None);
     }
 }

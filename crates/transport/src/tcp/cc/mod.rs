@@ -7,6 +7,8 @@
 //! was a mistake.
 
 pub mod hystart;
+pub mod hystart_plus;
+pub mod slow_start;
 mod window;
 
 pub use window::Window;

@@ -1,7 +1,7 @@
 //! How does the window of Reno grow? By a segment an acknowledgement in slow start, by a segment a
 //! round trip in congestion avoidance (RFC 5681 section 3.1; Jacobson 1988); a loss halves it.
 
-use super::hystart::HyStart;
+use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reduction, Window};
 use crate::tcp::config::{ByteCounting, Config};
 
@@ -10,21 +10,18 @@ use crate::tcp::config::{ByteCounting, Config};
 pub struct Reno {
     /// Bytes acknowledged towards the next segment of the window, if bytes are counted (RFC 3465).
     counted: f64,
-    hystart: Option<HyStart>,
+    slow_start: SlowStarter,
 }
 
 impl Control for Reno {
     fn new(config: &Config) -> Self {
-        Reno { counted: 0.0, hystart: HyStart::of(config) }
+        Reno { counted: 0.0, slow_start: SlowStarter::new(config) }
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
-            match &mut self.hystart {
-                None => window.slow_start(ack.bytes),
-                Some(hystart) => hystart.on_ack(window, ack),
-            }
+            self.slow_start.on_ack(window, ack);
             return;
         }
         match window.byte_counting {

@@ -209,8 +209,11 @@ named! {
     pub enum SlowStart {
         /// At the threshold.
         Standard = "standard",
-        /// Sooner, when round trips grow: HyStart++ (RFC 9406).
-        HyStart = "hystart++",
+        /// Sooner, when round trips grow or acknowledgements come in a long train: HyStart (Ha and Rhee 2011),
+        /// as in Linux.
+        HyStart = "hystart",
+        /// Sooner, when round trips grow, and carefully: HyStart++ (RFC 9406).
+        HyStartPlus = "hystart++",
     }
 }
 named! {
