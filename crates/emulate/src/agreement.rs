@@ -27,6 +27,8 @@ pub struct Case {
     pub tcp: Vec<String>,
     /// The profile that the model starts from.
     pub profile: String,
+    /// Where the two are known to differ, and why.
+    pub differs: Option<String>,
 }
 
 /// A line of what happened at the data's sender.
@@ -171,7 +173,8 @@ pub fn cases(text: &str) -> Result<Vec<Case>, String> {
         let mut tcp = both;
         tcp.push(format!("{flow}.tcp.profile={profile:?}"));
         tcp.extend(options.iter().map(|(k, v)| format!("{flow}.tcp.{k}={}", text_of(v))));
-        out.push(Case { name, about: word(case, "about")?, linux, tcp, profile: profile.clone() });
+        let differs = word(case, "differs").ok();
+        out.push(Case { name, about: word(case, "about")?, linux, tcp, profile: profile.clone(), differs });
     }
     Ok(out)
 }
@@ -526,7 +529,14 @@ pub fn table(cases: &[Case], facts: &Facts) -> String {
 /// # Errors
 /// What is wrong with the cases or the facts.
 pub fn page() -> Result<String, String> {
-    let table = table(&cases(CASES)?, &facts()?);
+    let cases = cases(CASES)?;
+    let mut table = table(&cases, &facts()?);
+    table.push_str("\nWhere they part, and why:\n\n");
+    for case in &cases {
+        if let Some(why) = &case.differs {
+            let _ = writeln!(table, "- `{}`: {why}.", case.name);
+        }
+    }
     Ok(include_str!("../agreement/page.md").replace("TABLE\n", &table))
 }
 

@@ -24,6 +24,8 @@ pub struct Dsack {
     /// The network duplicates packets: reports mean nothing on this connection.
     off: bool,
     judge_fast: bool,
+    /// Every copy must be reported, but nothing is barred: as Linux counts.
+    counts: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +33,16 @@ struct Resent {
     seq: u64,
     end: u64,
     times: u32,
-    twice: bool,
+    /// So many of those came twice.
+    reports: u32,
     case: u32,
+}
+
+impl Resent {
+    /// Whether every copy was unneeded.
+    fn twice(&self, counts: bool) -> bool {
+        self.reports >= if counts { self.times } else { 1 }
+    }
 }
 
 impl Watch for Dsack {
@@ -45,6 +55,7 @@ impl Watch for Dsack {
             barred: 0,
             off: false,
             judge_fast: config.judge_fast_retransmits,
+            counts: false,
         }
     }
 
@@ -67,7 +78,7 @@ impl Watch for Dsack {
                 (r.seq, r.end) = (r.seq.min(seq), r.end.max(end));
                 r.times += 1;
             }
-            None => self.list.push(Resent { seq, end, times: 1, twice: false, case }),
+            None => self.list.push(Resent { seq, end, times: 1, reports: 0, case }),
         }
     }
 
@@ -90,6 +101,11 @@ impl Watch for Dsack {
 }
 
 impl Dsack {
+    /// The one that counts.
+    pub(super) fn counting(config: &Config) -> Self {
+        Dsack { counts: true, ..Dsack::new(config) }
+    }
+
     fn begin(&mut self, sight: &Sight) -> Case {
         if self.off || sight.una < self.barred {
             self.due = false;
@@ -113,7 +129,7 @@ impl Dsack {
 
     fn on_report(&mut self, block: Block, ack: &AckDigest, sight: &Sight) -> Word {
         //= RFC 3708 section 3 step A.1: a window of acknowledgements seems to be lost
-        if sight.scoreboard_empty && block.left == sight.una && ack.newly_acked > 0 {
+        if !self.counts && sight.scoreboard_empty && block.left == sight.una && ack.newly_acked > 0 {
             return self.bar(sight);
         }
         let mut found = false;
@@ -123,7 +139,7 @@ impl Dsack {
                 found = true;
                 if block.left <= r.seq && r.end <= block.right {
                     //= RFC 3708 section 3 step A.2: resent once: it came twice
-                    r.twice = true;
+                    r.reports += 1;
                     often |= r.times > 1 && r.case == self.case;
                 }
             }
@@ -134,12 +150,12 @@ impl Dsack {
             self.list = Vec::new();
             return if self.due { Word::GivenUp } else { Word::Open };
         }
-        if often {
+        if often && !self.counts {
             //= RFC 3708 section 3 step A.3: resent more than once: nothing is concluded for this window
             return self.bar(sight);
         }
         let acked = ack.ack.max(sight.una);
-        let open = |r: &Resent| r.case == self.case && !(r.twice && r.end <= acked);
+        let open = |r: &Resent| r.case == self.case && !(r.twice(self.counts) && r.end <= acked);
         //= RFC 3708 section 3 step B.1: all of it was acknowledged and came twice: no loss
         if self.due && self.list.iter().any(|r| r.case == self.case) && !self.list.iter().any(open) {
             return Word::Late;

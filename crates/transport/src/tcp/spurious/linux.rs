@@ -27,7 +27,7 @@ impl Watch for Linux {
         Linux {
             eifel: config.timestamps.then(|| Eifel::original(config)),
             frto: Frto::new(config),
-            dsack: (config.uses_sack() && config.receiver.dsack).then(|| Dsack::new(config)),
+            dsack: (config.uses_sack() && config.receiver.dsack).then(|| Dsack::counting(config)),
             owe: [false; 3],
             genuine: false,
         }

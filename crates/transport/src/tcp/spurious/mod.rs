@@ -173,6 +173,8 @@ detectors! {
     FrtoBasic = "frto-basic" in frto_basic;
     /// The receiver reports that everything resent came twice (RFC 3708); late.
     Dsack = "dsack" in dsack;
+    /// The same, but copies are counted: what was resent twice is judged too (Linux).
+    DsackCount = "dsack-count" in dsack_count;
     /// The acknowledgement came sooner than the least round trip after the retransmission (Allman and Paxson 1999).
     MinRtt = "min-rtt" in min_rtt;
     /// The receiver says whether it answers a retransmission: a flag in the segment, a proposal (Ludwig and Katz 2000).

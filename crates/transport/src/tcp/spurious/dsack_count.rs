@@ -1,0 +1,30 @@
+//! Did every copy that was resent come twice? As [`super::dsack`], but where RFC 3708 concludes nothing from a
+//! window in which something was resent more than once, or whose acknowledgements were all lost, this
+//! counts: as many reports as copies. It is what Linux does, whose probe and timeout resend the same segment.
+
+use super::dsack::Dsack;
+use super::{Case, Sight, Step, Watch};
+use crate::recovery::digest::AckDigest;
+use crate::tcp::config::Config;
+
+/// The duplicate reports and the copies.
+#[derive(Clone, Debug)]
+pub struct DsackCount(Dsack);
+
+impl Watch for DsackCount {
+    fn new(config: &Config) -> Self {
+        DsackCount(Dsack::counting(config))
+    }
+    fn on_timeout(&mut self, sight: &Sight) -> Case {
+        self.0.on_timeout(sight)
+    }
+    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
+        self.0.on_fast_retransmit(sight)
+    }
+    fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
+        self.0.on_resent(seq, end, max);
+    }
+    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
+        self.0.on_ack(ack, sight)
+    }
+}
