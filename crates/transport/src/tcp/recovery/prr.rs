@@ -5,6 +5,7 @@
 //! `rfc3517`, `rfc6675`, `fack`, `rack`. Here every acknowledgement sets the window to what is in the
 //! network plus what may be sent now, and the recovery fills it as ever.
 
+use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Window;
 use crate::tcp::config::{PrrBound, Reduction};
 use crate::tcp::sender::Sender;
@@ -32,6 +33,12 @@ impl Prr {
             out: 0,
             bound: config.prr_bound,
         })
+    }
+
+    /// [`Prr::on_ack`] for a recovery that goes by reports. News of what arrived may show that more is lost:
+    /// only without any is it safe to say that nothing is.
+    pub(super) fn on_digest(&mut self, window: &mut Window, ack: &AckDigest, pipe: u64) {
+        self.on_ack(window, ack.delivered, pipe, ack.newly_acked > 0 && !ack.sack_news);
     }
 
     /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;

@@ -209,9 +209,7 @@ fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
     let counted = *state(sender);
     let pipe = counted.pipe(sender);
     if let (Some(mut prr), Some(ack)) = (counted.prr, ack) {
-        // News of what arrived may show that more is lost: only without any is it safe to say that nothing is.
-        let safe = ack.newly_acked > 0 && !ack.sack_news;
-        prr.on_ack(&mut sender.window, ack.delivered, pipe, safe);
+        prr.on_digest(&mut sender.window, ack, pipe);
         state(sender).prr = Some(prr);
     }
     pipe
