@@ -9,7 +9,7 @@ MAIN_JOB = gprs-eifel/table2 gprs-eifel/table3 gprs-eifel/fig2 gprs-eifel/fig3 g
 LISTED = $(wildcard $(addprefix crates/transport/src/tcp/,cc/*.rs spurious/*.rs response/*.rs))
 
 .DEFAULT_GOAL := run
-.PHONY: run test docs toolchain
+.PHONY: run test docs mutants toolchain
 
 run: toolchain
 	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
@@ -24,6 +24,10 @@ test: toolchain
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
 		echo "$(CARGO) clippy" && $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed, so the lints are not checked"; fi
+
+# Deliberate faults in the sender, and the dialogues that catch them (docs/mutants.md): a minute and a half.
+mutants: toolchain
+	$(CARGO) run --quiet -p xtask -- mutate
 
 docs: toolchain
 	$(CARGO) run --quiet -p xtask -- generate
