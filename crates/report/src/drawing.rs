@@ -267,7 +267,7 @@ impl Picture {
         value_axis(svg, &y, time, "segments");
         svg.window(time.start, top, time.end - time.start, bottom - top);
         let steps = |value: &dyn Fn(&crate::model::WindowSample) -> Option<u64>| {
-            let points = samples.iter().filter_map(|e| Some((e.t, value(e)? as f64 / segment)));
+            let points = samples.iter().map(|e| (e.t, value(e).map_or(f64::NAN, |v| v as f64 / segment)));
             stairs(points, time, &y)
         };
         svg.path(&steps(&|e| Some(e.flight)), &line_style(ink::ARRIVAL, 1.2, ""));
@@ -400,20 +400,31 @@ fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static s
     }
 }
 
-/// Path data of a value that stays until it changes, drawn to the right edge.
+/// Path data of a value that stays until it changes, drawn to the right edge; where it is not finite there is
+/// a gap.
 fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> String {
+    let mut data = String::new();
     let mut steps: Vec<(f64, f64)> = Vec::new();
-    for (t, value) in points.filter(|p| p.1.is_finite()) {
-        let (px, py) = (time.at(t), y.at(value));
+    let mut finish = |steps: &mut Vec<(f64, f64)>, x: f64| {
+        if let Some(&(_, last)) = steps.last() {
+            steps.push((x, last));
+            data += &polyline(&decimate::line(std::mem::take(steps), FINE));
+        }
+    };
+    for (t, value) in points {
+        let px = time.at(t);
+        if !value.is_finite() {
+            finish(&mut steps, px);
+            continue;
+        }
+        let py = y.at(value);
         if let Some(&(_, before)) = steps.last() {
             steps.push((px, before));
         }
         steps.push((px, py));
     }
-    if let Some(&(_, last)) = steps.last() {
-        steps.push((time.end, last));
-    }
-    polyline(&decimate::line(steps, FINE))
+    finish(&mut steps, time.end);
+    data
 }
 
 /// Path data of one shape per mark; a mark taller than a shape gets a bar of its height.
@@ -460,4 +471,17 @@ fn legend_rows(entries: &[Entry], w: f64) -> Vec<Vec<(f64, usize)>> {
         x += size;
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A threshold that a response lifts is not drawn on at its last value.
+    #[test]
+    fn a_value_that_ends_leaves_a_gap() {
+        let (time, y) = (Scale::new(0.0, 4.0, 0.0, 400.0), Scale::new(0.0, 1.0, 100.0, 0.0));
+        let points = [(0.0, 1.0), (1.0, f64::NAN), (2.0, f64::NAN), (3.0, 0.5)];
+        assert_eq!(stairs(points.into_iter(), &time, &y), "M0 0L100 0M300 50L400 50");
+    }
 }
