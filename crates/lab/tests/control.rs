@@ -1,9 +1,11 @@
 //! The claim: each congestion control does on a path what its specification says of it.
 
+mod common;
+
 use base::event::Event;
 use lab::once::{Options, Outcome, run_once};
+use scenario::Model;
 use scenario::metric::Metric;
-use scenario::{Model, NoFiles, read};
 
 /// `flows` equal downloads over one hop; `hop` is its rate, delay and queue, `tcp` their options.
 fn model(hop: &str, tcp: &str, flows: usize, app: &str, limit: &str) -> Model {
@@ -19,10 +21,7 @@ fn model(hop: &str, tcp: &str, flows: usize, app: &str, limit: &str) -> Model {
         "williwaw = 1\n[[hop]]\nname = \"wire\"\nbetween = [\"server\", \"client\"]\n{hop}\n{flows}\
          [run]\nlimit = \"{limit}\"\n"
     );
-    match read("control", text.as_bytes(), &NoFiles) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
-    }
+    common::model::<&str>(&text, &[])
 }
 
 fn run(model: &Model, repetition: u64) -> Outcome {

@@ -7,11 +7,13 @@
 //! acknowledgement is lost, and Eifel even then; without its test for lost acknowledgements Eifel is complete
 //! in pauses too. The others owe an answer where they say so in their files.
 
+mod common;
+
 use base::event::Event;
 use base::truth::Cause;
 use lab::once::{Options, run_once};
 use proptest::prelude::*;
-use scenario::{Model, NoFiles};
+use scenario::Model;
 
 const PAUSES: &str = "[[hop.gate]]\nname = \"pauses\"\nevery = \"uniform(8 s, 20 s)\"\nfirst = \"uniform(2 s, 9 s)\"\nlasts = \"uniform(500 ms, 8 s)\"";
 const LOSSES: &str = "[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\nprobability = 0.02";
@@ -43,10 +45,7 @@ fn path(rate: u32, delay_us: u32, queue: u32, weather: &str, options: &str, seed
 }
 
 fn read(text: &str) -> Model {
-    match scenario::read("test.toml", text.as_bytes(), &NoFiles) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
-    }
+    common::model::<&str>(text, &[])
 }
 
 fn model(weather: &[&str], options: &str) -> Model {

@@ -1,10 +1,12 @@
 //! The claim: what a scenario can ask for does what it says. Each test runs a small scenario through the
 //! public doors and names the catalogue features whose behaviour it shows.
 
+mod common;
+
 use lab::once::{Options, Outcome, run_once};
 use lab::picture::picture;
+use scenario::Model;
 use scenario::metric::Metric;
-use scenario::{Model, NoFiles, read_with};
 
 /// A phone on a link of 1 Mbit/s and 50 ms that downloads 200 kB; `set` changes it.
 fn model(set: &[&str]) -> Model {
@@ -32,15 +34,7 @@ fn model(set: &[&str]) -> Model {
         [run]
         limit = "1000 s"
     "#;
-    from(text, set)
-}
-
-fn from(text: &str, set: &[&str]) -> Model {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    match read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
+    common::model(text, set)
 }
 
 fn run(model: &Model) -> Outcome {
@@ -259,7 +253,7 @@ fn hops_in_series_have_queues_of_their_own() {
         transport = { tcp = { mss = "1000 B" } }
         app = { bulk = { bytes = "300 kB" } }
     "#;
-    let mut model = from(text, &[]);
+    let mut model = common::model::<&str>(text, &[]);
     let outcome = run(&model);
     let least = 300.0 * 1052.0 * 8.0 / 100e3;
     let took = get(&outcome, Metric::DownloadTime);
@@ -314,7 +308,7 @@ fn flows_share_a_dumbbell() {
         start = "2 s"
         app = { bulk = { lasts = "60 s" } }
     "#;
-    let outcome = run(&from(text, &[]));
+    let outcome = run(&common::model::<&str>(text, &[]));
     let rates: Vec<f64> = outcome.flows.iter().map(|f| f.get(Metric::Throughput).unwrap()).collect();
     let sum: f64 = rates.iter().sum();
     assert!(sum < 2e6 && sum > 1.7e6, "{rates:?}");

@@ -1,10 +1,12 @@
 //! The claim: what shares a link or speaks up in its queue does what it says. Background load, RED and its
 //! adaptive form, headers sent as differences, flows side by side; each test names its catalogue features.
 
+mod common;
+
 use lab::once::{Options, Outcome, run_once};
 use lab::probe;
+use scenario::Model;
 use scenario::metric::Metric;
-use scenario::{Model, NoFiles, read_with};
 
 fn model(set: &[&str]) -> Model {
     let text = r#"
@@ -40,11 +42,7 @@ fn model(set: &[&str]) -> Model {
         [run]
         limit = "1000 s"
     "#;
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    match read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
+    common::model(text, set)
 }
 
 fn run(set: &[&str]) -> Outcome {

@@ -1,10 +1,12 @@
 //! The claim: where a formula exists, runs follow it. Each test states its formula, its source, and how
 //! far from it a run may be.
 
+mod common;
+
 use base::event::Event;
 use lab::once::{Options, run_once};
+use scenario::Model;
 use scenario::metric::Metric;
-use scenario::{Model, NoFiles, read};
 
 /// One flow of `app` over one hop, with these options of the TCP and this loss of data.
 fn model(rate: &str, delay: &str, loss: f64, tcp: &str, app: &str, limit: &str) -> Model {
@@ -18,10 +20,7 @@ fn model(rate: &str, delay: &str, loss: f64, tcp: &str, app: &str, limit: &str) 
          [[flow]]\nname = \"flow\"\nfrom = \"server\"\nto = \"client\"\ntransport = {{ tcp = {{ {tcp} }} }}\n\
          app = {{ bulk = {{ {app} }} }}\n[run]\nlimit = \"{limit}\"\n"
     );
-    match read("theory", text.as_bytes(), &NoFiles) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
-    }
+    common::model::<&str>(&text, &[])
 }
 
 fn measure(model: &Model, repetition: u64, metric: Metric) -> f64 {

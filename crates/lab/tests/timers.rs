@@ -2,6 +2,8 @@
 //! the studies of delay saw. Each test names the features of the catalogue that it shows; `C` numbers are
 //! claims of the papers.
 
+mod common;
+
 use lab::once::{Options, Outcome, run_once};
 use lab::picture::picture;
 use scenario::metric::Metric;
@@ -42,10 +44,7 @@ fn model(set: &[&str]) -> Model {
     let (extra, set): (Vec<&str>, Vec<&str>) = set.iter().partition(|s| s.starts_with("[["));
     let text = text.replace("EXTRA", &extra.concat());
     let set: Vec<String> = set.into_iter().map(expand).collect();
-    match read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
+    common::model(&text, &set)
 }
 
 /// `tcp.` is short for the flow's transport, `pause=` for the spikes of the gate, `lose=` for packets.
