@@ -20,6 +20,7 @@ SCENARIOS = {"easy": (80.0, 140.0), "mediocre": (40.0, 80.0), "difficult": (20.0
 FLAVOURS = ("reno", "newreno", "sack")
 BUFFERS = {"10KB": 9, "100KB": 100}
 SUFFIXES = {"": [], "-resetrto": ["TCP.ts_resetRTO_=true"]}
+FACK = [("difficult", "", []), ("mediocre", "", []), ("difficult", "-rampdown", ["TCP/Fack.rampdown_=true"])]
 REPS = 100
 TRACED = 3
 HORIZON = 400.0
@@ -77,6 +78,9 @@ def main():
             for rep in range(TRACED):
                 name = f"difficult-{flavour}-{size}-rep{rep}"
                 packets(into, name, *common, "spikes=spikes-difficult.csv", f"first={rep}")
+        for scenario, suffix, extra in FACK:
+            common = ["flavour=fack", f"limit={limit}", f"spikes=spikes-{scenario}.csv"]
+            runs(into, f"{scenario}-fack-{size}{suffix}", *common, f"reps={REPS}", *extra)
         for flavour in ("tahoe", *FLAVOURS):
             common = [f"flavour={flavour}", f"limit={limit}", "spikes=spikes-fixed.csv"]
             runs(into, f"fixed-{flavour}-{size}", *common)

@@ -14,6 +14,8 @@ pub enum Category {
     Path = 1,
     /// Segments sent and received, windows, timers, verdicts.
     Transport = 2,
+    /// No events: whole packets as hosts send them and take them in ([`crate::trace::Sighting`]), for captures.
+    Packets = 3,
 }
 
 /// Why a data segment was sent.
@@ -110,6 +112,10 @@ events! {
     Delivered = "path:delivered" in Path { packet: u64 = "packet id" },
     /// A queue's manager marked a packet: congestion experienced (RFC 3168).
     Marked = "path:marked" in Path { packet: u64 = "packet id" },
+    /// A frame came wrong, and the link sends it again (1 is the first time).
+    FrameRepeated = "path:frame_repeated" in Path { packet: u64 = "packet id", time: u32 = "which time" },
+    /// A machine of states that the link follows entered a state.
+    StateEntered = "path:state_entered" in Path { machine: u32 = "machine, in the order of the scenario", state: u32 = "state, in the order of the machine", triggered: bool = "a trigger did it" },
     /// A packet ended here.
     Dropped = "path:dropped" in Path { packet: u64 = "packet id", flow: u32 = "flow", reason: DropReason = "why" },
     /// A segment with data was sent.

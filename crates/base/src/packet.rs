@@ -52,7 +52,7 @@ impl Flags {
 /// The head of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Unique within the run; in a capture, the IP identification follows from it.
+    /// Unique within the run.
     pub id: u64,
     /// When its host sent it.
     pub born: Time,
@@ -81,6 +81,23 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Nobody's, with nothing inside.
+    pub const NONE: Packet = Packet {
+        id: 0,
+        born: Time::ZERO,
+        deadline: Time::NEVER,
+        body: BodyRef::NONE,
+        flow: FlowId(0),
+        size: 0,
+        ordinal: 0,
+        source: NodeId(0),
+        destination: NodeId(0),
+        interface: 0,
+        flags: Flags(0),
+        class: 0,
+        ecn: 0,
+    };
+
     /// Which of the network's ledgers this packet belongs to: two per flow, one per direction.
     pub const fn ledger(&self) -> usize {
         self.flow.0 as usize * 2 + self.flags.has(Flags::REPLY) as usize
@@ -103,6 +120,14 @@ crate::named! {
         Loss = "loss",
         /// A closed gate that does not store.
         Outage = "outage",
+        /// It waited too long, or its deadline was over.
+        Expired = "expired",
+        /// The link repeated it as often as it may, or as long.
+        GivenUp = "given-up",
+        /// A change of state emptied the link.
+        Flushed = "flushed",
+        /// Bits were wrong, and its checksum told.
+        Corrupt = "corrupt",
         /// No route to its destination.
         NoRoute = "no-route",
         /// Its header was restored wrongly after a loss before it.

@@ -13,13 +13,6 @@ impl BodyRef {
     pub const NONE: BodyRef = BodyRef(u32::MAX);
 }
 
-/// What a packet carries.
-#[derive(Clone, Copy, Debug)]
-pub enum Body {
-    /// A TCP segment.
-    Tcp(Segment),
-}
-
 /// The slab of bodies. What every segment has lies in one cache line; SACK blocks, which few
 /// carry, lie apart.
 #[derive(Default, Debug)]
@@ -49,25 +42,51 @@ struct Slot {
     blocks: u32,
     /// In a free place: the next one, or [`NOWHERE`].
     next: u32,
-    flags: u16,
+    has_ack: bool,
+    syn: bool,
+    fin: bool,
+    rst: bool,
+    ece: bool,
+    cwr: bool,
+    resent: bool,
+    resent_echo: bool,
+    has_timestamps: bool,
+    holds: Holds,
+}
+
+/// What is in a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holds {
+    Nothing,
+    Segment,
+    /// Bytes as they were on the wire, no segment; `blocks` says which buffer holds them.
+    Bytes,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
 const NOWHERE: u32 = u32::MAX;
-/// A bit of `Slot::flags`: bytes as they were on the wire, no segment; `blocks` says which buffer holds them.
-const RAW: u16 = 1 << 15;
-
-// The bits of `Slot::flags`.
-const FULL: u16 = 1;
-const HAS_ACK: u16 = 1 << 1;
-const SYN: u16 = 1 << 2;
-const FIN: u16 = 1 << 3;
-const RST: u16 = 1 << 4;
-const ECE: u16 = 1 << 5;
-const CWR: u16 = 1 << 6;
-const TIMESTAMPS: u16 = 1 << 7;
-const RESENT: u16 = 1 << 8;
-const RESENT_ECHO: u16 = 1 << 9;
+const UNSTAMPED: Timestamps = Timestamps { value: Time::ZERO, echo: Time::ZERO };
+/// A place that nothing is in.
+const FREE: Slot = Slot {
+    seq: 0,
+    ack: 0,
+    value: Time::ZERO,
+    echo: Time::ZERO,
+    len: 0,
+    window: 0,
+    blocks: NOWHERE,
+    next: NOWHERE,
+    has_ack: false,
+    syn: false,
+    fin: false,
+    rst: false,
+    ece: false,
+    cwr: false,
+    resent: false,
+    resent_echo: false,
+    has_timestamps: false,
+    holds: Holds::Nothing,
+};
 
 impl Pool {
     /// An empty pool.
@@ -75,10 +94,9 @@ impl Pool {
         Pool { free: NOWHERE, ..Pool::default() }
     }
 
-    /// Stores a body.
+    /// Stores a segment.
     #[inline]
-    pub fn put(&mut self, body: Body) -> BodyRef {
-        let Body::Tcp(segment) = body;
+    pub fn put(&mut self, segment: &Segment) -> BodyRef {
         // Whole, so that a new field cannot be forgotten here.
         let Segment {
             seq,
@@ -93,56 +111,62 @@ impl Pool {
             cwr,
             resent,
             resent_echo,
-            sack,
+            ref sack,
             timestamps,
-        } = segment;
-        let when = |flag: u16, on: bool| if on { flag } else { 0 };
-        let stamps = timestamps.unwrap_or(Timestamps { value: Time::ZERO, echo: Time::ZERO });
-        let slot = Slot {
+        } = *segment;
+        let blocks = if sack.is_empty() { NOWHERE } else { self.put_blocks(sack) };
+        let Timestamps { value, echo } = timestamps.unwrap_or(UNSTAMPED);
+        let at = self.place();
+        self.slots[at as usize] = Slot {
             seq,
             ack,
-            value: stamps.value,
-            echo: stamps.echo,
+            value,
+            echo,
             len,
             window,
-            blocks: if sack.is_empty() { NOWHERE } else { self.put_blocks(sack) },
+            blocks,
             next: NOWHERE,
-            flags: FULL
-                | when(HAS_ACK, has_ack)
-                | when(SYN, syn)
-                | when(FIN, fin)
-                | when(RST, rst)
-                | when(ECE, ece)
-                | when(CWR, cwr)
-                | when(RESENT, resent)
-                | when(RESENT_ECHO, resent_echo)
-                | when(TIMESTAMPS, timestamps.is_some()),
+            has_ack,
+            syn,
+            fin,
+            rst,
+            ece,
+            cwr,
+            resent,
+            resent_echo,
+            has_timestamps: timestamps.is_some(),
+            holds: Holds::Segment,
         };
-        self.insert(slot)
-    }
-
-    #[inline]
-    fn insert(&mut self, slot: Slot) -> BodyRef {
-        self.live += 1;
-        if self.free == NOWHERE {
-            self.slots.push(slot);
-            return BodyRef(self.slots.len() as u32 - 1);
-        }
-        let at = self.free;
-        self.free = self.slots[at as usize].next;
-        self.slots[at as usize] = slot;
         BodyRef(at)
     }
 
+    /// Takes a place out of those that are free; there is always one.
+    #[inline]
+    fn place(&mut self) -> u32 {
+        if self.free == NOWHERE {
+            self.grow();
+        }
+        self.live += 1;
+        let at = self.free;
+        self.free = self.slots[at as usize].next;
+        at
+    }
+
     #[cold]
-    fn put_blocks(&mut self, blocks: SackBlocks) -> u32 {
+    fn grow(&mut self) {
+        self.free = self.slots.len() as u32;
+        self.slots.push(FREE);
+    }
+
+    #[cold]
+    fn put_blocks(&mut self, blocks: &SackBlocks) -> u32 {
         match self.free_blocks.pop() {
             Some(at) => {
-                self.blocks[at as usize] = blocks;
+                self.blocks[at as usize] = *blocks;
                 at
             }
             None => {
-                self.blocks.push(blocks);
+                self.blocks.push(*blocks);
                 self.blocks.len() as u32 - 1
             }
         }
@@ -157,14 +181,16 @@ impl Pool {
         let buffer = &mut self.buffers[blocks as usize];
         buffer.clear();
         buffer.extend_from_slice(bytes);
-        let (seq, ack, value, echo, len, window) = (0, 0, Time::ZERO, Time::ZERO, bytes.len() as u32, 0);
-        self.insert(Slot { seq, ack, value, echo, len, window, blocks, next: NOWHERE, flags: FULL | RAW })
+        let at = self.place();
+        self.slots[at as usize] =
+            Slot { len: bytes.len() as u32, blocks, next: NOWHERE, holds: Holds::Bytes, ..FREE };
+        BodyRef(at)
     }
 
     /// Where the bytes of a body are, if it is one of bytes.
     fn buffer(&self, at: BodyRef) -> Option<usize> {
         let slot = self.slots.get(at.0 as usize)?;
-        (slot.flags & RAW != 0).then_some(slot.blocks as usize)
+        (slot.holds == Holds::Bytes).then_some(slot.blocks as usize)
     }
 
     /// The bytes of a body of bytes; `None` if there is none there.
@@ -182,42 +208,42 @@ impl Pool {
     }
 
     /// Takes a body out. `None` if there is no segment there; bytes are gone all the same.
-    #[inline]
-    pub fn take(&mut self, at: BodyRef) -> Option<Body> {
+    #[inline(always)]
+    pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
         let slot = self.slots.get_mut(at.0 as usize)?;
-        let Slot { seq, ack, value, echo, len, window, blocks, flags, .. } = *slot;
-        if flags & FULL == 0 {
+        let Slot { seq, ack, value, echo, len, window, blocks, next: _, .. } = *slot;
+        let Slot { has_ack, syn, fin, rst, ece, cwr, resent, resent_echo, has_timestamps, holds, .. } = *slot;
+        if holds == Holds::Nothing {
             return None;
         }
-        (slot.flags, slot.next) = (0, self.free);
+        (slot.holds, slot.next) = (Holds::Nothing, self.free);
         self.free = at.0;
         self.live -= 1;
         let sack = if blocks == NOWHERE {
             SackBlocks::default()
-        } else if flags & RAW != 0 {
+        } else if holds == Holds::Bytes {
             self.free_buffers.push(blocks);
             return None;
         } else {
             self.free_blocks.push(blocks);
             self.blocks[blocks as usize]
         };
-        let has = |flag| flags & flag != 0;
-        Some(Body::Tcp(Segment {
+        Some(Segment {
             seq,
             ack,
             len,
             window,
-            has_ack: has(HAS_ACK),
-            syn: has(SYN),
-            fin: has(FIN),
-            rst: has(RST),
-            ece: has(ECE),
-            cwr: has(CWR),
-            resent: has(RESENT),
-            resent_echo: has(RESENT_ECHO),
+            has_ack,
+            syn,
+            fin,
+            rst,
+            ece,
+            cwr,
+            resent,
+            resent_echo,
             sack,
-            timestamps: has(TIMESTAMPS).then_some(Timestamps { value, echo }),
-        }))
+            timestamps: has_timestamps.then_some(Timestamps { value, echo }),
+        })
     }
 
     /// How many bodies wait.
@@ -265,10 +291,10 @@ mod tests {
             for (put, pick) in ops {
                 if put || held.is_empty() {
                     let segment = segment(u64::from(pick));
-                    held.push((pool.put(Body::Tcp(segment)), segment));
+                    held.push((pool.put(&segment), segment));
                 } else {
                     let (at, put) = held.swap_remove(pick as usize % held.len());
-                    let Some(Body::Tcp(taken)) = pool.take(at) else { panic!("lost") };
+                    let Some(taken) = pool.take(at) else { panic!("lost") };
                     prop_assert_eq!(taken, put);
                     prop_assert!(pool.take(at).is_none());
                 }
@@ -281,7 +307,7 @@ mod tests {
             let mut pool = Pool::new();
             let mut held: Vec<(BodyRef, Vec<u8>)> = Vec::new();
             let mut buffer = Vec::new();
-            let segment = pool.put(Body::Tcp(segment(77)));
+            let segment = pool.put(&segment(77));
             for (put, dropped, pick) in ops {
                 if put || held.is_empty() {
                     let bytes = vec![pick as u8; pick as usize % 50];

@@ -1,14 +1,32 @@
 //! How are events kept? In memory, in the order they were recorded, if their category is on; a
-//! closure that builds a record is not called otherwise.
+//! closure that builds a record is not called otherwise. Packets that hosts send and take in are kept beside them.
 
 use crate::event::{Category, Event, Record, Source};
+use crate::packet::Packet;
+use crate::tcp::Segment;
 use crate::time::Time;
+
+/// A packet as a host sent it or took it in.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting {
+    /// When.
+    pub t: Time,
+    /// Which host.
+    pub source: Source,
+    /// Its head, with the marks it has got on the way.
+    pub packet: Packet,
+    /// What it carries, where it is sent; `None` where it is taken in.
+    pub sent: Option<Segment>,
+    /// How many events had been recorded before.
+    pub after: usize,
+}
 
 /// The recorder of one run.
 #[derive(Default, Debug)]
 pub struct Tracer {
     mask: u8,
     records: Vec<Record>,
+    sightings: Vec<Sighting>,
 }
 
 impl Tracer {
@@ -18,7 +36,7 @@ impl Tracer {
     }
     /// Records these categories.
     pub fn of(categories: &[Category]) -> Self {
-        Tracer { mask: categories.iter().fold(0, |m, c| m | 1 << *c as u8), records: Vec::new() }
+        Tracer { mask: categories.iter().fold(0, |m, c| m | 1 << *c as u8), ..Tracer::default() }
     }
     /// True if the category is on.
     #[inline]
@@ -37,6 +55,12 @@ impl Tracer {
     fn push(&mut self, record: Record) {
         self.records.push(record);
     }
+    /// Keeps a packet that a host sends (and what it carries) or takes in. Ask [`Tracer::wants`] first.
+    #[cold]
+    pub fn sight(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&Segment>) {
+        let after = self.records.len();
+        self.sightings.push(Sighting { t, source, packet: *packet, sent: sent.copied(), after });
+    }
     /// Everything recorded, in order of recording.
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -44,5 +68,9 @@ impl Tracer {
     /// Takes the records out.
     pub fn take(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
+    }
+    /// Takes the packets out, in the order in which they were sent and taken in.
+    pub fn take_sightings(&mut self) -> Vec<Sighting> {
+        std::mem::take(&mut self.sightings)
     }
 }

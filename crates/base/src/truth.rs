@@ -7,7 +7,7 @@
 //! segment it resends is such a retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
 
 use crate::time::Time;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 crate::named! {
     /// Why a data segment was sent.
@@ -64,6 +64,17 @@ struct Again {
     ack_born: Option<Time>,
 }
 
+/// Where the sequence numbers of each connection of a flow begin: a flow may have several, one after the other
+/// or beside each other, and the `n`-th (from 0) counts from `n` times this.
+pub const CONNECTION: u64 = 1 << 44;
+
+/// What is under way on one connection.
+#[derive(Default, Debug)]
+struct Window {
+    outstanding: VecDeque<Copy>,
+    acked: u64,
+}
+
 /// The truth about one flow's data direction.
 #[derive(Default, Debug)]
 pub struct Ledger {
@@ -72,6 +83,8 @@ pub struct Ledger {
     first_copies: Vec<Copy>,
     /// What lies below was acknowledged.
     acked: u64,
+    /// The same of the flow's other connections, from the second on; the one at hand changes places with its own.
+    others: Vec<Window>,
     again: Vec<Again>,
     /// One bit per data ordinal: it reached the receiver.
     arrived: Vec<u64>,
@@ -110,15 +123,45 @@ pub struct Retransmission {
 
 impl Ledger {
     /// A data segment left its sender.
+    #[inline]
     pub fn sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
+        if seq >= CONNECTION {
+            return self.beside(seq, |ledger| ledger.note_sent(t, seq, end, ordinal, cause));
+        }
+        self.note_sent(t, seq, end, ordinal, cause);
+    }
+
+    /// Does something about the connection that `seq` is of, which is not the first one.
+    #[cold]
+    fn beside(&mut self, seq: u64, act: impl FnOnce(&mut Self)) {
+        let index = (seq / CONNECTION) as usize - 1;
+        if index >= self.others.len() {
+            self.others.resize_with(index + 1, Window::default);
+        }
+        self.swap(index);
+        act(self);
+        self.swap(index);
+    }
+
+    fn swap(&mut self, index: usize) {
+        let other = &mut self.others[index];
+        std::mem::swap(&mut self.outstanding, &mut other.outstanding);
+        std::mem::swap(&mut self.acked, &mut other.acked);
+    }
+
+    #[inline]
+    fn note_sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
         let copy = Copy { seq, end, ordinal };
-        if cause == Cause::WindowProbe {
-            return; // asks a question; neither new data nor a retransmission
+        match cause {
+            Cause::New => self.outstanding.push_back(copy),
+            Cause::WindowProbe => {} // asks a question; neither new data nor a retransmission
+            _ => self.sent_again(t, copy, cause),
         }
-        if cause == Cause::New {
-            self.outstanding.push_back(copy);
-            return;
-        }
+    }
+
+    #[cold]
+    fn sent_again(&mut self, t: Time, copy: Copy, cause: Cause) {
+        let (seq, end) = (copy.seq, copy.end);
         let from = self.first_copies.len() as u32;
         let at = self.outstanding.partition_point(|c| c.end <= seq);
         for c in self.outstanding.range(at..).take_while(|c| c.seq < end) {
@@ -146,6 +189,14 @@ impl Ledger {
     /// A cumulative acknowledgement up to `ack`, which left the receiver at `born`, reached the sender.
     #[inline]
     pub fn acked(&mut self, ack: u64, born: Time) {
+        if ack >= CONNECTION {
+            return self.beside(ack, |ledger| ledger.note_acked(ack, born));
+        }
+        self.note_acked(ack, born);
+    }
+
+    #[inline]
+    fn note_acked(&mut self, ack: u64, born: Time) {
         self.acked = self.acked.max(ack);
         while self.outstanding.front().is_some_and(|c| c.end <= ack) {
             self.outstanding.pop_front();
@@ -158,7 +209,8 @@ impl Ledger {
     #[cold]
     fn note_ack(&mut self, ack: u64, born: Time) {
         for again in &mut self.again[self.unacked_from..] {
-            if again.ack_born.is_none() && again.copy.end <= ack {
+            let same = again.copy.seq / CONNECTION == ack / CONNECTION;
+            if again.ack_born.is_none() && same && again.copy.end <= ack {
                 again.ack_born = Some(born);
             }
         }
@@ -181,16 +233,14 @@ impl Ledger {
     /// on its way any more: a copy still in flight counts as lost.
     pub fn verdicts(&self) -> Vec<Retransmission> {
         // Earlier retransmissions of the same bytes, found by where they start.
-        let mut by_seq: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        let mut by_seq: BTreeSet<(u64, usize)> = BTreeSet::new();
         let longest = self.again.iter().map(|a| a.copy.end - a.copy.seq).max().unwrap_or(0);
         let mut out = Vec::with_capacity(self.again.len());
         for (i, a) in self.again.iter().enumerate() {
             let (seq, end) = (a.copy.seq, a.copy.end);
             let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
-            let earlier = by_seq
-                .range(seq.saturating_sub(longest)..end)
-                .flat_map(|(_, indices)| indices)
-                .map(|&j| self.again[j].copy);
+            let earlier =
+                by_seq.range((seq.saturating_sub(longest), 0)..(end, 0)).map(|&(_, j)| self.again[j].copy);
             let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
             let unneeded = covered(seq.max(a.acked), end, reached);
             let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
@@ -200,27 +250,24 @@ impl Ledger {
             });
             let (t, ordinal, cause) = (a.t, a.copy.ordinal, a.cause);
             out.push(Retransmission { t, seq, end, ordinal, cause, unneeded, spurious });
-            by_seq.entry(seq).or_default().push(i);
+            by_seq.insert((seq, i));
         }
         out
     }
 }
 
 /// True if the copies together hold every byte of `[seq, end)`.
-fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy>) -> bool {
-    if seq >= end {
-        return true;
-    }
-    let mut ranges: Vec<(u64, u64)> = copies.map(|c| (c.seq, c.end)).collect();
-    ranges.sort_unstable();
+fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy> + Clone) -> bool {
+    // As far as the copies reach from `seq` on: nearly always one has it all or none anything.
     let mut upto = seq;
-    for (left, right) in ranges {
-        if left > upto {
-            return false;
+    while upto < end {
+        let reach = copies.clone().filter(|c| c.seq <= upto).map(|c| c.end).max();
+        match reach {
+            Some(reach) if reach > upto => upto = reach,
+            _ => return false,
         }
-        upto = upto.max(right);
     }
-    upto >= end
+    true
 }
 
 #[cfg(test)]
@@ -286,6 +333,23 @@ mod tests {
         l.acked(1001, t(500));
         l.sent(t(1000), 1, 1001, 2, Cause::GoBackN);
         assert!(l.verdicts()[0].unneeded);
+    }
+
+    #[test]
+    fn connections_of_one_flow_do_not_acknowledge_for_each_other() {
+        let second = CONNECTION;
+        let mut l = Ledger::default();
+        l.sent(t(0), 1, 1001, 1, Cause::New);
+        l.sent(t(0), second + 1, second + 1001, 2, Cause::New);
+        l.received(2);
+        l.acked(second + 1001, t(500));
+        l.sent(t(3000), 1, 1001, 3, Cause::Timeout);
+        l.sent(t(3000), second + 1, second + 1001, 4, Cause::Timeout);
+        l.received(3);
+        l.acked(1001, t(3500));
+        let v = l.verdicts();
+        assert_eq!(v.iter().map(|v| v.unneeded).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(v[1].spurious, Some(SpuriousCause::AckLost));
     }
 
     #[test]

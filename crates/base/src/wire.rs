@@ -1,13 +1,25 @@
-//! What do the bytes of an IP packet say? What a head needs to know: length, ECN, which protocol, and of a
-//! TCP segment its numbers and options. Nothing here trusts what it reads: whatever the bytes are, the answer
-//! is a digest or a reason why there is none.
+//! What do the bytes of an IP packet say? [`IpHead`] and [`TcpHead`] read one header each, also of packets of which
+//! a capture kept the beginning only; [`read`] digests a whole packet for a head: length, ECN, which protocol, and of
+//! a TCP segment its numbers and options. Nothing here trusts what it reads: whatever the bytes are, the answer is
+//! what they say or a reason why they say nothing.
 //!
 //! Sequence numbers are 32 bits here and nowhere else; [`unwrap`] makes stream offsets of them.
+
+pub mod checksum;
+mod ip;
+mod tcp;
+
+pub use ip::{Fragment, IpHead};
+pub use tcp::{TcpHead, flag, option};
+
+use std::net::IpAddr;
 
 /// Protocol number of TCP.
 pub const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const UDP: u8 = 17;
+/// Protocol number of SCTP.
+pub const SCTP: u8 = 132;
 
 crate::named! {
     /// Why bytes are no IP packet.
@@ -21,24 +33,6 @@ crate::named! {
         /// The length it tells is not the length it has.
         Length = "cut off",
     }
-}
-
-/// TCP's flag bits, as in the header.
-pub mod flag {
-    /// No more data.
-    pub const FIN: u8 = 1;
-    /// Opens.
-    pub const SYN: u8 = 1 << 1;
-    /// Aborts.
-    pub const RST: u8 = 1 << 2;
-    /// Hand over at once.
-    pub const PSH: u8 = 1 << 3;
-    /// The acknowledgement number counts.
-    pub const ACK: u8 = 1 << 4;
-    /// ECN echo (RFC 3168).
-    pub const ECE: u8 = 1 << 6;
-    /// Congestion window reduced (RFC 3168).
-    pub const CWR: u8 = 1 << 7;
 }
 
 /// What an IP packet says.
@@ -60,44 +54,6 @@ pub struct Digest {
     pub tcp: Option<TcpHead>,
 }
 
-/// What the header of a TCP segment says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TcpHead {
-    /// From which port.
-    pub source: u16,
-    /// To which.
-    pub destination: u16,
-    /// Sequence number of the first byte.
-    pub seq: u32,
-    /// Next byte expected.
-    pub ack: u32,
-    /// See [`flag`].
-    pub flags: u8,
-    /// Receive window, not scaled.
-    pub window: u16,
-    /// Largest segment that may come (RFC 9293 section 3.7.1), on a SYN.
-    pub mss: Option<u16>,
-    /// Shift of the windows that follow (RFC 7323 section 2), on a SYN.
-    pub scale: Option<u8>,
-    /// TSval and TSecr (RFC 7323 section 3).
-    pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks (RFC 2018), as many as `sacks` says.
-    pub sack: [(u32, u32); 4],
-    /// How many SACK blocks there are.
-    pub sacks: u8,
-}
-
-impl TcpHead {
-    /// True if one of these flags is set.
-    pub const fn has(&self, flags: u8) -> bool {
-        self.flags & flags != 0
-    }
-    /// The SACK blocks, first one first.
-    pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.sack[..usize::from(self.sacks).min(4)]
-    }
-}
-
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
@@ -106,135 +62,37 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16_at(bytes, at)?) << 16 | u32::from(u16_at(bytes, at + 2)?))
 }
 
-/// Reads an IP packet, version 4 or 6. Bytes behind its end are none of it.
+/// Where an IP packet goes; none if the bytes are no header of one.
+pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.first()? >> 4 {
+        4 => Some(IpAddr::from(<[u8; 4]>::try_from(bytes.get(16..20)?).ok()?)),
+        6 => Some(IpAddr::from(<[u8; 16]>::try_from(bytes.get(24..40)?).ok()?)),
+        _ => None,
+    }
+}
+
+/// Reads an IP packet, version 4 or 6, that is here whole. Bytes behind its end are none of it.
 ///
 /// # Errors
 /// The first thing about the bytes that no IP packet has.
 pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
-    match bytes.first().ok_or(Malformed::Short)? >> 4 {
-        4 => read_v4(bytes),
-        6 => read_v6(bytes),
-        _ => Err(Malformed::Version),
-    }
-}
-
-fn read_v4(bytes: &[u8]) -> Result<Digest, Malformed> {
-    let (Some(total), Some(fragment), true) = (u16_at(bytes, 2), u16_at(bytes, 6), bytes.len() >= 20) else {
-        return Err(Malformed::Short);
+    let ip = IpHead::read(bytes, 0)?;
+    let inner = bytes.get(ip.header as usize..ip.size as usize).ok_or(Malformed::Length)?;
+    let (tcp, behind) = match ip.protocol {
+        // All of its header must be here, or nothing counts as read.
+        TCP if ip.is_first() => TcpHead::read(inner).filter(|(head, _)| !head.cut).unzip(),
+        UDP if ip.is_first() => (None, Some(8)),
+        _ => (None, None),
     };
-    let header = usize::from(bytes[0] & 15) * 4;
-    if header < 20 || header > usize::from(total) {
-        return Err(Malformed::Header);
-    }
-    let packet = bytes.get(..usize::from(total)).ok_or(Malformed::Length)?;
-    // Only the first fragment has the transport's header.
-    let first = fragment & 0x1fff == 0;
-    Ok(digest(packet, 4, bytes[1], bytes[9], header, first))
-}
-
-fn read_v6(bytes: &[u8]) -> Result<Digest, Malformed> {
-    let (Some(payload), true) = (u16_at(bytes, 4), bytes.len() >= 40) else { return Err(Malformed::Short) };
-    let packet = bytes.get(..40 + usize::from(payload)).ok_or(Malformed::Length)?;
-    let traffic = bytes[0] << 4 | bytes[1] >> 4;
-    let (mut next, mut at, mut first) = (bytes[6], 40, true);
-    // Extension headers tell the next one and, but for fragments, their length in eights of bytes
-    // (RFC 8200 section 4). Each is at least eight bytes long, so this ends.
-    while let 0 | 43 | 44 | 60 = next {
-        let (Some(&following), Some(&length)) = (packet.get(at), packet.get(at + 1)) else {
-            return Err(Malformed::Header);
-        };
-        if next == 44 {
-            first = u16_at(packet, at + 2).ok_or(Malformed::Header)? & 0xfff8 == 0;
-            at += 8;
-        } else {
-            at += 8 * (usize::from(length) + 1);
-        }
-        next = following;
-        if at > packet.len() {
-            return Err(Malformed::Header);
-        }
-        if !first {
-            break;
-        }
-    }
-    Ok(digest(packet, 6, traffic, next, at, first))
-}
-
-fn digest(packet: &[u8], version: u8, traffic: u8, protocol: u8, header: usize, first: bool) -> Digest {
-    let inner = packet.get(header..).unwrap_or_default();
-    let (tcp, behind) = match protocol {
-        TCP if first => match tcp_head(inner) {
-            Some((head, length)) => (Some(head), length),
-            None => (None, 0),
-        },
-        UDP if first => (None, 8),
-        _ => (None, 0),
-    };
-    Digest {
-        size: packet.len() as u32,
-        version,
-        ecn: traffic & 3,
-        class: traffic >> 2,
-        protocol,
-        payload: inner.len().saturating_sub(behind) as u32,
+    Ok(Digest {
+        size: ip.size,
+        version: ip.version,
+        ecn: ip.ecn,
+        class: ip.class,
+        protocol: ip.protocol,
+        payload: inner.len().saturating_sub(behind.unwrap_or(0)) as u32,
         tcp,
-    }
-}
-
-/// The head of a segment and how long its header is.
-fn tcp_head(segment: &[u8]) -> Option<(TcpHead, usize)> {
-    let length = usize::from(*segment.get(12)? >> 4) * 4;
-    if length < 20 {
-        return None;
-    }
-    let options = segment.get(20..length)?;
-    let mut head = TcpHead {
-        source: u16_at(segment, 0)?,
-        destination: u16_at(segment, 2)?,
-        seq: u32_at(segment, 4)?,
-        ack: u32_at(segment, 8)?,
-        flags: *segment.get(13)?,
-        window: u16_at(segment, 14)?,
-        ..TcpHead::default()
-    };
-    read_options(options, &mut head);
-    Some((head, length))
-}
-
-/// Reads what it knows; at the first option that cannot be right, the rest is left alone.
-fn read_options(mut options: &[u8], head: &mut TcpHead) {
-    while let [kind, rest @ ..] = options {
-        match kind {
-            0 => return,
-            1 => {
-                options = rest;
-                continue;
-            }
-            _ => {}
-        }
-        let Some(&length) = rest.first() else { return };
-        let length = usize::from(length);
-        if length < 2 {
-            return;
-        }
-        let Some(value) = options.get(2..length) else { return };
-        match (kind, value.len()) {
-            (2, 2) => head.mss = u16_at(value, 0),
-            (3, 1) => head.scale = value.first().copied(),
-            (8, 8) => head.timestamps = u32_at(value, 0).zip(u32_at(value, 4)),
-            (5, n) if n % 8 == 0 && n <= 32 => {
-                head.sacks = 0;
-                for block in value.chunks_exact(8) {
-                    if let Some(edges) = u32_at(block, 0).zip(u32_at(block, 4)) {
-                        head.sack[usize::from(head.sacks)] = edges;
-                        head.sacks += 1;
-                    }
-                }
-            }
-            _ => {}
-        }
-        options = options.get(length..).unwrap_or_default();
-    }
+    })
 }
 
 /// Gives an IP packet another ECN codepoint and mends the checksum of its header (RFC 1624). Bytes that

@@ -4,7 +4,6 @@
 use crate::clock::{Clock, each, least};
 use crate::say;
 use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::Body;
 use base::tcp::Segment;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
@@ -26,7 +25,7 @@ impl Element for Source {
         cx.absorb(&packet);
     }
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        let (body, id) = cx.emit(Body::Tcp(Segment::default()), SIZE);
+        let (body, id) = cx.emit(&Segment::default(), SIZE);
         let packet = Packet {
             id,
             born: cx.now(),

@@ -50,7 +50,7 @@ pub(crate) fn measure() {
         let mut rows = 0;
         for _ in 0..3 {
             let stop = AtomicBool::new(false);
-            let control = Control { progress: &|_| {}, stop: &stop, jobs, shuffle_ties: None };
+            let control = Control { progress: &|_| {}, stop: &stop, jobs, shuffle_ties: None, player: None };
             let clock = Clock::start();
             let Ok((done, true)) = sweep.run(None, &control) else { panic!("the grid runs") };
             least = least.min(clock.wall().as_secs_f64());

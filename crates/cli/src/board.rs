@@ -15,6 +15,11 @@ const DEFAULT: &[&str] = &[
     "spurious_timeouts",
     "genuine_timeouts",
     "queue_delay_s",
+    "page_time_s",
+    "response_time_s",
+    "message_delay_s",
+    "messages_late",
+    "loss_ratio",
 ];
 /// Shown as well where there are several flows.
 const FAIRNESS: &str = "jain_index";

@@ -1,8 +1,13 @@
 //! The verbs, one file each. A new one is named twice here and described in its own file.
 
+pub(crate) mod analyse;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod emulate;
+pub(crate) mod import;
+pub(crate) mod keep;
+pub(crate) mod linux;
+pub(crate) mod measure;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
@@ -10,6 +15,8 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod script;
+pub(crate) mod shell;
+pub(crate) mod trigger;
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
@@ -26,6 +33,15 @@ macro_rules! verbs {
         }
 
         impl Verb {
+            /// What its end means when it failed by itself: a shell passes on the codes of its command, and has one
+            /// of its own.
+            pub(crate) fn own_fault(&self) -> fn(End) -> End {
+                match self {
+                    Verb::Shell(_) => |_| End::Command(shell::OWN_FAULT),
+                    _ => |end| end,
+                }
+            }
+
             /// Does it.
             pub(crate) fn run(self, talk: &Talk) -> Result<End, Failure> {
                 match self {
@@ -39,12 +55,19 @@ macro_rules! verbs {
 verbs! {
     Run = run,
     Emulate = emulate,
+    Analyse = analyse,
+    Shell = shell,
+    Trigger = trigger,
+    Linux = linux,
     Plot = plot,
+    Measure = measure,
     Reproduce = reproduce,
     Script = script,
     Check = check,
     New = new,
     Schema = schema,
     Presets = presets,
+    Import = import,
     Completions = completions,
+    Keep = keep,
 }

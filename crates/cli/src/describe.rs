@@ -3,9 +3,10 @@
 use base::dist::Dist;
 use base::{Rate, Span};
 use scenario::Model;
+use scenario::describe::channel;
 use scenario::model::{
-    App, Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Loss,
-    LossKind, Position, Queue, Timing, Transport,
+    Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Loss, LossKind,
+    Position, Queue, Timing, Transport,
 };
 use serde_json::{Value, json};
 
@@ -16,13 +17,14 @@ pub(crate) fn model(model: &Model) -> String {
     out.push_str(&format!("Nodes: {}\n\nLinks\n", names.join(", ")));
     for link in &model.links {
         let (from, to) = (names[link.from], names[link.to]);
-        out.push_str(&format!("  {}: {from} to {to}, {}\n", link.name, link_words(link)));
+        out.push_str(&format!("  {}: {from} to {to}, {}\n", link.name, link_words(model, link)));
     }
     let links = |indexes: &[usize]| {
         let names: Vec<&str> = indexes.iter().map(|&i| model.links[i].name.as_str()).collect();
         names.join(" and ")
     };
-    if !(model.gates.is_empty() && model.rate_changes.is_empty() && model.losses.is_empty()) {
+    let weather = model.gates.len() + model.rate_changes.len() + model.losses.len() + model.machines.len();
+    if weather > 0 {
         out.push_str("\nWeather\n");
     }
     for gate in &model.gates {
@@ -42,6 +44,12 @@ pub(crate) fn model(model: &Model) -> String {
     }
     for loss in &model.losses {
         out.push_str(&format!("  {}: {}, on {}\n", loss.name, loss_words(loss), links(&loss.links)));
+    }
+    for line in model.machines.iter().flat_map(|machine| channel::machine(machine, model)) {
+        out.push_str(&format!("  {line}\n"));
+    }
+    for trigger in &model.triggers {
+        out.push_str(&format!("  {}\n", channel::trigger(trigger, model)));
     }
     out.push_str("\nFlows\n");
     for flow in &model.flows {
@@ -63,7 +71,7 @@ pub(crate) fn document(model: &Model) -> Value {
     json!({
         "nodes": model.nodes.iter().map(|n| n.name.as_str()).collect::<Vec<_>>(),
         "links": model.links.iter().map(|link| json!({
-            "name": link.name, "from": node(link.from), "to": node(link.to), "about": link_words(link),
+            "name": link.name, "from": node(link.from), "to": node(link.to), "about": link_words(model, link),
         })).collect::<Vec<_>>(),
         "gates": model.gates.iter().map(|gate| json!({
             "name": gate.name, "links": links(&gate.links), "about": gate_words(gate),
@@ -71,6 +79,10 @@ pub(crate) fn document(model: &Model) -> Value {
         "losses": model.losses.iter().map(|loss| json!({
             "name": loss.name, "links": links(&loss.links), "about": loss_words(loss),
         })).collect::<Vec<_>>(),
+        "machines": model.machines.iter().map(|machine| json!({
+            "name": machine.name, "about": channel::machine(machine, model),
+        })).collect::<Vec<_>>(),
+        "triggers": model.triggers.iter().map(|trigger| channel::trigger(trigger, model)).collect::<Vec<_>>(),
         "flows": model.flows.iter().map(|flow| json!({
             "name": flow.name, "from": node(flow.from), "to": node(flow.to),
             "route": links(&flow.route), "way_back": links(&flow.way_back), "about": flow_words(model, flow),
@@ -91,7 +103,7 @@ pub(crate) fn rough(seconds: f64) -> String {
     }
 }
 
-fn link_words(link: &Link) -> String {
+fn link_words(model: &Model, link: &Link) -> String {
     let rate = match &link.rate {
         LinkRate::Unlimited => "unlimited rate".to_owned(),
         LinkRate::Constant(rate) => rate_words(*rate),
@@ -114,8 +126,14 @@ fn link_words(link: &Link) -> String {
             let kind = if red.adaptive { "adaptive RED" } else { "RED" };
             format!("{kind} queue of {}", capacity(red.limit))
         }
+        other => channel::queue(other),
     };
-    format!("{rate}, {delay}, {queue}")
+    let mut words = format!("{rate}, {delay}, {queue}");
+    for piece in channel::pieces(link, model) {
+        words.push_str(", ");
+        words.push_str(&piece);
+    }
+    words
 }
 
 fn capacity(c: Capacity) -> String {
@@ -181,18 +199,25 @@ fn loss_words(loss: &Loss) -> String {
     }
 }
 
-fn flow_words(model: &Model, flow: &Flow) -> String {
-    let App::Bulk { bytes, lasts } = flow.app;
-    let what = match (bytes, lasts) {
+fn bulk_words(bulk: (Option<u64>, Option<Span>)) -> String {
+    match bulk {
         (Some(b), Some(l)) => format!("{b} bytes, at most {}", span_words(l)),
         (Some(b), None) => format!("{b} bytes"),
         (None, Some(l)) => format!("as much as goes in {}", span_words(l)),
         (None, None) => "as much as goes until the limit".to_owned(),
+    }
+}
+
+fn flow_words(model: &Model, flow: &Flow) -> String {
+    let what = match flow.app.bulk() {
+        None => scenario::workload_words::of(&flow.app, &dist_words),
+        Some(bulk) => bulk_words(bulk),
     };
     let route: Vec<&str> = flow.route.iter().map(|&l| model.links[l].name.as_str()).collect();
     let start =
         if flow.start.mean() == 0.0 { String::new() } else { format!(", from {}", dist_words(&flow.start)) };
     let transport = match &flow.transport {
+        Transport::Udp(udp) => format!("datagrams of at most {} bytes", udp.payload),
         Transport::Tcp { config, profile } => format!(
             "TCP {} ({profile} profile), spurious timeouts judged by: {}",
             config.recovery.name(),

@@ -2,6 +2,7 @@
 //! reads the environment.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 /// The width that COLUMNS asks for: how a user or a test fixes it where there is no terminal.
 #[allow(clippy::disallowed_methods, reason = "the command line reads the environment and hands it down")]
@@ -20,6 +21,28 @@ pub(crate) fn width_of_stderr() -> usize {
     columns().or_else(terminal).unwrap_or(100)
 }
 
+/// The path in a variable that is set and not empty.
+#[allow(clippy::disallowed_methods, reason = "the command line reads the environment and hands it down")]
+fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where what can be made again is kept for this user, if he has such a place.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let cache = path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")));
+    Some(cache?.join("williwaw"))
+}
+
+/// The kernel for virtual time that the environment names.
+pub(crate) fn linux() -> Option<PathBuf> {
+    path("WILLIWAW_LINUX")
+}
+
+/// Where files are laid that live as long as a run.
+pub(crate) fn scratch() -> PathBuf {
+    std::env::temp_dir()
+}
+
 /// Whether somebody can be asked: both sides of the conversation are a terminal.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
@@ -33,4 +56,21 @@ pub(crate) fn stderr_is_terminal() -> bool {
 /// Processors that this process may use.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A variable of the environment, if it is text.
+#[allow(clippy::disallowed_methods, reason = "the command line reads the environment and hands it down")]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Whoever called this program with more rights than they have: user and group, as sudo and doas tell it.
+pub(crate) fn caller() -> Option<(u32, u32)> {
+    let number = |name: &str| variable(name)?.parse::<u32>().ok();
+    number("SUDO_UID").zip(number("SUDO_GID")).or_else(|| number("PKEXEC_UID").map(|uid| (uid, uid)))
+}
+
+/// The user's shell.
+pub(crate) fn shell() -> String {
+    variable("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
 }

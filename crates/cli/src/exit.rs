@@ -1,4 +1,4 @@
-//! How does a verb end? Six ways, and the sentence for those that are not good.
+//! How does a verb end? Seven ways, and the sentence for those that are not good.
 
 use results::Error;
 use scenario::Diagnostics;
@@ -18,6 +18,8 @@ pub(crate) enum End {
     Unfaithful,
     /// The user stopped it.
     Interrupted,
+    /// A command ended, and this is how.
+    Command(u8),
 }
 
 impl End {
@@ -30,6 +32,7 @@ impl End {
             End::Machine => 3,
             End::Unfaithful => 4,
             End::Interrupted => 130,
+            End::Command(code) => code,
         }
     }
 }
@@ -61,12 +64,20 @@ impl Failure {
         Failure { end: End::Machine, why: Why::Sentence(message.into(), mend.into()) }
     }
 
-    /// A flow that needs real time.
-    pub(crate) fn real(flow: &str) -> Failure {
+    /// A command, where there is no real time.
+    pub(crate) fn command(name: &str) -> Failure {
         Failure::usage(
-            format!("flow `{flow}` has the TCP of a real kernel, which does not run in virtual time"),
+            format!("`{name}` is a command, and programs do not run in virtual time"),
+            "play the file with `williwaw emulate`",
+        )
+    }
+
+    /// A flow or a command with a real kernel, for a verb that has none.
+    pub(crate) fn real(name: &str) -> Failure {
+        Failure::usage(
+            format!("`{name}` is a command, or has the TCP of a real kernel, which this verb does not run"),
             format!(
-                "play it with `williwaw emulate`, or put a model in its place: --set flow.{flow}.transport=tcp"
+                "play it with `williwaw emulate`, a flow also with `williwaw run`; or put a model in a flow's place: --set flow.{name}.transport=tcp"
             ),
         )
     }
@@ -124,6 +135,8 @@ impl From<lab::sweep::SweepError> for Failure {
                 "the other repetitions are kept; please report this with the scenario file",
             ),
             SweepError::Real(flow) => Failure::real(&flow),
+            SweepError::Refused(why) if why.asked => Failure::usage(why.message, why.mend),
+            SweepError::Refused(why) => Failure::machine(why.message, why.mend),
             other => Failure::machine(format!("{other:?}"), ""),
         }
     }

@@ -21,7 +21,16 @@ pub(crate) struct Input {
 /// Reads the scenario in `file` (`-`: stdin), changed by `KEY=VALUE`s. Files that it names are
 /// looked for beside it.
 pub(crate) fn read(file: &Path, set: &[String]) -> Result<Input, Failure> {
-    let (name, text) = bytes(file)?;
+    read_more(file, set, |_, _, _| String::new())
+}
+
+/// As [`read`], with what `more` gives behind the file's text; it is told the name, the text, and how to load files.
+pub(crate) fn read_more(
+    file: &Path,
+    set: &[String],
+    more: impl FnOnce(&str, &[u8], &dyn scenario::Files) -> String,
+) -> Result<Input, Failure> {
+    let (name, mut text) = bytes(file)?;
     let beside: PathBuf = file.parent().map(Path::to_owned).unwrap_or_default();
     let files = RefCell::new(Inputs::new());
     let load = |path: &str| {
@@ -29,6 +38,8 @@ pub(crate) fn read(file: &Path, set: &[String]) -> Result<Input, Failure> {
         files.borrow_mut().insert(path.to_owned(), bytes.clone());
         Ok(bytes)
     };
+    let more = more(&name, &text, &load);
+    text.extend(more.as_bytes());
     let scenario = scenario::read_with(&name, &text, &load, set)?;
     Ok(Input { scenario, files: files.into_inner() })
 }

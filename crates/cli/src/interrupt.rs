@@ -9,13 +9,18 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Takes over Ctrl-C (and the wish to terminate); gives what it sets.
 pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
+    watch_saying(talk, "stopping after the repetitions in hand; once more to stop at once")
+}
+
+/// The same, with other words at the first one.
+pub(crate) fn watch_saying(talk: &Talk, words: &'static str) -> &'static AtomicBool {
     let talk = talk.clone();
     // Without a handler Ctrl-C just kills, and the journal still holds what was done.
     let _ = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(End::Interrupted.code()));
         }
-        talk.note("stopping after the repetitions in hand; once more to stop at once");
+        talk.note(words);
     });
     &STOP
 }

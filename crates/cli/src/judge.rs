@@ -29,7 +29,9 @@ pub(crate) fn judge(model: &Model, summary: &CellSummary<'_>) -> Vec<Verdict> {
         let metrics = match expectation.flow {
             None => Some(&summary.metrics),
             Some(index) => {
-                let name = model.flows.get(index).map(|flow| flow.name.as_str());
+                let flows = model.flows.iter().map(|flow| &flow.name);
+                let mut names = flows.chain(model.commands.iter().map(|command| &command.name));
+                let name = names.nth(index).map(String::as_str);
                 summary.flows.iter().find(|(flow, _)| Some(*flow) == name).map(|(_, metrics)| metrics)
             }
         };

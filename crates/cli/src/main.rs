@@ -10,7 +10,9 @@
 //! Help, completions and exit codes follow from there.
 
 mod args;
+mod behind;
 mod board;
+mod captures;
 mod clock;
 mod cmd;
 mod describe;
@@ -20,13 +22,18 @@ mod input;
 mod interrupt;
 mod judge;
 mod kernel;
+mod kernels;
 mod labels;
+mod live;
+mod measured;
 mod page;
 mod place;
 mod plan;
+mod played;
 mod progress;
 mod record;
 mod render;
+mod surroundings;
 mod talk;
 
 use clap::Parser as _;
@@ -35,9 +42,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
     let talk = talk::Talk::new(&cli.everywhere);
+    let own = cli.verb.own_fault();
     let end = match cli.verb.run(&talk) {
         Ok(end) => end,
-        Err(failure) => talk.failure(&failure),
+        Err(failure) => own(talk.failure(&failure)),
     };
     ExitCode::from(end.code())
 }

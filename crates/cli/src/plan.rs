@@ -2,6 +2,7 @@
 //! before anything is made or started.
 
 use crate::board::Choice;
+use crate::captures::Wanted;
 use crate::cmd::run::Args;
 use crate::exit::Failure;
 use crate::input::{self, Input};
@@ -31,6 +32,7 @@ pub(crate) struct Plan {
     pub(crate) output: Output,
     pub(crate) csv: Option<PathBuf>,
     pub(crate) report: bool,
+    pub(crate) wanted: Wanted,
     pub(crate) choice: Choice,
 }
 
@@ -79,6 +81,7 @@ impl Plan {
             output,
             csv,
             report: args.report,
+            wanted: Wanted { pcap: args.pcap.clone(), snap: args.snap, xplot: args.xplot.clone() },
             choice: Choice { metrics: args.metrics.clone(), flows: args.flows },
             input,
             place,
@@ -96,6 +99,10 @@ impl Plan {
         if self.report && matches!(self.place, Place::None) {
             return Err(Failure::usage("a report needs a folder to lie in", "leave out --no-out"));
         }
+        if !self.wanted.is_empty() && matches!(self.place, Place::None) {
+            return Err(Failure::usage("captures need a folder to lie in", "leave out --no-out"));
+        }
+        self.wanted.check(self.repetitions)?;
         if let Some(csv) = &self.csv {
             let same = |a: &Path, b: &Path| {
                 a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)

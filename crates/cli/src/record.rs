@@ -41,6 +41,9 @@ pub(crate) struct Record {
     pub(crate) jobs: usize,
     /// Whether every repetition is there.
     pub(crate) complete: bool,
+    /// Of a run in real time: the machine's kernel, how exact it can be, and how exact it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) emulation: Option<serde_json::Value>,
     /// Files that the scenario named, and where in the folder they are kept.
     #[serde(default)]
     pub(crate) inputs: Vec<Kept>,
@@ -98,6 +101,7 @@ impl Record {
             seconds: 0.0,
             jobs,
             complete: false,
+            emulation: None,
             inputs: kept.collect(),
         }
     }

@@ -44,7 +44,8 @@ fn may_not(output: &Output) -> bool {
 #[test]
 fn one_document_tells_all() {
     let folder = tempfile::tempdir().unwrap();
-    let output = emulate(&folder, &["--json", "--reps", "2", "--jobs", "2", "--lateness", "50 ms"]);
+    let output =
+        emulate(&folder, &["--no-out", "--json", "--reps", "2", "--jobs", "2", "--lateness", "50 ms"]);
     if may_not(&output) {
         return;
     }
@@ -66,7 +67,7 @@ fn one_document_tells_all() {
 #[test]
 fn late_packets_make_a_run_unfaithful() {
     let folder = tempfile::tempdir().unwrap();
-    let output = emulate(&folder, &["--lateness", "1 us", "--no-realtime"]);
+    let output = emulate(&folder, &["--no-out", "--lateness", "1 us", "--no-realtime"]);
     if may_not(&output) {
         return;
     }
@@ -74,21 +75,23 @@ fn late_packets_make_a_run_unfaithful() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("unfaithful"));
 }
 
-/// Virtual time refuses what it cannot run, before anything starts.
+/// A verb that plays no kernels refuses them, and so does `run` where there is none, before anything starts.
 #[test]
-fn run_and_plot_refuse_a_real_transport() {
+fn plot_and_run_without_a_kernel_refuse_a_real_transport() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     std::fs::write(&file, SCENARIO).unwrap();
-    for verb in ["run", "plot"] {
+    for (verb, code, mend) in [("run", 3, "williwaw linux build"), ("plot", 2, "williwaw emulate")] {
         let output = Command::new(cargo_bin("williwaw"))
             .current_dir(folder.path())
             .arg(verb)
             .arg(&file)
+            .env("XDG_CACHE_HOME", folder.path())
+            .env_remove("WILLIWAW_LINUX")
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(2), "{verb}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("williwaw emulate"), "{verb}");
+        assert_eq!(output.status.code(), Some(code), "{verb}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(mend), "{verb}");
     }
     let output = Command::new(cargo_bin("williwaw"))
         .arg("run")
@@ -110,7 +113,7 @@ fn a_killed_run_leaves_no_namespace() {
     let script = r#"
         echo 4 > /proc/sys/user/max_net_namespaces || exit 77
         for i in 1 2 3 4 5 6; do
-            "$0" emulate "$1" --quiet > "$2/out" 2> "$2/err" &
+            "$0" emulate "$1" --no-out --quiet > "$2/out" 2> "$2/err" &
             sleep 0.7
             kill -0 $! 2> "$2/kill" || { cat "$2/err"; exit 1; }
             kill -9 $!
@@ -141,11 +144,25 @@ fn a_killed_run_leaves_no_namespace() {
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// The shipped scenarios for kernels in virtual time can be read, whether there is a kernel or not.
+#[test]
+fn every_shipped_scenario_for_kernels_can_be_read() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/linux");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let check = Command::new(cargo_bin("williwaw")).arg("check").arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&check.stderr);
+        assert!(check.status.success() && said.is_empty(), "{said}");
+    }
+}
+
 /// The shipped scenarios for real time can be read, and run with a model in the kernel's place.
 #[test]
 fn every_shipped_scenario_for_real_time_runs_with_a_model() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/real");
-    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
     assert!(!files.is_empty());
     for file in files {
         let say = |args: &[&str]| {
@@ -157,6 +174,9 @@ fn every_shipped_scenario_for_real_time_runs_with_a_model() {
             "{}",
             String::from_utf8_lossy(&check.stderr)
         );
+        if std::fs::read_to_string(&file).unwrap().contains("[[command]]") {
+            continue; // nothing stands in for a program
+        }
         let run = say(&["run", "--no-out", "--set", "flow.*.transport=tcp"]);
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     }

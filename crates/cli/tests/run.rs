@@ -200,3 +200,33 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(output.status.code(), Some(0), "{err}");
     assert!(!err.contains("panic") && !err.contains("error"), "{err}");
 }
+
+#[test]
+fn captures_of_chosen_repetitions_lie_in_the_folder() {
+    let desk = Desk::new();
+    let ended = desk.run(&["run", "small.toml", "--out", "r", "--pcap=0,2", "--snap", "60", "--xplot"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(
+        ended.err.contains("24 captures in r") && ended.err.contains("4 xplot files in r"),
+        "{}",
+        ended.err
+    );
+    let bytes = std::fs::read(desk.path("r/cell3.rep2.server.pcapng")).unwrap();
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let all = std::fs::read(desk.path("r/cell3.rep2.pcapng")).unwrap();
+    assert!(all.len() > 3 * bytes.len() && !desk.path("r/cell3.rep1.pcapng").exists());
+    assert!(desk.read("r/cell0.rep0.download.xplot").ends_with("go\n"));
+    // The same seed, the same packets.
+    desk.run(&["run", "small.toml", "--out", "again", "--pcap=2", "--snap", "60"]);
+    assert_eq!(std::fs::read(desk.path("again/cell3.rep2.pcapng")).unwrap(), all);
+    for wrong in [
+        &["--pcap=5", "--out", "x"][..],
+        &["--xplot=3-9", "--out", "x"],
+        &["--pcap=3-1", "--out", "x"],
+        &["--pcap", "--no-out"],
+        &["--snap", "60", "--out", "x"],
+    ] {
+        assert_eq!(desk.run(&[&["run", "small.toml"], wrong].concat()).code, 2, "{wrong:?}");
+        assert!(!desk.path("x").exists());
+    }
+}

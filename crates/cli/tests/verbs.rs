@@ -57,14 +57,43 @@ fn plot_draws_one_repetition_of_a_scenario_or_of_a_run() {
 fn presets_are_listed_and_shown() {
     let desk = Desk::new();
     let list = desk.run(&["presets"]);
-    assert!(list.out.contains("ns2-2001     The one-way TCP agents"), "{}", list.out);
-    assert!(list.out.contains("\nfreebsd-4.1  FreeBSD 4.1 as the study"), "{}", list.out);
+    let line = |name: &str, about: &str| {
+        let of = |line: &str| line.starts_with(&format!("{name} ")) && line.contains(&format!("  {about}"));
+        assert!(list.out.lines().any(of), "{}", list.out);
+    };
+    line("ns2-2001", "The one-way TCP agents");
+    line("freebsd-4.1", "FreeBSD 4.1 as the study");
+    line("lte-driving", "LTE in a moving car: fades");
     assert!(list.out.lines().all(|line| line.len() < 100), "{}", list.out);
     assert!(desk.run(&["presets", "ns2-2001"]).out.contains("handshake = \"one-way\""));
     let json: serde_json::Value = serde_json::from_str(&desk.run(&["presets", "--json"]).out).unwrap();
     let ns2 = json["tcp"].as_array().unwrap().iter().find(|p| p["name"] == "ns2-2001").unwrap();
     assert_eq!(ns2["choices"]["rto.tick"], "100 ms");
+    let leo = json["links"].as_array().unwrap().iter().find(|p| p["name"] == "leo").unwrap();
+    assert!(leo["hop"].as_str().unwrap().contains("every = \"15 s\""));
+    assert!(desk.run(&["presets", "leo"]).out.contains("name = \"reconfiguration\""));
     assert_eq!(desk.run(&["presets", "nobody"]).code, 2);
+}
+
+#[test]
+fn imported_links_can_be_run() {
+    let desk = Desk::new();
+    let line = "tc qdisc add dev eth0 root netem delay 20ms 5ms loss 0.5% rate 5mbit";
+    let words: Vec<&str> = ["import"].into_iter().chain(line.split(' ')).collect();
+    let imported = desk.run(&words);
+    assert_eq!(imported.code, 0);
+    assert_eq!(desk.run(&["import", line]).out, imported.out);
+    desk.write("link.toml", &imported.out);
+    let run = desk.run(&["run", "link.toml", "--no-out", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let mean = json["cells"][0]["metrics"]["throughput_bps"]["mean"].as_f64().unwrap();
+    assert!((1e6..5e6).contains(&mean), "{mean}");
+    let json = desk.run(&["import", "--json", "mm-delay", "50"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json.out).unwrap()["kind"], "mahimahi");
+    let wrong = desk.run(&["import", "tc", "qdisc", "add", "dev", "eth0", "root", "netem", "dely", "1ms"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("`dely` is not an option of netem"), "{}", wrong.err);
+    assert_eq!(desk.run(&["import", "nowhere.csv"]).code, 2);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use base::trace::Tracer;
     use base::{Span, Time};
     use emulate::clock::Clock;
-    use emulate::driver::{Driver, Gateway};
+    use emulate::driver::{Driver, Gateway, Kind};
     use emulate::space::Space;
     use std::net::Ipv4Addr;
     use std::process::Command;
@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spaces = [Space::new()?, Space::new()?];
     let ends = world.flows[0];
     let gateways = vec![
-        Gateway { door: ends.from, device: spaces[0].device(from, 1500)? },
-        Gateway { door: ends.to, device: spaces[1].device(to, 1500)? },
+        Gateway { door: ends.from, device: spaces[0].device(from, 1500)?, kind: Kind::Flow },
+        Gateway { door: ends.to, device: spaces[1].device(to, 1500)?, kind: Kind::Flow },
     ];
     let clock = Clock::starting_in(Span::ZERO);
     let mut driver = Driver::new(network, gateways, clock, Span::from_nanos(spin * 1000))?;

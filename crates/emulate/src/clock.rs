@@ -22,6 +22,10 @@ impl Clock {
     pub fn until(&self, t: Time) -> Span {
         Span::from_nanos(self.raw(t).saturating_sub(crate::sys::monotonic()))
     }
+    /// True until the origin has come.
+    pub fn is_before(&self) -> bool {
+        crate::sys::monotonic() < self.origin
+    }
     /// The instant on the machine's own monotonic clock.
     pub(crate) fn raw(&self, t: Time) -> u64 {
         self.origin.saturating_add(t.as_nanos())

@@ -6,14 +6,18 @@
 
 use crate::capture::Capture;
 use crate::clock::Clock;
+use crate::device::Device;
+use crate::hotline::Ear;
 use crate::lateness::Timing;
+use crate::live::Live;
 use crate::sys::{self, Waiting};
+use crate::twin::Plug;
 use base::{Span, Time};
-use host::Door;
-use path::{ElementId, Network};
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use host::{Door, Gate, Machine};
+use path::{Cx, ElementId, Network};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::Arc;
 
 /// A door and the device behind it.
 #[derive(Debug)]
@@ -21,7 +25,36 @@ pub struct Gateway {
     /// The element.
     pub door: ElementId,
     /// Its device, non-blocking.
-    pub device: File,
+    pub device: Device,
+    /// What kind of door it is.
+    pub kind: Kind,
+}
+
+/// What a door belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The end of a flow: a [`host::Door`].
+    Flow,
+    /// A machine: a [`host::Machine`].
+    Machine,
+    /// A model that lives outside: a [`Plug`].
+    Plug,
+}
+
+impl Gateway {
+    /// Acts through the door.
+    fn with<R>(
+        &self,
+        network: &mut Network,
+        at: Time,
+        act: impl FnOnce(&mut dyn Gate, &mut Cx<'_>) -> R,
+    ) -> Option<R> {
+        match self.kind {
+            Kind::Flow => network.enter(at, self.door, |door: &mut Door, cx| act(door, cx)),
+            Kind::Plug => network.enter(at, self.door, |door: &mut Plug, cx| act(door, cx)),
+            Kind::Machine => network.enter(at, self.door, |door: &mut Machine, cx| act(door, cx)),
+        }
+    }
 }
 
 /// A network and its clock.
@@ -32,6 +65,9 @@ pub struct Driver {
     pub timing: Timing,
     /// Where packets are kept, if they are; its doors in the order of the gateways.
     pub capture: Option<Capture>,
+    /// Where it is noted now and then how exact it is.
+    pub live: Option<Arc<Live>>,
+    ear: Option<Ear>,
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
@@ -39,8 +75,10 @@ pub struct Driver {
     /// The last look at each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
+    /// How long it spins at most, and at present.
     spin: Span,
-    /// Spun in the present second, and which second that is.
+    window: Span,
+    /// Which period it is, and what was spun in it.
     spun: (u64, Span),
     /// Until when it spins, if it does.
     spinning: Time,
@@ -54,9 +92,14 @@ const DRAIN: usize = 32;
 const BUFFER: usize = 1 << 17;
 /// The longest sleep: somebody may want the driver to stop.
 const NAP: Span = Span::from_millis(20);
-/// Of each second at most so much is spun. Above 95 % the kernel stops a real-time thread for the rest of
-/// the second; well below, others still run.
-const SPIN_BUDGET: Span = Span::from_millis(500);
+/// Between two notes of how exact it is.
+const NOTE: Span = Span::from_millis(200);
+/// Of each period at most so much is spun. Above 95 % of a second the kernel stops a real-time thread for the rest
+/// of it; well below, others still run.
+const SPIN_BUDGET: Span = Span::from_millis(80);
+const SPIN_PERIOD: Span = Span::from_millis(100);
+/// A wake-up is hardly ever later than this on a machine that is awake, so spinning for less buys nothing.
+const LEAST_SPIN: Span = Span::from_nanos(20_000);
 
 impl Driver {
     /// A driver at the origin of `clock`; `spin` as in [`crate::Options`].
@@ -71,16 +114,36 @@ impl Driver {
             network,
             timing: Timing::default(),
             capture: None,
+            live: None,
+            ear: None,
             clock,
             looked: vec![Time::ZERO; gateways.len()],
             gateways,
             timer,
             buffer: vec![0; BUFFER],
             spin,
+            window: spin,
             spun: (0, Span::ZERO),
             spinning: Time::NEVER,
             absorbed: 0,
         })
+    }
+
+    /// Packets that its devices have lost because it did not read them in time, as far as they count them here.
+    pub fn overrun(&self) -> u64 {
+        self.gateways.iter().map(|gateway| gateway.device.overrun()).sum()
+    }
+
+    /// Lets it hear who calls a name of the network.
+    pub fn hear(&mut self, ear: Ear) {
+        let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
+        self.waiting = Waiting::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
+        self.ear = Some(ear);
+    }
+
+    /// Starts at the origin of another clock.
+    pub fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
     }
 
     /// Makes the calling thread fit for this: real-time priority if `wanted` and allowed, no timer slack; then
@@ -90,7 +153,7 @@ impl Driver {
         self.timing.realtime = wanted && sys::real_time().is_ok();
         if !self.timing.realtime {
             // Under fair scheduling whoever spins is preempted just when it matters.
-            self.spin = Span::ZERO;
+            self.window = Span::ZERO;
         }
         // A process without rights has none to give up.
         let _ = sys::drop_rights();
@@ -101,9 +164,20 @@ impl Driver {
     /// # Errors
     /// The kernel's, of a device that is gone.
     pub fn run(&mut self, mut done: impl FnMut(&mut Network, Time) -> bool) -> io::Result<()> {
+        let mut noted = Time::ZERO;
         loop {
-            let busy = self.read_all()?;
+            // What is due first: reading costs time even where there is nothing to read.
             self.write_due();
+            let busy = self.read_all()?;
+            let now = self.clock.now();
+            if let Some(ear) = &self.ear {
+                ear.attend(&mut self.network, now);
+                self.write_out();
+            }
+            if let Some(live) = self.live.as_ref().filter(|_| now >= noted) {
+                live.note(now, &self.timing);
+                noted = now + NOTE;
+            }
             if done(&mut self.network, self.clock.now()) {
                 return Ok(());
             }
@@ -129,8 +203,8 @@ impl Driver {
                 n += 1;
                 let stamp = self.clock.now();
                 self.timing.ingress.add(stamp.since(self.looked[i]));
-                let (door, bytes) = (gateway.door, self.buffer.get(..length).unwrap_or_default());
-                let taken = self.network.enter(stamp, door, |door: &mut Door, cx| door.take_in(cx, bytes));
+                let bytes = self.buffer.get(..length).unwrap_or_default();
+                let taken = gateway.with(&mut self.network, stamp, |door, cx| door.take_in(cx, bytes));
                 if !matches!(taken, Some(Ok(()))) {
                     self.timing.strange += 1;
                 } else if let Some(capture) = &mut self.capture {
@@ -171,7 +245,7 @@ impl Driver {
         for (i, gateway) in self.gateways.iter_mut().enumerate() {
             loop {
                 let now = self.network.now();
-                let next = self.network.enter(now, gateway.door, |door: &mut Door, _| door.next_out());
+                let next = gateway.with(&mut self.network, now, |door, _| door.next_out());
                 let Some(Some(leaving)) = next else { break };
                 if gateway.device.write(&leaving.bytes).is_err() {
                     self.timing.refused += 1;
@@ -181,7 +255,7 @@ impl Driver {
                 if let Some(capture) = &mut self.capture {
                     capture.add(i, written, &leaving.bytes);
                 }
-                self.network.enter(now, gateway.door, |door: &mut Door, _| door.give_back(leaving.bytes));
+                gateway.with(&mut self.network, now, |door, _| door.give_back(leaving.bytes));
             }
         }
     }
@@ -191,7 +265,7 @@ impl Driver {
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let due = self.network.next_wake().unwrap_or(Time::NEVER);
-        let early = due - self.spin;
+        let early = due - self.window;
         if due <= now || (early <= now && self.may_spin(now, due)) {
             return Ok(()); // the next turn comes round at once, and reads what has come meanwhile
         }
@@ -203,19 +277,27 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether the budget of the present second allows to spin until `due`. What is allowed is charged once.
+    /// Whether the budget of the present period allows to spin until `due`. What is allowed is charged once. Where
+    /// packets are so many that it did not last, they are all spun for less long: late by a little less often is
+    /// worth more than exact most of the time.
     fn may_spin(&mut self, now: Time, due: Time) -> bool {
-        if self.spin.is_zero() {
+        if self.window.is_zero() {
             return false;
         }
         if self.spinning == due {
             return true;
         }
-        let second = now.as_nanos() / 1_000_000_000;
-        if self.spun.0 != second {
-            self.spun = (second, Span::ZERO);
+        let period = now.as_nanos() / SPIN_PERIOD.as_nanos();
+        if self.spun.0 != period {
+            let half = Span::from_nanos(self.window.as_nanos() / 2);
+            if self.spun.1 > SPIN_BUDGET {
+                self.window = half.max(LEAST_SPIN).min(self.spin);
+            } else if self.spun.1.times(3) < SPIN_BUDGET {
+                self.window = self.window.times(2).min(self.spin);
+            }
+            self.spun = (period, Span::ZERO);
         }
-        self.spun = (second, self.spun.1 + due.since(now));
+        self.spun.1 += due.since(now);
         let may = self.spun.1 <= SPIN_BUDGET;
         if may {
             self.spinning = due;

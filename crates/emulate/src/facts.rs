@@ -67,6 +67,9 @@ tcp_info! {
     retransmits: u8 at 2,
     /// Doublings of the timeout in force.
     backoff: u8 at 4,
+    /// Options that both ends agreed on, a bit each: 1 timestamps, 2 selective acknowledgements, 4 window scaling,
+    /// 8 ECN.
+    options: u8 at 5,
     /// Retransmission timeout.
     rto: u32 at 8,
     /// Largest segment it sends.
@@ -101,6 +104,28 @@ tcp_info! {
     dsack_dups: u32 at 216,
     /// The window that the peer offers, bytes.
     snd_wnd: u32 at 228,
+    /// Segments received in all.
+    segs_in: u32 at 140,
+    /// Segments with data received.
+    data_segs_in: u32 at 152,
+    /// Segments with data sent, those that were sent again included.
+    data_segs_out: u32 at 156,
+    /// Bytes of data that were acknowledged.
+    bytes_acked: u64 at 120,
+    /// Bytes of data received.
+    bytes_received: u64 at 128,
+    /// Bytes of data sent, those that were sent again included.
+    bytes_sent: u64 at 200,
+    /// Of those, sent again.
+    bytes_retrans: u64 at 208,
+    /// Bytes a second that were delivered lately.
+    delivery_rate: u64 at 160,
+    /// How long there was something to send or to wait for.
+    busy_time: u64 at 168,
+    /// Of that, how long the peer's window stood in the way.
+    rwnd_limited: u64 at 176,
+    /// How long this end's send buffer did.
+    sndbuf_limited: u64 at 184,
 }
 
 impl TcpInfo {
@@ -135,7 +160,7 @@ mod tests {
         #[test]
         fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let info = TcpInfo::read(&bytes);
-            prop_assert_eq!(info.fields().len(), 21);
+            prop_assert_eq!(info.fields().len(), 33);
         }
     }
 }

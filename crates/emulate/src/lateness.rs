@@ -8,6 +8,7 @@ use base::Span;
 pub struct Histogram {
     counts: Vec<u64>,
     total: u64,
+    sum: u64,
     max: u64,
 }
 
@@ -17,7 +18,7 @@ const SUB: u64 = 1 << SUB_BITS;
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { counts: vec![0; class(u64::MAX) + 1], total: 0, max: 0 }
+        Histogram { counts: vec![0; class(u64::MAX) + 1], total: 0, sum: 0, max: 0 }
     }
 }
 
@@ -49,11 +50,16 @@ impl Histogram {
             *count += 1;
         }
         self.total += 1;
+        self.sum = self.sum.saturating_add(ns);
         self.max = self.max.max(ns);
     }
     /// How many were counted.
     pub fn count(&self) -> u64 {
         self.total
+    }
+    /// All of them, one after the other.
+    pub fn sum(&self) -> Span {
+        Span::from_nanos(self.sum)
     }
     /// The greatest, exactly.
     pub fn max(&self) -> Span {
@@ -82,6 +88,7 @@ impl Histogram {
             *mine += theirs;
         }
         self.total += other.total;
+        self.sum = self.sum.saturating_add(other.sum);
         self.max = self.max.max(other.max);
     }
 }

@@ -12,24 +12,49 @@ pub mod agreement;
 pub mod capture;
 pub mod facts;
 pub mod lateness;
+pub mod live;
 pub mod proc;
 mod traces;
 
 #[cfg(target_os = "linux")]
 pub mod bulk;
 #[cfg(target_os = "linux")]
+pub mod calibrate;
+#[cfg(target_os = "linux")]
 pub mod clock;
 #[cfg(target_os = "linux")]
+pub mod device;
+#[cfg(target_os = "linux")]
 pub mod driver;
+#[cfg(target_os = "linux")]
+pub mod foreground;
+#[cfg(target_os = "linux")]
+pub mod hotline;
+#[cfg(target_os = "linux")]
+pub mod job;
+#[cfg(target_os = "linux")]
+pub mod keeper;
+#[cfg(target_os = "linux")]
+mod kernel;
 #[cfg(target_os = "linux")]
 mod once;
 #[cfg(target_os = "linux")]
 pub mod space;
 #[cfg(target_os = "linux")]
+pub mod stage;
+#[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+pub mod twin;
+#[cfg(target_os = "linux")]
+pub mod uplink;
+#[cfg(target_os = "linux")]
+pub mod user;
+#[cfg(target_os = "linux")]
+pub mod view;
 
 #[cfg(target_os = "linux")]
-pub use once::once;
+pub use once::{once, play};
 #[cfg(target_os = "linux")]
 pub use sys::rights;
 
@@ -38,6 +63,10 @@ use capture::Capture;
 use facts::FlowFacts;
 use lateness::Timing;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 
 /// Why nothing could be emulated.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +83,9 @@ pub enum Error {
         /// How.
         source: io::Error,
     },
+    /// The world outside cannot be reached.
+    #[error("the network outside cannot be reached: {0}")]
+    Helper(String),
     /// The kernel refused something else.
     #[error("{what}: {source}")]
     Refused {
@@ -69,7 +101,9 @@ impl Error {
     #[cfg(target_os = "linux")]
     pub(crate) fn right(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| match source.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => Error::Rights { what, source },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::StorageFull => {
+                Error::Rights { what, source } // full: no more namespaces for this user
+            }
             _ => Error::Refused { what: what.into(), source },
         }
     }
@@ -108,12 +142,70 @@ impl Default for Options {
     }
 }
 
+/// What commands need of the process that plays them.
+#[cfg(target_os = "linux")]
+#[derive(Default)]
+pub struct Surroundings {
+    /// This program, to be started as a keeper (see [`keeper`]); without it no command can be played.
+    pub program: Option<PathBuf>,
+    /// Whose the commands are; none: they stay whose the process is.
+    pub user: Option<user::User>,
+    /// How many links there are around this one, below [`stage::LEVELS`].
+    pub level: u8,
+    /// Variables of their environment.
+    pub variables: Vec<(String, std::ffi::OsString)>,
+    /// The text of their `/etc/resolv.conf`.
+    pub resolver: String,
+    /// The node by which the world outside is reached, if it is.
+    pub uplink: Option<usize>,
+    /// The folder for what they write.
+    pub outputs: Option<PathBuf>,
+    /// The command in front of the user, if one is: the run ends with it.
+    pub foreground: Option<foreground::Foreground>,
+    /// What `williwaw trigger` calls it; none: it is not to be called.
+    pub called: Option<String>,
+    /// Where the driver notes how exact it is, while it runs.
+    pub live: Option<Arc<live::Live>>,
+}
+
+#[cfg(target_os = "linux")]
+impl Surroundings {
+    /// Those who may call it: whose the process is, and whose the commands are.
+    fn users(&self) -> Vec<u32> {
+        let mut users = vec![0, sys::process::ids().0];
+        users.extend(self.user.as_ref().map(|user| user.uid));
+        users
+    }
+
+    fn program(&self) -> Result<&Path, Error> {
+        self.program.as_deref().ok_or_else(|| Error::Refused {
+            what: "starting a command without a program to keep it".into(),
+            source: io::ErrorKind::Unsupported.into(),
+        })
+    }
+}
+
+/// What became of a command.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandFacts {
+    /// Its name.
+    pub name: String,
+    /// It served, and was ended when all others were done.
+    pub serves: bool,
+    /// When and how it ended.
+    pub ended: job::Ended,
+}
+
 /// A repetition that has been played.
 pub struct Outcome {
     /// What was measured, as in virtual time.
     pub ran: lab::once::Outcome,
     /// What the kernels say of the flows that are theirs, by position in the model.
     pub facts: Vec<Option<FlowFacts>>,
+    /// What became of the commands, by position in the model.
+    #[cfg(target_os = "linux")]
+    pub commands: Vec<CommandFacts>,
     /// How exact it was.
     pub timing: Timing,
     /// What crossed the doors, if that was wanted.

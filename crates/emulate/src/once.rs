@@ -1,25 +1,31 @@
 //! How is one repetition played? As in virtual time, but for the clock: the network is built from the
-//! model, each end of a real flow gets a namespace with a device, the driver runs until every workload is done.
-//! What is still under way then is run through without waiting, so that the truth about every packet is known.
+//! model, each end of a real flow and each machine gets a namespace with a device, the driver runs until every
+//! workload is done. What is still under way then is run through without waiting, so that the truth about every
+//! packet is known.
 
-use crate::bulk::{self, Job};
+use crate::bulk;
 use crate::capture::Capture;
 use crate::clock::Clock;
-use crate::driver::{Driver, Gateway};
+use crate::driver::Driver;
 use crate::facts::FlowFacts;
-use crate::space::Space;
-use crate::{Error, Options, Outcome};
+use crate::hotline::Hotline;
+use crate::job::{self, Ended, Job};
+use crate::keeper::{Keeper, Plan, Streams};
+use crate::kernel::Real;
+use crate::stage::Stage;
+use crate::view::View;
+use crate::{CommandFacts, Error, Options, Outcome, Surroundings, uplink};
+use base::dist::Sampler;
 use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::{Door, Host, Told};
+use host::{Door, Told};
 use lab::measure;
 use path::Network;
 use scenario::Model;
 use scenario::build::{Ends, build};
-use scenario::model::{App, Linux};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
@@ -29,25 +35,6 @@ const DRAIN: Span = Span::from_secs(3600);
 /// A stack notices the end of a run within this.
 const GRACE: Span = Span::from_secs(2);
 
-/// A flow whose ends are kernels.
-struct Real {
-    flow: usize,
-    ends: Ends,
-    job: Job,
-    spaces: [Space; 2],
-    listener: TcpListener,
-    stream: TcpStream,
-}
-
-/// Addresses of the range for tests of networks (RFC 2544): they exist nowhere else. Namespaces do not see each
-/// other, so all flows may have the same two.
-const FROM: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-const TO: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
-
-/// What every namespace is set to before the scenario's own settings: what one run leaves behind shall be
-/// nothing to the next.
-const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
-
 /// Plays repetition `repetition` of a model in real time. Flows of the model TCP run beside the kernel's, at
 /// their exact logical times. `stop`, once set, ends it early.
 ///
@@ -55,34 +42,83 @@ const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 /// [`Error::Rights`] if there are flows of the kernel's TCP and the process may not make namespaces or devices;
 /// else what the kernel refused.
 pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
+    play(model, repetition, options, &Surroundings::default(), stop)
+}
+
+/// As [`once`], for a model with commands too: `around` says what they need of the process that plays them.
+///
+/// # Errors
+/// As of [`once`].
+pub fn play(
+    model: &Model,
+    repetition: u64,
+    options: &Options,
+    around: &Surroundings,
+    stop: &AtomicBool,
+) -> Result<Outcome, Error> {
     let seed = Seed { seed: model.run.seed, repetition };
     let tracer =
         if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
     let mut world = build(model, seed, tracer);
     world.network.start(None);
     let flows = world.flows.clone();
-    let mut reals = Vec::new();
-    let mut gateways = Vec::new();
+    let limit = Time::ZERO + model.run.limit;
+    let (mut reals, mut gateways) = (Vec::new(), Vec::new());
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
         if let Some(linux) = flow.transport.linux() {
-            let App::Bulk { bytes, lasts, .. } = flow.app;
-            let limit = Time::ZERO + model.run.limit;
-            let job = Job { start: ends.start, limit, bytes, lasts };
-            reals.push(real(i, *ends, linux, job, &mut gateways)?);
+            let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+            let job = bulk::Job { start: ends.start, limit, bytes, lasts };
+            reals.push(Real::new(i, *ends, linux, job, &mut gateways)?);
         }
     }
-    let limit = Time::ZERO + model.run.limit;
-    let clock = Clock::starting_in(LEAD);
-    let mut driver = Driver::new(taken(&mut world.network), gateways, clock, options.spin)
-        .map_err(Error::of("setting up a timer"))?;
-    if options.capture {
-        let doors = reals.iter().flat_map(|real| [real.ends.from, real.ends.to]);
-        let names = doors.map(|door| world.names.get(door.0 as usize).cloned().unwrap_or_default());
-        driver.capture = Some(Capture::new(names.collect()));
-    }
+    let stage = Stage::new(model, &world.stations, &mut world.network, around, &mut gateways)?;
+    // Kept until the end: dropped, it parts the networks again.
+    let _uplink = match around.uplink {
+        Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),
+        None => None,
+    };
+    let doors: Vec<String> = gateways
+        .iter()
+        .map(|gateway| world.names.get(gateway.door.0 as usize).cloned().unwrap_or_default())
+        .collect();
+    let (mut jobs, mut ends) = jobs(model, seed, &stage, around)?;
     // Set when the driver ends, so that no workload outlives it; `stop` is somebody else's.
     let over = AtomicBool::new(false);
-    let working = AtomicUsize::new(2 * reals.len());
+    let network = taken(&mut world.network);
+    let mut driver = Driver::new(network, gateways, Clock::starting_in(LEAD), options.spin)
+        .map_err(Error::of("setting up a timer"))?;
+    // Who serves from the start is up before it: its packets cross the network before t = 0 at once, if there are any.
+    let given_up =
+        || stop.load(Ordering::Relaxed) || around.foreground.as_ref().is_some_and(|front| front.is_called());
+    let mut servers = Vec::new();
+    for (i, job) in jobs.iter_mut().enumerate() {
+        let serves = model.commands.get(i).is_some_and(|c| c.serves);
+        if let Some(job) = job.take_if(|job| serves && job.start == Time::ZERO) {
+            servers.push((i, job.begin(around.program()?, &mut ends[i], given_up)?));
+        }
+    }
+    let clock = Clock::starting_in(LEAD);
+    driver.begin(clock);
+    if options.capture {
+        driver.capture = Some(Capture::new(doors));
+    }
+    driver.live = around.live.clone();
+    let mut hotline = None;
+    if let Some(name) = &around.called {
+        let (mut line, ear) = Hotline::new(name)?;
+        for machine in &stage.machines {
+            line.listen_at(&machine.space)?;
+        }
+        driver.hear(ear);
+        hotline = Some(line);
+    }
+    let users = around.users();
+    let waited_for = |i: usize| model.commands.get(i).is_some_and(|c| !c.serves);
+    let front = around.foreground.is_some();
+    let working = AtomicUsize::new(2 * reals.len() + (0..jobs.len()).filter(|i| waited_for(*i)).count());
+    let done = || {
+        working.fetch_sub(1, Ordering::AcqRel);
+    };
     let mut hosts: Vec<Ends> = flows
         .iter()
         .zip(&model.flows)
@@ -90,56 +126,76 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
         .map(|(ends, _)| *ends)
         .collect();
     let mut complete = false;
-    let (driven, told) = std::thread::scope(|scope| {
-        let (over, working) = (&over, &working);
-        let workers: Vec<_> = reals
-            .iter()
-            .map(|real| {
-                let (job, stream) = (real.job, &real.stream);
-                let listener = &real.listener;
-                let done = move || {
-                    working.fetch_sub(1, Ordering::AcqRel);
-                };
-                let to = scope.spawn(move || bulk::receive(listener, job, clock, over, done));
-                let from = scope.spawn(move || {
-                    let told = bulk::send(stream, TO, job, clock, over);
-                    done();
-                    told
+    let (driven, told, ended) = std::thread::scope(|scope| {
+        let (over, working, done) = (&over, &working, &done);
+        let workers: Vec<_> = reals.iter().map(|real| real.start(scope, clock, over, done)).collect();
+        let mut commanded: Vec<_> = jobs
+            .into_iter()
+            .enumerate()
+            .filter_map(|(i, job)| Some((i, job?)))
+            .map(|(i, job)| {
+                let in_front = job.foreground.is_some();
+                let worker = scope.spawn(move || {
+                    let ended = job.run(around.program()?, clock, over);
+                    if waited_for(i) {
+                        done();
+                    }
+                    if in_front {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                    ended
                 });
-                (from, to)
+                (i, worker)
             })
             .collect();
+        commanded.extend(servers.into_iter().map(|(i, keeper)| {
+            let mut ended = ends[i].clone();
+            ended.started = Some(Time::ZERO);
+            (i, scope.spawn(move || Ok(serve(keeper, ended, clock, over))))
+        }));
+        if let Some(line) = &hotline {
+            let users = &users;
+            scope.spawn(move || line.answer(over, users));
+        }
         let driving = scope.spawn(|| {
             driver.settle_in(options.realtime);
             let result = driver.run(|network, now| {
-                while hosts.last().is_some_and(|ends| finished(network, ends)) {
+                while hosts.last().is_some_and(|ends| lab::once::finished(network, ends)) {
                     hosts.pop();
                 }
                 let idle = working.load(Ordering::Acquire) == 0;
                 complete = idle && hosts.is_empty();
-                let late = now > limit && (idle || now > limit + GRACE);
-                complete || late || stop.load(Ordering::Relaxed)
+                let late = now > limit && (idle || now > limit + GRACE) && !front;
+                let left = front && over.load(Ordering::Relaxed);
+                complete || late || left || stop.load(Ordering::Relaxed)
             });
             over.store(true, Ordering::Relaxed);
             result
         });
+        // Everything that takes rights is done but for commands that are still to be started.
         let driven = driving.join();
-        let told: Vec<[bulk::Told; 2]> = workers
-            .into_iter()
-            .map(|(from, to)| [from, to].map(|worker| worker.join().unwrap_or_default()))
-            .collect();
-        (driven, told)
+        let told: Vec<[bulk::Told; 2]> =
+            workers.into_iter().map(|both| both.map(|worker| worker.join().unwrap_or_default())).collect();
+        let ended: Vec<_> = commanded.into_iter().map(|(i, worker)| (i, worker.join())).collect();
+        (driven, told, ended)
     });
     match driven {
         Ok(result) => result.map_err(Error::of("driving the network"))?,
         Err(panic) => std::panic::resume_unwind(panic),
     }
+    for (i, result) in ended {
+        match result {
+            Ok(ended) => ends[i] = ended?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    driver.timing.overrun += driver.overrun();
     let Driver { network, mut timing, capture, .. } = driver;
     world.network = network;
     let network = &mut world.network;
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
     for (real, told) in reals.iter().zip(told) {
-        timing.overrun += real.spaces[0].overrun()? + real.spaces[1].overrun()?;
+        timing.overrun += real.overrun()?;
         let [from, to] = &told;
         complete &= from.finished.is_some() && (to.finished.is_some() || real.job.bytes.is_none());
         let doors = [(real.ends.from, from), (real.ends.to, to)];
@@ -148,63 +204,82 @@ pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool
             let told = Told { finished: told.finished, received: told.bytes };
             network.enter(at, door, |door: &mut Door, _| door.tell(told));
         }
-        facts[real.flow] = Some(self::facts(real, &told)?);
+        facts[real.flow] = Some(real.facts(&told)?);
+    }
+    for machine in &stage.machines {
+        timing.overrun += machine.space.overrun()?;
     }
     if complete {
         let end = network.now() + DRAIN;
         network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, timing, capture })
+    let commands = model.commands.iter().zip(ends).map(|(command, ended)| CommandFacts {
+        name: command.name.clone(),
+        serves: command.serves,
+        ended,
+    });
+    let commands = commands.collect();
+    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, commands, timing, capture })
+}
+
+/// Looks after a server that is up.
+fn serve(keeper: Keeper, mut ended: Ended, clock: Clock, over: &AtomicBool) -> Ended {
+    job::look_after(keeper, &mut ended, clock, over, None);
+    ended
+}
+
+/// The commands of a model, ready to be started, and nothing yet about how they ended.
+#[allow(clippy::type_complexity, reason = "two lists")]
+fn jobs<'a>(
+    model: &Model,
+    seed: Seed,
+    stage: &'a Stage,
+    around: &'a Surroundings,
+) -> Result<(Vec<Option<Job<'a>>>, Vec<Ended>), Error> {
+    let mut jobs = Vec::new();
+    for command in &model.commands {
+        let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
+        let foreground = around.foreground.as_ref().filter(|front| front.name == command.name);
+        let words = match foreground {
+            Some(front) => front.words.clone(),
+            None => ["/bin/sh", "-c", &command.run].map(Into::into).to_vec(),
+        };
+        let mut variables = around.variables.clone();
+        variables.extend(around.user.iter().flat_map(|user| user.variables()));
+        variables.push(("WILLIWAW_NODE".into(), model.nodes[command.node].name.clone().into()));
+        let streams = match (&around.outputs, foreground) {
+            (_, Some(_)) => Streams::Inherited,
+            (Some(folder), None) => {
+                let file = |end: &str| {
+                    let path = folder.join(format!("{}.{end}", command.name));
+                    let what = format!("writing {}", path.display());
+                    File::create(path).map_err(Error::of(what))
+                };
+                std::fs::create_dir_all(folder).map_err(Error::of(format!("making {}", folder.display())))?;
+                Streams::Files(file("stdout")?, file("stderr")?)
+            }
+            (None, None) => Streams::Nowhere,
+        };
+        let resolver = around.resolver.clone();
+        let plan = Plan {
+            words,
+            variables,
+            view: View { hosts: Some(stage.hosts.clone()), resolver: Some(resolver) },
+            user: around.user.clone(),
+            terminal: foreground.is_some_and(|front| front.has_terminal()),
+            apart: foreground.is_none(),
+            start_file: foreground.and_then(|front| front.start_file.clone()),
+            outside: false,
+        };
+        let space = &stage.at(command.node)?.space;
+        jobs.push(Some(Job { space, start: Time::from_nanos(ns as u64), plan, streams, foreground }));
+    }
+    let ends = vec![Ended::default(); jobs.len()];
+    Ok((jobs, ends))
 }
 
 /// The network, for the driver; an empty one stays until it comes back.
 fn taken(network: &mut Network) -> Network {
     std::mem::replace(network, Network::new(0, Tracer::off()))
-}
-
-/// Sets up both ends of a real flow.
-fn real(
-    flow: usize,
-    ends: Ends,
-    linux: &Linux,
-    job: Job,
-    gateways: &mut Vec<Gateway>,
-) -> Result<Real, Error> {
-    let spaces = [Space::new()?, Space::new()?];
-    for (space, (at, door)) in spaces.iter().zip([(FROM, ends.from), (TO, ends.to)]) {
-        for (name, value) in ALWAYS {
-            space.set(name, value)?;
-        }
-        for (name, value) in &linux.sysctl {
-            space.set(name, value)?;
-        }
-        gateways.push(Gateway { door, device: space.device(at, linux.mtu)? });
-    }
-    let listener = bulk::listen(&spaces[1])?;
-    let stream = bulk::socket(&spaces[0], linux.cc.as_deref())?;
-    Ok(Real { flow, ends, job, spaces, listener, stream })
-}
-
-fn facts(real: &Real, told: &[bulk::Told; 2]) -> Result<FlowFacts, Error> {
-    let [from, to] = told;
-    let faults = [("from", from), ("to", to)];
-    let faults =
-        faults.iter().filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?))).collect();
-    let mut facts = FlowFacts {
-        info: from.info,
-        history: from.history.clone(),
-        from: real.spaces[0].counters()?,
-        to: real.spaces[1].counters()?,
-        faults,
-    };
-    if facts.info.state == 0 {
-        facts.faults.push("the connection was never established".into());
-    }
-    Ok(facts)
-}
-
-fn finished(network: &Network, ends: &Ends) -> bool {
-    let done = |id| network.element::<Host>(id).is_none_or(|h| h.finished().is_some());
-    done(ends.from) && done(ends.to)
 }

@@ -33,6 +33,11 @@ pub fn dropped_out(text: &str, device: &str) -> u64 {
     column.unwrap_or(0)
 }
 
+/// How many sockets of a table (`/proc/net/tcp` and its sisters) are in this state, as the kernel writes it.
+pub fn in_state(text: &str, state: &str) -> usize {
+    text.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(state)).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +62,13 @@ mod tests {
                      tun0:     1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16\n";
         assert_eq!(dropped_out(text, "tun0"), 12);
         assert_eq!(dropped_out(text, "tun1"), 0);
+    }
+
+    #[test]
+    fn a_listening_socket_is_found() {
+        let text = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+                     0: 00000000:1F40 00000000:0000 0A 00000000:00000000 00:00000000\n";
+        assert_eq!([in_state(text, "0A"), in_state(text, "01"), in_state("", "0A")], [1, 0, 0]);
     }
 
     proptest! {

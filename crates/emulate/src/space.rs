@@ -2,12 +2,13 @@
 //! descriptors of this process, so they are gone when it is, by whatever signal; no route, address, queue or
 //! name of the host is touched.
 
+use crate::device::Device;
 use crate::{Error, proc, sys};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd as _, RawFd};
 use std::process::Command;
 
 /// A network namespace.
@@ -18,8 +19,43 @@ pub struct Space {
 
 /// What the device of a namespace is called.
 pub const DEVICE: &str = "williwaw0";
+/// The width of the network that all machines of a run share.
+const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
+const WIDTH_6: u32 = 64;
+/// Version 6 needs links that carry this much (RFC 8200 section 5).
+const LEAST_MTU_6: u32 = 1280;
+/// The other end of a pair, and the most that it carries.
+const PEER: &str = "williwaw1";
+const PEER_MTU: u32 = 65_535;
 /// Packets that may wait in it to be read: more than a window, so that none is lost outside the model.
 const DEVICE_QUEUE: u32 = 10_000;
+
+/// A pair of Ethernet devices, one end in the calling thread's namespace; the other in one that lives as long as the
+/// socket there.
+fn pair(here: RawFd) -> io::Result<Device> {
+    let other = std::thread::scope(|scope| {
+        let made = scope.spawn(|| {
+            sys::unshare_network()?;
+            File::open("/proc/thread-self/ns/net")
+        });
+        made.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    })?;
+    sys::veth::pair(DEVICE, PEER, other.as_raw_fd())?;
+    sys::veth::whole_packets(DEVICE)?;
+    let to = sys::veth::hardware_address(DEVICE)?;
+    sys::enter_network(other.as_raw_fd())?;
+    let socket = sys::veth::whole_packets(PEER).and_then(|()| {
+        sys::veth::mtu(PEER, PEER_MTU)?;
+        sys::veth::up_without_arp(PEER)?;
+        sys::veth::frames(PEER)
+    });
+    sys::enter_network(here)?;
+    Ok(Device::ethernet(socket?, to))
+}
+
+fn setting(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
 
 impl Space {
     /// A new one, with its own loopback and nothing else.
@@ -27,16 +63,46 @@ impl Space {
     /// # Errors
     /// [`Error::Rights`] if the process may not.
     pub fn new() -> Result<Space, Error> {
+        Space::made(&[
+            // Neighbour discovery would be packets that nobody asked for.
+            ("net.ipv6.conf.all.disable_ipv6", "1"),
+            ("net.ipv6.conf.default.disable_ipv6", "1"),
+        ])
+    }
+
+    /// A new one for a machine, with both versions of IP and nothing that it says unasked.
+    ///
+    /// # Errors
+    /// [`Error::Rights`] if the process may not.
+    pub fn machine() -> Result<Space, Error> {
+        let group = sys::process::ids().1;
+        Space::made(&[
+            ("net.ipv6.conf.default.accept_dad", "0"),
+            ("net.ipv6.conf.default.accept_ra", "0"),
+            ("net.ipv6.conf.default.addr_gen_mode", "1"),
+            ("net.ipv6.conf.default.router_solicitations", "0"),
+            // Whoever runs commands here may ping, and serve at any port: it is all theirs. In a user namespace there
+            // is one group only.
+            ("net.ipv4.ping_group_range", &format!("{group} {group}")),
+            ("net.ipv4.ping_group_range", "0 2147483647"),
+            ("net.ipv4.ip_unprivileged_port_start", "0"),
+        ])
+    }
+
+    /// A new one with these settings, as far as the kernel has them.
+    fn made(settings: &[(&str, &str)]) -> Result<Space, Error> {
         // A thread of its own goes in and comes not back; the open file keeps what it leaves.
-        let made = std::thread::spawn(|| {
+        let make = || {
             sys::unshare_network().map_err(Error::right("making a network namespace"))?;
             sys::up("lo").map_err(Error::of("bringing up loopback"))?;
-            // Neighbour discovery would be packets that nobody asked for.
-            let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-            let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+            for (name, value) in settings {
+                // A kernel without version 6 has not all of them.
+                let _ = fs::write(setting(name), value);
+            }
             File::open("/proc/thread-self/ns/net").map_err(Error::of("opening a network namespace"))
-        });
-        let namespace = made.join().map_err(|_| Error::Refused {
+        };
+        let made = std::thread::scope(|scope| scope.spawn(make).join());
+        let namespace = made.map_err(|_| Error::Refused {
             what: "making a network namespace".into(),
             source: io::ErrorKind::Other.into(),
         })??;
@@ -76,19 +142,104 @@ impl Space {
         sys::bind_command(command, self.namespace.as_raw_fd());
     }
 
-    /// Makes its TUN device: what the stack inside sends can be read from it, what is written to it the stack
-    /// receives.
+    /// Makes its device: what the stack inside sends can be read from it, what is written to it the stack receives.
+    /// It is a TUN device, and where there is none to be had, a pair of Ethernet devices.
     ///
     /// # Errors
-    /// [`Error::Rights`] if `/dev/net/tun` may not be used; else the kernel's.
-    pub fn device(&self, at: Ipv4Addr, mtu: u32) -> Result<File, Error> {
+    /// [`Error::Rights`] if neither may be made; else the kernel's.
+    pub fn device(&self, at: Ipv4Addr, mtu: u32) -> Result<Device, Error> {
         self.inside(|| {
-            let tun = sys::tun(DEVICE).map_err(Error::right("making a TUN device (/dev/net/tun)"))?;
+            let device = self.any_device()?;
             let mask = Ipv4Addr::new(255, 255, 255, 0);
-            sys::address_interface(DEVICE, at, mask, mtu, DEVICE_QUEUE)
-                .map_err(Error::of(format!("giving a TUN device the address {at} and an MTU of {mtu} B")))?;
-            Ok(tun)
+            self.address(&device, at, mask, mtu)?;
+            Ok(device)
         })
+    }
+
+    /// Makes the device of a machine, with an address of each version that the kernel has; `beyond` is the address
+    /// of whoever hands on what has no better route.
+    ///
+    /// # Errors
+    /// As of [`Space::device`].
+    pub fn gateway(
+        &self,
+        at: (Ipv4Addr, Ipv6Addr),
+        mtu: u32,
+        beyond: Option<Ipv4Addr>,
+    ) -> Result<Device, Error> {
+        self.inside(|| {
+            let device = self.any_device()?;
+            self.address(&device, at.0, MASK, mtu)?;
+            let refused = |what: &str| Error::of(format!("giving a device {what}"));
+            if let Some(gateway) = beyond {
+                sys::route::default4(DEVICE, gateway).map_err(refused("a default route"))?;
+            }
+            // Below this MTU, and without version 6 in the kernel, there is none.
+            if mtu >= LEAST_MTU_6 && fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
+                sys::route::address6(DEVICE, at.1, WIDTH_6)
+                    .map_err(refused(&format!("the address {}", at.1)))?;
+                if beyond.is_some() {
+                    sys::route::default6(DEVICE).map_err(refused("a default route"))?;
+                }
+            }
+            Ok(device)
+        })
+    }
+
+    /// Whichever can be had, in the calling thread's namespace, which is this one.
+    fn any_device(&self) -> Result<Device, Error> {
+        match sys::tun(DEVICE) {
+            Ok(file) => Ok(Device::tun(file)),
+            Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
+                pair(self.fd()).map_err(Error::right("making a pair of Ethernet devices"))
+            }
+            Err(e) => Err(Error::of("making a TUN device (/dev/net/tun)")(e)),
+        }
+    }
+
+    fn address(&self, device: &Device, at: Ipv4Addr, mask: Ipv4Addr, mtu: u32) -> Result<(), Error> {
+        let what = format!("giving a device the address {at} and an MTU of {mtu} B");
+        let given = || {
+            sys::address_interface(DEVICE, at, mask, mtu, DEVICE_QUEUE)?;
+            if device.stands_in() { sys::veth::up_without_arp(DEVICE) } else { Ok(()) }
+        };
+        given().map_err(Error::of(what))
+    }
+
+    /// Lets it hand on what is not its own.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn forward(&self) -> Result<(), Error> {
+        self.set("net.ipv4.ip_forward", "1")?;
+        // Not there in a kernel without version 6.
+        let _ = self.set("net.ipv6.conf.all.forwarding", "1");
+        Ok(())
+    }
+
+    /// True if it has an interface of this name that is up and has an address.
+    pub(crate) fn has(&self, device: &str) -> bool {
+        let look = || {
+            let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+            Ok(routes.lines().any(|line| line.split_whitespace().next() == Some(device)))
+        };
+        self.inside(look).unwrap_or(false)
+    }
+
+    /// The open namespace.
+    pub(crate) fn fd(&self) -> RawFd {
+        self.namespace.as_raw_fd()
+    }
+
+    /// How many sockets in it wait for somebody: they listen, or are open for datagrams.
+    pub(crate) fn listening(&self) -> usize {
+        let count = || {
+            let read =
+                |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+            let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+            Ok(tables.into_iter().map(|(name, state)| proc::in_state(&read(name), state)).sum())
+        };
+        self.inside(count).unwrap_or(0)
     }
 
     /// Changes a setting of its network stack, by its full name (`net.ipv4.tcp_frto`).
@@ -96,7 +247,7 @@ impl Space {
     /// # Errors
     /// The kernel has no such setting, or not in a namespace, or not this value.
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
-        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        let path = setting(name);
         self.inside(|| fs::write(path, value).map_err(Error::of(format!("setting {name} to {value}"))))
     }
 

@@ -1,6 +1,11 @@
-//! What does the kernel offer without a safe face? Every `unsafe` of this crate stands here, a function each,
-//! and does one call with memory that it owns.
+//! What does the kernel offer without a safe face? Every `unsafe` of this crate stands here and in the files
+//! below (processes, terminals, routes), a function each, and does what it does with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
+
+pub(crate) mod process;
+pub(crate) mod route;
+pub(crate) mod terminal;
+pub(crate) mod veth;
 
 use crate::Error;
 use crate::facts::TcpInfo;
@@ -151,6 +156,37 @@ pub(crate) fn set_timer(timer: &OwnedFd, ns: u64) -> io::Result<()> {
     })
 }
 
+/// A file that becomes readable when somebody rings it.
+pub(crate) fn bell() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    check_fd(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })
+}
+
+/// Rings it.
+pub(crate) fn ring(bell: &OwnedFd) -> io::Result<()> {
+    let one = 1u64;
+    // SAFETY: the kernel reads the eight bytes of one number.
+    check(unsafe { libc::write(bell.as_raw_fd(), (&raw const one).cast(), 8) } as libc::c_int)
+}
+
+/// Forgets that it was rung.
+pub(crate) fn hush(bell: &OwnedFd) {
+    let mut rung = 0u64;
+    // SAFETY: the kernel writes the eight bytes of one number. It refuses where nobody has rung.
+    unsafe { libc::read(bell.as_raw_fd(), (&raw mut rung).cast(), 8) };
+}
+
+/// The user at the other end of a local socket.
+pub(crate) fn peer_user(fd: RawFd) -> io::Result<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes one structure, which outlives the call.
+    check(unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut length)
+    })?;
+    Ok(peer.uid)
+}
+
 /// A set of files to be waited for.
 pub(crate) struct Waiting {
     fds: Vec<libc::pollfd>,
@@ -179,6 +215,15 @@ impl Waiting {
     }
 }
 
+/// Waits until one of these can be read from, or for so many milliseconds; tells which can.
+pub(crate) fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
+    let entry = |fd: &RawFd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 };
+    let mut all: Vec<libc::pollfd> = fds.iter().map(entry).collect();
+    // SAFETY: the kernel writes `revents` of as many entries as the vector has.
+    unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, ms.unwrap_or(-1)) };
+    all.iter().map(|entry| entry.revents != 0).collect()
+}
+
 /// Waits until a file can be written to or read from, at most so many milliseconds.
 pub(crate) fn wait_for(fd: RawFd, write: bool, ms: i32) {
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
@@ -205,7 +250,7 @@ pub(crate) fn punctual() {
 }
 
 #[repr(C)]
-struct CapHeader {
+pub(crate) struct CapHeader {
     version: u32,
     pid: libc::c_int,
 }
@@ -301,15 +346,11 @@ pub(crate) fn abort_on_close(fd: RawFd) -> io::Result<()> {
     })
 }
 
-/// What this process may not do that an emulation needs: namespaces, devices in them.
+/// What this process may not do that an emulation needs: namespaces, and devices of either kind in them.
 ///
 /// # Errors
 /// The first thing that was refused.
 pub fn rights() -> Result<(), Error> {
-    // In a thread of its own, which takes the namespace away with it.
-    let tried = std::thread::spawn(move || {
-        unshare_network().map_err(Error::right("making a network namespace"))?;
-        tun("probe").map(drop).map_err(Error::right("making a TUN device (/dev/net/tun)"))
-    });
-    tried.join().unwrap_or(Ok(()))
+    let probe = std::net::Ipv4Addr::new(198, 18, 0, 1);
+    crate::space::Space::new()?.device(probe, 1500).map(drop)
 }

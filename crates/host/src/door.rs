@@ -6,6 +6,7 @@
 use crate::host::HostCounters;
 use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
+use base::rng::mix;
 use base::truth::Cause;
 use base::wire::{self, Digest, Malformed, TcpHead, flag};
 use base::{Span, Time};
@@ -24,6 +25,19 @@ pub struct DoorConfig {
     pub peer: NodeId,
     /// Opens or waits; the waiting end's packets carry [`Flags::REPLY`].
     pub role: Role,
+}
+
+/// What a driver does with a door of either kind.
+pub trait Gate {
+    /// Takes in a packet from outside: gives it a head and sends it on its way.
+    ///
+    /// # Errors
+    /// The bytes are no IP packet; they are left outside.
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed>;
+    /// The next packet that is to leave, in the order in which they became due.
+    fn next_out(&mut self) -> Option<Leaving>;
+    /// Gives back the buffer of a packet that has left.
+    fn give_back(&mut self, buffer: Vec<u8>);
 }
 
 /// A packet that is to leave.
@@ -114,66 +128,6 @@ impl Door {
         &self.silences
     }
 
-    /// Takes in a packet from outside: gives it a head and sends it on its way.
-    ///
-    /// # Errors
-    /// The bytes are no IP packet; they are left outside.
-    pub fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
-        let digest = wire::read(bytes)?;
-        let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
-        let (body, id) = cx.emit_bytes(bytes, digest.size);
-        let flags = self.flags(&digest);
-        let data = flags.has(Flags::DATA);
-        let ordinal = &mut self.ordinals[usize::from(data)];
-        *ordinal += 1;
-        let ordinal = *ordinal;
-        self.counters.bytes_sent += u64::from(digest.size);
-        if data {
-            self.counters.data_sent += 1;
-            self.largest = self.largest.max(digest.payload);
-            if let Some(last) = self.last_data.replace(cx.now())
-                && cx.now().since(last) > LONG
-            {
-                self.silences.push((last, cx.now()));
-            }
-        } else {
-            self.counters.acks_sent += 1;
-        }
-        if let Some(tcp) = &digest.tcp {
-            self.sent(cx, tcp, digest.payload, ordinal, id);
-        }
-        let packet = Packet {
-            id,
-            born: cx.now(),
-            deadline: Time::NEVER,
-            body,
-            flow: self.config.flow,
-            size: digest.size,
-            ordinal,
-            source: self.config.node,
-            destination: self.config.peer,
-            interface: 0,
-            flags,
-            class: digest.class,
-            ecn: digest.ecn,
-        };
-        cx.forward(Port(0), packet);
-        Ok(())
-    }
-
-    /// The next packet that is to leave, in the order in which they became due.
-    pub fn next_out(&mut self) -> Option<Leaving> {
-        self.leaving.pop_front()
-    }
-
-    /// Gives back the buffer of a packet that has left.
-    pub fn give_back(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < SPARE {
-            buffer.clear();
-            self.spare.push(buffer);
-        }
-    }
-
     fn flags(&self, digest: &Digest) -> Flags {
         let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
         let tcp = digest.tcp.unwrap_or_default();
@@ -254,6 +208,73 @@ impl Door {
     }
 }
 
+impl Gate for Door {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+        let digest = wire::read(bytes)?;
+        let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
+        let (body, id) = cx.emit_bytes(bytes, digest.size);
+        let flags = self.flags(&digest);
+        let data = flags.has(Flags::DATA);
+        let ordinal = &mut self.ordinals[usize::from(data)];
+        *ordinal += 1;
+        let ordinal = *ordinal;
+        self.counters.bytes_sent += u64::from(digest.size);
+        if data {
+            self.counters.data_sent += 1;
+            self.largest = self.largest.max(digest.payload);
+            if let Some(last) = self.last_data.replace(cx.now())
+                && cx.now().since(last) > LONG
+            {
+                self.silences.push((last, cx.now()));
+            }
+        } else {
+            self.counters.acks_sent += 1;
+        }
+        if let Some(tcp) = &digest.tcp {
+            self.sent(cx, tcp, digest.payload, ordinal, id);
+        }
+        let packet = Packet {
+            id,
+            born: cx.now(),
+            deadline: Time::NEVER,
+            body,
+            flow: self.config.flow,
+            size: digest.size,
+            ordinal,
+            source: self.config.node,
+            destination: self.config.peer,
+            interface: 0,
+            flags,
+            class: digest.class,
+            ecn: digest.ecn,
+        };
+        cx.forward(Port(0), packet);
+        Ok(())
+    }
+
+    fn next_out(&mut self) -> Option<Leaving> {
+        self.leaving.pop_front()
+    }
+
+    fn give_back(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+/// Makes one bit wrong, which one hangs on the packet's number: the stack behind the door finds it by its checksum
+/// (catalogue SW-37). Bits of the IP header and of what it carries are as likely.
+pub(crate) fn flip(bytes: &mut [u8], id: u64) {
+    let bits = bytes.len() as u64 * 8;
+    if let Some(bit) = mix(id).checked_rem(bits)
+        && let Some(byte) = bytes.get_mut((bit / 8) as usize)
+    {
+        *byte ^= 1 << (bit % 8);
+    }
+}
+
 impl Element for Door {
     /// A packet has come through the network: it is to leave now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
@@ -261,19 +282,27 @@ impl Element for Door {
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes for the world outside
         }
-        if packet.flags.has(Flags::DATA) {
-            self.counters.data_received += 1;
-            if let Some(ledger) = cx.ledger(&packet) {
-                ledger.received(packet.ordinal);
+        let corrupt = packet.flags.has(Flags::CORRUPT);
+        let data = packet.flags.has(Flags::DATA);
+        self.counters.data_received += u64::from(data && !corrupt);
+        if let Some(ledger) = cx.ledger(&packet) {
+            match (data, corrupt) {
+                (true, false) => ledger.received(packet.ordinal),
+                (true, true) => ledger.other_drops += 1,
+                (false, true) => ledger.ack_drops += 1,
+                (false, false) => {}
             }
         }
         if let Ok(digest) = wire::read(&bytes) {
             if digest.ecn != packet.ecn {
                 wire::set_ecn(&mut bytes, packet.ecn);
             }
-            if let Some(tcp) = &digest.tcp {
+            if let Some(tcp) = digest.tcp.as_ref().filter(|_| !corrupt) {
                 self.came(cx, tcp, &packet);
             }
+        }
+        if corrupt {
+            flip(&mut bytes, packet.id);
         }
         self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
     }

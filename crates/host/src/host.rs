@@ -1,11 +1,12 @@
-//! How does a segment become a packet? The host stamps a head on it, stores its body, tells the flow's
-//! ledger what was really sent and received, and sends it out by its only port.
+//! How do a connection and an application live on the path? The host takes packets in, wakes both when
+//! they want to run, and hands what they send to its dispatch.
 
+use crate::dispatch::Dispatch;
+use base::Time;
 use base::event::Source;
 use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::Body;
-use base::truth::Cause;
-use base::{Span, Time};
+use base::tcp::Segment;
+use base::truth::{CONNECTION, Cause};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
@@ -47,52 +48,68 @@ pub struct HostCounters {
 
 /// The element that holds one end of a flow.
 pub struct Host {
-    flow: FlowId,
-    node: NodeId,
-    peer: NodeId,
-    role: Role,
     /// When to start; [`Time::NEVER`] once started.
     start: Time,
     connection: Connection,
     app: Box<dyn App>,
+    /// When the application wants to run, asked after every call.
+    app_next: Time,
     out: Vec<Outgoing>,
-    ordinals: [u32; 2],
-    counters: HostCounters,
+    dispatch: Dispatch,
     progress: (u64, u64),
+    expirations: u64,
     /// Bytes outstanding when the timer first expired.
     first_timeout_flight: Option<u64>,
-    last_data: Option<Time>,
-    /// Stretches without sending data, longer than [`LONG`].
-    silences: Vec<(Time, Time)>,
 }
-
-/// Shorter silences are what acknowledgement clocks do.
-const LONG: Span = Span::from_secs(1);
 
 impl Host {
     /// A host whose application has not started.
     pub fn new(config: HostConfig, app: Box<dyn App>) -> Self {
         Host {
-            flow: config.flow,
-            node: config.node,
-            peer: config.peer,
-            role: config.role,
+            dispatch: Dispatch::new(&config),
             start: config.start,
             connection: Connection::new(config.tcp, config.role),
+            app_next: app.next_timeout(),
             app,
             out: Vec::new(),
-            ordinals: [0; 2],
-            counters: HostCounters::default(),
             progress: (0, 0),
+            expirations: 0,
             first_timeout_flight: None,
-            last_data: None,
-            silences: Vec::new(),
         }
+    }
+
+    /// The same as the flow's `number`-th connection, from 0.
+    pub(crate) fn numbered(mut self, number: usize) -> Self {
+        self.dispatch.base = CONNECTION * number as u64;
+        self
+    }
+    /// Counters of packets that all connections of a flow share; they change places with its own.
+    pub(crate) fn share(&mut self, ordinals: &mut [u32; 2]) {
+        std::mem::swap(&mut self.dispatch.ordinals, ordinals);
+    }
+    /// Bytes received and acknowledged, when it last looked.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        self.progress
+    }
+    /// Its socket, for an application outside.
+    pub(crate) fn socket(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+    /// Sends what the application outside has written.
+    pub(crate) fn push(&mut self, cx: &mut Cx<'_>) {
+        self.run(cx, |connection, io| connection.transmit(io));
+    }
+    /// Sends a reset: whatever the peer has for this connection, nobody will take it.
+    pub(crate) fn reset(&mut self, cx: &mut Cx<'_>) {
+        let (seq, ack) = (self.connection.sender.max_sent(), self.connection.receiver.next());
+        let segment = Segment { seq, ack, has_ack: true, rst: true, ..Segment::default() };
+        let size = self.connection.sender.config().wire.header;
+        self.dispatch.send(cx, &Outgoing { segment, size, cause: Cause::New, ecn: 0 });
     }
 
     /// Its counters.
     pub fn counters(&self) -> HostCounters {
-        self.counters
+        HostCounters { expirations: self.expirations, ..self.dispatch.counters }
     }
     /// Its connection.
     pub fn connection(&self) -> &Connection {
@@ -109,11 +126,32 @@ impl Host {
     }
     /// When no data were sent for more than a second: from one data segment to the next.
     pub fn silences(&self) -> &[(Time, Time)] {
-        &self.silences
+        &self.dispatch.silences
     }
 
-    fn ledger(&self) -> usize {
-        self.flow.0 as usize * 2 + usize::from(self.role == Role::Passive)
+    #[cold]
+    fn open(&mut self, cx: &mut Cx<'_>) {
+        self.start = Time::NEVER;
+        self.app.started(cx.now(), &mut self.connection);
+        self.app_next = self.app.next_timeout();
+        self.run(cx, |connection, io| connection.open(io));
+    }
+
+    /// Takes in what a packet of this connection says.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet, segment: &Segment) {
+        if packet.flags.has(Flags::DATA) {
+            self.dispatch.counters.data_received += 1;
+            if let Some(ledger) = cx.ledger(packet) {
+                ledger.received(packet.ordinal);
+            }
+        }
+        if segment.has_ack
+            && let Some(ledger) = cx.ledger_at(self.dispatch.ledger)
+        {
+            ledger.acked(self.dispatch.base + segment.ack, packet.born);
+        }
+        self.run(cx, |connection, io| connection.on_packet(io, segment, packet.id, packet.ecn));
     }
 
     /// Calls the connection and sends what it hands over.
@@ -136,6 +174,7 @@ impl Host {
         self.progress = progress;
         let (end, closed) = (self.connection.sender.end(), self.connection.sender.done());
         self.app.progressed(cx.now(), &mut self.connection);
+        self.app_next = self.app.next_timeout();
         let wrote = self.connection.sender.end() != end || self.connection.sender.done() != closed;
         if wrote {
             let (now, source) = (cx.now(), Source(cx.me().0));
@@ -146,113 +185,38 @@ impl Host {
 
     #[inline]
     fn flush(&mut self, cx: &mut Cx<'_>) {
-        let mut out = std::mem::take(&mut self.out);
-        for outgoing in &out {
-            self.send(cx, outgoing);
+        if !self.out.is_empty() {
+            for outgoing in &self.out {
+                self.dispatch.send(cx, outgoing);
+            }
+            self.out.clear();
         }
-        out.clear();
-        self.out = out;
     }
-
-    #[inline]
-    fn send(&mut self, cx: &mut Cx<'_>, outgoing: &Outgoing) {
-        let segment = &outgoing.segment;
-        let data = segment.len > 0;
-        let ordinal = &mut self.ordinals[usize::from(data)];
-        *ordinal += 1;
-        let ordinal = *ordinal;
-        let (body, id) = cx.emit(Body::Tcp(*segment), outgoing.size);
-        self.counters.bytes_sent += u64::from(outgoing.size);
-        if data {
-            self.counters.data_sent += 1;
-            let last = self.last_data.replace(cx.now());
-            if let Some(last) = last
-                && cx.now().since(last) > LONG
-            {
-                self.silences.push((last, cx.now()));
-            }
-            if !matches!(outgoing.cause, Cause::New | Cause::WindowProbe) {
-                self.counters.data_resent += 1;
-            }
-            let (now, seq, end) = (cx.now(), segment.seq, segment.seq + u64::from(segment.len));
-            if let Some(ledger) = cx.ledger_at(self.ledger()) {
-                ledger.sent(now, seq, end, ordinal, outgoing.cause);
-            }
-            cx.record(base::event::Category::Transport, now, || base::event::Event::DataSent {
-                packet: id,
-                seq,
-                len: segment.len,
-                cause: outgoing.cause,
-            });
-        } else {
-            self.counters.acks_sent += 1;
-        }
-        let packet = Packet {
-            id,
-            born: cx.now(),
-            deadline: Time::NEVER,
-            body,
-            flow: self.flow,
-            size: outgoing.size,
-            ordinal,
-            source: self.node,
-            destination: self.peer,
-            interface: 0,
-            flags: flags(outgoing, self.role),
-            class: 0,
-            ecn: outgoing.ecn,
-        };
-        cx.forward(Port(0), packet);
-    }
-}
-
-#[inline]
-fn flags(outgoing: &Outgoing, role: Role) -> Flags {
-    let segment = &outgoing.segment;
-    let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
-    Flags(
-        when(Flags::DATA, segment.len > 0)
-            | when(Flags::ACK, segment.has_ack)
-            | when(Flags::SYN, segment.syn)
-            | when(Flags::FIN, segment.fin)
-            | when(Flags::RST, segment.rst)
-            | when(Flags::REPLY, role == Role::Passive)
-            | when(Flags::AGAIN, outgoing.cause != Cause::New),
-    )
 }
 
 impl Element for Host {
+    #[inline(always)] // part of `arrive`, as the next two are of `wake`
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let Some(Body::Tcp(segment)) = cx.absorb(&packet) else { return };
-        if packet.flags.has(Flags::DATA) {
-            self.counters.data_received += 1;
-            if let Some(ledger) = cx.ledger(&packet) {
-                ledger.received(packet.ordinal);
-            }
-        }
-        if segment.has_ack
-            && let Some(ledger) = cx.ledger_at(self.ledger())
-        {
-            ledger.acked(segment.ack, packet.born);
-        }
-        self.run(cx, |connection, io| connection.on_packet(io, &segment, packet.id, packet.ecn));
+        let Some(segment) = cx.absorb(&packet) else { return };
+        cx.sight(&packet, None);
+        self.take(cx, &packet, &segment);
     }
 
+    #[inline(always)]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         if self.start <= now {
-            self.start = Time::NEVER;
-            self.app.started(now, &mut self.connection);
-            self.run(cx, |connection, io| connection.open(io));
+            self.open(cx);
         }
-        if self.app.next_timeout() <= now {
+        if self.app_next <= now {
             self.app.timeout(now, &mut self.connection);
+            self.app_next = self.app.next_timeout();
             self.run(cx, |connection, io| connection.transmit(io));
         }
         if self.connection.next_timeout() <= now {
             let sender = &self.connection.sender;
             if sender.rto.deadline() <= now && sender.flight() > 0 {
-                self.counters.expirations += 1;
+                self.expirations += 1;
                 if self.connection.sender.established() {
                     self.first_timeout_flight.get_or_insert(self.connection.sender.flight());
                 }
@@ -263,7 +227,7 @@ impl Element for Host {
 
     #[inline]
     fn next_wake(&self) -> Time {
-        self.start.min(self.connection.next_timeout()).min(self.app.next_timeout())
+        self.start.min(self.connection.next_timeout()).min(self.app_next)
     }
 
     fn holds(&self) -> usize {

@@ -1,5 +1,6 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
+pub mod capture;
 pub mod measure;
 pub mod once;
 pub mod picture;
@@ -7,5 +8,6 @@ pub mod probe;
 mod real;
 pub mod reproduce;
 pub mod sweep;
+mod workload;
 
 pub use once::{Outcome, run_once};

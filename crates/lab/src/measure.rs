@@ -36,7 +36,11 @@ pub fn columns() -> Vec<Column> {
                 Unit::Ratio | Unit::Count => "",
             };
             let combine = match metric {
-                Metric::DownloadTime | Metric::CompletionTime => Combine::Max,
+                Metric::DownloadTime
+                | Metric::CompletionTime
+                | Metric::ResponseTimeMax
+                | Metric::PageTimeMax
+                | Metric::MessageDelayMax => Combine::Max,
                 Metric::Throughput => Combine::Sum,
                 _ if metric.unit() == Unit::Count => Combine::Sum,
                 _ => Combine::Mean,
@@ -88,6 +92,13 @@ impl Tally {
     /// Adds up verdicts.
     pub fn of(verdicts: &[Retransmission]) -> Tally {
         let mut tally = Tally::default();
+        tally.add(verdicts);
+        tally
+    }
+
+    /// Adds more of them, of another direction or connection.
+    pub fn add(&mut self, verdicts: &[Retransmission]) {
+        let tally = self;
         let mut row = None;
         for v in verdicts {
             if v.cause == Cause::Timeout && row.replace(v.seq) != Some(v.seq) {
@@ -101,7 +112,6 @@ impl Tally {
                 _ => {}
             }
         }
-        tally
     }
 }
 
@@ -127,14 +137,19 @@ pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Se
 
 fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
     let (flow, ends) = (&model.flows[index], world.flows[index]);
-    let Transport::Tcp { config, .. } = &flow.transport else {
-        return crate::real::flow(model, world, index, seed, limit);
+    let config = match (&flow.transport, &flow.app) {
+        (Transport::Linux(_), _) => return crate::real::flow(model, world, index, seed, limit),
+        (Transport::Udp(_), _) => return crate::workload::datagrams(model, world, index, seed, limit),
+        (_, App::Ask(_) | App::Tell(_)) => {
+            return crate::workload::connections(model, world, index, seed, limit);
+        }
+        (Transport::Tcp { config, .. }, _) => config,
     };
     let host = |id| world.network.element::<Host>(id);
     let (Some(from), Some(to)) = (host(ends.from), host(ends.to)) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
-    let App::Bulk { bytes, .. } = flow.app;
+    let (bytes, _) = flow.app.bulk().unwrap_or_default();
     let mss = f64::from(config.mss);
     let ledger = &world.network.ledgers()[2 * index];
     let tally = Tally::of(&ledger.verdicts());
@@ -183,7 +198,8 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
         Metric::GateClosures => Some(gate_closures as f64),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
-        Metric::JainIndex => None,
+        // Fairness is for all flows; the rest is for workloads of other kinds.
+        _ => None,
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }

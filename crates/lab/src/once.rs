@@ -6,7 +6,6 @@ use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::Host;
 use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build};
@@ -37,11 +36,16 @@ const DRAIN: Span = Span::from_secs(3600);
 
 /// Runs repetition `repetition` of a model.
 pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
-    let seed = Seed { seed: model.run.seed, repetition };
     let tracer =
         if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    run_recorded(model, repetition, tracer, options.shuffle_ties)
+}
+
+/// The same, with a recorder of the caller's choice.
+pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Outcome {
+    let seed = Seed { seed: model.run.seed, repetition };
     let mut world = build(model, seed, tracer);
-    world.network.start(options.shuffle_ties);
+    world.network.start(shuffle_ties);
     let limit = Time::ZERO + model.run.limit;
     let mut waiting: Vec<Ends> = world.flows.clone();
     let complete = world.network.run_while(
@@ -65,7 +69,8 @@ pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
     Outcome { flows, world, complete }
 }
 
-fn finished(network: &Network, ends: &Ends) -> bool {
-    let done = |id| network.element::<Host>(id).is_none_or(|h| h.finished().is_some());
+/// Whether the workload of a flow is done; true for doors, whose workloads are outside.
+pub fn finished(network: &Network, ends: &Ends) -> bool {
+    let done = |id| host::finished(network, id).is_none_or(|finished| finished.is_some());
     done(ends.from) && done(ends.to)
 }

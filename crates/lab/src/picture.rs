@@ -1,6 +1,8 @@
 //! What did one repetition look like? Its trace, joined with the truth about every copy, as the
 //! time-sequence picture of one flow.
 
+mod states;
+
 use crate::once::{Options, Outcome, run_once};
 use base::event::{Event, Record};
 use base::rng::Seed;
@@ -12,9 +14,10 @@ use report::{
     WindowSample,
 };
 use scenario::Model;
+use scenario::build::Ends;
 use scenario::build::closures;
 use scenario::metric::Metric;
-use scenario::model::Transport;
+use scenario::model::{App, Transport};
 use std::collections::BTreeMap;
 
 /// Runs a repetition with its trace and draws one flow of it.
@@ -26,7 +29,12 @@ pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
 
 /// Draws one flow of a repetition that was run with its trace, by whichever clock.
 pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
-    let ends = outcome.world.flows[flow];
+    // Of requests and replies, the direction of the replies is drawn.
+    let replies = matches!(model.flows[flow].app, App::Ask(_));
+    let Ends { mut from, mut to, .. } = outcome.world.flows[flow];
+    if replies {
+        std::mem::swap(&mut from, &mut to);
+    }
     let name = model.flows[flow].name.clone();
     let (segment_bytes, sender) = match &model.flows[flow].transport {
         Transport::Tcp { config, profile } => (
@@ -38,13 +46,14 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
                 if config.spurious.name() == "none" { "none" } else { config.response.name() },
             ),
         ),
+        Transport::Udp(udp) => (udp.payload, "datagrams".to_owned()),
         Transport::Linux(linux) => {
-            let door = outcome.world.network.element::<Door>(ends.from);
+            let door = outcome.world.network.element::<Door>(from);
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));
             (door.map_or(0, Door::largest_segment), format!("the kernel's TCP{cc}"))
         }
     };
-    let verdicts = outcome.world.network.ledgers()[2 * flow].verdicts();
+    let verdicts = outcome.world.network.ledgers()[2 * flow + usize::from(replies)].verdicts();
     // Retransmissions appear in the trace in the order of the ledger.
     let mut next_verdict = verdicts.iter();
     let mut p = Picture {
@@ -58,7 +67,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
     let mut pending: Option<(f64, u64)> = None;
     for record in records {
         let t = record.t.as_secs_f64();
-        let from_sender = record.source.0 == ends.from.0;
+        let from_sender = record.source.0 == from.0;
         match record.event {
             Event::DataSent { packet, seq, len, cause } if from_sender => {
                 let (seq, end) = (stream(seq), stream(seq + u64::from(len)));
@@ -75,7 +84,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
                     note_cause(&mut p, t, seq, v, &mut pending);
                 }
             }
-            Event::DataReceived { seq, len, duplicate, .. } if record.source.0 == ends.to.0 => {
+            Event::DataReceived { seq, len, duplicate, .. } if record.source.0 == to.0 => {
                 p.received.push(Received {
                     t,
                     seq: stream(seq),
@@ -133,6 +142,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
             until: until.as_secs_f64(),
             name: model.gates[gate].name.clone(),
         })
+        .chain(states::intervals(model, records, last))
         .collect();
     p
 }

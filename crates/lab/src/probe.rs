@@ -5,6 +5,8 @@
 //! over when the gate opens. "The train" are the acknowledgements of what was sent before the first timeout
 //! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
 
+mod change;
+
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
 use base::packet::DropReason;
@@ -16,7 +18,7 @@ use scenario::build::closures;
 use scenario::model::{LinkRate, Transport};
 use std::collections::BTreeMap;
 
-/// Every probe's name and what it says.
+/// Every probe's name and what it says, but those of changes of state.
 pub const PROBES: &[(&str, &str)] = &[
     ("go_back_n", "timeouts after which more than the oldest segment was resent"),
     ("extra_on_partial", "unneeded retransmissions sent on partial acknowledgements or into reported holes"),
@@ -55,7 +57,7 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    PROBES.iter().any(|(n, _)| *n == name)
+    PROBES.iter().chain(change::PROBES).any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -108,7 +110,9 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     });
     // A kernel does not run in virtual time: nothing was taken.
     let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return Readings::new() };
-    numbers(&seen, gate, rate, f64::from(config.mss))
+    let mut readings = numbers(&seen, gate, rate, f64::from(config.mss));
+    change::take(&records, ends.from.0, &mut readings);
+    readings
 }
 
 fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> Seen {

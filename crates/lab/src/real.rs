@@ -8,7 +8,6 @@ use host::Door;
 use scenario::Model;
 use scenario::build::{World, closures};
 use scenario::metric::Metric;
-use scenario::model::App;
 
 /// Measures a flow whose ends are doors.
 pub(crate) fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
@@ -17,7 +16,7 @@ pub(crate) fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit
     let (Some(from), Some(to)) = (door(ends.from), door(ends.to)) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
-    let App::Bulk { bytes, .. } = flow.app;
+    let (bytes, _) = flow.app.bulk().unwrap_or_default();
     let mss = f64::from(from.largest_segment().max(1));
     let (ledger, back) = (&world.network.ledgers()[2 * index], &world.network.ledgers()[2 * index + 1]);
     let sent = from.counters();

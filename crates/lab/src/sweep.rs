@@ -2,7 +2,7 @@
 //! pool of threads in small batches, finished ones go to the run's journal, and the order in which they
 //! finish shows nowhere.
 
-use crate::measure;
+use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, run_once};
 use rayon::prelude::*;
 use results::Error;
@@ -50,6 +50,35 @@ pub struct Control<'a> {
     pub jobs: usize,
     /// Break ties by this seed instead of by position.
     pub shuffle_ties: Option<u64>,
+    /// Who plays repetitions in which a real kernel takes part.
+    pub player: Option<&'a dyn Player>,
+}
+
+/// Plays repetitions in which real kernels take part, in virtual time. Whoever implements it starts processes, which
+/// is no business of ours.
+pub trait Player: Sync {
+    /// Plays one repetition of a cell; no measures if it was stopped before its end.
+    ///
+    /// # Errors
+    /// It cannot be played, on this machine or at all.
+    fn play(
+        &self,
+        cell: u32,
+        model: &Model,
+        repetition: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<FlowMeasures>>, Refused>;
+}
+
+/// Why a repetition with real kernels could not be played.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it; may be empty.
+    pub mend: String,
+    /// What the scenario asks for is at fault, and not the machine.
+    pub asked: bool,
 }
 
 /// Why a sweep could not be run.
@@ -60,8 +89,10 @@ pub enum SweepError {
     Scenario(Diagnostics),
     /// The results could not be kept.
     Results(Error),
-    /// This flow has a real kernel's transport, for which there is no virtual time.
+    /// This flow has a real kernel's transport, and nobody was given who plays it.
     Real(String),
+    /// A repetition with real kernels could not be played.
+    Refused(Refused),
     /// No threads to run on.
     Threads(String),
     /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
@@ -79,9 +110,10 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A flow that cannot run in virtual time, if there is one.
+/// A flow or a command that cannot run in virtual time, if there is one.
 pub fn real(model: &Model) -> Option<&str> {
-    model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| flow.name.as_str())
+    let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
+    flow.or(model.commands.first().map(|command| &command.name)).map(String::as_str)
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
@@ -163,7 +195,13 @@ impl Sweep {
         let count = AtomicU64::new(done.len() as u64);
         let total = self.total();
         (control.progress)(Progress { done: done.len() as u64, total });
+        if control.player.is_none()
+            && let Some(flow) = self.cells.iter().find_map(|cell| real(&cell.model))
+        {
+            return Err(SweepError::Real(flow.to_owned()));
+        }
         let faults = Mutex::new(Vec::<String>::new());
+        let refused = Mutex::new(None::<Refused>);
         let sink = Mutex::new((folder, &mut rows, None::<Error>));
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(control.jobs)
@@ -172,14 +210,21 @@ impl Sweep {
         pool.install(|| {
             todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(|batch| {
                 // A stop lets only the repetitions in hand finish, not the rest of their batch.
-                let going = || !control.stop.load(Ordering::Relaxed);
+                let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
+                let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
                 let mut ran = 0;
                 let mut new: Vec<Row> = Vec::new();
                 for &(cell, repetition) in batch.iter().take_while(|_| going()) {
                     match self.one_or_fault(cell, repetition, control) {
-                        Ok(rows) => {
+                        Ok(Ok(Some(rows))) => {
                             new.extend(rows);
                             ran += 1;
+                        }
+                        Ok(Ok(None)) => {}
+                        Ok(Err(why)) => {
+                            if let Ok(mut refused) = refused.lock() {
+                                refused.get_or_insert(why);
+                            }
                         }
                         Err(text) => {
                             if let Ok(mut faults) = faults.lock() {
@@ -211,6 +256,9 @@ impl Sweep {
         if let Ok((_, _, Some(error))) = sink.into_inner() {
             return Err(error.into());
         }
+        if let Ok(Some(why)) = refused.into_inner() {
+            return Err(SweepError::Refused(why));
+        }
         if let Some(text) = faults.into_inner().unwrap_or_default().into_iter().min() {
             return Err(SweepError::Fault(text));
         }
@@ -219,7 +267,12 @@ impl Sweep {
     }
 
     /// Runs one repetition; a panic in it is told with what is needed to see it again.
-    fn one_or_fault(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Vec<Row>, String> {
+    fn one_or_fault(
+        &self,
+        cell: u32,
+        repetition: u64,
+        control: &Control<'_>,
+    ) -> Result<Result<Option<Vec<Row>>, Refused>, String> {
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
         std::panic::catch_unwind(run).map_err(|_| {
             let seed = self.cells[cell as usize].model.run.seed;
@@ -231,18 +284,22 @@ impl Sweep {
         })
     }
 
-    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Vec<Row> {
+    /// None if it was stopped in the middle.
+    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Vec<Row>>, Refused> {
         let model = &self.cells[cell as usize].model;
         let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
-        let outcome = run_once(model, repetition, options);
-        let named = model.flows.iter().zip(outcome.flows);
-        named
-            .map(|(flow, measures)| Row {
-                cell,
-                repetition,
-                flow: flow.name.clone(),
-                values: measures.values,
-            })
-            .collect()
+        let measured = match control.player {
+            Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
+            _ => Some(run_once(model, repetition, options).flows),
+        };
+        let Some(measured) = measured else { return Ok(None) };
+        let named = model.flows.iter().zip(measured);
+        let row = |(flow, measures): (&scenario::model::Flow, FlowMeasures)| Row {
+            cell,
+            repetition,
+            flow: flow.name.clone(),
+            values: measures.values,
+        };
+        Ok(Some(named.map(row).collect()))
     }
 }

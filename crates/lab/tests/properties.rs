@@ -10,7 +10,7 @@ use lab::once::{Options, Outcome, run_once};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use scenario::metric::Metric;
-use scenario::model::{App, LinkRate, Transport};
+use scenario::model::{LinkRate, Transport};
 use scenario::{Model, NoFiles, read};
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -221,7 +221,7 @@ fn config(model: &Model, flow: usize) -> Config {
 }
 
 fn bytes(model: &Model, flow: usize) -> u64 {
-    let App::Bulk { bytes, .. } = model.flows[flow].app;
+    let Some((bytes, _)) = model.flows[flow].app.bulk() else { panic!("bulk data") };
     bytes.expect("every plan has an amount")
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 /// Runs every experiment of a paper and looks at what must be true of any.
 fn family(paper: &str, repetitions: Option<u32>) -> Vec<Reproduced> {
     let stop = AtomicBool::new(false);
-    let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None };
+    let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
     let settings =
         Settings { seeds: 0, reading_repetitions: 0, pictures: true, repetitions, ..Settings::default() };
     let mut laboratory = Laboratory::new(settings, &control, "test");
@@ -105,4 +105,13 @@ fn the_profile_for_mobile_links_comes_out() {
     let (tested, failing) = claims(&all);
     assert_eq!(tested, ids(&[109..=117, 165..=166]));
     assert!(failing.is_empty(), "{failing:?}");
+}
+
+/// SW-42, SW-27, SW-55: the case study of the emulator, its times, retransmissions and losses as percentiles of the
+/// repetitions, and the transfer of its figure 6.
+#[test]
+fn the_case_study_of_the_emulator_comes_out_as_published() {
+    let all = family("seawind", Some(200));
+    let t = Totals::of(&all);
+    assert_eq!((t.values, t.within, t.claims, t.hold), (6, 6, 4, 4));
 }

@@ -1,5 +1,5 @@
-//! Who else uses the link? Background load: packets at a constant rate that compete for a queue and are
-//! taken out again right behind the link; nobody answers them (catalogue SW-49, NS-01).
+//! Who else uses the link? Background load: packets at a constant rate, or at random instants, that compete for a queue
+//! and are taken out again right behind the link or behind a later one; nobody answers them (catalogue SW-49, NS-01).
 //!
 //! They carry [`Flags::VIRTUAL`], have no body and no ledger, and are counted as sent and absorbed like all
 //! others. A source never ends by itself: whoever drives the network closes it (`Signal::Close`) when the
@@ -8,23 +8,51 @@
 use crate::element::{Cx, Element, Port, Signal};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::BodyRef;
+use base::rng::Stream;
 use base::{Rate, Span, Time};
 
 /// No flow of the scenario has this number.
 const NOBODY: FlowId = FlowId(u32::MAX / 4);
 
-/// Sends packets of one size at a constant rate.
+/// Sends packets of one size.
 pub struct Background {
     size: u32,
     gap: Span,
     next: Time,
     sent: u32,
+    flow: FlowId,
+    /// Draws the gaps, exponential ones.
+    random: Option<Stream>,
 }
 
 impl Background {
     /// `size` bytes on the wire every time `rate` needs for them, the first at `start`.
     pub fn new(rate: Rate, size: u32, start: Time) -> Self {
-        Background { size, gap: rate.span_of(u64::from(size)), next: start, sent: 0 }
+        let gap = rate.span_of(u64::from(size));
+        Background { size, gap, next: start, sent: 0, flow: NOBODY, random: None }
+    }
+
+    /// The same rate on average, the gaps drawn: arrivals of many that know nothing of each other (Poisson).
+    #[must_use]
+    pub fn random(mut self, stream: Stream) -> Self {
+        self.random = Some(stream);
+        self
+    }
+
+    /// The packets bear this number, by which routers lead them on.
+    #[must_use]
+    pub fn travelling(mut self, flow: FlowId) -> Self {
+        self.flow = flow;
+        self
+    }
+
+    fn gap(&mut self) -> Span {
+        match &mut self.random {
+            None => self.gap,
+            Some(stream) => {
+                Span::from_nanos((self.gap.as_nanos() as f64 * -libm::log(stream.uniform())) as u64)
+            }
+        }
     }
 }
 
@@ -42,7 +70,7 @@ impl Element for Background {
                 born: self.next,
                 deadline: Time::NEVER,
                 body: BodyRef::NONE,
-                flow: NOBODY,
+                flow: self.flow,
                 size: self.size,
                 ordinal: self.sent,
                 source: NodeId::default(),
@@ -53,7 +81,7 @@ impl Element for Background {
                 ecn: 0,
             };
             cx.forward(Port(0), packet);
-            self.next = if self.gap.is_zero() { Time::NEVER } else { self.next + self.gap };
+            self.next = if self.gap.is_zero() { Time::NEVER } else { self.next + self.gap() };
         }
     }
 
@@ -73,12 +101,22 @@ impl Element for Background {
 }
 
 /// Takes background load out; everything else goes on.
-pub struct Absorber;
+#[derive(Default)]
+pub struct Absorber {
+    through: Vec<FlowId>,
+}
+
+impl Absorber {
+    /// Lets load with these numbers through: it ends behind a later link.
+    pub fn but(through: Vec<FlowId>) -> Self {
+        Absorber { through }
+    }
+}
 
 impl Element for Absorber {
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        if packet.flags.has(Flags::VIRTUAL) {
+        if packet.flags.has(Flags::VIRTUAL) && !self.through.contains(&packet.flow) {
             cx.absorb(&packet);
         } else {
             cx.forward(Port(0), packet);

@@ -1,10 +1,12 @@
 //! What is an element, and what may it do? It is told of packets and of the time it asked for, and
 //! acts through its context: send on, drop, record. It never asks for the time.
 
+use crate::outbox::Outbox;
 use crate::wires::Wires;
 use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
-use base::pool::{Body, BodyRef, Pool};
+use base::pool::{BodyRef, Pool};
+use base::tcp::Segment;
 use base::trace::Tracer;
 use base::truth::Ledger;
 use base::{Rate, Time};
@@ -27,6 +29,13 @@ pub enum Signal {
     Close,
     /// Go on.
     Open,
+    /// A machine of states goes into one of them.
+    State {
+        /// Which machine, by its number in the network.
+        machine: u16,
+        /// Which state, by its number in the machine.
+        state: u16,
+    },
 }
 
 /// One thing on the path.
@@ -42,6 +51,12 @@ pub trait Element: Any + Send {
     /// Packets inside it, for the conservation property.
     fn holds(&self) -> usize;
 
+    /// An element that does nothing but send packets on by a table that never changes shows it: by
+    /// [`Packet::ledger`], the port. It is then passed without running.
+    fn table(&self) -> Option<&[Option<Port>]> {
+        None
+    }
+
     /// [`Element::on_packet`], then [`Element::next_wake`], in one call: the network's way in.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
@@ -56,25 +71,11 @@ pub trait Element: Any + Send {
     }
 }
 
-/// A packet on its way from one element to the next: a cache line, copied whole.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(crate) struct Parcel {
-    pub(crate) packet: Packet,
-    pub(crate) to: ElementId,
-    /// A [`Port`], as wide as it is read: a load wider than the store just before it waits until every
-    /// earlier store has reached the cache.
-    pub(crate) port: u32,
-}
-
-const _: () = assert!(size_of::<Parcel>() == 64);
-
 /// What the elements of a network share.
 pub(crate) struct Core {
     pub(crate) pool: Pool,
     pub(crate) tracer: Tracer,
     pub(crate) ledgers: Vec<Ledger>,
-    pub(crate) outbox: Vec<Parcel>,
     pub(crate) wires: Wires,
     pub(crate) counters: Counters,
 }
@@ -101,6 +102,7 @@ pub struct Cx<'a> {
     pub(crate) now: Time,
     pub(crate) me: ElementId,
     pub(crate) core: &'a mut Core,
+    pub(crate) outbox: &'a mut Outbox,
 }
 
 impl Cx<'_> {
@@ -119,12 +121,14 @@ impl Cx<'_> {
     /// Sends a packet out by `port`. It arrives at once, after this call has returned.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
-        match self.core.wires.end(self.me, port) {
-            Some((to, port)) => {
-                self.core.outbox.push(Parcel { packet, to, port: u32::from(port.0) });
-            }
-            _ => self.drop(packet, DropReason::NoRoute),
-        }
+        self.forward_from(port, &packet);
+    }
+
+    /// The same, copied from where it lies.
+    #[inline(always)]
+    pub fn forward_from(&mut self, port: Port, packet: &Packet) {
+        let (to, port) = self.core.wires.reaches(self.me, port, packet);
+        self.outbox.push(packet, to, port);
     }
 
     /// Ends a packet here.
@@ -134,7 +138,9 @@ impl Cx<'_> {
         self.core.pool.take(packet.body);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()) {
             match (packet.flags.has(Flags::DATA), reason) {
-                (true, DropReason::QueueFull | DropReason::Early) => ledger.queue_drops += 1,
+                (true, DropReason::QueueFull | DropReason::Early | DropReason::Expired) => {
+                    ledger.queue_drops += 1
+                }
                 (true, _) => ledger.other_drops += 1,
                 (false, _) => ledger.ack_drops += 1,
             }
@@ -147,6 +153,14 @@ impl Cx<'_> {
     #[inline]
     pub fn record(&mut self, category: Category, t: Time, event: impl FnOnce() -> Event) {
         self.core.tracer.record(category, t, Source(self.me.0), event);
+    }
+
+    /// For hosts: keeps a packet that is sent, and what it carries, or that is taken in; if packets are kept.
+    #[inline(always)]
+    pub fn sight(&mut self, packet: &Packet, sent: Option<&Segment>) {
+        if self.core.tracer.wants(Category::Packets) {
+            self.core.tracer.sight(self.now, Source(self.me.0), packet, sent);
+        }
     }
 
     /// The tracer, for what an element records on behalf of something inside it.
@@ -173,12 +187,12 @@ impl Cx<'_> {
         self.core.counters.hops += 1;
     }
 
-    /// For hosts: stores a body and gives its packet the next number.
+    /// For hosts: stores a segment and gives its packet the next number.
     #[inline]
-    pub fn emit(&mut self, body: Body, size: u32) -> (BodyRef, u64) {
+    pub fn emit(&mut self, segment: &Segment, size: u32) -> (BodyRef, u64) {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);
-        (self.core.pool.put(body), self.core.counters.sent)
+        (self.core.pool.put(segment), self.core.counters.sent)
     }
 
     /// For sources of background load: counts a packet without a body and gives it its number.
@@ -190,8 +204,8 @@ impl Cx<'_> {
     }
 
     /// For hosts and doors: takes a packet out of the network and opens it.
-    #[inline]
-    pub fn absorb(&mut self, packet: &Packet) -> Option<Body> {
+    #[inline(always)]
+    pub fn absorb(&mut self, packet: &Packet) -> Option<Segment> {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);
         self.core.pool.take(packet.body)

@@ -5,6 +5,8 @@
 
 pub mod background;
 pub mod capacity;
+pub mod channel;
+pub mod checksum;
 pub mod compression;
 pub mod element;
 pub mod gate;
@@ -13,9 +15,12 @@ pub mod jitter;
 pub mod link;
 pub mod loss;
 pub mod network;
+mod outbox;
 pub mod red;
 pub mod router;
 pub mod schedule;
+pub mod states;
+pub mod trigger;
 mod wires;
 
 pub use element::{Cx, Element, ElementId, Port, Signal};

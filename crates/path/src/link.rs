@@ -62,24 +62,30 @@ struct Slot {
     packet: Packet,
 }
 
-/// One direction of a link.
+/// One direction of a link. In this order, since there may be thousands: what every packet touches comes
+/// first and fills whole cache lines.
+#[repr(C, align(64))]
 pub struct Link {
-    capacity: Capacity,
-    delay: Span,
-    limit: QueueLimit,
-    gates: Vec<LinkGate>,
-    closed_by_hand: bool,
     /// Packets in order: those that propagate, the one in service, those that wait.
     slots: VecDeque<Slot>,
     /// How many of them, from the front, had started when last looked at.
     started: usize,
+    /// When the next one starts, [`Time::NEVER`] if none waits, and its size.
+    next: (Time, u32),
     waiting_bytes: u64,
     /// When the transmitter is free.
     free: Time,
+    /// From the first to before the second nothing is known to be closed.
+    open: (Time, Time),
+    delay: Span,
     /// The last two sizes and their transmission times at a fixed rate.
     spans: [(u32, Span); 2],
+    limit: QueueLimit,
     /// Speaks up before the queue is full.
     red: Option<Box<Red>>,
+    capacity: Capacity,
+    gates: Vec<LinkGate>,
+    closed_by_hand: bool,
 }
 
 impl Link {
@@ -91,8 +97,10 @@ impl Link {
             limit: config.limit,
             gates,
             closed_by_hand: false,
+            open: (Time::ZERO, Time::ZERO),
             slots: VecDeque::new(),
             started: 0,
+            next: (Time::NEVER, 0),
             waiting_bytes: 0,
             free: Time::ZERO,
             spans: [(0, Span::ZERO); 2],
@@ -111,6 +119,7 @@ impl Link {
     #[cold]
     fn ask(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> bool {
         let now = cx.now();
+        self.catch_up(now);
         let waiting = self.slots.len() - self.started;
         let idle = if waiting == 0 && !self.closed_by_hand && self.free < now {
             now.since(self.free)
@@ -140,40 +149,44 @@ impl Link {
     }
 
     /// Moves packets whose transmission has started out of the queue.
-    #[inline]
+    #[inline(always)]
     fn catch_up(&mut self, now: Time) {
-        while let Some(slot) = self.slots.get(self.started) {
-            if slot.start > now {
-                break;
-            }
-            self.waiting_bytes -= u64::from(slot.packet.size);
+        while self.next.0 <= now {
+            self.waiting_bytes -= u64::from(self.next.1);
             self.started += 1;
+            self.look_ahead();
         }
+    }
+
+    /// Looks when the next one starts.
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        let next = self.slots.get(self.started);
+        self.next = next.map_or((Time::NEVER, 0), |slot| (slot.start, slot.packet.size));
     }
 
     /// When transmission of `size` bytes that could begin at `t` begins and ends, and whether a gate
     /// ends it instead.
-    #[inline]
+    #[inline(always)]
     fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
-        if self.closed_by_hand {
-            return (Time::NEVER, Time::NEVER, false);
+        if self.open.0 <= t
+            && t < self.open.1
+            && let Capacity::Fixed(rate) = self.capacity
+        {
+            return (t, t + self.span_of(rate, size), false);
         }
-        let mut start = t;
-        if !self.gates.is_empty() {
-            // Passing one gate may end before another: until all are open at once.
-            loop {
-                let before = start;
-                for LinkGate { gate, stores } in &mut self.gates {
-                    let open = gate.open_from(now, start);
-                    if open > start && !*stores {
-                        return (start, start, true);
-                    }
-                    start = open;
-                }
-                if start == before {
-                    break;
-                }
-            }
+        self.transmission_through(now, t, size)
+    }
+
+    /// The same, asking the gates and whatever says how fast it goes.
+    #[inline(never)]
+    fn transmission_through(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
+        let start = match self.passing(now, t) {
+            Ok(start) => start,
+            Err(end) => return (end, end, true),
+        };
+        if start.is_never() {
+            return (start, start, false);
         }
         let end = match &mut self.capacity {
             Capacity::Fixed(rate) => {
@@ -183,6 +196,31 @@ impl Link {
             varying => varying.finish(now, start, size),
         };
         (start, end, false)
+    }
+
+    /// When something that comes at `t` has passed the gates, or when it ends at one of them.
+    fn passing(&mut self, now: Time, t: Time) -> Result<Time, Time> {
+        if self.closed_by_hand {
+            return Ok(Time::NEVER);
+        }
+        let mut start = t;
+        // Passing one gate may end before another: until all are open at once.
+        loop {
+            let before = start;
+            for LinkGate { gate, stores } in &mut self.gates {
+                let open = gate.open_from(now, start);
+                if open > start && !*stores {
+                    return Err(start);
+                }
+                start = open;
+            }
+            if start == before {
+                break;
+            }
+        }
+        let closes = self.gates.iter_mut().map(|g| g.gate.phase(now, start).1).min();
+        self.open = (start, closes.unwrap_or(Time::NEVER));
+        Ok(start)
     }
 
     #[inline]
@@ -206,19 +244,62 @@ impl Link {
     }
 
     /// Whether a transmission could not start now.
-    #[inline]
+    #[inline(always)]
     fn is_closed(&mut self, now: Time) -> bool {
+        let open = self.open.0 <= now && now < self.open.1;
+        !open && self.holds_up(now)
+    }
+
+    #[inline(never)]
+    fn holds_up(&mut self, now: Time) -> bool {
         self.closed_by_hand || self.gates.iter_mut().any(|g| g.stores && g.gate.open_from(now, now) > now)
     }
 
+    /// Takes a packet in.
+    #[inline(always)]
+    fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        if self.red.is_some() {
+            let mut packet = *packet;
+            if self.ask(cx, &mut packet) {
+                self.queue(cx, &packet);
+            }
+        } else {
+            self.queue(cx, packet);
+        }
+    }
+
+    /// Queues a packet, or drops it.
+    #[inline(always)]
+    fn queue(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        let now = cx.now();
+        self.catch_up(now);
+        // A packet that finds the link idle and open does not wait: no limit holds for it.
+        let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
+        if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
+            return cx.drop(*packet, DropReason::QueueFull);
+        }
+        let waiting = (self.slots.len() - self.started) as u32;
+        let start = self.join(now, packet);
+        if packet.flags.has(Flags::DATA)
+            && let Some(ledger) = cx.ledger(packet)
+        {
+            ledger.queue_delay_ns += start.since(now).as_nanos();
+            ledger.queue_waits += 1;
+        }
+        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+    }
+
     /// Puts a packet at the end of the queue.
-    #[inline]
-    fn join(&mut self, now: Time, packet: Packet) -> Time {
+    #[inline(always)]
+    fn join(&mut self, now: Time, packet: &Packet) -> Time {
         let (start, end, doomed) = self.transmission(now, self.free.max(now), packet.size);
         self.free = end;
         self.waiting_bytes += u64::from(packet.size);
         let arrival = if doomed { end } else { end + self.delay };
-        self.slots.push_back(Slot { start, arrival, doomed, packet });
+        if self.slots.len() == self.started {
+            self.next = (start, packet.size);
+        }
+        self.slots.push_back(Slot { start, arrival, doomed, packet: *packet });
         start
     }
 
@@ -250,13 +331,21 @@ impl Link {
             free = end;
         }
         self.free = free;
+        self.look_ahead();
     }
 
-    /// Drops waiting packets from the head until `size` more bytes have room; false if they never do.
+    /// Drops waiting packets from the head until `size` more bytes have room; false, and nothing is dropped, if they
+    /// never do.
     #[cold]
     fn make_room(&mut self, cx: &mut Cx<'_>, size: u32) -> bool {
+        if self.limit.bytes.is_some_and(|n| u64::from(size) > n) {
+            return false;
+        }
         while self.is_full(size) {
-            let Some(slot) = self.slots.remove(self.started) else { return false };
+            let Some(slot) = self.slots.remove(self.started) else {
+                self.look_ahead();
+                return false;
+            };
             self.waiting_bytes -= u64::from(slot.packet.size);
             cx.drop(slot.packet, DropReason::QueueFull);
         }
@@ -266,41 +355,28 @@ impl Link {
 }
 
 impl Element for Link {
-    #[inline(always)] // part of `arrive`, as the next two are of `wake`
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
-        let now = cx.now();
-        self.catch_up(now);
-        if self.red.is_some() && !self.ask(cx, &mut packet) {
-            return;
-        }
-        // A packet that finds the link idle and open does not wait: no limit holds for it.
-        let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
-        if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
-            return cx.drop(packet, DropReason::QueueFull);
-        }
-        let waiting = (self.slots.len() - self.started) as u32;
-        let start = self.join(now, packet);
-        if packet.flags.has(Flags::DATA)
-            && let Some(ledger) = cx.ledger(&packet)
-        {
-            ledger.queue_delay_ns += start.since(now).as_nanos();
-            ledger.queue_waits += 1;
-        }
-        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        self.take(cx, &packet);
+    }
+
+    // The packet is looked at where it lies and copied once, into its slot: a copy of what was written just
+    // now, field by field, is not there yet when its first field is asked for.
+    #[inline]
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        self.take(cx, packet);
+        self.next_wake()
     }
 
     #[inline(always)]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        self.catch_up(now);
         while let Some(slot) = self.slots.front() {
             if slot.arrival > now {
                 break;
             }
-            if self.started > 0 {
-                self.started -= 1;
-            } else {
-                self.waiting_bytes -= u64::from(slot.packet.size);
-            }
+            self.started -= 1;
             if slot.doomed {
                 cx.drop(slot.packet, DropReason::Outage);
             } else {
@@ -308,7 +384,7 @@ impl Element for Link {
                 cx.count_hop();
                 cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet });
                 cx.record(Category::Path, now, || Event::Delivered { packet });
-                cx.forward(Port(0), slot.packet);
+                cx.forward_from(Port(0), &slot.packet);
             }
             self.slots.pop_front();
         }
@@ -340,12 +416,14 @@ impl Element for Link {
             }
             Signal::Close => {
                 self.closed_by_hand = true;
+                self.open = (Time::ZERO, Time::ZERO);
                 self.reschedule(now, None);
             }
             Signal::Open => {
                 self.closed_by_hand = false;
                 self.reschedule(now, None);
             }
+            Signal::State { .. } => {}
         }
     }
 

@@ -2,11 +2,13 @@
 //! delivers what they send in the order they sent it. The network is driven from outside: told up to
 //! when to run, it executes everything due in order, each thing at its own scheduled time.
 
-use crate::element::{Core, Counters, Cx, Element, ElementId, Parcel, Port, Signal};
+use crate::element::{Core, Counters, Cx, Element, ElementId, Port, Signal};
+use crate::outbox::{Outbox, Parcel};
 use crate::schedule::Schedule;
+use crate::trigger::Triggers;
 use crate::wires::Wires;
 use base::Time;
-use base::packet::Packet;
+use base::packet::{DropReason, Packet};
 use base::pool::Pool;
 use base::trace::Tracer;
 use base::truth::Ledger;
@@ -17,9 +19,12 @@ pub struct Network {
     elements: Vec<Box<dyn Element>>,
     schedule: Schedule,
     core: Core,
-    /// What was in the outbox, while it is delivered.
-    batch: Vec<Parcel>,
+    /// What was sent and is not delivered; empty between two wake-ups.
+    outbox: Outbox,
+    /// What is sent while that is delivered.
+    second: Outbox,
     now: Time,
+    triggers: Triggers,
 }
 
 impl Network {
@@ -32,12 +37,13 @@ impl Network {
                 pool: Pool::new(),
                 tracer,
                 ledgers: (0..2 * flows).map(|_| Ledger::default()).collect(),
-                outbox: Vec::new(),
                 wires: Wires::default(),
                 counters: Counters::default(),
             },
-            batch: Vec::new(),
+            outbox: Outbox::default(),
+            second: Outbox::default(),
             now: Time::ZERO,
+            triggers: Triggers::default(),
         }
     }
 
@@ -49,13 +55,15 @@ impl Network {
 
     /// Leads `from`'s port `out` to `to`'s port `into`.
     pub fn wire(&mut self, from: ElementId, out: Port, to: ElementId, into: Port) {
-        self.core.wires.note(from, out, (to, into));
+        self.core.wires.note(from, out, (to, u32::from(into.0)));
     }
 
     /// Ends construction: asks every element for its first wake-up.
     pub fn start(&mut self, shuffle_ties: Option<u64>) {
         self.schedule = Schedule::new(self.elements.len());
-        self.core.wires.lay(self.elements.len());
+        let tables = self.elements.iter().enumerate();
+        let tables = tables.filter_map(|(i, e)| Some((ElementId(i as u32), e.table()?)));
+        self.core.wires.lay(self.elements.len(), &tables.collect::<Vec<_>>());
         if let Some(seed) = shuffle_ties {
             self.schedule.shuffle_ties(seed);
         }
@@ -102,7 +110,8 @@ impl Network {
         self.now = due;
         self.core.counters.wakes += 1;
         let element = &mut self.elements[i];
-        let next = element.wake(&mut Cx { now: due, me: ElementId(i as u32), core: &mut self.core });
+        let (core, outbox) = (&mut self.core, &mut self.outbox);
+        let next = element.wake(&mut Cx { now: due, me: ElementId(i as u32), core, outbox });
         self.schedule.set(i, next);
         self.settle();
     }
@@ -110,24 +119,28 @@ impl Network {
     /// Delivers what is in the outbox, and then what that caused, in the order in which it was sent.
     #[inline]
     fn settle(&mut self) {
-        while !self.core.outbox.is_empty() {
-            std::mem::swap(&mut self.core.outbox, &mut self.batch);
-            for Parcel { packet, to, port } in &self.batch {
-                let (to, port) = (*to, Port(*port as u16));
+        let (mut sent, mut outbox) = (&mut self.outbox, &mut self.second);
+        while !sent.is_empty() {
+            for Parcel { packet, to, port } in sent.parcels() {
+                let (to, port) = (*to, *port);
+                let (now, core, outbox) = (self.now, &mut self.core, &mut *outbox);
                 let i = to.0 as usize;
-                let element = &mut self.elements[i];
-                let mut cx = Cx { now: self.now, me: to, core: &mut self.core };
-                let next = element.arrive(&mut cx, port, packet);
+                let Some(element) = self.elements.get_mut(i) else {
+                    lose(&mut Cx { now, me: ElementId(port), core, outbox }, packet);
+                    continue;
+                };
+                let next = element.arrive(&mut Cx { now, me: to, core, outbox }, Port(port as u16), packet);
                 self.schedule.no_later(i, next);
             }
-            self.batch.clear();
+            sent.clear();
+            std::mem::swap(&mut sent, &mut outbox);
         }
     }
 
     /// Puts a packet in from outside, at `at` or at the present if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
         self.run_until(at);
-        self.core.outbox.push(Parcel { packet, to, port: u32::from(port.0) });
+        self.outbox.push(&packet, to, u32::from(port.0));
         self.settle();
     }
 
@@ -137,10 +150,37 @@ impl Network {
         self.run_until(at);
         let i = to.0 as usize;
         let element = &mut self.elements[i];
-        element.on_signal(&mut Cx { now: self.now, me: to, core: &mut self.core }, signal);
+        let (core, outbox) = (&mut self.core, &mut self.outbox);
+        element.on_signal(&mut Cx { now: self.now, me: to, core, outbox }, signal);
         let next = element.next_wake();
         self.schedule.set(i, next);
         self.settle();
+    }
+
+    /// Lets `name` give `signal` to an element whenever it is called. One name may speak to many.
+    pub fn lend(&mut self, name: &str, to: ElementId, signal: Signal) {
+        self.triggers.lend(name, to, signal);
+    }
+
+    /// Calls a name, at `at` or at the present if that is later: everything due before is executed first, then
+    /// every element that lent itself to it hears its signal, all at one instant. It is written down. False, and
+    /// nothing happens, if nobody has that name.
+    pub fn trigger(&mut self, at: Time, name: &str) -> bool {
+        let Some(number) = self.triggers.find(name) else { return false };
+        self.run_until(at);
+        let now = self.now;
+        self.triggers.note(now, number);
+        for hearer in 0..self.triggers.hearers(number) {
+            if let Some((to, signal)) = self.triggers.said(number, hearer) {
+                self.signal(now, to, signal);
+            }
+        }
+        true
+    }
+
+    /// The names that can be called, and which were.
+    pub fn triggers(&self) -> &Triggers {
+        &self.triggers
     }
 
     /// Lets somebody outside act through an element, at `at` or at the present if that is later: how a
@@ -157,7 +197,8 @@ impl Network {
         let i = id.0 as usize;
         let any: &mut dyn Any = &mut **self.elements.get_mut(i)?;
         let element = any.downcast_mut::<T>()?;
-        let done = act(element, &mut Cx { now: self.now, me: id, core: &mut self.core });
+        let (core, outbox) = (&mut self.core, &mut self.outbox);
+        let done = act(element, &mut Cx { now: self.now, me: id, core, outbox });
         let next = element.next_wake();
         self.schedule.set(i, next);
         self.settle();
@@ -197,4 +238,10 @@ impl Network {
         let any: &dyn Any = &**self.elements.get(id.0 as usize)?;
         any.downcast_ref()
     }
+}
+
+/// Ends a packet that was sent out where no wire is, in the name of whoever sent it.
+#[cold]
+fn lose(cx: &mut Cx<'_>, packet: &Packet) {
+    cx.drop(*packet, DropReason::NoRoute);
 }

@@ -29,6 +29,9 @@ impl Element for Router {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
+    fn table(&self) -> Option<&[Option<Port>]> {
+        Some(&self.ports)
+    }
     fn holds(&self) -> usize {
         0
     }

@@ -1,20 +1,36 @@
 //! Where does each port lead? All wires in one array, those of an element side by side: following one
-//! touches no memory of its own.
+//! touches no memory of its own. What only passes packets on by a table that never changes is passed here
+//! already, and does not run.
 
 use crate::element::{ElementId, Port};
+use base::packet::Packet;
 
-/// The end of a wire.
-pub(crate) type End = (ElementId, Port);
+/// The end of a wire: whom it leads to, and by which of that one's ports. Where there is no wire: to
+/// [`NOBODY`], and by whom. To a table: its number, and [`TABLE`].
+pub(crate) type End = (ElementId, u32);
+
+/// In place of a port: a table says where it goes on.
+const TABLE: u32 = u32::MAX;
+
+/// A number that no element has.
+pub(crate) const NOBODY: ElementId = ElementId(u32::MAX);
 
 /// The wires of a network: first noted, then laid.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
     noted: Vec<(ElementId, Port, End)>,
     /// The first port of every element, which is the only one of most, then the others.
-    ends: Vec<Option<End>>,
+    ends: Vec<End>,
     /// Where each element's others begin in `ends`, and where the last one's end.
     others: Vec<u32>,
+    /// Where each table begins in `routes`, and whose it is.
+    tables: Vec<(u32, ElementId)>,
+    /// Where packets end up that meet a table, by [`Packet::ledger`]; table after table.
+    routes: Vec<End>,
 }
+
+/// The ports by which an element passes packets on, by [`Packet::ledger`].
+pub(crate) type Table<'a> = &'a [Option<Port>];
 
 impl Wires {
     /// Port `out` of `from` is to lead to `end`.
@@ -22,8 +38,8 @@ impl Wires {
         self.noted.push((from, out, end));
     }
 
-    /// Lays what was noted, among so many elements.
-    pub(crate) fn lay(&mut self, elements: usize) {
+    /// Lays what was noted, among so many elements, some of which do nothing but follow their tables.
+    pub(crate) fn lay(&mut self, elements: usize, tables: &[(ElementId, Table<'_>)]) {
         let mut others = vec![0; elements + 1];
         for (from, out, _) in &self.noted {
             let count: &mut u32 = &mut others[from.0 as usize];
@@ -34,23 +50,74 @@ impl Wires {
             next += std::mem::replace(count, next);
         }
         self.others = others;
-        self.ends = vec![None; next as usize];
+        self.ends = vec![(NOBODY, 0); next as usize];
+        for i in 0..elements {
+            let whose = (NOBODY, i as u32);
+            self.ends[i] = whose;
+            self.ends[self.others[i] as usize..self.others[i + 1] as usize].fill(whose);
+        }
         for (from, out, end) in &self.noted {
             let i = from.0 as usize;
             let at = if out.0 == 0 { i } else { self.others[i] as usize + usize::from(out.0) - 1 };
-            self.ends[at] = Some(*end);
+            self.ends[at] = *end;
         }
+        self.lay_tables(tables);
+    }
+
+    fn lay_tables(&mut self, tables: &[(ElementId, Table<'_>)]) {
+        (self.tables, self.routes) = (Vec::new(), Vec::new());
+        let elements = self.others.len() - 1;
+        let mut numbers = vec![None; elements];
+        for (t, (owner, _)) in tables.iter().enumerate() {
+            numbers[owner.0 as usize] = Some(t);
+        }
+        let table_of = |id: ElementId| numbers.get(id.0 as usize).copied().flatten();
+        for (owner, table) in tables {
+            self.tables.push((self.routes.len() as u32, *owner));
+            for ledger in 0..table.len() {
+                // From table to table, at most once each: there is no loop without a delay.
+                let mut end = (*owner, 0);
+                for _ in 0..=tables.len() {
+                    let Some(t) = table_of(end.0) else { break };
+                    end = match tables[t].1.get(ledger) {
+                        Some(Some(port)) => self.end(end.0, *port),
+                        _ => (NOBODY, end.0.0),
+                    };
+                }
+                self.routes.push(end);
+            }
+        }
+        self.tables.push((self.routes.len() as u32, NOBODY));
+        for end in &mut self.ends {
+            if let Some(t) = table_of(end.0) {
+                *end = (ElementId(t as u32), TABLE);
+            }
+        }
+    }
+
+    /// Whom `packet` reaches that leaves `from` by port `out`.
+    #[inline(always)]
+    pub(crate) fn reaches(&self, from: ElementId, out: Port, packet: &Packet) -> End {
+        let end = self.end(from, out);
+        if end.1 == TABLE { self.by_table(end.0.0 as usize, packet.ledger()) } else { end }
+    }
+
+    #[inline]
+    fn by_table(&self, table: usize, ledger: usize) -> End {
+        let (first, owner) = self.tables[table];
+        let (at, past) = (first as usize + ledger, self.tables[table + 1].0 as usize);
+        if at < past { self.routes[at] } else { (NOBODY, owner.0) }
     }
 
     /// Where port `out` of `from` leads.
     #[inline]
-    pub(crate) fn end(&self, from: ElementId, out: Port) -> Option<End> {
+    pub(crate) fn end(&self, from: ElementId, out: Port) -> End {
         let i = from.0 as usize;
         if out.0 == 0 {
             return self.ends[i];
         }
         let at = self.others[i] as usize + usize::from(out.0) - 1;
-        if at < self.others[i + 1] as usize { self.ends[at] } else { None }
+        if at < self.others[i + 1] as usize { self.ends[at] } else { (NOBODY, from.0) }
     }
 }
 
@@ -65,15 +132,38 @@ mod tests {
         let mut plain = BTreeMap::new();
         let noted = [(4u32, 2u16), (0, 0), (4, 0), (8, 1), (3, 0), (4, 2)];
         for (k, (from, out)) in noted.into_iter().enumerate() {
-            let end = (ElementId(k as u32), Port(k as u16));
+            let end = (ElementId(k as u32), k as u32);
             wires.note(ElementId(from), Port(out), end);
             plain.insert((from, out), end);
         }
-        wires.lay(9);
+        wires.lay(9, &[]);
         for from in 0..9 {
             for out in 0..4 {
-                assert_eq!(wires.end(ElementId(from), Port(out)), plain.get(&(from, out)).copied());
+                let plain = plain.get(&(from, out)).copied().unwrap_or((NOBODY, from));
+                assert_eq!(wires.end(ElementId(from), Port(out)), plain);
             }
         }
+    }
+
+    #[test]
+    fn tables_are_followed_to_the_end() {
+        let mut wires = Wires::default();
+        let packet = |flow, reply| Packet {
+            flow: base::packet::FlowId(flow),
+            flags: if reply { base::packet::Flags::REPLY } else { base::packet::Flags::default() },
+            ..Packet::NONE
+        };
+        // 0 sends to the table of 1, which leads flow 0 to the table of 2 and its replies to 3; 2 leads on to 4.
+        wires.note(ElementId(0), Port(0), (ElementId(1), 0));
+        wires.note(ElementId(1), Port(0), (ElementId(2), 0));
+        wires.note(ElementId(1), Port(1), (ElementId(3), 7));
+        wires.note(ElementId(2), Port(0), (ElementId(4), 5));
+        let (one, two) = ([Some(Port(0)), Some(Port(1)), None], [Some(Port(0)), None]);
+        wires.lay(5, &[(ElementId(1), &one), (ElementId(2), &two)]);
+        let reaches = |flow, reply| wires.reaches(ElementId(0), Port(0), &packet(flow, reply));
+        assert_eq!(reaches(0, false), (ElementId(4), 5));
+        assert_eq!(reaches(0, true), (ElementId(3), 7));
+        assert_eq!(reaches(1, false), (NOBODY, 1), "no port for it");
+        assert_eq!(reaches(1, true), (NOBODY, 1), "not in the table");
     }
 }

@@ -12,15 +12,17 @@ function layout(p, width) {
   let y = 4 + rows * ROW;
   const add = (name, height) => { plots.push({ name, top: y, bottom: y + height }); y += height + 30; };
   add('main', narrow ? 340 : 430);
+  if (p.layers.below && p.data.below.length) add('below', p.data.below.length * ROW + 6);
   if (p.layers.window && p.data.window.t.length) add('window', narrow ? 90 : 110);
   if (p.layers.timer && p.data.timer.t.length) add('timer', narrow ? 80 : 96);
+  if (p.layers.panels) p.data.panels.forEach((panel, i) => { add('panel', narrow ? 90 : 120); plots[plots.length - 1].panel = panel; });
   return { left, right: width - 12, top: 4 + rows * ROW, width, height: y + 10, plots, narrow, rows };
 }
 
 /** Range of the value axis of the main plot for the times on screen, in bytes. */
 function fit(p) {
-  const d = p.data, full = p.t0 <= 0 && p.t1 >= d.until;
-  if (full) return [0, Math.max(d.top, d.segment) * 1.04];
+  const d = p.data, full = p.t0 <= d.from && p.t1 >= d.until, all = [d.low, d.low + Math.max(d.top - d.low, d.segment) * 1.04];
+  if (full) return all;
   let low = Infinity, high = -Infinity;
   const take = (a, b) => { if (a < low) low = a; if (b > high) high = b; };
   for (const c of [d.sent, d.received]) {
@@ -31,7 +33,7 @@ function fit(p) {
     const i = last(d.acks.t, t);
     if (i >= 0) take(d.acks.ack[i], d.acks.ack[i]);
   }
-  if (low > high) return [0, Math.max(d.top, d.segment) * 1.04];
+  if (low > high) return all;
   const pad = Math.max((high - low) * 0.06, d.segment);
   return [Math.max(low - pad, -d.segment * 0.5), high + pad];
 }
@@ -75,8 +77,11 @@ function draw(p) {
   axis(g, p, main, p.y0 / unit, p.y1 / unit, p.unit === 'bytes' ? 'sequence number (bytes)' : 'segment number');
   clip(g, l, main, () => sequence(g, p));
   marks(g, p);
-  for (const plot of l.plots.slice(1)) (plot.name === 'window' ? windowPlot : timerPlot)(g, p, plot, unit);
+  for (const plot of l.plots.slice(1)) PLOTS[plot.name](g, p, plot, unit);
 }
+
+/** The colour of a verdict, by its name in the style. */
+function verdict(m) { return m.spurious ? 'unneeded' : m.unknown ? 'unknown' : 'needed'; }
 
 /** A context in CSS pixels on a canvas that fits the screen's own. */
 function prepare(canvas, width, height) {
@@ -164,6 +169,7 @@ function sequence(g, p) {
     g.lineJoin = 'round'; g.lineWidth = 2; g.strokeStyle = c.paper; g.stroke();
     g.fillStyle = colour; g.fill();
   };
+  shapes(layers.unknown, d.sent, (k) => k === 3, c.unknown, square);
   shapes(layers.needed, d.sent, (k) => k === 1, c.needed, diamond);
   shapes(layers.unneeded, d.sent, (k) => k === 2, c.unneeded, triangle);
   if (layers.drops) {
@@ -197,6 +203,7 @@ function gap(a, b) { return b - a > 5 ? 1 : 0; }
 
 function triangle(g, x, y, s) { g.moveTo(x, y - 6 * s); g.lineTo(x + 5.5 * s, y + 4.5 * s); g.lineTo(x - 5.5 * s, y + 4.5 * s); g.closePath(); }
 function diamond(g, x, y, s) { g.moveTo(x, y - 5.5 * s); g.lineTo(x + 5 * s, y); g.lineTo(x, y + 5.5 * s); g.lineTo(x - 5 * s, y); g.closePath(); }
+function square(g, x, y, s) { g.rect(x - 4 * s, y - 4 * s, 8 * s, 8 * s); }
 function cross(g, x, y, s) { const r = 4 * s; g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); }
 
 /** Indices of a sorted column that are on screen. */
@@ -312,8 +319,8 @@ function marks(g, p) {
     const crowd = d.timeouts.filter((m) => inside(m.t)).length > 30;
     for (const m of d.timeouts) {
       if (!inside(m.t)) continue;
-      const x = p.x(m.t), kind = m.spurious ? 'unneeded' : 'needed';
-      const row = label(x, [m.label, m.spurious ? 'spurious' : 'genuine'], c[kind + '-words']);
+      const x = p.x(m.t), kind = verdict(m);
+      const row = label(x, [m.label, m.spurious ? 'spurious' : m.unknown ? 'timeout' : 'genuine'], c[kind + '-words']);
       g.strokeStyle = c[kind]; g.lineWidth = 1.5; g.setLineDash(m.spurious ? [5, 4] : []);
       g.beginPath(); g.moveTo(x, l.top - (l.rows - row) * ROW + 2);
       g.lineTo(x, crowd ? main.top : Math.max(main.top, Math.min(main.bottom, p.y(m.seq) - 8))); g.stroke();
@@ -325,7 +332,7 @@ function marks(g, p) {
     for (const m of d.timeouts) {
       if (m.detected === null || !inside(m.detected)) continue;
       pennant(g, p.x(m.detected), main.top);
-      g.strokeStyle = m.spurious ? c.unneeded : c.needed; g.lineWidth = 1.5;
+      g.strokeStyle = c[verdict(m)]; g.lineWidth = 1.5;
       g.fillStyle = c.paper; g.fill(); g.stroke();
     }
   }
@@ -334,7 +341,7 @@ function marks(g, p) {
       if (!inside(m.t)) continue;
       const y = p.y(m.seq + d.segment / 2), x = p.x(m.t);
       if (y < main.top || y > main.bottom) continue;
-      g.strokeStyle = m.spurious ? c.unneeded : c.needed; g.lineWidth = 1.6;
+      g.strokeStyle = c[verdict(m)]; g.lineWidth = 1.6;
       g.beginPath(); g.arc(x, y, 9, 0, 7); g.stroke();
     }
   }
@@ -402,3 +409,61 @@ function timerPlot(g, p, plot) {
   names(g, p, plot, [[l.narrow ? 'timeout' : 'retransmission timeout', c.ink, []],
     [l.narrow ? 'round trip' : 'smoothed round trip', c.arrival, []]]);
 }
+
+/** Lines that a capture shows: data outstanding, round trips. */
+function panelPlot(g, p, plot) {
+  const { unit, lines } = plot.panel, c = p.colours;
+  const high = (Math.max(...lines.map((line) => highest(p, line.t, line.v))) || 1) * 1.15;
+  const y = (v) => plot.bottom - v / high * (plot.bottom - plot.top);
+  axis(g, p, plot, 0, high, unit);
+  clip(g, p.layout, plot, () => {
+    for (const line of [...lines].reverse()) {
+      if (!line.dots) { stair(g, p, line.t, (i) => line.v[i], y, c[line.ink], 1.6, line.ink === 'soft' ? [6, 4] : []); continue; }
+      g.fillStyle = c[line.ink];
+      for (const i of visible(p, line.t)) if (line.v[i] !== null) g.fillRect(p.x(line.t[i]) - 1.5, y(line.v[i]) - 1.5, 3, 3);
+    }
+  });
+  names(g, p, plot, lines.map((line) => [line.name, c[line.ink], line.ink === 'soft' ? [6, 4] : []]));
+}
+
+/** A row for each layer below the transport: bands for what lasts, flags for what does not. */
+function belowPlot(g, p, plot) {
+  const l = p.layout, c = p.colours;
+  g.textBaseline = 'middle';
+  p.data.below.forEach((layer, i) => {
+    const top = plot.top + i * ROW, bottom = top + ROW, middle = (top + bottom) / 2;
+    g.font = '12px ' + FACE; g.fillStyle = c.ink; g.textAlign = 'right';
+    g.fillText(layer.name, l.left - 6, middle, l.left - 8);
+    g.strokeStyle = c.grid; g.lineWidth = 1;
+    g.beginPath(); g.moveTo(l.left, bottom + 0.5); g.lineTo(l.right, bottom + 0.5); g.stroke();
+    clip(g, l, { top, bottom }, () => {
+      g.textAlign = 'left';
+      const shown = layer.events.filter((e) => (e.until === null ? e.t : e.until) >= p.t0 && e.t <= p.t1);
+      for (const e of shown) {
+        const a = p.x(e.t);
+        if (e.until === null) {
+          g.strokeStyle = c['layer-words']; g.lineWidth = 1.6;
+          g.beginPath(); g.moveTo(a, bottom - 2); g.lineTo(a, top + 3); g.lineTo(a + 5, top + 6); g.lineTo(a, top + 9); g.stroke();
+        } else {
+          g.fillStyle = c.layer; g.fillRect(a, top + 3, Math.max(1.5, p.x(e.until) - a), ROW - 6);
+        }
+      }
+      // What lasts has its words first, what does not where there is room.
+      const taken = [];
+      for (const e of [...shown.filter((e) => e.until !== null), ...shown.filter((e) => e.until === null)]) {
+        const from = Math.max(p.x(e.t), l.left) + 6, until = from + g.measureText(e.name).width;
+        if (until > l.right || taken.some(([a, b]) => until + 6 > a && from < b + 6)) continue;
+        words(g, p, e.name, from, middle, c['layer-words']);
+        taken.push([from, until]);
+      }
+    });
+  });
+  for (const m of p.data.timeouts.length > 30 ? [] : p.data.timeouts) {
+    if (m.t < p.t0 || m.t > p.t1) continue;
+    g.strokeStyle = c[verdict(m)]; g.lineWidth = 1.2; g.setLineDash([2, 3]);
+    g.beginPath(); g.moveTo(p.x(m.t), plot.top - 26); g.lineTo(p.x(m.t), plot.bottom); g.stroke();
+    g.setLineDash([]);
+  }
+}
+
+const PLOTS = { window: windowPlot, timer: timerPlot, panel: panelPlot, below: belowPlot };

@@ -15,7 +15,7 @@ function nearest(p, px, py, reach) {
       if (away < least) { least = away; best = { what, i, t: column.t[i], seq: column.seq[i] }; }
     }
   };
-  const sent = [layers.fresh, layers.needed, layers.unneeded];
+  const sent = [layers.fresh, layers.needed, layers.unneeded, layers.unknown];
   look('sent', d.sent, 0, 2, (i) => sent[d.sent.k[i]]);
   if (layers.received) look('received', d.received, p.shift(), 0);
   if (layers.drops) look('drop', d.drops, 0, 3);
@@ -33,6 +33,7 @@ function life(p, seq, most) {
     { what: 'sent', words: 'sent' },
     { what: 'sent', words: 'sent again, needed' },
     { what: 'sent', words: 'sent again for nothing', bad: true },
+    { what: 'sent', words: 'sent again' },
   ][d.sent.k[i]]);
   each(d.received, (i) => ({ what: 'received', words: d.received.k[i] ? 'arrives once more' : 'arrives' }));
   each(d.drops, (i) => ({ what: 'drop', words: 'lost' + (d.places[d.drops.k[i]] ? ': ' + d.places[d.drops.k[i]] : '') }));
@@ -92,6 +93,10 @@ function hover(p) {
     const list = element('ol', {});
     for (const m of d.timeouts) if (p.layers.timeouts && Math.abs(p.x(m.t) - at.x) < 7) tip.append(element('div', {}, m.label));
     for (const s of d.spikes) if (p.layers.spikes && t >= s.from && t <= s.until) tip.append(element('div', {}, s.name || 'link disturbed'));
+    for (const layer of p.layers.below ? d.below : []) for (const e of layer.events) {
+      const end = e.until === null ? e.t : e.until, near = Math.abs(p.x(e.t) - at.x) < 6;
+      if (near || (t >= e.t && t <= end)) tip.append(element('div', {}, layer.name + ': ' + e.name + (e.until === null ? '' : ', ' + stretch(end - e.t)) + (e.detail ? ' (' + e.detail + ')' : '')));
+    }
     const add = (name, value) => list.append(element('li', {}, element('span', {}, value), element('span', {}, name)));
     const a = last(d.acks.t, t), w = last(d.window.t, t), m = last(d.timer.t, t);
     if (a >= 0) add('acknowledged', p.amount(d.acks.ack[a]));
@@ -104,6 +109,10 @@ function hover(p) {
       add('retransmission timeout', d.timer.rto[m].toFixed(2) + ' s');
       add('smoothed round trip', d.timer.srtt[m].toFixed(2) + ' s');
       add('its variation', d.timer.rttvar[m].toFixed(2) + ' s');
+    }
+    for (const panel of p.layers.panels ? d.panels : []) for (const line of panel.lines) {
+      const i = last(line.t, t);
+      if (i >= 0 && line.v[i] !== null) add(line.name, +line.v[i].toPrecision(4) + ' ' + panel.unit);
     }
     if (list.children.length) tip.append(list);
   }

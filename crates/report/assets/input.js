@@ -2,11 +2,11 @@
 
 /** Shows `t0..t1`; all pictures follow where the reader asked for it. */
 function show(p, t0, t1, alone) {
-  const until = p.data.until, least = Math.max(until * 1e-6, 1e-4), most = until * 1.04;
+  const { from, until } = p.data, all = until - from, least = Math.max(all * 1e-6, 1e-4), most = all * 1.04;
   let span = Math.min(Math.max(t1 - t0, least), most);
   if (!(span > 0)) return;
   const middle = (t0 + t1) / 2;
-  t0 = Math.max(-until * 0.02, Math.min(middle - span / 2, until * 1.02 - span));
+  t0 = Math.max(from - all * 0.02, Math.min(middle - span / 2, until + all * 0.02 - span));
   p.t0 = t0; p.t1 = t0 + span;
   frame(p);
   if (!alone && shared.together) for (const other of shared.pictures) if (other !== p) show(other, p.t0, p.t1, true);
@@ -26,13 +26,14 @@ function zoomY(p, factor, v) {
 
 function reset(p) {
   p.autoY = true;
-  show(p, -p.data.until * 0.01, p.data.until * 1.01);
+  const { from, until } = p.data, edge = (until - from) * 0.01;
+  show(p, from - edge, until + edge);
 }
 
 /** From timeout to timeout. */
 function step(p, direction) {
   const list = p.data.timeouts, middle = (p.t0 + p.t1) / 2, small = (p.t1 - p.t0) * 0.01;
-  const whole = p.t1 - p.t0 >= p.data.until;
+  const whole = p.t1 - p.t0 >= p.data.until - p.data.from;
   const next = direction > 0 ? list.find((m) => whole || m.t > middle + small)
     : [...list].reverse().find((m) => whole || m.t < middle - small);
   if (next) visit(p, next);
@@ -44,7 +45,7 @@ function visit(p, m) {
   const spike = d.spikes.find((s) => s.from <= m.t && s.until >= m.t - 2);
   let from = spike ? Math.min(spike.from, m.t) : m.t, until = spike ? Math.max(spike.until, m.t) : m.t;
   if (e && e.unneeded) until = Math.max(until, e.until);
-  const pad = Math.max((until - from) * 0.35, d.until * 0.01);
+  const pad = Math.max((until - from) * 0.35, (d.until - d.from) * 0.01);
   p.autoY = true;
   // The moment itself in the middle, so that stepping on finds the next one.
   const half = Math.max(m.t - from, until - m.t) + pad;
@@ -70,7 +71,7 @@ function listen(p) {
   view.addEventListener('wheel', (e) => {
     if (document.activeElement !== view && !e.ctrlKey) { p.hint('Click the picture, then the wheel zooms'); return; }
     const at = place(e), delta = e.deltaY || e.deltaX, factor = Math.exp(-Math.max(-300, Math.min(300, delta)) * 0.0022);
-    if (!e.shiftKey && factor < 1 && p.t1 - p.t0 >= p.data.until) return;
+    if (!e.shiftKey && factor < 1 && p.t1 - p.t0 >= p.data.until - p.data.from) return;
     e.preventDefault();
     if (e.shiftKey) zoomY(p, factor, value(at.y)); else zoom(p, factor, p.time(at.x));
   }, { passive: false });

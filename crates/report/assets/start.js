@@ -10,6 +10,8 @@ const LAYERS = [
     (d) => d.sent.k.reduce((n, k) => n + (k === 1), 0)],
   ['unneeded', 'sent again for nothing', 'an earlier copy reaches the receiver: wasted air time and battery', '<path d="M12 3L19 16H5z" fill="var(--unneeded)"/>',
     (d) => d.sent.k.reduce((n, k) => n + (k === 2), 0)],
+  ['unknown', 'sent again, not known', 'the capture does not tell whether an earlier copy arrived', '<path d="M7 5H17V15H7z" fill="var(--unknown)"/>',
+    (d) => d.sent.k.reduce((n, k) => n + (k === 3), 0)],
   ['received', 'arrives', (d) => 'a segment reaches the receiver' + (d.received.k.includes(1) ? '; a ring where it had it already' : ''),
     '<path d="M7 4V16" stroke="var(--arrival)" stroke-width="2.6"/><circle cx="16" cy="10" r="3" fill="none" stroke="var(--arrival)" stroke-width="1.6"/>', (d) => d.received.t.length],
   ['acks', 'acknowledged', (d) => 'the sender knows that everything below this line has arrived' + (d.acks.dup.includes(1) ? '; a small tick repeats an acknowledgement' : ''),
@@ -21,7 +23,8 @@ const LAYERS = [
   ['drops', 'lost', 'the network dropped this segment', '<path d="M7 5L17 15M17 5L7 15" stroke="var(--lost)" stroke-width="2.4"/>',
     (d) => d.drops.t.length],
   ['timeouts', 'timer expires', (d) => [
-    d.timeouts.some((m) => m.spurious) && 'dashed: spurious, the segment was not lost', d.timeouts.some((m) => !m.spurious) && 'solid: genuine, after a loss',
+    d.timeouts.some((m) => m.spurious) && 'dashed: spurious, the segment was not lost', d.timeouts.some((m) => !m.spurious && !m.unknown) && 'solid: genuine, after a loss',
+    d.timeouts.some((m) => m.unknown) && 'grey: not known',
     d.timeouts.some((m) => m.detected !== null) && 'a hollow mark: the sender found out'].filter(Boolean).join('; '),
     '<path d="M8 2V18" stroke="var(--unneeded)" stroke-width="2" stroke-dasharray="4 3"/><path d="M16 2V18" stroke="var(--needed)" stroke-width="2"/>',
     (d) => d.timeouts.length],
@@ -29,6 +32,10 @@ const LAYERS = [
     '<circle cx="12" cy="10" r="7" fill="none" stroke="var(--soft)" stroke-width="1.8"/>', (d) => d.fast.length],
   ['spikes', 'link disturbed', 'nothing, or little, gets through', '<path d="M3 3H21V17H3z" fill="var(--spike)" stroke="var(--edge)"/>',
     (d) => d.spikes.length],
+  ['below', 'layers below', 'what happened in the radio and link layers; a timeout\u2019s line goes on through them', '<path d="M3 7H14V13H3zM17 15V5l4 2l-4 2" fill="var(--layer)" stroke="var(--layer-words)"/>',
+    (d) => d.below.reduce((n, layer) => n + layer.events.length, 0)],
+  ['panels', 'lines below', (d) => d.panels.flatMap((panel) => panel.lines.map((line) => line.name)).join(', '), '<path d="M3 16V12H8V8H13V4H17V14H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
+    (d) => d.panels.length],
   ['window', 'window', 'how much may be under way without an acknowledgement', '<path d="M3 16V12H8V8H13V4H17V14H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
     (d) => d.window.t.length],
   ['timer', 'timer', 'how long the sender waits before it resends, and the round trip it believes in', '<path d="M3 14H9V5H14V12H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
@@ -64,9 +71,9 @@ function start(figure) {
   const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
   const stage = figure.querySelector('.stage');
   const still = figure.querySelector('.static');
-  if (!(data.until > 0)) data.until = 1;
+  if (!(data.until > data.from)) data.until = data.from + 1;
   const p = {
-    data, autoY: true, t0: 0, t1: data.until, y0: 0, y1: 1, unit: 'segments', offset: false, layers: {},
+    data, autoY: true, t0: data.from, t1: data.until, y0: 0, y1: 1, unit: 'segments', offset: false, layers: {},
     colours: colours(), pointer: null, box: null, asked: 0, glanced: 0, rows: 0,
   };
   p.shift = () => (p.offset ? 25 * data.segment : 0);
@@ -85,7 +92,7 @@ function start(figure) {
 
   const legend = element('ul', { class: 'legend', 'aria-label': 'Legend: press to show or hide' });
   for (const [key, name, meaning, markup, amount] of LAYERS) {
-    const n = amount(data), panel = key === 'window' || key === 'timer';
+    const n = amount(data), panel = key === 'window' || key === 'timer' || key === 'panels';
     p.layers[key] = n > 0 && key !== 'advertised';
     if (!n) continue;
     legend.append(element('li', {}, toggle(p.layers[key], {}, (on) => { p.layers[key] = on; frame(p); }, glyph(markup),
@@ -98,7 +105,7 @@ function start(figure) {
   if (data.timeouts.length) {
     button('Whole picture', () => reset(p));
     data.timeouts.slice(0, 8).forEach((m) => button('Timeout at ' + moment(m.t, data.until), () => visit(p, m),
-      { class: 'go ' + (m.spurious ? 'spurious' : 'genuine'), title: m.label }));
+      { class: 'go ' + (m.spurious ? 'spurious' : m.unknown ? 'unknown' : 'genuine'), title: m.label }));
     if (data.timeouts.length > 8) button('Next timeout', () => step(p, 1));
   }
   tools.append(element('span', { class: 'space' }));
@@ -140,7 +147,7 @@ function start(figure) {
   shared.pictures.push(p);
   new ResizeObserver(() => { const w = p.width; p.measure(); if (p.width !== w) { draw(p); hover(p); } }).observe(stage);
   listen(p);
-  p.t0 = -data.until * 0.01; p.t1 = data.until * 1.01;
+  p.t0 = data.from - (data.until - data.from) * 0.01; p.t1 = data.until + (data.until - data.from) * 0.01;
   draw(p);
 }
 

@@ -65,7 +65,8 @@ function colours() {
   const style = getComputedStyle(document.documentElement);
   const of = {};
   for (const name of ['paper', 'panel', 'ink', 'soft', 'grid', 'edge', 'needed', 'unneeded', 'needed-words',
-    'unneeded-words', 'arrival', 'ack', 'lost', 'advertised', 'sack', 'spike', 'spike-words', 'link']) {
+    'unneeded-words', 'unknown', 'unknown-words', 'arrival', 'ack', 'lost', 'advertised', 'sack', 'spike', 'spike-words',
+    'layer', 'layer-words', 'link']) {
     of[name] = style.getPropertyValue('--' + name).trim() || '#888';
   }
   return of;

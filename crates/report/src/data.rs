@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::{Kind, Picture, Truth};
+use crate::chart::scaled;
+use crate::model::{Ink, Kind, Picture, Style, Truth};
 use crate::story::episodes;
 use crate::text::json_for_script;
 
@@ -10,7 +11,9 @@ use crate::text::json_for_script;
 struct Columns<'a> {
     title: &'a str,
     segment: u32,
+    from: f64,
     until: f64,
+    low: u64,
     top: u64,
     sent: Segments,
     received: Segments,
@@ -24,9 +27,11 @@ struct Columns<'a> {
     window: Window,
     timer: Timer,
     episodes: Vec<Note>,
+    panels: Vec<Panel<'a>>,
+    below: Vec<Layer<'a>>,
 }
 
-/// `k`: for sent 0 new, 1 needed, 2 unneeded; for received 1 duplicate; for drops an index of `places`.
+/// `k`: for sent 0 new, 1 needed, 2 unneeded, 3 not known; for received 1 duplicate; for drops an index of `places`.
 #[derive(Default, Serialize)]
 struct Segments {
     t: Vec<f64>,
@@ -64,6 +69,7 @@ struct Mark {
     t: f64,
     seq: u64,
     spurious: bool,
+    unknown: bool,
     label: String,
     detected: Option<f64>,
 }
@@ -73,6 +79,36 @@ struct Span<'a> {
     from: f64,
     until: f64,
     name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Panel<'a> {
+    unit: String,
+    lines: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    /// Which of the page's colours.
+    ink: &'static str,
+    dots: bool,
+    t: Vec<f64>,
+    v: Vec<Option<f64>>,
+}
+
+#[derive(Serialize)]
+struct Layer<'a> {
+    name: &'a str,
+    events: Vec<Happening<'a>>,
+}
+
+#[derive(Serialize)]
+struct Happening<'a> {
+    t: f64,
+    until: Option<f64>,
+    name: &'a str,
+    detail: &'a str,
 }
 
 /// What a timeout cost, to be written beside the segments it made the sender resend.
@@ -94,7 +130,9 @@ pub(crate) fn script_json(picture: &Picture) -> String {
     let mut columns = Columns {
         title: &picture.title,
         segment: picture.segment_bytes.max(1),
+        from: micro(picture.begin()),
         until: micro(span),
+        low: picture.bottom(),
         top: picture.top(),
         ..Columns::default()
     };
@@ -103,6 +141,7 @@ pub(crate) fn script_json(picture: &Picture) -> String {
             Kind::New => 0,
             Kind::Retransmission => 1,
             Kind::Unneeded => 2,
+            Kind::Unknown => 3,
         };
         columns.sent.push(e.t, e.seq, e.end, kind);
     }
@@ -132,6 +171,7 @@ pub(crate) fn script_json(picture: &Picture) -> String {
             t: micro(e.t),
             seq: e.seq,
             spurious: e.truth == Truth::Spurious,
+            unknown: e.truth == Truth::Unknown,
             label: e.label(span),
             detected: e.detected_at.filter(|t| t.is_finite()).map(micro),
         });
@@ -143,6 +183,7 @@ pub(crate) fn script_json(picture: &Picture) -> String {
             t: micro(e.t),
             seq: e.seq,
             spurious,
+            unknown: e.truth == Truth::Unknown,
             label: label.to_owned(),
             detected: None,
         });
@@ -164,6 +205,8 @@ pub(crate) fn script_json(picture: &Picture) -> String {
         columns.timer.srtt.push(micro(e.srtt));
         columns.timer.rttvar.push(micro(e.rttvar));
     }
+    columns.panels = picture.panels.iter().map(panel).collect();
+    columns.below = picture.layers.iter().map(layer).collect();
     for e in episodes(picture) {
         let seen = e.unneeded > 0;
         columns.episodes.push(Note {
@@ -177,6 +220,33 @@ pub(crate) fn script_json(picture: &Picture) -> String {
         });
     }
     json_for_script(&serde_json::to_string(&columns).unwrap_or_else(|_| "{}".to_owned()))
+}
+
+fn panel(panel: &crate::model::Panel) -> Panel<'_> {
+    let values = panel.series.iter().flat_map(|s| s.points.iter().map(|p| p[1]));
+    let (unit, scale) = scaled(&panel.unit, values.filter(|v| v.is_finite()).fold(0.0, f64::max));
+    let lines = panel.series.iter().map(|series| Line {
+        name: &series.name,
+        ink: match series.ink {
+            Ink::Main => "ink",
+            Ink::Other => "arrival",
+            Ink::Limit => "soft",
+        },
+        dots: series.style == Style::Dots,
+        t: series.points.iter().map(|p| micro(p[0])).collect(),
+        v: series.points.iter().map(|p| Some(micro(p[1] * scale)).filter(|_| p[1].is_finite())).collect(),
+    });
+    Panel { unit, lines: lines.collect() }
+}
+
+fn layer(layer: &crate::model::Layer) -> Layer<'_> {
+    let events = sorted(&layer.events, |e| e.t).into_iter().map(|e| Happening {
+        t: micro(e.t),
+        until: e.until.map(micro),
+        name: &e.event,
+        detail: &e.detail,
+    });
+    Layer { name: &layer.name, events: events.collect() }
 }
 
 /// What stands beside the unneeded retransmissions of one timeout.

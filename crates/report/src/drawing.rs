@@ -3,20 +3,22 @@
 use std::fmt::Write as _;
 
 use crate::data::{note, sorted};
-use crate::decimate;
 use crate::model::{Kind, Picture, Truth};
 use crate::palette as ink;
 use crate::scale::Scale;
 use crate::story::episodes;
 use crate::svg::{Anchor, Svg, n, polyline, upright};
 use crate::text::{grouped, width};
+use crate::{decimate, layers, legend};
 
-const LABEL: f64 = 11.0;
+pub(crate) const LABEL: f64 = 11.0;
 const ROW: f64 = 15.0;
-const LEFT: f64 = 62.0;
-const RIGHT: f64 = 14.0;
+pub(crate) const LEFT: f64 = 62.0;
+pub(crate) const RIGHT: f64 = 14.0;
 /// Finest distance of two marks, pixels.
-const FINE: f64 = 0.5;
+pub(crate) const FINE: f64 = 0.5;
+/// How much wider bold words are.
+const BOLD: f64 = 1.15;
 /// Shapes nearer than this hide each other, pixels.
 const NEAR: f64 = 2.0;
 
@@ -51,12 +53,6 @@ struct Label {
     timeout: Option<usize>,
 }
 
-/// One glyph of the legend with its words.
-struct Entry {
-    glyph: &'static str,
-    words: &'static str,
-}
-
 impl Picture {
     /// The picture as a standalone SVG of `width` by `height` pixels (at least 320 by 240): black on
     /// white, for a paper. The axis counts segments.
@@ -71,30 +67,42 @@ impl Picture {
             let style = format!("fill=\"{}\" font-weight=\"bold\"", ink::INK);
             svg.text((LEFT, top - 3.0), Anchor::Start, 14.0, &style, &self.title);
         }
-        if !self.subtitle.is_empty() {
+        for line in lines(&self.subtitle, w - LEFT - RIGHT) {
             top += 16.0;
-            svg.text((LEFT, top - 3.0), Anchor::Start, LABEL, &fill(ink::SOFT), &self.subtitle);
+            svg.text((LEFT, top - 3.0), Anchor::Start, LABEL, &fill(ink::SOFT), &line);
         }
-        let time = Scale::new(0.0, self.end(), LEFT, w - RIGHT);
+        let time = Scale::new(self.begin(), self.end(), LEFT, w - RIGHT);
         let labels = self.labels(&time);
         let rows = labels.iter().map(|l| l.row + 1).max().unwrap_or(0);
         top += 6.0 + rows as f64 * ROW;
 
         let entries = self.entries();
-        let legend = legend_rows(&entries, w);
-        let bottom = h - 30.0 - legend.len() as f64 * 16.0;
+        let bottom = h - 30.0 - legend::rows(&entries, w).len() as f64 * legend::LINE;
         let room = (bottom - top).max(60.0);
         let panel = |present: bool, share: f64| if present { room * share } else { 0.0 };
         let (window, timer) = (panel(!self.window.is_empty(), 0.22), panel(!self.timer.is_empty(), 0.2));
-        let main = room - window - timer;
+        let each = if self.panels.len() > 1 { 0.2 } else { 0.24 };
+        let lines = panel(!self.panels.is_empty(), each * self.panels.len() as f64);
+        let below = layers::height(&self.layers);
+        let main = room - window - timer - lines - below;
 
         self.grid(&mut svg, &time, top, bottom);
         self.main_plot(&mut svg, &time, top, top + main, &labels, rows);
+        let mut at = top + main;
+        layers::draw(&mut svg, &self.layers, &self.timeouts, &time, at);
+        at += below;
         if window > 0.0 {
-            self.window_panel(&mut svg, &time, top + main + 16.0, top + main + window);
+            self.window_panel(&mut svg, &time, at + 16.0, at + window);
+            at += window;
         }
         if timer > 0.0 {
-            self.timer_panel(&mut svg, &time, top + main + window + 16.0, bottom);
+            self.timer_panel(&mut svg, &time, at + 16.0, at + timer);
+            at += timer;
+        }
+        for panel in &self.panels {
+            let high = lines / self.panels.len() as f64;
+            panel.draw(&mut svg, &time, at + 16.0, at + high);
+            at += high;
         }
         let (ticks, decimals) = time.ticks((w / 90.0) as usize);
         for t in ticks {
@@ -103,16 +111,7 @@ impl Picture {
         }
         let middle = f64::midpoint(LEFT, w - RIGHT);
         svg.text((middle, bottom + 26.0), Anchor::Middle, LABEL, &fill(ink::INK), "time (s)");
-        for (i, row) in legend.iter().enumerate() {
-            let y = bottom + 42.0 + i as f64 * 16.0;
-            for &(x, index) in row {
-                let entry = &entries[index];
-                svg.group(&format!("transform=\"translate({} {})\"", n(x), n(y - 4.0)));
-                svg.path_markup(entry.glyph);
-                svg.close();
-                svg.text((x + 12.0, y), Anchor::Start, 10.5, &fill(ink::INK), entry.words);
-            }
-        }
+        legend::draw(&mut svg, &entries, w, bottom + 42.0);
         svg.finish()
     }
 
@@ -141,6 +140,7 @@ impl Picture {
             let (short, colour) = match timeout.truth {
                 Truth::Spurious => ("spurious", ink::UNNEEDED_WORDS),
                 Truth::Genuine => ("genuine", ink::NEEDED_WORDS),
+                Truth::Unknown => ("timeout", ink::SOFT),
             };
             place(time.at(timeout.t), &[timeout.label(span), short.to_owned()], colour, Some(i));
         }
@@ -160,7 +160,8 @@ impl Picture {
     fn main_plot(&self, svg: &mut Svg, time: &Scale, top: f64, bottom: f64, labels: &[Label], rows: usize) {
         let segment = self.segment();
         let highest = self.top() as f64 / segment;
-        let y = Scale::new(0.0, highest.max(1.0) * 1.05, bottom, top);
+        let lowest = self.bottom() as f64 / segment;
+        let y = Scale::new(lowest, lowest + (highest - lowest).max(1.0) * 1.05, bottom, top);
         value_axis(svg, &y, time, "segment number");
         let at = |seq: u64| y.at(seq as f64 / segment);
 
@@ -186,20 +187,22 @@ impl Picture {
         svg.path(&dots, &line_style(ink::ARRIVAL, 2.2, ""));
         svg.path(&shapes(again.into_iter().map(place), ring), &line_style(ink::ARRIVAL, 1.3, ""));
 
-        let mut kinds: [Vec<(f64, f64, f64)>; 3] = Default::default();
+        let mut kinds: [Vec<(f64, f64, f64)>; 4] = Default::default();
         for e in sorted(&self.sent, |e| e.t) {
             let kind = match e.kind {
                 Kind::New => 0,
                 Kind::Retransmission => 1,
                 Kind::Unneeded => 2,
+                Kind::Unknown => 3,
             };
             kinds[kind].push((time.at(e.t), at(e.end), at(e.seq)));
         }
-        let [new, needed, unneeded] = kinds;
+        let [new, needed, unneeded, unknown] = kinds;
         let new = decimate::strokes(new, FINE);
         let tall = |(x, top, bottom): (f64, f64, f64)| (x, top.min(bottom - 3.0), bottom);
         let new: Vec<_> = new.into_iter().map(tall).collect();
         svg.path(&upright(&new), &line_style(ink::INK, 1.8, ""));
+        svg.path(&shapes(unknown, square), &format!("fill=\"#fff\" {}", stroke(ink::UNKNOWN, 1.4)));
         svg.path(&shapes(needed, diamond), &format!("{} {}", fill(ink::NEEDED), stroke("#fff", 0.6)));
         svg.path(&shapes(unneeded, triangle), &format!("{} {}", fill(ink::UNNEEDED), stroke("#fff", 0.6)));
         let drops = sorted(&self.drops, |e| e.t);
@@ -211,10 +214,8 @@ impl Picture {
         let crowd = self.timeouts.len() > 30;
         for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
             let (x, foot) = (time.at(timeout.t), at(timeout.seq));
-            let (colour, dash) = match timeout.truth {
-                Truth::Spurious => (ink::UNNEEDED, "4 3"),
-                Truth::Genuine => (ink::NEEDED, ""),
-            };
+            let dash = if timeout.truth == Truth::Spurious { "4 3" } else { "" };
+            let colour = ink_of(timeout.truth);
             // A line that starts beside its words starts at their height, one that crosses them below.
             let label = labels.iter().find(|l| l.timeout == Some(i));
             let row = label.map_or(rows, |l| if l.x > x - 4.0 { l.row } else { l.row + 1 });
@@ -225,13 +226,13 @@ impl Picture {
             );
         }
         for fast in sorted(&self.fast_retransmits, |e| e.t) {
-            let colour = if fast.truth == Truth::Spurious { ink::UNNEEDED } else { ink::NEEDED };
+            let colour = ink_of(fast.truth);
             let (x, y) = (time.at(fast.t), y.at(fast.seq as f64 / segment + 0.5));
             let circle = format!("M{} {}a8 8 0 1 0 16 0a8 8 0 1 0 -16 0", n(x - 8.0), n(y));
             svg.path(&circle, &line_style(colour, 1.3, ""));
         }
         for timeout in sorted(&self.timeouts, |e| e.t) {
-            let colour = if timeout.truth == Truth::Spurious { ink::UNNEEDED } else { ink::NEEDED };
+            let colour = ink_of(timeout.truth);
             let mut flag = |t: f64, inside: &str| {
                 let path = format!("M{} {}h9l-4.5 7z", n(time.at(t) - 4.5), n(top));
                 svg.path(&path, &format!("{} {}", fill(inside), stroke(colour, 1.2)));
@@ -249,7 +250,7 @@ impl Picture {
         let mut lanes = Lanes { taken: Vec::new() };
         for episode in episodes(self).iter().filter(|e| e.unneeded > 1) {
             let words = note(episode.unneeded);
-            let size = width(&words, LABEL);
+            let size = width(&words, LABEL) * BOLD;
             let x = (time.at(episode.times.1) - 6.0).min(time.end - size - 4.0);
             let y = (at(episode.range.0) + 16.0).min(bottom - 6.0);
             if lanes.claim(1, x, x + size + 6.0).is_some() {
@@ -296,86 +297,50 @@ impl Picture {
         let names = [("retransmission timeout", ink::INK, ""), ("smoothed round trip", ink::ARRIVAL, "")];
         panel_names(svg, time, top, &names);
     }
+}
 
-    fn entries(&self) -> Vec<Entry> {
-        let (unneeded, needed) = self.resent();
-        let mut entries = vec![Entry {
-            glyph: "<path d=\"M3 -5V5\" stroke=\"#1b1f24\" stroke-width=\"1.8\"/>",
-            words: "sent for the first time",
-        }];
-        let mut add = |present: bool, glyph, words| {
-            if present {
-                entries.push(Entry { glyph, words });
+/// A text in lines of so many pixels, broken at spaces.
+pub(crate) fn lines(text: &str, room: f64) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match out.last_mut() {
+            Some(line) if width(line, LABEL) + width(word, LABEL) + 4.0 < room * 0.95 => {
+                line.push(' ');
+                line.push_str(word);
             }
-        };
-        add(needed > 0, "<path d=\"M3 -4.5L7 0L3 4.5L-1 0z\" fill=\"#0072b2\"/>", "sent again, needed");
-        add(
-            unneeded > 0,
-            "<path d=\"M3 -5L8 4H-2z\" fill=\"#d55e00\"/>",
-            "sent again for nothing: an earlier copy arrives",
-        );
-        add(
-            !self.received.is_empty(),
-            "<path d=\"M3 -3V3\" stroke=\"#3aa583\" stroke-width=\"2.2\"/>",
-            "reaches the receiver",
-        );
-        add(
-            self.received.iter().any(|e| e.duplicate),
-            "<circle cx=\"3\" cy=\"0\" r=\"2.6\" fill=\"none\" stroke=\"#3aa583\" stroke-width=\"1.3\"/>",
-            "reaches it once more",
-        );
-        add(
-            !self.acks.is_empty(),
-            "<path d=\"M-2 3H4V-3H8\" fill=\"none\" stroke=\"#8a929b\" stroke-width=\"1.2\"/>",
-            "acknowledged up to here",
-        );
-        add(
-            !self.drops.is_empty(),
-            "<path d=\"M-1 -4L7 4M7 -4L-1 4\" stroke=\"#a3307a\" stroke-width=\"2\"/>",
-            "lost on the way",
-        );
-        let spurious = self.timeouts.iter().filter(|e| e.truth == Truth::Spurious).count();
-        add(
-            spurious > 0,
-            "<path d=\"M3 -6V6\" stroke=\"#d55e00\" stroke-width=\"1.4\" stroke-dasharray=\"4 3\"/>",
-            "timer expires, nothing was lost",
-        );
-        add(
-            spurious < self.timeouts.len(),
-            "<path d=\"M3 -6V6\" stroke=\"#0072b2\" stroke-width=\"1.4\"/>",
-            "timer expires after a loss",
-        );
-        add(
-            self.timeouts.iter().any(|e| e.detected_at.is_some()),
-            "<path d=\"M-1.5 -4h9l-4.5 7z\" fill=\"#fff\" stroke=\"#d55e00\" stroke-width=\"1.2\"/>",
-            "the sender finds out",
-        );
-        add(
-            !self.fast_retransmits.is_empty(),
-            "<circle cx=\"3\" cy=\"0\" r=\"5.5\" fill=\"none\" stroke=\"#d55e00\" stroke-width=\"1.3\"/>",
-            "fast retransmit",
-        );
-        add(!self.spikes.is_empty(), "<path d=\"M-2 -5H8V5H-2z\" fill=\"#f6e3b4\"/>", "link disturbed");
-        entries
+            _ => out.push(word.to_owned()),
+        }
+    }
+    out
+}
+
+/// The colour of a verdict.
+pub(crate) fn ink_of(truth: Truth) -> &'static str {
+    match truth {
+        Truth::Spurious => ink::UNNEEDED,
+        Truth::Genuine => ink::NEEDED,
+        Truth::Unknown => ink::UNKNOWN,
     }
 }
 
-const HALO: &str = "stroke=\"#fff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
+/// Words stay legible over anything.
+pub(crate) const HALO: &str =
+    "stroke=\"#fff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
 
-fn fill(colour: &str) -> String {
+pub(crate) fn fill(colour: &str) -> String {
     format!("fill=\"{colour}\"")
 }
 
-fn stroke(colour: &str, width: f64) -> String {
+pub(crate) fn stroke(colour: &str, width: f64) -> String {
     format!("stroke=\"{colour}\" stroke-width=\"{}\"", n(width))
 }
 
-fn line_style(colour: &str, width: f64, dash: &str) -> String {
+pub(crate) fn line_style(colour: &str, width: f64, dash: &str) -> String {
     let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
     format!("fill=\"none\" {}{dash}", stroke(colour, width))
 }
 
-fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
+pub(crate) fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
     let (ticks, decimals) = y.ticks((((y.start - y.end) / 32.0) as usize).max(3));
     for value in ticks {
         let at = y.at(value);
@@ -391,7 +356,7 @@ fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
     svg.text((x, middle), Anchor::Middle, LABEL, &turn, unit);
 }
 
-fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static str, &str)]) {
+pub(crate) fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static str, &str)]) {
     let mut x = time.start + 4.0;
     for (name, colour, dash) in names {
         svg.line((x, top - 5.0), (x + 16.0, top - 5.0), &line_style(colour, 1.6, dash));
@@ -402,7 +367,7 @@ fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static s
 
 /// Path data of a value that stays until it changes, drawn to the right edge; where it is not finite there is
 /// a gap.
-fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> String {
+pub(crate) fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> String {
     let mut data = String::new();
     let mut steps: Vec<(f64, f64)> = Vec::new();
     let mut finish = |steps: &mut Vec<(f64, f64)>, x: f64| {
@@ -451,26 +416,12 @@ fn ring(data: &mut String, x: f64, y: f64) {
     let _ = write!(data, "M{} {}a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0 -5.2 0", n(x - 2.6), n(y));
 }
 
-fn cross(data: &mut String, x: f64, y: f64) {
-    let _ = write!(data, "M{} {}l8 8m0 -8l-8 8", n(x - 4.0), n(y - 4.0));
+fn square(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}h7v7h-7z", n(x - 3.5), n(y - 3.5));
 }
 
-/// The legend broken into rows: position and index of every entry.
-fn legend_rows(entries: &[Entry], w: f64) -> Vec<Vec<(f64, usize)>> {
-    let mut rows: Vec<Vec<(f64, usize)>> = vec![Vec::new()];
-    let mut x = LEFT;
-    for (i, entry) in entries.iter().enumerate() {
-        let size = 30.0 + width(entry.words, 10.5);
-        if x + size > w && x > LEFT {
-            rows.push(Vec::new());
-            x = LEFT;
-        }
-        if let Some(row) = rows.last_mut() {
-            row.push((x, i));
-        }
-        x += size;
-    }
-    rows
+fn cross(data: &mut String, x: f64, y: f64) {
+    let _ = write!(data, "M{} {}l8 8m0 -8l-8 8", n(x - 4.0), n(y - 4.0));
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ pub(crate) fn html(picture: &Picture, out: &mut String) {
     for e in sorted(&picture.sent, |e| e.t) {
         match e.kind {
             Kind::New => {}
+            Kind::Unknown => {
+                let why = "nothing tells whether that was needed".to_owned();
+                events.push((e.t, "sent again", Some(e.seq), why));
+            }
             Kind::Retransmission => events.push((e.t, "sent again", Some(e.seq), "needed".to_owned())),
             Kind::Unneeded => {
                 let why = "unneeded: an earlier copy reaches the receiver".to_owned();
@@ -36,8 +40,16 @@ pub(crate) fn html(picture: &Picture, out: &mut String) {
         let word = match e.truth {
             crate::model::Truth::Spurious => "spurious",
             crate::model::Truth::Genuine => "genuine",
+            crate::model::Truth::Unknown => "unknown",
         };
         events.push((e.t, "fast retransmit", Some(e.seq), word.to_owned()));
+    }
+    for layer in &picture.layers {
+        for e in sorted(&layer.events, |e| e.t) {
+            let until = e.until.map_or(String::new(), |until| format!("until {until:.3} s: "));
+            let detail = if e.detail.is_empty() { String::new() } else { format!(", {}", e.detail) };
+            events.push((e.t, "below", None, format!("{until}{}: {}{detail}", layer.name, e.event)));
+        }
     }
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
     let _ = write!(

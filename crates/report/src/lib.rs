@@ -6,14 +6,19 @@
 //! - [`Picture`] is one flow as a time-sequence picture with the panels below it: the window and the
 //!   retransmission timer. [`Picture::caption`] tells its story in two or three sentences,
 //!   [`Picture::svg`] draws it for a paper.
+//! - [`Chart`] is one value over time, or a few that share an axis. [`Layer`]s under either show what happened
+//!   below the transport; [`under`] says which of it lies under which timeout.
 //! - [`Table`] and [`Bars`] hold published values beside measured ones.
 //! - [`Page`] puts them together; [`Page::html`] writes the page.
 
 mod bars;
+mod chart;
 mod data;
 mod decimate;
 mod drawing;
 mod events;
+mod layers;
+mod legend;
 mod model;
 mod page;
 mod palette;
@@ -22,11 +27,14 @@ mod story;
 mod svg;
 mod table;
 mod text;
+mod xplot;
 
 pub use bars::{Bar, BarGroup, Bars};
+pub use chart::Chart;
+pub use layers::{Under, under};
 pub use model::{
-    Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
-    WindowSample,
+    Ack, Drop, FastRetransmit, Ink, Interval, Kind, Layer, LayerEvent, Panel, Picture, Received, Sent,
+    Series, Style, Timeout, TimerSample, Truth, WindowSample,
 };
 pub use page::{Item, Page, Section};
 pub use table::{Cell, State, Strip, Table};

@@ -45,6 +45,15 @@ pub struct Picture {
     /// The sender's timer estimate, whenever it changed.
     #[serde(default)]
     pub timer: Vec<TimerSample>,
+    /// Lines over time below the sequence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panels: Vec<Panel>,
+    /// What happened in the layers below, each a row of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<Layer>,
+    /// Left end of the time axis, s.
+    #[serde(default)]
+    pub from: f64,
     /// Right end of the time axis, s; events after it still widen the axis.
     #[serde(default)]
     pub until: f64,
@@ -61,6 +70,8 @@ pub enum Kind {
     Retransmission,
     /// Sent again although an earlier copy of all its bytes reaches the receiver.
     Unneeded,
+    /// Sent again, and nothing tells whether that was needed: a capture does not see everything.
+    Unknown,
 }
 
 /// Whether a timeout or a fast retransmit repaired a loss.
@@ -72,6 +83,8 @@ pub enum Truth {
     /// Anything else.
     #[default]
     Genuine,
+    /// Nothing tells: a capture does not see everything.
+    Unknown,
 }
 
 /// A data segment leaves the sender.
@@ -146,7 +159,7 @@ pub struct Timeout {
     #[serde(default)]
     pub cause: Option<String>,
     /// What the sender's detector said: `spurious`, `genuine`, or the name of the detector that called
-    /// it spurious (`eifel`, `frto`, `dsack`).
+    /// it spurious (`eifel`, `frto`, `dsack`); `unknown` where nobody saw what it said.
     #[serde(default)]
     pub detected: Option<String>,
     /// When the detector said so, s.
@@ -204,6 +217,84 @@ pub struct TimerSample {
     pub rttvar: f64,
 }
 
+/// Lines over time that share an axis of values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Panel {
+    /// What the axis counts, for example `bytes`.
+    pub unit: String,
+    /// The lines.
+    pub series: Vec<Series>,
+}
+
+/// One value over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What it is.
+    pub name: String,
+    /// Its colour.
+    pub ink: Ink,
+    /// How it is drawn.
+    pub style: Style,
+    /// Time (s) and value, in the order of time. A value that is no number is a gap.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// The colours that lines may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ink {
+    /// Dark: what the eye should see first.
+    #[default]
+    Main,
+    /// Green: what stands beside it.
+    Other,
+    /// Grey: a limit or a reference.
+    Limit,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Style {
+    /// The value stays until it changes.
+    #[default]
+    Stairs,
+    /// Each value is a dot.
+    Dots,
+}
+
+/// One layer below the transport, or one source of events in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Its name, for example `radio`.
+    pub name: String,
+    /// What happened there.
+    pub events: Vec<LayerEvent>,
+}
+
+/// Something that happened in a lower layer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LayerEvent {
+    /// When, s.
+    pub t: f64,
+    /// Until when, s, if it lasts.
+    #[serde(default)]
+    pub until: Option<f64>,
+    /// What, for example `cell reselection`.
+    pub event: String,
+    /// More about it; may be empty.
+    #[serde(default)]
+    pub detail: String,
+}
+
+impl LayerEvent {
+    /// When it is over: at once, if it does not last.
+    #[must_use]
+    pub fn end(&self) -> f64 {
+        self.until.filter(|until| until.is_finite()).map_or(self.t, |until| until.max(self.t))
+    }
+}
+
 impl Picture {
     /// Right end of the time axis, s: `until`, or the last event where that is later.
     #[must_use]
@@ -224,6 +315,21 @@ impl Picture {
         let sent = self.sent.iter().map(|e| e.end);
         let received = self.received.iter().map(|e| e.end);
         sent.chain(received).chain(self.acks.iter().map(|e| e.ack)).max().unwrap_or(0)
+    }
+
+    /// Left end of the time axis, s, never beyond the right one.
+    pub(crate) fn begin(&self) -> f64 {
+        if self.from.is_finite() { self.from.min(self.end()) } else { 0.0 }
+    }
+
+    /// The lowest byte on the axis of sequence numbers: 0 where the picture shows the beginning.
+    pub(crate) fn bottom(&self) -> u64 {
+        if self.begin() <= 0.0 {
+            return 0;
+        }
+        let sent = self.sent.iter().map(|e| e.seq);
+        let received = self.received.iter().map(|e| e.seq);
+        sent.chain(received).chain(self.acks.iter().map(|e| e.ack)).min().unwrap_or(0)
     }
 
     /// Bytes per segment, never zero.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
+use crate::chart::Chart;
 use crate::data::script_json;
 use crate::events;
 use crate::model::Picture;
@@ -48,6 +49,8 @@ pub enum Item {
     Bars(Bars),
     /// A time-sequence picture.
     Picture(Box<Picture>),
+    /// Values over time.
+    Chart(Box<Chart>),
 }
 
 impl From<Table> for Item {
@@ -65,6 +68,12 @@ impl From<Bars> for Item {
 impl From<Picture> for Item {
     fn from(picture: Picture) -> Self {
         Self::Picture(Box::new(picture))
+    }
+}
+
+impl From<Chart> for Item {
+    fn from(chart: Chart) -> Self {
+        Self::Chart(Box::new(chart))
     }
 }
 
@@ -115,6 +124,7 @@ impl Page {
                 match item {
                     Item::Table(table) => table.html(&mut out),
                     Item::Bars(bars) => bars_html(bars, &mut out),
+                    Item::Chart(chart) => chart_html(chart, &mut out),
                     Item::Picture(picture) => {
                         pictures += 1;
                         picture_html(picture, pictures, &mut out);
@@ -151,6 +161,14 @@ fn bars_html(bars: &Bars, out: &mut String) {
     let width = (140 + 27 * count as u32).clamp(460, 1280);
     let _ = write!(out, "<figure class=\"bars\"><h3>{}</h3>", escape(&bars.title));
     out.push_str(&bars.draw(width, 340, false));
+    out.push_str("</figure>");
+}
+
+fn chart_html(chart: &Chart, out: &mut String) {
+    let _ = write!(out, "<figure class=\"bars\"><h3>{}</h3>", escape(&chart.title));
+    let _ = write!(out, "<p class=\"story\">{}</p>", escape(&chart.caption));
+    let untitled = Chart { title: String::new(), ..chart.clone() };
+    out.push_str(&untitled.svg(1100, 480));
     out.push_str("</figure>");
 }
 

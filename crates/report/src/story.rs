@@ -17,6 +17,8 @@ pub(crate) struct Episode<'a> {
     pub(crate) unneeded: usize,
     /// Segments resent and needed.
     pub(crate) needed: usize,
+    /// Segments resent of which nothing tells.
+    pub(crate) unknown: usize,
     /// Time of the first and the last unneeded retransmission, s.
     pub(crate) times: (f64, f64),
     /// Lowest and highest byte of the unneeded retransmissions.
@@ -65,12 +67,14 @@ impl Timeout {
             }
             (Truth::Spurious, None) => "spurious timeout".to_owned(),
             (Truth::Genuine, _) => "genuine timeout".to_owned(),
+            (Truth::Unknown, _) => "timeout".to_owned(),
         };
         if let Some(said) = self.detection() {
             label += match (said.verdict == self.truth, said.verdict) {
                 (true, _) => " \u{2013} detected",
                 (false, Truth::Spurious) => " \u{2013} taken for spurious",
                 (false, Truth::Genuine) => " \u{2013} taken for genuine",
+                (false, Truth::Unknown) => "",
             };
             if let Some(at) = said.at {
                 label += &format!(" at {}", seconds(at, span));
@@ -103,6 +107,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
                 expiries: 1,
                 unneeded: 0,
                 needed: 0,
+                unknown: 0,
                 times: (f64::INFINITY, f64::NEG_INFINITY),
                 range: (u64::MAX, 0),
                 spike: None,
@@ -136,6 +141,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
             match segment.kind {
                 Kind::New => {}
                 Kind::Retransmission => episode.needed += 1,
+                Kind::Unknown => episode.unknown += 1,
                 Kind::Unneeded => {
                     episode.unneeded += 1;
                     episode.times = (episode.times.0.min(segment.t), episode.times.1.max(segment.t));
@@ -188,7 +194,9 @@ impl Picture {
             count(self.sent.len(), "segment"),
             seconds(self.end(), self.end())
         );
+        let unknown = self.sent.iter().filter(|e| e.kind == Kind::Unknown).count();
         match (unneeded, needed) {
+            (0, 0) if unknown > 0 => {}
             (0, 0) => story += " Nothing was sent twice.",
             (0, n) => story += &format!(" {} sent again after a loss.", capital(&were(n))),
             (n, 0) => {
@@ -201,6 +209,12 @@ impl Picture {
                     u
                 );
             }
+        }
+        if unknown > 0 {
+            story += &format!(
+                " {} sent again, and nothing tells whether that was needed.",
+                capital(&were(unknown))
+            );
         }
         let fast = self.fast_retransmits.len();
         let spurious = self.fast_retransmits.iter().filter(|e| e.truth == Truth::Spurious).count();
@@ -262,12 +276,19 @@ impl Picture {
                 }
                 None => format!("{start} because segment {segment} had been lost."),
             },
+            Truth::Unknown => {
+                format!("{start}; whether segment {segment} had been lost the capture does not tell.")
+            }
         }
     }
 
     fn resend_sentence(&self, episode: &Episode<'_>) -> String {
         let cut = self.window_cut(episode);
         let what = match (episode.unneeded, episode.needed) {
+            (0, 0) if episode.unknown > 0 => format!(
+                "The sender then sent {} again, of which nothing tells whether that was needed",
+                count(episode.unknown, "segment")
+            ),
             (0, 0) => "The sender did not resend anything".to_owned(),
             (1, 0) => "The sender sent only this segment twice for nothing (marked in vermillion)".to_owned(),
             (n, 0) => format!(
@@ -317,11 +338,13 @@ impl Picture {
 
     fn total_sentence(&self, episodes: &[Episode<'_>]) -> String {
         let spurious = episodes.iter().filter(|e| e.truth() == Truth::Spurious).count();
+        let unknown = episodes.iter().filter(|e| e.truth() == Truth::Unknown).count();
+        let doubt = if unknown > 0 { format!(", {unknown} not known") } else { String::new() };
         let (unneeded, _) = self.resent();
         format!(
-            "In all there were {}: {spurious} spurious, {} genuine; {} of {} sent {} unneeded.",
+            "In all there were {}: {spurious} spurious, {} genuine{doubt}; {} of {} sent {} unneeded.",
             count(episodes.len(), "timeout"),
-            episodes.len() - spurious,
+            episodes.len() - spurious - unknown,
             grouped(unneeded as u64),
             count(self.sent.len(), "segment"),
             if unneeded == 1 { "was" } else { "were" },
@@ -343,7 +366,9 @@ fn detection_sentence(episode: &Episode<'_>, span: f64) -> Option<String> {
     let said = episode.last.detection().or_else(|| episode.first.detection());
     let truth = episode.truth();
     let Some(said) = said else {
-        return (truth == Truth::Spurious)
+        // A capture does not see what the sender thinks.
+        let seen = episode.last.detected.as_deref() != Some("unknown");
+        return (truth == Truth::Spurious && seen)
             .then(|| "The sender never learnt that the timeout was spurious.".to_owned());
     };
     let who =
@@ -354,5 +379,6 @@ fn detection_sentence(episode: &Episode<'_>, span: f64) -> Option<String> {
         (Truth::Genuine, Truth::Spurious) => format!("{who} took the timeout for genuine{at}."),
         (Truth::Spurious, Truth::Genuine) => format!("{who} wrongly took the timeout for spurious{at}."),
         (Truth::Genuine, Truth::Genuine) => format!("{who} rightly called the timeout genuine{at}."),
+        (_, Truth::Unknown) | (Truth::Unknown, _) => return None,
     })
 }

@@ -1,8 +1,9 @@
 //! A page is safe whatever its names hold, opens alone, and grows in proportion to its data.
 
 use report::{
-    Ack, Bar, BarGroup, Bars, Cell, Drop, FastRetransmit, Interval, Item, Kind, Page, Picture, Received,
-    Section, Sent, State, Strip, Table, Timeout, TimerSample, Truth, WindowSample,
+    Ack, Bar, BarGroup, Bars, Cell, Drop, FastRetransmit, Interval, Item, Kind, Layer, LayerEvent, Page,
+    Panel, Picture, Received, Section, Sent, Series, State, Strip, Table, Timeout, TimerSample, Truth,
+    WindowSample,
 };
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\u{0}\u{2028}";
@@ -32,7 +33,20 @@ fn hostile_picture() -> Picture {
             detected_at: Some(6.0),
         }],
         fast_retransmits: vec![FastRetransmit { t: 4.0, seq: 0, truth: Truth::Genuine }],
-        spikes: vec![Interval { from: 1.0, until: 5.0, name }],
+        spikes: vec![Interval { from: 1.0, until: 5.0, name: name.clone() }],
+        panels: vec![Panel {
+            unit: name.clone(),
+            series: vec![Series {
+                name: name.clone(),
+                points: vec![[0.0, 1.0], [2.0, 3.0]],
+                ..Series::default()
+            }],
+        }],
+        layers: vec![Layer {
+            name: name.clone(),
+            events: vec![LayerEvent { t: 2.0, until: Some(3.0), event: name.clone(), detail: name }],
+        }],
+        from: 0.0,
         window: vec![WindowSample { t: 0.0, cwnd: 2000, ssthresh: None, flight: 1000 }],
         timer: vec![TimerSample { t: 0.0, rto: 3.0, srtt: 0.5, rttvar: 0.2 }],
         until: 7.0,

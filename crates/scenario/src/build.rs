@@ -4,6 +4,9 @@
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
 
+mod channel;
+mod load;
+
 use crate::model::{
     App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Link, LinkRate, LossKind, Model, Position,
     Queue, Timing, Transport,
@@ -12,9 +15,10 @@ use base::dist::Sampler;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
-use host::{Host, HostConfig};
+use host::{DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
 use path::capacity::{Capacity, Change};
+use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
@@ -23,8 +27,12 @@ use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
 use path::red::Red;
 use path::router::Router;
+use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::sync::Arc;
+use transport::app::ask::{Answerer, Asker};
+use transport::app::lines::{Letters, Workload};
+use transport::app::tell::{Listener, Pace, Teller, Useful};
 use transport::app::{Bulk, Reading, Sink};
 use transport::tcp::Role;
 
@@ -38,6 +46,8 @@ pub struct World {
     pub names: Vec<String>,
     /// Sources that never end by themselves.
     pub backgrounds: Vec<ElementId>,
+    /// The doors of machines with commands, in the order of the model's stations.
+    pub stations: Vec<ElementId>,
 }
 
 /// The hosts of a flow.
@@ -65,6 +75,10 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
+    /// The elements of links that are more than plain ones.
+    channels: Vec<Option<ElementId>>,
+    plans: Vec<Arc<Plan>>,
+    travels: Vec<load::Travel>,
     /// Each choice of a TCP once, whoever makes it: with many flows, what they share stays in the cache.
     choices: Vec<Arc<transport::tcp::Config>>,
 }
@@ -78,23 +92,32 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
+        channels: vec![None; model.links.len()],
+        plans: channel::plans(model, seed),
+        travels: load::travels(model),
         choices: Vec::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
         let start = draw_time(&flow.start, seed, &flow.name, "start");
-        let to = b.host(i, flow, Role::Passive, start);
+        let letters = Letters::default();
+        let to = b.host(i, flow, Role::Passive, start, &letters);
         for &link in flow.route.iter().rev() {
             b.link(link);
         }
-        let from = b.host(i, flow, Role::Active, start);
+        let from = b.host(i, flow, Role::Active, start, &letters);
         for &link in flow.way_back.iter().rev() {
             b.link(link);
         }
         ends.push(Ends { from, to, start });
     }
-    b.wire(&ends);
-    World { network: b.network, flows: ends, names: b.names, backgrounds: b.backgrounds }
+    let stations = b.stations();
+    for travel in b.travels.clone() {
+        travel.way.iter().rev().for_each(|&link| b.link(link));
+    }
+    b.wire(&ends, &stations);
+    b.wire_credit();
+    World { network: b.network, flows: ends, names: b.names, backgrounds: b.backgrounds, stations }
 }
 
 /// The closed intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
@@ -148,6 +171,11 @@ impl Builder<'_> {
         self.network.add(element)
     }
 
+    /// How many numbers flows, loads that travel, and pairs of stations have.
+    fn numbers(&self) -> usize {
+        self.model.flows.len() + self.travels.len() + self.model.pairs.len()
+    }
+
     fn shared(&mut self, config: &transport::tcp::Config) -> Arc<transport::tcp::Config> {
         // The last one first: neighbours tend to be alike, and a search through many is too dear.
         if let Some(same) = self.choices.iter().rev().take(16).find(|c| ***c == *config) {
@@ -157,27 +185,35 @@ impl Builder<'_> {
         self.choices[self.choices.len() - 1].clone()
     }
 
-    fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time) -> ElementId {
+    fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time, letters: &Letters) -> ElementId {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
-        let Transport::Tcp { config, .. } = &flow.transport else {
-            let door = host::DoorConfig {
-                flow: FlowId(index as u32),
-                node: NodeId(here as u16),
-                peer: NodeId(there as u16),
-                role,
-            };
-            return self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), host::Door::new(door));
+        let name = format!("{}@{}", flow.name, self.model.nodes[here].name);
+        let (flow_id, node, peer) = (FlowId(index as u32), NodeId(here as u16), NodeId(there as u16));
+        let config = match &flow.transport {
+            Transport::Tcp { config, .. } => config,
+            Transport::Linux(_) => {
+                let door = host::DoorConfig { flow: flow_id, node, peer, role };
+                return self.add(name, host::Door::new(door));
+            }
+            Transport::Udp(udp) => {
+                // The reader lets nothing else over datagrams.
+                let plan = if let App::Tell(plan) = &flow.app { Some(plan) } else { None };
+                let (Some(plan), Role::Active) = (plan, role) else {
+                    let useful = plan.map_or(Useful::Always, |plan| plan.useful);
+                    return self.add(name, Hearer::new(letters.clone(), useful));
+                };
+                let sizes =
+                    DatagramConfig { flow: flow_id, node, peer, payload: udp.payload, header: udp.header };
+                let pace = Pace::new(plan, &flow.name, self.seed);
+                return self.add(name, Speaker::new(sizes, start, pace, letters.clone()));
+            }
         };
         let tcp = self.shared(config);
-        let host = HostConfig {
-            flow: FlowId(index as u32),
-            node: NodeId(here as u16),
-            peer: NodeId(there as u16),
-            role,
-            start,
-            tcp,
-        };
-        let App::Bulk { bytes, lasts } = flow.app;
+        let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
+        if let Some(workload) = self.workload(flow, role, letters) {
+            return self.add(name, Party::new(host, workload));
+        }
+        let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => match flow.reads {
@@ -188,7 +224,23 @@ impl Builder<'_> {
                 }
             },
         };
-        self.add(format!("{}@{}", flow.name, self.model.nodes[here].name), Host::new(host, app))
+        self.add(name, Host::new(host, app))
+    }
+
+    /// The application of an end that may hold several connections.
+    fn workload(&self, flow: &Flow, role: Role, letters: &Letters) -> Option<Box<dyn Workload>> {
+        let letters = letters.clone();
+        Some(match (&flow.app, role) {
+            (App::Bulk { .. }, _) => return None,
+            (App::Ask(plan), Role::Active) => {
+                Box::new(Asker::new((**plan).clone(), letters, &flow.name, self.seed))
+            }
+            (App::Ask(_), Role::Passive) => Box::new(Answerer::new(letters)),
+            (App::Tell(plan), Role::Active) => {
+                Box::new(Teller::new(Pace::new(plan, &flow.name, self.seed), letters))
+            }
+            (App::Tell(plan), Role::Passive) => Box::new(Listener::new(letters, plan.useful)),
+        })
     }
 
     fn link(&mut self, index: usize) {
@@ -207,8 +259,8 @@ impl Builder<'_> {
             }
             next = Some(id);
         };
-        if !link.backgrounds.is_empty() {
-            let id = self.add(format!("{}.absorber", link.name), Absorber);
+        if let Some(through) = self.absorbs(index) {
+            let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
         }
         if link.compression {
@@ -217,7 +269,8 @@ impl Builder<'_> {
                 .flows
                 .iter()
                 .map(|f| matches!(&f.transport, Transport::Tcp { config, .. } if !config.timestamps));
-            let compressed: Vec<bool> = tcp.flat_map(|c| [c, c]).collect();
+            let compressed: Vec<bool> =
+                tcp.flat_map(|c| [c, c]).chain(std::iter::repeat(false)).take(2 * self.numbers()).collect();
             let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
             chain(self, id);
         }
@@ -235,18 +288,22 @@ impl Builder<'_> {
             chain(self, id);
         }
         if link.compression {
-            let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * model.flows.len()));
+            let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * self.numbers()));
             chain(self, id);
         }
-        let plain = path::link::Link::new(self.config(link), self.gates(link));
-        let managed = match &link.queue {
-            Queue::Red(red) => {
-                let stream = seed.stream(&link.name, "red");
-                plain.managed(Red::new(red.decided(&link.rate), stream))
-            }
-            _ => plain,
+        let id = if link.channel.is_some() || !link.queue.is_plain() {
+            self.channel(index)
+        } else {
+            let plain = path::link::Link::new(self.config(link), self.gates(link));
+            let managed = match &link.queue {
+                Queue::Red(red) => {
+                    let stream = seed.stream(&link.name, "red");
+                    plain.managed(Red::new(red.decided(&link.rate), stream))
+                }
+                _ => plain,
+            };
+            self.add(link.name.clone(), managed)
         };
-        let id = self.add(link.name.clone(), managed);
         chain(self, id);
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
@@ -260,7 +317,14 @@ impl Builder<'_> {
         for &i in &link.backgrounds {
             let load = &model.backgrounds[i];
             let start = draw_time(&load.start, seed, &load.name, "start");
-            let id = self.add(load.name.clone(), Background::new(load.rate, load.packet, start));
+            let mut source = Background::new(load.rate, load.packet, start);
+            if load.random {
+                source = source.random(seed.stream(&format!("{}@{}", load.name, link.name), "gaps"));
+            }
+            if let Some(flow) = self.travelling(i, index) {
+                source = source.travelling(flow);
+            }
+            let id = self.add(load.name.clone(), source);
             self.backgrounds.push(id);
             chain(self, id);
         }
@@ -294,11 +358,12 @@ impl Builder<'_> {
             _ => Span::ZERO,
         };
         let limit = match link.queue {
-            Queue::Unlimited => QueueLimit::default(),
             Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
                 QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
             }
             Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
+            // The others are no plain link's.
+            _ => QueueLimit::default(),
         };
         LinkConfig { capacity, delay, limit }
     }
@@ -314,18 +379,82 @@ impl Builder<'_> {
             .collect()
     }
 
+    /// What stands before a host that discards packets with wrong bits.
+    fn checksum(&mut self, host: ElementId) -> ElementId {
+        let name = format!("{}.checksum", self.names[host.0 as usize]);
+        let id = self.add(name, Checksum);
+        self.network.wire(id, Port(0), host, Port(0));
+        id
+    }
+
+    /// The doors of the machines and the links between them. A machine has a port for each other one that it sees.
+    fn stations(&mut self) -> Vec<ElementId> {
+        let model = self.model;
+        let first = model.flows.len() + self.travels.len();
+        for pair in &model.pairs {
+            for &link in pair.there.iter().rev().chain(pair.back.iter().rev()) {
+                self.link(link);
+            }
+        }
+        let machine = |b: &mut Self, node: usize| {
+            let mut machine = host::Machine::new(NodeId(node as u16));
+            for (i, pair) in model.pairs.iter().enumerate() {
+                let flow = FlowId((first + i) as u32);
+                if let Some(side) = pair.ends.iter().position(|end| *end == node) {
+                    machine.sees(NodeId(pair.ends[1 - side] as u16), flow, side == 1);
+                }
+            }
+            b.add(model.nodes[node].name.clone(), machine)
+        };
+        model.stations.iter().map(|&node| machine(self, node)).collect()
+    }
+
     /// Leads hosts into their first link, each link into the next or into the host at its end.
-    fn wire(&mut self, ends: &[Ends]) {
+    fn wire(&mut self, ends: &[Ends], stations: &[ElementId]) {
         let mut after: Vec<Vec<(usize, ElementId)>> = vec![Vec::new(); self.model.links.len()];
+        // What reaches a model's host has been checked, where bits may be wrong.
+        let checked: Vec<[ElementId; 2]> = ends
+            .iter()
+            .enumerate()
+            .map(|(i, ends)| {
+                let flow = &self.model.flows[i];
+                let mut check = |route: &[usize], to| {
+                    let needed = flow.transport.linux().is_none() && self.may_be_corrupt(route);
+                    if needed { self.checksum(to) } else { to }
+                };
+                [check(&flow.route, ends.to), check(&flow.way_back, ends.from)]
+            })
+            .collect();
+        let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {
+            let mut targets: Vec<ElementId> =
+                route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
+            targets.push(to);
+            self.network.wire(from, port, targets[0], Port(0));
+            for (k, &link) in route.iter().enumerate() {
+                after[link].push((ledger, targets[k + 1]));
+            }
+        };
         for (i, (flow, ends)) in self.model.flows.iter().zip(ends).enumerate() {
-            let ways = [(&flow.route, ends.from, ends.to), (&flow.way_back, ends.to, ends.from)];
-            for (direction, (route, from, to)) in ways.into_iter().enumerate() {
-                let mut targets: Vec<ElementId> =
-                    route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
-                targets.push(to);
-                self.network.wire(from, Port(0), targets[0], Port(0));
-                for (k, &link) in route.iter().enumerate() {
-                    after[link].push((2 * i + direction, targets[k + 1]));
+            way(2 * i, &flow.route, ends.from, Port(0), checked[i][0]);
+            way(2 * i + 1, &flow.way_back, ends.to, Port(0), checked[i][1]);
+        }
+        let of = |node: usize| self.model.stations.iter().zip(stations).find(|(n, _)| **n == node);
+        let mut used = vec![0; self.model.nodes.len()];
+        let mut port = |node: usize| {
+            used[node] += 1;
+            Port(used[node] - 1)
+        };
+        for (i, pair) in self.model.pairs.iter().enumerate() {
+            let [a, b] = pair.ends;
+            let (Some((_, &from)), Some((_, &to))) = (of(a), of(b)) else { continue };
+            let ledger = 2 * (ends.len() + self.travels.len() + i);
+            way(ledger, &pair.there, from, port(a), to);
+            way(ledger + 1, &pair.back, to, port(b), from);
+        }
+        for travel in self.travels.clone() {
+            for pair in travel.way.windows(2) {
+                if let Some(next) = self.chains[pair[1]] {
+                    after[pair[0]].push((2 * travel.flow.0 as usize, next.entry));
                 }
             }
         }
@@ -337,7 +466,7 @@ impl Builder<'_> {
                 continue;
             }
             let mut targets: Vec<ElementId> = Vec::new();
-            let mut ports = vec![None; 2 * ends.len()];
+            let mut ports = vec![None; 2 * self.numbers()];
             for (ledger, to) in nexts {
                 let port = targets.iter().position(|t| *t == to).unwrap_or_else(|| {
                     targets.push(to);
@@ -381,14 +510,19 @@ fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
             loss_bad: *loss_bad,
         },
         LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => {
-            let closures = Closures::Process {
-                every: good.clone(),
-                from: gate::From::End,
-                first: gate::First::Drawn(good.clone()),
-                lasts: bad.clone(),
-            };
-            let bad = Gate::new(&closures, name, seed);
+            let bad = gate_of_closures(good, bad, name, seed);
             Rule::Weather { bad, loss_good: *loss_good, loss_bad: *loss_bad }
         }
     }
+}
+
+/// A bad state that is weather: how long the good one and how long the bad one lasts, in turn.
+fn gate_of_closures(good: &base::dist::Dist, bad: &base::dist::Dist, name: &str, seed: Seed) -> Gate {
+    let closures = Closures::Process {
+        every: good.clone(),
+        from: gate::From::End,
+        first: gate::First::Drawn(good.clone()),
+        lasts: bad.clone(),
+    };
+    Gate::new(&closures, name, seed)
 }

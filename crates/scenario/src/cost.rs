@@ -6,7 +6,7 @@
 //! that gates are closed; retransmissions are not foreseen.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::model::{App, CountedFrom, Flow, Model, Timing, Transport};
+use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing, Transport};
 use crate::scenario::Scenario;
 use std::fmt;
 
@@ -125,10 +125,14 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let stand_in = transport::tcp::Config::default();
     let config = match &flow.transport {
         Transport::Tcp { config, .. } => config,
-        Transport::Linux(_) => &stand_in,
+        Transport::Linux(_) | Transport::Udp(_) => &stand_in,
     };
-    let App::Bulk { bytes, lasts } = &flow.app;
     let start = flow.start.mean() / 1e9;
+    let (bytes, lasts) = match &flow.app {
+        App::Bulk { bytes, lasts } => (bytes, lasts),
+        App::Ask(plan) => return asking(plan, config.mss, start, limit),
+        App::Tell(plan) => return telling(plan, start, limit),
+    };
     let links = || flow.route.iter().chain(&flow.way_back).map(|&l| &model.links[l]);
     let mss = f64::from(config.mss);
     let on_wire = mss
@@ -155,6 +159,31 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let acked_each =
         if config.receiver.ack_delay.is_zero() { 1.0 } else { f64::from(config.receiver.ack_every.max(1)) };
     (ends, segments, segments / acked_each)
+}
+
+/// The same of requests: nothing is known of how long answers take, so thinking is all that is counted.
+fn asking(plan: &Asking, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
+    let pages = plan.pages.map_or(f64::INFINITY, |n| n as f64);
+    let objects = plan.objects.mean().min(1e6);
+    let think = plan.think.mean() / 1e9;
+    let time = plan.lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
+    // At least a tenth of a second for a page: otherwise one without thinking would never end.
+    let pages = pages.min(time / think.max(0.1));
+    let most = plan.largest as f64;
+    let segments = |bytes: f64| (bytes.min(most) / f64::from(mss.max(1))).ceil().max(1.0);
+    let replies = segments(plan.reply.mean()) + objects * segments(plan.object.mean());
+    let each = replies + (1.0 + objects) * segments(plan.request.mean());
+    (start + (pages * think.max(0.1)).min(time), pages * each, pages * each)
+}
+
+/// The same of messages.
+fn telling(plan: &Telling, start: f64, limit: f64) -> (f64, f64, f64) {
+    let every = plan.every.mean() / 1e9;
+    let share = plan.bursts.as_ref().map_or(1.0, |(on, off)| on.mean() / (on.mean() + off.mean()));
+    let time = plan.lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
+    let messages = plan.count.map_or(f64::INFINITY, |n| n as f64).min(time / every.max(1e-9) * share);
+    let packets = messages * (plan.size.mean().min(1e12) / 1460.0).ceil();
+    (start + (messages * every / share.max(1e-9)).min(time), packets, 0.0)
 }
 
 /// The share of time in which a gate is open, at least a twentieth.

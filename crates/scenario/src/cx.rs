@@ -2,10 +2,10 @@
 //! that the scenario names, each loaded once through the closure of the caller.
 
 use crate::diagnostic::{Collector, Diagnostic};
-use crate::leaf::Complaint;
+use crate::leaf::{self, Complaint};
 use crate::model::{LinkRate, Schedule};
+use crate::shape::Quantity;
 use crate::source::{Place, Sources};
-use base::units::parse_span;
 use base::{Rate, Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,12 +37,15 @@ impl Files for NoFiles {
 /// Instants and lengths of the faults of one repetition, in order.
 pub(crate) type Spikes = Vec<(Time, Span)>;
 
+/// The values of an empirical distribution, or why there are none.
+type Values = Result<Arc<[f64]>, String>;
+
 /// Files as they were understood, shared between the cells of a grid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Library {
     texts: BTreeMap<String, Result<u32, String>>,
     spikes: BTreeMap<String, Option<Arc<Vec<Spikes>>>>,
-    values: BTreeMap<String, Result<Arc<[f64]>, String>>,
+    values: BTreeMap<(String, Quantity), Values>,
     traces: BTreeMap<(String, u32), Option<LinkRate>>,
     pub(crate) delays: BTreeMap<String, Option<Spikes>>,
 }
@@ -123,9 +126,11 @@ impl<'a> Cx<'a> {
             .collect()
     }
 
-    /// The values of an empirical distribution, in nanoseconds: one a line, `300 ms` or plain seconds.
-    pub(crate) fn values(&self, path: &str, named_at: Place) -> Result<Vec<f64>, String> {
-        if let Some(known) = self.library.borrow().values.get(path) {
+    /// The values of an empirical distribution, one a line: `300 ms` or plain seconds (in nanoseconds then),
+    /// `5 kB` or plain bytes, plain numbers.
+    pub(crate) fn values(&self, path: &str, quantity: Quantity, named_at: Place) -> Result<Vec<f64>, String> {
+        let key = (path.to_owned(), quantity);
+        if let Some(known) = self.library.borrow().values.get(&key) {
             return known.clone().map(|v| v.to_vec());
         }
         let read = self.text(path).and_then(|source| {
@@ -135,21 +140,34 @@ impl<'a> Cx<'a> {
                 if line.is_empty() || line.starts_with('#') {
                     continue;
                 }
-                match seconds(&line).or_else(|_| parse_span(&line)) {
-                    Ok(span) => values.push(span.as_nanos() as f64),
+                match plain(quantity, &line).or_else(|_| leaf::amount(quantity, &line)) {
+                    Ok(value) => values.push(value),
                     Err(message) => {
                         bad = true;
                         self.push(
-                            Diagnostic::error("bad-file", place, message)
-                                .also(named_at, "named here")
-                                .help("one value a line: \"300 ms\", or a plain number of seconds"),
+                            Diagnostic::error("bad-file", place, message).also(named_at, "named here").help(
+                                match quantity {
+                                    Quantity::Span => {
+                                        "one value a line: \"300 ms\", or a plain number of seconds"
+                                    }
+                                    Quantity::Bytes => {
+                                        "one value a line: \"5 kB\", or a plain number of bytes"
+                                    }
+                                    Quantity::Number => "one plain number a line",
+                                },
+                            ),
                         );
                     }
                 }
             }
-            if bad { Err(format!("`{path}` holds lines that are not times")) } else { Ok(Arc::from(values)) }
+            let what = match quantity {
+                Quantity::Span => "times",
+                Quantity::Bytes => "amounts of data",
+                Quantity::Number => "numbers",
+            };
+            if bad { Err(format!("`{path}` holds lines that are not {what}")) } else { Ok(Arc::from(values)) }
         });
-        self.library.borrow_mut().values.insert(path.to_owned(), read.clone());
+        self.library.borrow_mut().values.insert(key, read.clone());
         read.map(|v: Arc<[f64]>| v.to_vec())
     }
 
@@ -298,6 +316,14 @@ impl<'a> Cx<'a> {
             all.iter_mut().for_each(|spikes| spikes.sort());
         }
         (!bad).then_some(all)
+    }
+}
+
+/// A plain number of seconds, bytes or things.
+fn plain(quantity: Quantity, text: &str) -> Result<f64, String> {
+    match quantity {
+        Quantity::Span => seconds(text).map(|span| span.as_nanos() as f64),
+        Quantity::Bytes | Quantity::Number => leaf::amount(Quantity::Number, text),
     }
 }
 

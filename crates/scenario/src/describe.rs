@@ -1,14 +1,16 @@
 //! What will a scenario do? The first cell in words, for people who want to read it before they run
 //! it: the path, the weather, the flows, and what the grid varies.
 
+pub mod channel;
+
 use crate::cost::Cost;
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, First, Gate, GateMode, Link, LinkRate, Loss, LossKind, Model,
-    Position, Queue, RateChange, Timing, Transport,
+    ChangedRate, CountedFrom, Delay, First, Gate, GateMode, Link, LinkRate, Loss, LossKind, Model, Position,
+    RateChange, Timing, Transport,
 };
 use crate::scenario::Scenario;
+use crate::workload_words;
 use base::dist::Dist;
-use base::units::Limit;
 use base::{Span, Time};
 use std::fmt::Write;
 
@@ -41,8 +43,11 @@ pub fn describe(model: &Model) -> String {
     let _ = writeln!(out, "path");
     for link in &model.links {
         let _ = writeln!(out, "  {}", self::link(link, model));
+        for piece in channel::pieces(link, model) {
+            let _ = writeln!(out, "    {piece}");
+        }
     }
-    let weather = model.gates.len() + model.rate_changes.len() + model.losses.len();
+    let weather = model.gates.len() + model.rate_changes.len() + model.losses.len() + model.machines.len();
     if weather > 0 {
         let _ = writeln!(out, "weather");
     }
@@ -76,13 +81,15 @@ pub fn describe(model: &Model) -> String {
             on(links)
         );
     }
+    for line in model.machines.iter().flat_map(|m| channel::machine(m, model)) {
+        let _ = writeln!(out, "  {line}");
+    }
+    for trigger in &model.triggers {
+        let _ = writeln!(out, "  {}", channel::trigger(trigger, model));
+    }
     let _ = writeln!(out, "flows");
     for flow in &model.flows {
-        let App::Bulk { bytes, lasts } = flow.app;
-        let mut what = bytes.map_or("data without end".to_owned(), |n| Limit::Bytes(n).to_string());
-        if let Some(span) = lasts {
-            let _ = write!(what, " for {span}");
-        }
+        let what = workload_words::of(&flow.app, &dist);
         let way: Vec<&str> = flow.route.iter().map(|&l| model.links[l].name.as_str()).collect();
         let _ = writeln!(
             out,
@@ -95,6 +102,14 @@ pub fn describe(model: &Model) -> String {
         );
         let (profile, config) = match &flow.transport {
             Transport::Tcp { profile, config } => (profile, config),
+            Transport::Udp(udp) => {
+                let _ = writeln!(
+                    out,
+                    "    udp: at most {} B in a datagram, and {} B of headers",
+                    udp.payload, udp.header
+                );
+                continue;
+            }
             Transport::Linux(linux) => {
                 let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
                 let _ = write!(out, "    the kernel's tcp: cc {cc}, mtu {} B", linux.mtu);
@@ -154,20 +169,7 @@ fn link(link: &Link, model: &Model) -> String {
         }
         Delay::Schedule(s) => format!("{} steps of delay", s.steps.len()),
     };
-    let capacity = |c: &crate::model::Capacity| {
-        let packets = c.packets.map(|n| Limit::Packets(n).to_string());
-        let bytes = c.bytes.map(|n| Limit::Bytes(n).to_string());
-        [packets, bytes].into_iter().flatten().collect::<Vec<_>>().join(" and ")
-    };
-    let queue = match &link.queue {
-        Queue::Unlimited => "no limit to the queue".to_owned(),
-        Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(c)),
-        Queue::DropHead(c) => format!("drop-head queue of {}", capacity(c)),
-        Queue::Red(red) => {
-            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
-            format!("{kind} queue of {}", capacity(&red.limit))
-        }
-    };
+    let queue = channel::queue(&link.queue);
     format!(
         "{}: {} to {}, {rate}, {delay}, {queue}",
         link.name, model.nodes[link.from].name, model.nodes[link.to].name
@@ -249,11 +251,12 @@ fn loss(kind: &LossKind) -> String {
             )
         }
         LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => {
-            format!(
-                "a share {loss_good} of packets for {}, then {loss_bad} for {}, in turn",
-                dist(good),
-                dist(bad)
-            )
+            loss_share(&format!("a share {loss_good} of packets"), good, &loss_bad.to_string(), bad)
         }
     }
+}
+
+/// Two shares that hold in turn.
+fn loss_share(good: &str, good_lasts: &Dist, bad: &str, bad_lasts: &Dist) -> String {
+    format!("{good} for {}, then {bad} for {}, in turn", dist(good_lasts), dist(bad_lasts))
 }

@@ -172,25 +172,24 @@ static PER_PACKET: TableShape = table(
         LOSS_BAD,
     ],
 );
+/// How long the good of two states lasts, of losses and of errors.
+pub(crate) const GOOD_LASTS: Field = field(
+    "good",
+    Shape::One(Kind::Dist(Quantity::Span)),
+    Need::Required("\"exponential(10 s)\""),
+    "How long the good state lasts.",
+);
+/// How long the bad one lasts.
+pub(crate) const BAD_LASTS: Field = field(
+    "bad",
+    Shape::One(Kind::Dist(Quantity::Span)),
+    Need::Required("\"exponential(1 s)\""),
+    "How long the bad state lasts.",
+);
 static OVER_TIME: TableShape = table(
     "over-time",
     "The state lasts for a while, whatever the traffic.",
-    &[
-        field(
-            "good",
-            Shape::One(Kind::Dist(Quantity::Span)),
-            Need::Required("\"exponential(10 s)\""),
-            "How long the good state lasts.",
-        ),
-        field(
-            "bad",
-            Shape::One(Kind::Dist(Quantity::Span)),
-            Need::Required("\"exponential(1 s)\""),
-            "How long the bad state lasts.",
-        ),
-        LOSS_GOOD,
-        LOSS_BAD,
-    ],
+    &[GOOD_LASTS, BAD_LASTS, LOSS_GOOD, LOSS_BAD],
 );
 
 static LOSS: TableShape = TableShape {
@@ -359,7 +358,7 @@ fn least(dist: &Dist) -> f64 {
 }
 
 /// The greatest value of a distribution, where there is one.
-fn most(dist: &Dist) -> Option<f64> {
+pub(crate) fn most(dist: &Dist) -> Option<f64> {
     match dist {
         Dist::Constant(c) => Some(*c),
         Dist::Uniform(_, b) => Some(*b),

@@ -5,40 +5,14 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
-use crate::model::{App, Flow, Reads, Transport};
+use crate::model::{Flow, Transport};
 use crate::reader::Reader;
 use crate::route;
 use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
 use crate::tcp_options::{self, Tcp};
-use base::Span;
+use crate::workload;
 use transport::tcp::config::{Adapt, Response, Sack, Spurious};
-
-static BULK: TableShape = table(
-    "bulk",
-    "Data as fast as the transport takes it.",
-    &[
-        field("bytes", Shape::One(Kind::Bytes), Need::Optional, "How much. Without it, without end."),
-        field(
-            "lasts",
-            Shape::One(Kind::Span),
-            Need::Optional,
-            "For how long. Without it, until all is delivered or the run ends.",
-        ),
-        field(
-            "read-rate",
-            Shape::One(Kind::Rate),
-            Need::Optional,
-            "How fast the other end reads; what it has not read fills its receive window. Without it, at once.",
-        ),
-        field(
-            "read-pause",
-            Shape::One(Kind::Span),
-            Need::Optional,
-            "For how long after its start the other end reads nothing. Without it, it reads from the start.",
-        ),
-    ],
-);
 
 /// `[[flow]]`.
 pub(crate) static FLOW: TableShape = table(
@@ -91,18 +65,14 @@ pub(crate) static FLOW: TableShape = table(
                     shape: Shape::Table(&crate::linux::LINUX),
                     bare: true,
                 },
+                workload::DATAGRAMS,
             ]),
             Need::Default("\"tcp\""),
             "Its protocol.",
         ),
         field(
             "app",
-            Shape::Choice(&[Variant {
-                name: "bulk",
-                doc: "Data as fast as the transport takes it.",
-                shape: Shape::Table(&BULK),
-                bare: true,
-            }]),
+            Shape::Choice(workload::APPS),
             Need::Required("{ bulk = { bytes = \"100 kB\" } }"),
             "Its workload.",
         ),
@@ -122,7 +92,10 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
     };
     let (from, to) = (end("from"), end("to"));
     let transport = transport(reader, cx);
-    let app = app(reader, cx);
+    let app = workload::read(reader, cx);
+    if let (Some(app), Some(transport)) = (&app, &transport) {
+        workload::fits(app, transport, reader.place("app"), cx);
+    }
     let start = reader.dist("start", cx);
     let (from, to) = (from?, to?);
     if from == to {
@@ -147,7 +120,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         way_back: way_back?,
         transport: transport?,
         app: app?,
-        reads: reads(reader),
+        reads: workload::reads(reader),
     };
     takes_time(&flow, graph, reader.tree.place, cx);
     Some(flow)
@@ -176,6 +149,9 @@ fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
     if let Some(linux) = crate::linux::read(&tree, cx) {
         return Some(Transport::Linux(linux));
+    }
+    if let Some(udp) = workload::udp(&tree, cx) {
+        return udp;
     }
     let inner = match tree.table() {
         Some(table) => &table.get("tcp")?.tree,
@@ -268,44 +244,4 @@ fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic
         Some(place) => diagnostic.also(place, label),
         None => diagnostic,
     }
-}
-
-/// How the other end reads, if the workload says.
-fn reads(reader: Reader<'_>) -> Option<Reads> {
-    let bulk = Reader::new(&reader.get("app")?.table()?.get("bulk")?.tree, &BULK);
-    let (rate, pause) = (bulk.get("read-rate").is_some(), bulk.get("read-pause").is_some());
-    if !rate && !pause {
-        return None;
-    }
-    let rate = if rate { Some(bulk.rate("read-rate")?) } else { None };
-    let pause = if pause { bulk.span("read-pause")? } else { Span::ZERO };
-    Some(Reads { rate, pause })
-}
-
-fn app(reader: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
-    let tree = reader.get("app")?;
-    let Some(table) = tree.table() else {
-        return (tree.text() == Some("bulk")).then_some(App::Bulk { bytes: None, lasts: None });
-    };
-    let entry = table.get("bulk")?;
-    let bulk = Reader::new(&entry.tree, &BULK);
-    let bytes = match bulk.get("bytes") {
-        Some(tree) => {
-            let bytes = bulk.bytes("bytes")?;
-            if bytes == 0 {
-                cx.push(
-                    Diagnostic::error("bad-value", tree.place, "a transfer of nothing ends before it begins")
-                        .help("give at least 1 B, or remove `bytes` for a transfer without end"),
-                );
-                return None;
-            }
-            Some(bytes)
-        }
-        None => None,
-    };
-    let lasts = match bulk.get("lasts") {
-        Some(_) => Some(bulk.span("lasts")?),
-        None => None,
-    };
-    Some(App::Bulk { bytes, lasts })
 }

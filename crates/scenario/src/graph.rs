@@ -2,13 +2,20 @@
 //! two links, and what is wired wrongly is said.
 
 use crate::background;
+use crate::channel;
+use crate::class;
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
+use crate::error;
 use crate::fault::{self, Owner};
+use crate::flow::FLOW;
 use crate::hop::{self, HOP};
 use crate::leaf;
 use crate::link::{self, LINK, NODE};
-use crate::model::{Background, ChangedRate, Direction, Gate, Link, LinkRate, Loss, Node, RateChange};
+use crate::linux;
+use crate::model::channel::Error;
+use crate::model::{Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Node, RateChange};
+use crate::queue::queue;
 use crate::reader::Reader;
 use crate::source::Place;
 use crate::words::{alternatives, nearest};
@@ -28,6 +35,9 @@ pub(crate) struct Graph {
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
     pub(crate) backgrounds: Vec<Background>,
+    pub(crate) errors: Vec<Error>,
+    /// Names of the flows, for those who refer to them.
+    flows: Vec<String>,
     /// False if a link or hop could not be read, so that missing things may be its fault.
     pub(crate) complete: bool,
 }
@@ -37,7 +47,7 @@ impl Graph {
         if let Some(index) = self.index.get(name) {
             return *index;
         }
-        self.nodes.push(Node { name: name.to_owned() });
+        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default() });
         self.index.insert(name.to_owned(), self.nodes.len() - 1);
         self.nodes.len() - 1
     }
@@ -110,6 +120,18 @@ impl Graph {
                 refer(&mut self.links[*link].backgrounds, &background.links, *link, at);
             }
         }
+        let errors = error::read(reader, &owner, cx);
+        for (i, error) in errors.iter().enumerate() {
+            for &link in &error.links {
+                self.links[link].channel_mut().errors.push(self.errors.len() + i);
+            }
+        }
+        for (class, on) in class::read(reader, &owner, &self.flows, cx) {
+            for link in on {
+                self.links[link].channel_mut().classes.push(class.clone());
+            }
+        }
+        self.errors.extend(errors);
         self.backgrounds.extend(backgrounds);
         self.gates.extend(gates);
         self.rate_changes.extend(changes);
@@ -121,10 +143,16 @@ impl Graph {
 pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
     let listed = |key| root.get(key).is_none_or(|t| t.list().is_some());
     let complete = ["node", "hop", "link"].into_iter().all(listed);
-    let mut graph = Graph { complete, ..Graph::default() };
+    let flows = root.tables("flow", &FLOW).filter_map(|r| r.name()).collect();
+    let mut graph = Graph { complete, flows, ..Graph::default() };
     for node in root.tables("node", &NODE) {
         match node.name() {
-            Some(name) => _ = graph.node(&name),
+            Some(name) => {
+                let index = graph.node(&name);
+                if let Some(tree) = node.get("linux") {
+                    graph.nodes[index].linux = linux::settings(tree, cx);
+                }
+            }
             None => graph.complete = false,
         }
     }
@@ -148,6 +176,7 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
             graph.complete = false;
         }
     }
+    background::routes(root, &mut graph, cx);
     graph
 }
 
@@ -163,11 +192,13 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let place = reader.tree.place;
     let mut parts = Vec::new();
     for direction in [Direction::Down, Direction::Up] {
-        let pick = |key| hop::of(reader.get(key), direction);
+        let pick = |key: &str| hop::of(reader.get(key), direction);
         let (rate, delay, queue) =
-            (link::rate(pick("rate"), cx), link::delay(pick("delay"), cx), link::queue(pick("queue")));
-        let whole = ["rate", "delay", "queue"].iter().all(|key| hop::complete(reader.get(key), direction));
-        parts.push((direction, if whole { rate.zip(delay).zip(queue) } else { None }));
+            (link::rate(pick("rate"), cx), link::delay(pick("delay"), cx), queue(pick("queue")));
+        let channel = channel::read(reader, pick, Some(direction), rate.as_ref(), cx);
+        let keys = ["rate", "delay", "queue"];
+        let whole = keys.iter().chain(&channel::KEYS).all(|key| hop::complete(reader.get(key), direction));
+        parts.push((direction, if whole { rate.zip(delay).zip(queue).zip(channel) } else { None }));
     }
     let (fixed, mobile) = ends?;
     if fixed == mobile {
@@ -181,7 +212,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let compression = link::compression(reader);
     let mut links = Vec::new();
     for (direction, values) in parts {
-        let ((rate, delay), queue) = values?;
+        let (((rate, delay), queue), channel) = values?;
         let (from, to) = if direction == Direction::Down { (fixed, mobile) } else { (mobile, fixed) };
         let link = Link {
             name: format!("{name}.{}", direction.name()),
@@ -197,6 +228,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             losses: Vec::new(),
             backgrounds: Vec::new(),
             compression,
+            channel,
         };
         links.push((graph.add(link, place), Some(direction)));
     }
@@ -213,8 +245,9 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let (rate, delay, queue) = (
         link::rate(reader.get("rate"), cx),
         link::delay(reader.get("delay"), cx),
-        link::queue(reader.get("queue")),
+        queue(reader.get("queue")),
     );
+    let channel = channel::read(reader, |key| reader.get(key), None, rate.as_ref(), cx);
     let (from, to, name) = (from?, to?, reader.name()?);
     if from == to {
         cx.push(
@@ -238,6 +271,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         losses: Vec::new(),
         backgrounds: Vec::new(),
         compression,
+        channel: channel?,
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

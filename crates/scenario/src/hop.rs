@@ -3,9 +3,13 @@
 //! both directions; `{ down = ..., up = ... }` tells them apart.
 
 use crate::background;
+use crate::channel;
+use crate::class;
+use crate::error;
 use crate::fault;
 use crate::link::{COMPRESSION, DELAY, QUEUE, RATE};
 use crate::model::Direction;
+use crate::preset::PRESET;
 use crate::shape::{Kind, Need, Shape, TableShape, field, table};
 use crate::tree::Tree;
 use crate::validate::split;
@@ -27,9 +31,20 @@ pub(crate) static HOP: TableShape = table(
             Need::Required("[\"server\", \"phone\"]"),
             "Its two nodes, the fixed end first. They need not be declared.",
         ),
+        PRESET,
         RATE,
         DELAY,
         QUEUE,
+        channel::of_hop::STAY,
+        channel::of_hop::SEND_BUFFER,
+        channel::of_hop::RECEIVE_BUFFER,
+        channel::of_hop::FRAMING,
+        channel::of_hop::ALLOCATION,
+        channel::of_hop::ARQ,
+        channel::of_hop::FLOW_CONTROL,
+        channel::ORDER,
+        class::CLASSES,
+        error::ERRORS,
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,

@@ -56,7 +56,7 @@ fn wrong(kind: Kind, tree: &Tree) -> Complaint {
             complaint.help(format!("write the unit: \"{number} s\" or \"{number} ms\""))
         }
         Kind::Rate => complaint.help(format!("write the unit: \"{number} kbit/s\" or \"{number} Mbit/s\"")),
-        Kind::Bytes => {
+        Kind::Bytes | Kind::Dist(Quantity::Bytes) => {
             complaint.help(format!("write the unit: \"{number} B\", \"{number} kB\" or \"{number} KiB\""))
         }
         Kind::Limits => {
@@ -166,10 +166,12 @@ pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
 
 pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
     let kind = Kind::Dist(quantity);
+    if quantity == Quantity::Number && matches!(tree.value, Value::Integer(_) | Value::Number(_)) {
+        return number(tree, 0.0, f64::MAX).map(Dist::Constant);
+    }
     let text = text_of(kind, tree)?;
-    let Quantity::Span = quantity;
-    let value = |s: &str| parse_span(s).map(|span| span.as_nanos() as f64);
-    let file = |path: &str| cx.values(path, tree.place);
+    let value = |s: &str| amount(quantity, s);
+    let file = |path: &str| cx.values(path, quantity, tree.place);
     Dist::parse(text, &value, &file).map_err(|message| {
         let known = crate::shape::DISTRIBUTIONS.iter().map(|form| form.split('(').next().unwrap_or(form));
         let written = text.split('(').next().unwrap_or("").trim();
@@ -189,6 +191,18 @@ pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
             _ => Complaint::new(message).help(format!("this must be {}", kind.expected())),
         }
     })
+}
+
+/// A single value of a quantity, in its unit inside.
+pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
+    match quantity {
+        Quantity::Span => parse_span(text).map(|span| span.as_nanos() as f64),
+        Quantity::Bytes => parse_bytes(text).map(|bytes| bytes as f64),
+        Quantity::Number => match text.trim().parse::<f64>() {
+            Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
+            _ => Err(format!("`{text}` is not a number, at least 0")),
+        },
+    }
 }
 
 /// Ranges of packet numbers from 1, in order, not overlapping.

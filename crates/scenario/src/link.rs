@@ -4,15 +4,18 @@
 //! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
 
 use crate::background;
+use crate::channel;
+use crate::class;
 use crate::cx::Cx;
 use crate::delay_trace::{self, DELAY_TRACE};
 use crate::diagnostic::Diagnostic;
+use crate::error;
 use crate::fault;
 use crate::leaf;
-use crate::model::{Capacity, Delay, LinkRate, Queue, Schedule};
+use crate::model::{Delay, LinkRate, Schedule};
+use crate::queue::QUEUES;
 use crate::reader::Reader;
-use crate::red::{self, RED};
-use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
 use crate::tree::Tree;
 use crate::validate::alternative;
 use base::{Span, Time};
@@ -83,17 +86,6 @@ static RANDOM_DELAY: TableShape = table(
         ),
     ],
 );
-static LIMITED: TableShape = table(
-    "queue",
-    "A queue that holds so much beside the packet in service.",
-    &[field(
-        "limit",
-        Shape::One(Kind::Limits),
-        Need::Required("\"10 packets\""),
-        "What may wait: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
-    )],
-);
-
 static RATE_ONE: Shape =
     Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]);
 static DELAY_ONE: Shape = Shape::Either(&[
@@ -102,29 +94,7 @@ static DELAY_ONE: Shape = Shape::Either(&[
     Shape::Table(&RANDOM_DELAY),
     Shape::Table(&DELAY_TRACE),
 ]);
-static QUEUES: &[Variant] = &[
-    Variant { name: "unlimited", doc: "Everything waits.", shape: Shape::Table(&EMPTY), bare: true },
-    Variant {
-        name: "drop-tail",
-        doc: "First in, first out; what finds the queue full is dropped.",
-        shape: Shape::Table(&LIMITED),
-        bare: false,
-    },
-    Variant {
-        name: "drop-head",
-        doc: "First in, first out; when full, the oldest waiting packet is dropped.",
-        shape: Shape::Table(&LIMITED),
-        bare: false,
-    },
-    Variant {
-        name: "red",
-        doc: "Random early detection: drops or marks before it is full.",
-        shape: Shape::Table(&RED),
-        bare: false,
-    },
-];
 static QUEUE_ONE: Shape = Shape::Choice(QUEUES);
-static EMPTY: TableShape = table("unlimited", "No parameters.", &[]);
 
 /// The keys that a hop and a link share; a hop takes each for both directions or for one.
 pub(crate) const RATE: Field = field(
@@ -195,6 +165,16 @@ pub(crate) static LINK: TableShape = table(
             Need::Optional,
             "What waits for service. Without it, unlimited.",
         ),
+        channel::of_link::STAY,
+        channel::of_link::SEND_BUFFER,
+        channel::of_link::RECEIVE_BUFFER,
+        channel::of_link::FRAMING,
+        channel::of_link::ALLOCATION,
+        channel::of_link::ARQ,
+        channel::of_link::FLOW_CONTROL,
+        channel::ORDER,
+        class::CLASSES,
+        error::ERRORS,
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
@@ -207,7 +187,15 @@ pub(crate) static LINK: TableShape = table(
 pub(crate) static NODE: TableShape = table(
     "node",
     "An end or a router. The ends of hops need not be declared.",
-    &[field("name", Shape::One(Kind::Name), Need::Required("\"router\""), "How links and flows call it.")],
+    &[
+        field("name", Shape::One(Kind::Name), Need::Required("\"router\""), "How links and flows call it."),
+        field(
+            "linux",
+            Shape::Table(&crate::linux::LINUX),
+            Need::Optional,
+            "What the kernel at this node is set to when commands run there.",
+        ),
+    ],
 );
 
 /// The rate that `tree` describes; unlimited without one.
@@ -276,24 +264,6 @@ fn constant_or_drawn(dist: base::dist::Dist, reorder: bool) -> Delay {
     match dist {
         base::dist::Dist::Constant(ns) => Delay::Constant(Span::from_nanos(ns as u64)),
         dist => Delay::PerPacket { dist, reorder },
-    }
-}
-
-/// The queue that `tree` describes; unlimited without one.
-pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
-    let Some(table) = tree.and_then(Tree::table) else { return Some(Queue::Unlimited) };
-    let [entry] = table.entries.as_slice() else { return None };
-    let capacity = || {
-        let (packets, bytes) = leaf::limits(Reader::new(&entry.tree, &LIMITED).get("limit")?).ok()?;
-        Some(Capacity { packets, bytes })
-    };
-    let unlimited = |c: &Capacity| c.packets.is_none() && c.bytes.is_none();
-    match entry.key.as_str() {
-        "unlimited" => Some(Queue::Unlimited),
-        "drop-tail" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropTail(c) }),
-        "drop-head" => capacity().map(|c| if unlimited(&c) { Queue::Unlimited } else { Queue::DropHead(c) }),
-        "red" => red::read(Reader::new(&entry.tree, &RED)).map(Queue::Red),
-        _ => None,
     }
 }
 

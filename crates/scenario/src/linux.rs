@@ -12,13 +12,19 @@ use crate::tree::{Tree, Value};
 /// `transport = { linux = { ... } }`.
 pub(crate) static LINUX: TableShape = table(
     "linux",
-    "The Linux kernel's TCP itself. `emulate` plays it with the kernel of the machine it runs on; `run` cannot.",
+    "The Linux kernel's TCP itself. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
     &[
         field(
             "cc",
             Shape::One(Kind::Name),
             Need::Optional,
             "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
+        ),
+        field(
+            "kernel",
+            Shape::One(Kind::Text),
+            Need::Optional,
+            "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
         ),
         field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet."),
         field(
@@ -40,8 +46,14 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         Value::Table(table) => &table.get("linux")?.tree,
         _ => return None,
     };
+    Some(settings(tree, cx))
+}
+
+/// Reads the table itself.
+pub(crate) fn settings(tree: &Tree, cx: &Cx<'_>) -> Linux {
     let reader = Reader::new(tree, &LINUX);
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
+    let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
     let mtu = reader.bytes("mtu").unwrap_or(1500);
     if !MTU.contains(&mtu) {
         cx.push(
@@ -55,7 +67,7 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Some(Linux { cc, mtu: mtu as u32, sysctl })
+    Linux { kernel, cc, mtu: mtu as u32, sysctl }
 }
 
 /// Checks a table of settings.

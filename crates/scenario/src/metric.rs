@@ -52,6 +52,51 @@ named! {
         QueueDelay = "queue_delay_s",
         /// Fairness between flows, 1/n to 1.
         JainIndex = "jain_index",
+        /// From a request to the last byte of its answer, the opening of a connection included, seconds; the
+        /// mean over a repetition.
+        ResponseTime = "response_time_s",
+        /// The same, half of the answers in a repetition.
+        ResponseTimeMedian = "response_time_median_s",
+        /// The same, nine tenths of the answers.
+        ResponseTimeP90 = "response_time_p90_s",
+        /// The same, the shortest.
+        ResponseTimeMin = "response_time_min_s",
+        /// The same, the longest.
+        ResponseTimeMax = "response_time_max_s",
+        /// Requests answered.
+        Responses = "responses",
+        /// From the first request of a page to the last byte of its last object, seconds; the mean.
+        PageTime = "page_time_s",
+        /// The same, half of the pages.
+        PageTimeMedian = "page_time_median_s",
+        /// The same, nine tenths of the pages.
+        PageTimeP90 = "page_time_p90_s",
+        /// The same, the longest.
+        PageTimeMax = "page_time_max_s",
+        /// Pages that were there whole.
+        Pages = "pages",
+        /// Pages, or single requests, that were given up.
+        PagesAborted = "pages_aborted",
+        /// Connections opened.
+        Connections = "connections",
+        /// Messages made.
+        MessagesSent = "messages_sent",
+        /// Messages that arrived whole.
+        MessagesDelivered = "messages_delivered",
+        /// Those of them that were of no use any more when they arrived.
+        MessagesLate = "messages_late",
+        /// From the making of a message to the arrival of its last byte, seconds; the mean.
+        MessageDelay = "message_delay_s",
+        /// The same, 99 of a hundred messages.
+        MessageDelayP99 = "message_delay_p99_s",
+        /// The same, the longest.
+        MessageDelayMax = "message_delay_max_s",
+        /// Messages that did not arrive whole, of those made.
+        LossRatio = "loss_ratio",
+        /// Interarrival jitter at the end, seconds (RFC 3550 section 6.4.1): of datagrams, or of messages over TCP.
+        Jitter = "jitter_s",
+        /// Datagrams that arrived behind one that was sent after them.
+        Reordered = "reordered",
     }
 }
 
@@ -88,13 +133,13 @@ pub enum Unit {
 
 impl Metric {
     /// Its unit.
-    pub const fn unit(self) -> Unit {
+    pub fn unit(self) -> Unit {
         match self {
-            Metric::DownloadTime | Metric::CompletionTime | Metric::LongestSilence | Metric::QueueDelay => {
-                Unit::Seconds
-            }
+            _ if self.name().ends_with("_s") => Unit::Seconds,
             Metric::Throughput => Unit::BitsPerSecond,
-            Metric::GoodputRatio | Metric::GoodputLinkRatio | Metric::JainIndex => Unit::Ratio,
+            Metric::GoodputRatio | Metric::GoodputLinkRatio | Metric::JainIndex | Metric::LossRatio => {
+                Unit::Ratio
+            }
             _ => Unit::Count,
         }
     }

@@ -2,11 +2,18 @@
 //! links by index, parameters resolved for each direction, faults that know which links they are
 //! on. Whoever builds a network from it needs no grammar, no defaults and no checks.
 
+pub mod channel;
+mod queue;
+
+pub use queue::{Capacity, CoDel, Pie, Queue, Red, Threshold};
+
 use crate::metric::{Metric, Statistic};
 use base::dist::Dist;
 use base::{Rate, Span, Time};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+pub use transport::app::ask::{Asking, Keep};
+pub use transport::app::tell::{Telling, Useful};
 
 /// One cell of a scenario: everything needed to build and run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +32,21 @@ pub struct Model {
     pub losses: Vec<Loss>,
     /// Load that nobody answers.
     pub backgrounds: Vec<Background>,
+    /// Errors of frames.
+    pub errors: Vec<channel::Error>,
+    /// Machines of states.
+    pub machines: Vec<channel::Machine>,
+    /// What puts them into a state, in the order of the file.
+    pub triggers: Vec<channel::Trigger>,
     /// Connections and what they carry.
     pub flows: Vec<Flow>,
+    /// Programs at the nodes, for real time.
+    pub commands: Vec<Command>,
+    /// Indexes of the nodes that are machines of their own: where commands run, and the ends of the graph; none
+    /// without commands.
+    pub stations: Vec<usize>,
+    /// The ways between stations.
+    pub pairs: Vec<Pair>,
     /// How often, with which seed, how long.
     pub run: Run,
     /// What must come out.
@@ -38,6 +58,34 @@ pub struct Model {
 pub struct Node {
     /// Its name.
     pub name: String,
+    /// What is asked of its kernel when commands run there.
+    pub linux: Linux,
+}
+
+/// A program at a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// Its name.
+    pub name: String,
+    /// Index of the node at which it runs.
+    pub node: usize,
+    /// What a shell is given to run.
+    pub run: String,
+    /// When it is started, nanoseconds from the start of the run.
+    pub start: Dist,
+    /// It waits for others and is ended when they are done.
+    pub serves: bool,
+}
+
+/// Two machines that see each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Indexes of the two nodes.
+    pub ends: [usize; 2],
+    /// Links from the first to the second, in order.
+    pub there: Vec<usize>,
+    /// Links from the second to the first.
+    pub back: Vec<usize>,
 }
 
 /// Toward which end.
@@ -88,6 +136,15 @@ pub struct Link {
     pub backgrounds: Vec<usize>,
     /// Headers are sent as differences (RFC 1144).
     pub compression: bool,
+    /// What makes it more than a plain link.
+    pub channel: Option<Box<channel::Channel>>,
+}
+
+impl Link {
+    /// What makes it more than a plain link, to be changed.
+    pub(crate) fn channel_mut(&mut self) -> &mut channel::Channel {
+        self.channel.get_or_insert_default()
+    }
 }
 
 /// How fast a link serves.
@@ -170,51 +227,6 @@ impl<T: Copy> Schedule<T> {
         }
         sum / period.as_secs_f64()
     }
-}
-
-/// What waits for service, beside the packet in service.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Queue {
-    /// Everything waits.
-    Unlimited,
-    /// First in, first out; what finds it full is dropped.
-    DropTail(Capacity),
-    /// First in, first out; when full, the oldest waiting packet makes room.
-    DropHead(Capacity),
-    /// First in, first out; packets are dropped or marked before it is full.
-    Red(Red),
-}
-
-/// Random early detection; what is not given follows from the link's rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Red {
-    /// What may wait at most.
-    pub limit: Capacity,
-    /// Average queue from which on packets are dropped, packets.
-    pub min: Option<f64>,
-    /// Average queue at which the probability is reached, packets.
-    pub max: Option<f64>,
-    /// Weight of the present queue in the average.
-    pub weight: Option<f64>,
-    /// Probability at `max`.
-    pub probability: f64,
-    /// Beyond `max` the probability rises to 1 at twice that.
-    pub gentle: bool,
-    /// The probability adapts.
-    pub adaptive: bool,
-    /// Packets that understand ECN are marked.
-    pub ecn: bool,
-    /// A typical packet, bytes.
-    pub packet: u64,
-}
-
-/// How much may wait: whichever limit is reached first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capacity {
-    /// Packets.
-    pub packets: Option<u32>,
-    /// Bytes.
-    pub bytes: Option<u64>,
 }
 
 /// When a gate is closed, or a change of rate in force.
@@ -373,8 +385,12 @@ pub struct Background {
     pub packet: u32,
     /// When it begins, nanoseconds from the start of the run.
     pub start: Dist,
+    /// The gaps between its packets are drawn.
+    pub random: bool,
     /// The links it is on.
     pub links: Vec<usize>,
+    /// For each of them the links that it goes on over before it ends.
+    pub beyond: Vec<Vec<usize>>,
 }
 
 /// A connection and what it carries.
@@ -402,6 +418,7 @@ pub struct Flow {
 
 /// A protocol with its choices.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a scenario has a handful, and the large one is the common one")]
 pub enum Transport {
     /// The model TCP.
     Tcp {
@@ -412,6 +429,8 @@ pub enum Transport {
     },
     /// The Linux kernel's own TCP, real: its packets come and go by doors.
     Linux(Linux),
+    /// Datagrams that nobody answers.
+    Udp(Udp),
 }
 
 impl Transport {
@@ -419,27 +438,45 @@ impl Transport {
     pub fn tcp(&self) -> Option<&transport::tcp::Config> {
         match self {
             Transport::Tcp { config, .. } => Some(config),
-            Transport::Linux(_) => None,
+            Transport::Linux(_) | Transport::Udp(_) => None,
         }
     }
     /// What is asked of the kernel, if it is the kernel's.
     pub fn linux(&self) -> Option<&Linux> {
         match self {
             Transport::Linux(linux) => Some(linux),
-            Transport::Tcp { .. } => None,
+            Transport::Tcp { .. } | Transport::Udp(_) => None,
         }
     }
 }
 
-/// What is asked of a Linux kernel at both ends of a flow.
+/// Sizes of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Udp {
+    /// Most bytes of a message in one.
+    pub payload: u32,
+    /// Headers of each, bytes.
+    pub header: u32,
+}
+
+/// What is asked of a Linux kernel: at both ends of a flow, or at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
+    /// In virtual time, the kernel: a name under which one was built, or a path; none: the one that is there.
+    pub kernel: Option<String>,
     /// Its congestion control; none: the kernel's default.
     pub cc: Option<String>,
     /// Largest IP packet, bytes.
     pub mtu: u32,
     /// Settings of the network stack, full names (`net.ipv4.tcp_frto`), and their values.
     pub sysctl: Vec<(String, String)>,
+}
+
+impl Default for Linux {
+    /// The kernel's own choices, and packets of 1500 bytes.
+    fn default() -> Linux {
+        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new() }
+    }
 }
 
 /// How the application at the receiving end reads, if not everything at once.
@@ -452,7 +489,7 @@ pub struct Reads {
 }
 
 /// A workload.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum App {
     /// Data as fast as the transport takes it.
     Bulk {
@@ -461,6 +498,20 @@ pub enum App {
         /// So long; none: until everything is delivered, or the run ends.
         lasts: Option<Span>,
     },
+    /// Requests and replies, or pages: `from` asks, `to` answers.
+    Ask(Box<Asking>),
+    /// Messages at their own pace: `from` speaks, `to` listens.
+    Tell(Box<Telling>),
+}
+
+impl App {
+    /// Of bulk data: how much, and for how long.
+    pub fn bulk(&self) -> Option<(Option<u64>, Option<Span>)> {
+        match self {
+            App::Bulk { bytes, lasts } => Some((*bytes, *lasts)),
+            App::Ask(_) | App::Tell(_) => None,
+        }
+    }
 }
 
 /// How often, with which seed, how long.
@@ -479,7 +530,7 @@ pub struct Run {
 pub struct Expectation {
     /// As written: `download.download_time_s.mean`.
     pub key: String,
-    /// Index of the flow; none: all flows together.
+    /// Index of the flow, commands counted on behind the flows; none: all together.
     pub flow: Option<usize>,
     /// Which number.
     pub metric: Metric,

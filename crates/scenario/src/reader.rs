@@ -68,7 +68,11 @@ impl<'t> Reader<'t> {
         leaf::bytes(&*self.or_default(key)?).ok()
     }
     pub(crate) fn dist(&self, key: &str, cx: &Cx<'_>) -> Option<Dist> {
-        leaf::dist(&*self.or_default(key)?, Quantity::Span, cx).ok()
+        let quantity = match self.shape.field(key)?.shape {
+            Shape::One(Kind::Dist(quantity)) => quantity,
+            _ => Quantity::Span,
+        };
+        leaf::dist(&*self.or_default(key)?, quantity, cx).ok()
     }
     pub(crate) fn count(&self, key: &str) -> Option<i64> {
         match self.shape.field(key)?.shape {

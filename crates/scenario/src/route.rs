@@ -88,6 +88,21 @@ pub(crate) fn find(
     Some(route)
 }
 
+/// True if links lead from `from` to `to`.
+pub(crate) fn leads(graph: &Graph, from: usize, to: usize) -> bool {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut waiting = vec![from];
+    while let Some(node) = waiting.pop() {
+        if node == to {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[node], true) {
+            waiting.extend(graph.links.iter().filter(|l| l.from == node).map(|l| l.to));
+        }
+    }
+    false
+}
+
 /// The route that the user wrote, checked link by link.
 pub(crate) fn written(graph: &Graph, from: usize, to: usize, tree: &Tree, cx: &Cx<'_>) -> Option<Vec<usize>> {
     let mut node = from;

@@ -1,14 +1,17 @@
 //! How often, with which seed, for how long? The `[run]` table and the top of the file.
 
+use crate::command::COMMAND;
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::flow::FLOW;
 use crate::hop::HOP;
 use crate::link::{LINK, NODE};
+use crate::machine::MACHINE;
 use crate::model::Run;
 use crate::reader::Reader;
 use crate::shape::{Kind, Need, Shape, TableShape, field, table};
 use crate::tree::Tree;
+use crate::trigger::TRIGGER;
 
 /// `[run]`.
 pub(crate) static RUN: TableShape = table(
@@ -56,7 +59,20 @@ pub(crate) static ROOT: TableShape = table(
             Need::Optional,
             "Links of a general graph, each in one direction.",
         ),
+        field(
+            "state-machine",
+            Shape::Tables(&MACHINE),
+            Need::Optional,
+            "States of the world that change several links at once.",
+        ),
+        field(
+            "trigger",
+            Shape::Tables(&TRIGGER),
+            Need::Optional,
+            "What puts a machine of states into a state.",
+        ),
         field("flow", Shape::Tables(&FLOW), Need::Optional, "Connections and what they carry."),
+        field("command", Shape::Tables(&COMMAND), Need::Optional, "Programs at the nodes, for `emulate`."),
         field("run", Shape::Table(&RUN), Need::Optional, "How the scenario is run."),
         field(
             "grid",

@@ -4,13 +4,13 @@
 use crate::cx::{Cx, Files, Library, NoFiles};
 use crate::diagnostic::{Collector, Diagnostic, Diagnostics, Severity};
 use crate::grid::{self, Axis};
-use crate::model::Model;
+use crate::model::{Direction, Model};
 use crate::reader::Reader;
 use crate::run::{self, ROOT};
 use crate::set::{self, Override};
 use crate::source::{Place, Sources};
 use crate::tree::{self, Tree, Value};
-use crate::{expect, flow, graph, validate};
+use crate::{command, credit, expect, flow, graph, machine, preset, trigger, validate};
 
 /// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
 /// value is checked beside the first values of the other axes, and a combination that is impossible
@@ -61,7 +61,8 @@ pub fn read_with(
     let cx = Cx::new(files);
     let scenario = read_in(name, text, overrides, &cx);
     let mut diagnostics = cx.collector.borrow_mut().take(&cx.sources.borrow());
-    if scenario.as_ref().is_some_and(|s| s.axes.iter().any(|axis| axis.key.contains(".transport."))) {
+    let varied = |s: &Scenario, what: &str| s.axes.iter().any(|axis| axis.key.contains(what));
+    if scenario.as_ref().is_some_and(|s| varied(s, ".transport.") || varied(s, ".error.")) {
         // A choice without effect in some cells is what a grid over the other choices compares.
         diagnostics.list.retain(|d| d.code != "no-effect");
     }
@@ -69,6 +70,20 @@ pub fn read_with(
         Some(scenario) if !diagnostics.has_errors() => Ok(Scenario { warnings: diagnostics, ..scenario }),
         _ => Err(diagnostics),
     }
+}
+
+/// The mobile and the fixed end of a file's path, whatever else is in it or missing: the node where ways down end,
+/// and the one where they begin. None if there are not both.
+pub fn ends(name: &str, text: &[u8], files: &dyn Files) -> Option<[String; 2]> {
+    let cx = Cx::new(files);
+    let source = tree::decode(name, text, &mut cx.sources.borrow_mut(), &mut cx.collector.borrow_mut())?;
+    let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
+    let root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
+    let graph = graph::read(Reader::new(&root, &ROOT), &cx);
+    let down = || graph.links.iter().filter(|link| link.direction != Some(Direction::Up));
+    let near = down().map(|l| l.to).find(|node| down().all(|l| l.from != *node))?;
+    let far = down().map(|l| l.from).find(|node| down().all(|l| l.to != *node))?;
+    Some([near, far].map(|node| graph.nodes[node].name.clone()))
 }
 
 fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option<Scenario> {
@@ -168,6 +183,7 @@ fn budget(bytes: usize) -> usize {
 
 /// Checks the shape alone, leaving out complaints with these codes.
 fn structure(root: &Tree, without: &[&str], cx: &Cx<'_>) {
+    let root = &*preset::expand(root, cx);
     let before = cx.collector.take();
     if let Value::Table(table) = &root.value {
         validate::table(table, root.place, &ROOT, None, cx);
@@ -189,16 +205,29 @@ fn apply_all(tree: &mut Tree, changes: &[Override], cx: &Cx<'_>) {
 /// Everything that one cell says; complaints go to `cx`.
 fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let before = cx.errors();
+    let root = &*preset::expand(root, cx);
     if let Value::Table(table) = &root.value {
         validate::table(table, root.place, &ROOT, None, cx);
     }
     let reader = Reader::new(root, &ROOT);
-    let graph = graph::read(reader, cx);
+    let mut graph = graph::read(reader, cx);
+    let machines = machine::read(reader, &mut graph, cx);
+    let triggers = trigger::read(reader, &machines, cx);
     let flows = flow::read(reader, &graph, cx);
+    if cx.errors() == before {
+        credit::check(&mut graph.links, &graph.places, &graph.gates, &flows, cx);
+    }
     let named: Vec<Option<String>> = reader.tables("flow", &flow::FLOW).map(|r| r.name()).collect();
     let names: Vec<String> = named.iter().flatten().cloned().collect();
     let all_named = names.len() == named.len() && reader.get("flow").is_none_or(|t| t.list().is_some());
-    if reader.get("flow").is_none() {
+    let commands = command::read(reader, &graph, &names, cx);
+    let commanded = reader.tables("command", &command::COMMAND).map(|r| r.name());
+    let (names, all_named) = commanded.fold((names, all_named), |(mut names, all), name| {
+        let named = name.is_some();
+        names.extend(name);
+        (names, all && named)
+    });
+    if reader.get("flow").is_none() && reader.get("command").is_none() {
         let help = "[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"100 kB\" } }";
         let end = reader.tree.table().and_then(|t| t.entries.last()).map_or(root.place, |e| e.key_place);
         cx.push(
@@ -219,7 +248,13 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         rate_changes: graph.rate_changes,
         losses: graph.losses,
         backgrounds: graph.backgrounds,
+        errors: graph.errors,
+        machines,
+        triggers,
         flows,
+        commands: commands.commands,
+        stations: commands.stations,
+        pairs: commands.pairs,
         run,
         expect,
     })

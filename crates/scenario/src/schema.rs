@@ -3,7 +3,7 @@
 
 use crate::metric::{Metric, Statistic};
 use crate::run::ROOT;
-use crate::shape::{Kind, Need, Shape, TableShape, Variant};
+use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant};
 use crate::tcp_options;
 use crate::tree::parse_value;
 use serde_json::{Map, Value, json};
@@ -137,10 +137,15 @@ fn one(kind: Kind) -> Value {
         Kind::Limits => {
             json!({ "type": "string", "examples": ["10 packets", "100 kB", "10 packets, 15 kB", "unlimited"] })
         }
-        Kind::Dist(_) => {
-            let mut examples = vec!["5 s"];
+        Kind::Dist(quantity) => {
+            let (kind, example) = match quantity {
+                Quantity::Span => (json!("string"), "5 s"),
+                Quantity::Bytes => (json!("string"), "500 B"),
+                Quantity::Number => (json!(["string", "number"]), "5"),
+            };
+            let mut examples = vec![example];
             examples.extend(crate::shape::DISTRIBUTIONS);
-            json!({ "type": "string", "examples": examples })
+            json!({ "type": kind, "examples": examples })
         }
         Kind::Ordinals => {
             json!({ "type": "string", "pattern": r"^\s*[0-9]+(\s*-\s*[0-9]+)?(\s*,\s*[0-9]+(\s*-\s*[0-9]+)?)*\s*$" })

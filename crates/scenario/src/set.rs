@@ -13,6 +13,7 @@
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
+use crate::preset;
 use crate::run::ROOT;
 use crate::shape::{Shape, TableShape};
 use crate::source::Place;
@@ -162,6 +163,9 @@ impl Walk<'_> {
             tree.value = Value::Table(Table::default());
         }
         let Value::Table(table) = &mut tree.value else { return Ok(()) };
+        if let (Shape::Tables(_), Some((name, _))) = (&field.shape, self.steps.get(at + 1)) {
+            preset::stub(table, key, name, self.change.path.place);
+        }
         let inner = table.entry_mut(key, self.change.path.place, made);
         self.shape(inner, &field.shape, at + 1)?;
         make_way(table, shape, key);

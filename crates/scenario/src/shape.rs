@@ -86,10 +86,14 @@ pub struct Variant {
 }
 
 /// The quantity a random value is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Quantity {
     /// A time; nanoseconds inside.
     Span,
+    /// An amount of data; bytes inside.
+    Bytes,
+    /// A number of things.
+    Number,
 }
 
 /// A single value.
@@ -140,6 +144,10 @@ impl Kind {
             Kind::Bytes => "an amount of data such as \"300 KiB\"".into(),
             Kind::Limits => "a limit such as \"10 packets\" or \"100 kB\"".into(),
             Kind::Dist(Quantity::Span) => "a time such as \"5 s\" or \"uniform(3 s, 15 s)\"".into(),
+            Kind::Dist(Quantity::Bytes) => {
+                "an amount of data such as \"500 B\" or \"lognormal(10 kB, 25 kB)\"".into()
+            }
+            Kind::Dist(Quantity::Number) => "a number such as 5, or \"uniform(1, 10)\"".into(),
             Kind::Ordinals => "packet numbers such as \"9-15\"".into(),
             Kind::File => "the name of a file".into(),
             Kind::Word(words) => {
@@ -161,6 +169,8 @@ impl Kind {
             Kind::Bytes => "data".into(),
             Kind::Limits => "packets, data, or both".into(),
             Kind::Dist(Quantity::Span) => "time or distribution".into(),
+            Kind::Dist(Quantity::Bytes) => "data or distribution".into(),
+            Kind::Dist(Quantity::Number) => "number or distribution".into(),
             Kind::Ordinals => "packet numbers".into(),
             Kind::File => "file".into(),
             Kind::Word(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),

@@ -23,14 +23,14 @@ fn linux(transport: &str, set: &[&str]) -> Linux {
 
 #[test]
 fn a_kernel_is_asked_for_by_one_word_or_with_settings() {
-    assert_eq!(linux("\"linux\"", &[]), Linux { cc: None, mtu: 1500, sysctl: Vec::new() });
+    assert_eq!(linux("\"linux\"", &[]), Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new() });
     let told = linux(
         "{ linux = { cc = \"cubic\", mtu = \"576 B\", sysctl = { tcp_frto = 0, \"net.ipv4.tcp_sack\" = true, tcp_rmem = \"4096 1 1\" } } }",
         &[],
     );
     let sysctl = [("net.ipv4.tcp_frto", "0"), ("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "4096 1 1")];
     let sysctl = sysctl.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    assert_eq!(told, Linux { cc: Some("cubic".into()), mtu: 576, sysctl });
+    assert_eq!(told, Linux { kernel: None, cc: Some("cubic".into()), mtu: 576, sysctl });
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! What does the application do? It writes, reads and closes; the connection below may be a model or a
 //! kernel's socket. Applications count bytes, they do not carry any.
 
+pub mod ask;
+pub mod lines;
+pub mod seen;
+pub mod tell;
+
 use base::{Span, Time};
 
 /// What an application may do with its connection.

@@ -7,8 +7,23 @@ use std::collections::BTreeSet;
 use transport::tcp::Config;
 
 /// The verbs of the command line.
-const VERBS: &[&str] =
-    &["run", "emulate", "plot", "check", "new", "schema", "presets", "reproduce", "script", "completions"];
+const VERBS: &[&str] = &[
+    "run",
+    "emulate",
+    "shell",
+    "trigger",
+    "plot",
+    "analyse",
+    "measure",
+    "check",
+    "new",
+    "schema",
+    "presets",
+    "import",
+    "reproduce",
+    "script",
+    "completions",
+];
 
 /// Complains of words that lead nowhere.
 pub(crate) fn check(features: &Features, findings: &mut Findings) {

@@ -1,33 +1,38 @@
-//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP where the scenario says so.
+//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
 
+use crate::clock::Stopwatch;
+use crate::cmd::run::{self, Found, Kept};
 use crate::exit::{End, Failure};
-use crate::plan::VERSION;
+use crate::plan::{Plan, VERSION};
+use crate::played::{self, Played, Store};
 use crate::talk::Talk;
-use crate::{board, input, interrupt, kernel, labels, render};
+use crate::{interrupt, kernel, live, surroundings};
 use base::{Span, units};
-use emulate::facts::{FlowFacts, TcpInfo};
-use emulate::lateness::{Histogram, Timing};
-use emulate::{Error, Options, Outcome};
-use lab::sweep::{Prepared, Sweep};
-use results::{Row, cells, json};
+use emulate::calibrate::Calibration;
+use emulate::{Error, Options, Surroundings};
+use lab::sweep::Sweep;
+use results::Row;
+use results::row::finished;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Run a scenario in real time, with real stacks where it asks for them
+/// Run a scenario in real time, with real stacks and programs where it asks for them
 ///
 /// A flow with `transport = "linux"` has the TCP of this machine's kernel at both ends, in network namespaces of
-/// its own that vanish with the process. The path between is that of `run`. How late packets left is measured; a
-/// run beyond its limit is called unfaithful, and the exit code is 4.
+/// its own; a [[command]] is a program at a node. All of it vanishes with the process. The path between is that of
+/// `run`. How late packets left is measured; a run beyond its limit is called unfaithful, and the exit code is 4.
+/// Results, and what commands wrote, are kept in a run folder; a run that was killed is continued by --resume.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw emulate scenario.toml --reps 3\n  \
     williwaw emulate scenario.toml --set flow.download.transport.linux.cc=cubic --json\n  \
-    unshare --user --map-root-user williwaw emulate scenario.toml")]
+    williwaw emulate --resume runs/scenario")]
 pub(crate) struct Args {
     /// The scenario; `-` is stdin
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// Repetitions of every cell, in place of the scenario's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
@@ -39,12 +44,28 @@ pub(crate) struct Args {
     jobs: u16,
     #[command(flatten)]
     changes: crate::args::Changes,
+    /// Keep the results in this folder; without it, in a new one under `runs`
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Keep no results
+    #[arg(long, conflicts_with_all = ["out", "resume"])]
+    no_out: bool,
+    /// Continue the run in this folder; with a scenario alone, its latest run
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    resume: Option<Option<PathBuf>>,
+    /// Keep the packets at all doors of every repetition in the folder, as pcapng
+    #[arg(long, conflicts_with = "no_out")]
+    captures: bool,
+    /// Keep the events of every repetition in the folder, a line of JSON each
+    #[arg(long, conflicts_with = "no_out")]
+    events: bool,
     /// The lateness that one packet in a hundred may exceed
     #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
     lateness: Span,
-    /// Spin so long before a packet is due instead of sleeping, if there is real-time priority
-    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = span)]
-    spin: Span,
+    /// Spin so long before a packet is due instead of sleeping, if there is real-time priority; without it, as the
+    /// calibration at the start finds best
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    spin: Option<Span>,
     /// Do without real-time priority
     #[arg(long)]
     no_realtime: bool,
@@ -54,6 +75,12 @@ pub(crate) struct Args {
     /// Draw the first flow of the first repetition as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write report.html with pictures into the folder
+    #[arg(long)]
+    report: bool,
+    /// Metrics to show, separated by commas, or `all`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    metrics: Option<Vec<String>>,
     /// Print one JSON document in place of the table
     #[arg(long)]
     json: bool,
@@ -63,133 +90,128 @@ fn span(text: &str) -> Result<Span, String> {
     units::parse_span(text)
 }
 
-/// A repetition that was played.
-struct Played {
-    cell: usize,
-    repetition: u64,
-    outcome: Outcome,
+impl Args {
+    /// What is meant, as of a run in virtual time.
+    fn plan(&self, talk: &Talk) -> Result<Plan, Failure> {
+        let args = run::Args {
+            file: self.file.clone(),
+            reps: self.reps,
+            seed: self.seed,
+            jobs: Some(self.jobs),
+            changes: self.changes.clone(),
+            out: self.out.clone(),
+            no_out: self.no_out,
+            resume: self.resume.clone(),
+            json: self.json,
+            csv: None,
+            report: self.report,
+            metrics: self.metrics.clone(),
+            flows: false,
+            yes: true,
+            shuffle_ties: None,
+            // Its kernels are this machine's.
+            linux: None,
+            look: None,
+            patience: base::Span::ZERO,
+            // Doors keep their packets themselves.
+            pcap: None,
+            snap: 96,
+            xplot: None,
+        };
+        let mut plan = Plan::of(args, talk)?;
+        let model = plan.input.scenario.first();
+        if self.metrics.is_none() && !model.commands.is_empty() {
+            plan.choice.flows = model.commands.len() + model.flows.len() > 1;
+            plan.choice.metrics = model.flows.is_empty().then(|| vec!["completion_time_s".to_owned()]);
+        }
+        Ok(plan)
+    }
 }
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    let input = input::read(&args.file, &args.changes.set)?;
-    let scenario = &input.scenario;
-    talk.warnings(scenario.warnings());
-    let sweep = Sweep::of(scenario, args.reps, args.seed, VERSION)?;
-    if sweep.cells.iter().any(|cell| lab::sweep::real(&cell.model).is_some()) {
-        emulate::rights()?;
+    let plan = args.plan(talk)?;
+    let watch = Stopwatch::start();
+    let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    if sweep.cells.iter().any(|cell| lab::sweep::real(&cell.model).is_some())
+        && let Some(lost) = emulate::user::gain_rights()?
+    {
+        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
+    let mut kept = Kept::open(&plan)?;
+    let stop = interrupt::watch(talk);
+    let calibration = Calibration::of_this_machine(!args.no_realtime, args.spin);
+    talk.note(&played::calibrated(&calibration));
     let options = Options {
-        trace: args.svg.is_some(),
-        capture: args.pcap.is_some(),
-        realtime: !args.no_realtime,
-        spin: args.spin,
+        trace: args.svg.is_some() || args.events,
+        capture: args.pcap.is_some() || args.captures,
+        realtime: calibration.way().realtime,
+        spin: calibration.way().spin,
         lateness_limit: args.lateness,
     };
-    let stop = interrupt::watch(talk);
-    let (played, complete) = play(&sweep, &options, usize::from(args.jobs), stop, talk)?;
+    let store = kept.as_ref().map(|kept| Store {
+        folder: kept.folder.path().to_owned(),
+        captures: args.captures,
+        events: args.events,
+    });
+    let rows = match &mut kept {
+        Some(kept) => kept.folder.start(&sweep.header)?,
+        None => Vec::new(),
+    };
+    let before: Vec<(u32, u64)> = finished(&rows);
+    let going = Going { sweep: &sweep, options: &options, store: store.as_ref(), stop, talk };
+    let (played, rows, complete) = going.play(usize::from(args.jobs), rows, kept.as_mut())?;
     if let (Some(path), Some(first)) = (&args.svg, played.first()) {
         draw(path, &sweep, first, talk)?;
     }
     if let (Some(path), Some(capture)) = (&args.pcap, played.first().and_then(|p| p.outcome.capture.as_ref()))
     {
-        let file = std::fs::File::create(path);
-        let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
-        written.map_err(|error| Failure::write(path, &error))?;
+        played::write_capture(path, capture)?;
         talk.note(&format!("wrote {} packets to {}", capture.len(), path.display()));
     }
-    let rows = rows(&sweep, &played);
-    if args.json {
-        let mut document = json::run_document(scenario.name(), &sweep.header, &rows)?;
-        document["schema"] = json!("williwaw-emulate/1");
-        document["title"] = json!(scenario.title());
-        document["complete"] = json!(complete);
-        document["kernel"] = json!(kernel_version());
-        document["faithful"] = json!(played.iter().all(|p| p.outcome.unfaithful(&options).is_none()));
-        document["repetitions"] = played.iter().map(|p| repetition(&sweep, p, &options)).collect();
-        talk.document(&document)?;
-    } else if !rows.is_empty() {
-        let summaries = cells::summarise(&sweep.header, &rows)?;
-        let board = board::board(&sweep.header, &summaries, &board::Choice::default());
-        talk.data(&render::text(&board, talk.width, talk.colour))?;
-        for p in &played {
-            tell(&sweep.cells[p.cell], p, talk);
-        }
+    let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
+    repetitions.extend(played.iter().map(|p| p.document(&sweep, &options)));
+    let faithful = repetitions.iter().all(|r| r["unfaithful"].is_null());
+    let emulation = json!({
+        "kernel": kernel_version(),
+        "calibration": played::calibration(&calibration),
+        "lateness_limit_s": options.lateness_limit.as_secs_f64(),
+        "faithful": faithful,
+    });
+    let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
+    if let Some(kept) = &mut kept {
+        kept.record.emulation = Some(emulation.clone());
+        kept.close(complete, watch.seconds())?;
+        surroundings::give_back(kept.folder.path());
     }
-    let mut end = if complete { End::Good } else { End::Interrupted };
+    let found = Found {
+        sweep: &sweep,
+        rows: &rows,
+        complete,
+        path: path.as_deref(),
+        plan: &plan,
+        verb: "emulate",
+        more: vec![
+            ("schema", json!("williwaw-emulate/1")),
+            ("kernel", emulation["kernel"].clone()),
+            ("calibration", emulation["calibration"].clone()),
+            ("faithful", json!(faithful)),
+            ("repetitions", Value::Array(repetitions)),
+        ],
+        stage: None,
+    };
+    let mut end = if args.json || !rows.is_empty() { found.show(talk)? } else { End::Interrupted };
+    if complete && plan.report {
+        found.report(talk)?;
+    }
+    if !args.json {
+        played.iter().for_each(|p| p.tell(&sweep.cells[p.cell], talk));
+    }
+    found.close(talk, &watch);
     for p in &played {
-        if let Some(why) = p.outcome.unfaithful(&options) {
-            let which = format!("repetition {} of cell {}", p.repetition, p.cell);
-            talk.complaint("unfaithful", &format!("{which}: {why}"));
-            end = End::Unfaithful;
-        }
-        for fault in p.outcome.facts.iter().flatten().flat_map(|facts| &facts.faults) {
-            talk.complaint("warning", fault);
-        }
+        end = p.judge(end, &options, talk);
     }
     Ok(end)
-}
-
-/// Plays every repetition of every cell, some beside each other; false if it was stopped before the end.
-fn play(
-    sweep: &Sweep,
-    options: &Options,
-    jobs: usize,
-    stop: &AtomicBool,
-    talk: &Talk,
-) -> Result<(Vec<Played>, bool), Failure> {
-    let repetitions = u64::from(sweep.repetitions);
-    let total = sweep.cells.len() * sweep.repetitions as usize;
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new((Vec::new(), None::<Error>));
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.min(total) {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= total || stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let (cell, repetition) = ((i as u64 / repetitions) as usize, i as u64 % repetitions);
-                    let outcome = emulate::once(&sweep.cells[cell].model, repetition, options, stop);
-                    let Ok(mut done) = done.lock() else { return };
-                    match outcome {
-                        Ok(outcome) => {
-                            done.0.push(Played { cell, repetition, outcome });
-                            if total > 1 {
-                                talk.note(&format!("{} of {total}", done.0.len()));
-                            }
-                        }
-                        Err(error) => {
-                            done.1 = Some(error);
-                            next.store(total, Ordering::Relaxed);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let (mut played, error) = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(error) = error {
-        return Err(error.into());
-    }
-    played.sort_by_key(|p| (p.cell, p.repetition));
-    let complete = played.len() == total && !stop.load(Ordering::Relaxed);
-    Ok((played, complete))
-}
-
-fn rows(sweep: &Sweep, played: &[Played]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for p in played {
-        let flows = sweep.cells[p.cell].model.flows.iter().zip(&p.outcome.ran.flows);
-        rows.extend(flows.map(|(flow, measures)| Row {
-            cell: p.cell as u32,
-            repetition: p.repetition,
-            flow: flow.name.clone(),
-            values: measures.values.clone(),
-        }));
-    }
-    rows
 }
 
 /// The version of the kernel, as it tells it.
@@ -197,94 +219,124 @@ fn kernel_version() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|s| s.trim().to_owned())
 }
 
-fn repetition(sweep: &Sweep, p: &Played, options: &Options) -> Value {
-    let flows = sweep.cells[p.cell].model.flows.iter().zip(&p.outcome.facts);
-    let flows: serde_json::Map<String, Value> = flows
-        .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(facts.as_ref()?))))
-        .collect();
-    json!({
-        "cell": p.cell,
-        "repetition": p.repetition,
-        "complete": p.outcome.ran.complete,
-        "flows": flows,
-        "timing": timing(&p.outcome.timing),
-        "unfaithful": p.outcome.unfaithful(options),
-    })
+/// Repetitions that are to be played.
+struct Going<'a> {
+    sweep: &'a Sweep,
+    options: &'a Options,
+    store: Option<&'a Store>,
+    stop: &'a AtomicBool,
+    talk: &'a Talk,
 }
 
-fn info(info: &TcpInfo) -> Value {
-    info.fields()
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), json!(value)))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
-}
-
-fn facts_document(facts: &FlowFacts) -> Value {
-    let history: Vec<Value> = facts
-        .history
-        .iter()
-        .map(|(t, i)| {
-            json!({ "t": t, "cwnd": i.snd_cwnd, "ssthresh": i.snd_ssthresh, "rto_us": i.rto, "backoff": i.backoff,
-                    "ca_state": i.ca_state, "retransmissions": i.total_retrans, "unacked": i.unacked, "sacked": i.sacked, "lost": i.lost })
-        })
-        .collect();
-    json!({
-        "tcp_info": info(&facts.info),
-        "undone": facts.undone(),
-        "from": facts.from,
-        "to": facts.to,
-        "history": history,
-        "faults": facts.faults,
-    })
-}
-
-fn histogram(h: &Histogram) -> Value {
-    let us = |span: Span| span.as_secs_f64() * 1e6;
-    json!({ "n": h.count(), "p50_us": us(h.quantile(0.5)), "p90_us": us(h.quantile(0.9)), "p99_us": us(h.quantile(0.99)),
-            "p999_us": us(h.quantile(0.999)), "max_us": us(h.max()) })
-}
-
-fn timing(t: &Timing) -> Value {
-    json!({
-        "egress": histogram(&t.egress),
-        "ingress_bound": histogram(&t.ingress),
-        "refused": t.refused,
-        "overrun": t.overrun,
-        "strange": t.strange,
-        "realtime": t.realtime,
-    })
-}
-
-/// A line for each kernel, and one for the clock.
-fn tell(cell: &Prepared, p: &Played, talk: &Talk) {
-    let mut text = format!("repetition {}", p.repetition);
-    let label = labels::cell(&cell.params);
-    if !label.is_empty() {
-        text.push_str(&format!(" of {label}"));
+impl Going<'_> {
+    /// Plays every repetition that is not among `rows`, some beside each other; each is in the folder before the
+    /// next begins. False if it was stopped before the end.
+    fn play(
+        &self,
+        jobs: usize,
+        mut rows: Vec<Row>,
+        kept: Option<&mut Kept>,
+    ) -> Result<(Vec<Played>, Vec<Row>, bool), Failure> {
+        let repetitions = u64::from(self.sweep.repetitions);
+        rows.retain(|row| row.repetition < repetitions);
+        let done = finished(&rows);
+        let all =
+            (0..self.sweep.cells.len() as u32).flat_map(|cell| (0..repetitions).map(move |r| (cell, r)));
+        let todo: Vec<(u32, u64)> = all.filter(|key| !done.contains(key)).collect();
+        let next = AtomicUsize::new(0);
+        let lives: Vec<Arc<emulate::live::Live>> =
+            (0..jobs.min(todo.len())).map(|_| Arc::default()).collect();
+        let sink = Mutex::new((Vec::new(), rows, kept, None::<Failure>));
+        let ended = AtomicUsize::new(0);
+        let screen = live::Screen { lives: &lives, done: &ended, total: todo.len() };
+        live::shown(self.talk, &screen, || {
+            std::thread::scope(|scope| {
+                for live in &lives {
+                    scope.spawn(|| {
+                        loop {
+                            let i = next.fetch_add(1, Ordering::Relaxed);
+                            let Some(&key) = todo.get(i).filter(|_| !self.stop.load(Ordering::Relaxed))
+                            else {
+                                return;
+                            };
+                            let outcome = self.one(key, live);
+                            ended.fetch_add(1, Ordering::Relaxed);
+                            let Ok(mut sink) = sink.lock() else { return };
+                            let (played, rows, kept, fault) = &mut *sink;
+                            match outcome.and_then(|p| self.keep(p, rows, kept.as_deref_mut())) {
+                                Ok(p) => played.extend(p),
+                                Err(failure) => {
+                                    *fault = Some(failure);
+                                    next.store(todo.len(), Ordering::Relaxed);
+                                }
+                            }
+                        }
+                    });
+                }
+            });
+        });
+        let (mut played, rows, _, fault) =
+            sink.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(failure) = fault {
+            return Err(failure);
+        }
+        played.sort_by_key(|p: &Played| (p.cell, p.repetition));
+        let complete = finished(&rows).len() as u64 == self.sweep.total();
+        Ok((played, rows, complete))
     }
-    for (flow, facts) in cell.model.flows.iter().zip(&p.outcome.facts) {
-        let Some(facts) = facts else { continue };
-        let told = ["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossProbes", "TCPFastRetrans"];
-        let counted: Vec<String> =
-            told.iter().map(|name| format!("{name} {}", facts.counter(name))).collect();
-        let undone = if facts.undone() { "undone" } else { "nothing undone" };
-        text.push_str(&format!("\n  {}: the kernel says {}; {undone}", flow.name, counted.join(", ")));
+
+    /// Plays one.
+    fn one(
+        &self,
+        (cell, repetition): (u32, u64),
+        live: &Arc<emulate::live::Live>,
+    ) -> Result<Played, Failure> {
+        let nested = surroundings::nested();
+        let around = Surroundings {
+            level: nested.level(),
+            variables: nested.variables(false),
+            resolver: crate::behind::resolver(None),
+            outputs: self.store.map(|store| store.outputs(cell, repetition)),
+            called: self.store.and_then(Store::name).or(Some("emulate".into())),
+            live: Some(live.clone()),
+            ..surroundings::common()
+        };
+        let cell = cell as usize;
+        let outcome =
+            emulate::play(&self.sweep.cells[cell].model, repetition, self.options, &around, self.stop)?;
+        Ok(Played { cell, repetition, outcome })
     }
-    let (t, us) = (&p.outcome.timing, |span: Span| span.as_secs_f64() * 1e6);
-    text.push_str(&format!(
-        "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}",
-        us(t.egress.quantile(0.5)),
-        us(t.egress.quantile(0.99)),
-        us(t.egress.max()),
-        t.egress.count(),
-        if t.realtime { "" } else { ", without real-time priority" }
-    ));
-    talk.note(&text);
+
+    /// Keeps it, unless it was stopped: then it is as if it had not begun.
+    fn keep(
+        &self,
+        p: Played,
+        rows: &mut Vec<Row>,
+        kept: Option<&mut Kept>,
+    ) -> Result<Option<Played>, Failure> {
+        if self.stop.load(Ordering::Relaxed) && !p.outcome.ran.complete {
+            return Ok(None);
+        }
+        let new = p.rows(self.sweep);
+        if let Some(store) = self.store {
+            store.write(&p, self.sweep, self.options)?;
+        }
+        if let Some(kept) = kept {
+            kept.folder.append(&new)?;
+        }
+        rows.extend(new);
+        Ok(Some(p))
+    }
 }
 
 fn draw(path: &std::path::Path, sweep: &Sweep, p: &Played, talk: &Talk) -> Result<(), Failure> {
     let model = &sweep.cells[p.cell].model;
+    if model.flows.is_empty() {
+        return Err(Failure::usage(
+            "there is no flow to draw",
+            "leave out --svg; --pcap has the packets of commands",
+        ));
+    }
     let mut records = p.outcome.ran.world.network.records().to_vec();
     records.sort_by_key(|record| record.t);
     let mut picture = lab::picture::draw(model, p.repetition, 0, &p.outcome.ran, &records);
@@ -300,8 +352,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mend = match &error {
             Error::Rights { .. } => {
-                "start it as root, or as `unshare --user --map-root-user williwaw ...` where the system allows that"
+                "start it as root, or let users make user namespaces (sysctl kernel.unprivileged_userns_clone, \
+                 user.max_user_namespaces) and open /dev/net/tun"
             }
+            Error::Helper(_) => "install passt (it has pasta), or do without --uplink",
             _ => "",
         };
         Failure::machine(error.to_string(), mend)

@@ -1,137 +1,145 @@
-//! `williwaw plot`: one flow of one repetition as a time-sequence picture.
+//! `williwaw plot`: one flow as a picture, of a simulated repetition or of a capture.
+
+mod captured;
+mod output;
+mod simulated;
 
 use crate::exit::{End, Failure};
-use crate::input::{self, Input};
-use crate::plan::VERSION;
-use crate::record::Record;
 use crate::talk::Talk;
-use crate::{labels, render};
-use report::{Page, Section};
-use scenario::Model;
-use serde_json::json;
+use output::Format;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Draw one repetition as a time-sequence picture
+/// Draw one repetition, or a connection of a capture, as a picture
 ///
-/// Runs it again with its trace; the same seed gives the same repetition. Without --html or --svg
-/// the picture is plot.html, which opens from disk.
+/// A scenario or the folder of a run: the repetition is run again with its trace; the same seed gives
+/// the same repetition. A capture (pcap, pcapng): the connection that carried most, or the one asked for,
+/// with the verdicts of `analyse`. Without --out the picture is plot.html, which opens from disk.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw plot scenario.toml --rep 3 -o picture.svg\n  \
+    williwaw plot download.pcap --receiver phone.pcap -o picture.html\n  \
+    williwaw plot download.pcap --flow :443 --from 10 --until 30 --kind rtt -o rtt.png\n  \
+    williwaw plot download.pcap --layers radio.csv -o picture.svg -o picture.xplot")]
 pub(crate) struct Args {
-    /// A scenario, or the folder of a run
+    /// A scenario, the folder of a run, or a capture
     file: PathBuf,
-    /// Which repetition, counted from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    rep: u64,
-    /// Which cell of the grid, counted from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    cell: u64,
-    /// Which flow; without it, the first
-    #[arg(long, value_name = "NAME")]
+    /// Which flow; without it, the first of a scenario, the largest of a capture. Of a capture: an address, a port as
+    /// `:443`, ADDRESS:PORT, or a connection's number
+    #[arg(long, value_name = "WHICH")]
     flow: Option<String>,
-    /// Seed, in place of the scenario's own
-    #[arg(long, value_name = "S")]
-    seed: Option<u64>,
-    #[command(flatten)]
-    changes: crate::args::Changes,
+    /// What to draw of a capture
+    #[arg(long, value_enum, default_value_t = Kind::TimeSequence)]
+    kind: Kind,
+    /// Where to write it: the name's end says how (.html, .svg, .png, .xplot); may be given again
+    #[arg(long, short, value_name = "FILE")]
+    out: Vec<PathBuf>,
     /// Write a page that can be zoomed and asked
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write a drawing for a paper
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Pixels of a drawing
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "900x640", value_parser = output::size)]
+    size: (u32, u32),
+    /// Draw the events of lower layers below it: a table with the columns time_s,event and, if known,
+    /// until_s,detail,layer; may be given again
+    #[arg(long, value_name = "CSV")]
+    layers: Vec<PathBuf>,
     /// Print the picture's data as one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    simulated: simulated::Simulated,
+    #[command(flatten)]
+    captured: captured::Captured,
+}
+
+/// What to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// What was sent when, what came back, and the verdicts.
+    TimeSequence,
+    /// Round trips.
+    Rtt,
+    /// Bits a second, sent and acknowledged.
+    Throughput,
+    /// Bytes sent and not acknowledged.
+    Outstanding,
+    /// What the receiver allows, and what is made of it.
+    Window,
 }
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    let (input, seed) = source(&args)?;
-    let scenario = &input.scenario;
-    talk.warnings(scenario.warnings());
-    let cells = scenario.cell_count().unwrap_or(u64::MAX);
-    if args.cell >= cells {
-        return Err(Failure::usage(
-            format!("there is no cell {}", args.cell),
-            match cells {
-                1 => "the scenario has no grid, so the only cell is 0".to_owned(),
-                n => format!("they are numbered from 0 to {}", n - 1),
-            },
-        ));
+    for path in &args.out {
+        Format::of(path)?;
     }
-    let cell = scenario.cell(args.cell)?;
-    let mut model = cell.model;
-    if let Some(seed) = seed {
-        model.run.seed = seed;
-    }
-    if let Some(flow) = lab::sweep::real(&model) {
-        return Err(Failure::real(flow));
-    }
-    let flow = flow(&model, args.flow.as_deref())?;
-    let mut picture = lab::picture::picture(&model, args.rep, flow);
-    let params: Vec<(String, String)> =
-        cell.params.iter().map(|(key, value)| (key.clone(), lab::sweep::plain(value))).collect();
-    let label = labels::cell(&params);
-    let title = if model.title.is_empty() { scenario.name().to_owned() } else { model.title.clone() };
-    picture.title = if label.is_empty() { title.clone() } else { label };
-    let caption = picture.caption();
-    if let Some(path) = &args.svg {
-        write(path, &picture.svg(900, 640), talk)?;
-    }
-    if args.json {
-        talk.document(&json!({
-            "schema": "williwaw-plot/1",
-            "scenario": scenario.name(),
-            "seed": model.run.seed,
-            "version": VERSION,
-            "cell": args.cell,
-            "params": params.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-            "repetition": args.rep,
-            "caption": caption,
-            "picture": picture,
-        }))?;
+    if is_capture(&args.file) {
+        args.simulated.refuse(&args.file)?;
+        captured::run(&args, talk)
     } else {
-        let lines = render::wrap(&caption, talk.width.unwrap_or(100));
-        talk.data(&format!("{}\n", lines.join("\n")))?;
+        args.captured.refuse(&args.file)?;
+        if args.kind != Kind::TimeSequence {
+            return Err(Failure::usage(
+                "only the time sequence of a simulated repetition can be drawn",
+                "leave --kind out; window and timer are below the sequence",
+            ));
+        }
+        simulated::run(&args, talk)
     }
-    let default = (args.svg.is_none() && !args.json).then(|| PathBuf::from("plot.html"));
-    if let Some(path) = args.html.or(default) {
-        let page = Page {
-            title,
-            provenance: vec![
-                ("version".to_owned(), VERSION.to_owned()),
-                ("scenario".to_owned(), scenario.name().to_owned()),
-                ("hash".to_owned(), scenario.hash()),
-                ("seed".to_owned(), model.run.seed.to_string()),
-                ("repetition".to_owned(), args.rep.to_string()),
-            ],
-            sections: vec![Section { items: vec![picture.into()], ..Section::default() }],
-        };
-        write(&path, &page.html(), talk)?;
-    }
-    Ok(End::Good)
 }
 
-fn source(args: &Args) -> Result<(Input, Option<u64>), Failure> {
-    if args.file.is_dir() {
-        let record = Record::read(&args.file)?;
-        let input = record.input(&args.file, &args.changes.set)?;
-        let kept = Some(record.seed).filter(|seed| *seed != input.scenario.first().run.seed);
-        return Ok((input, args.seed.or(kept)));
+/// Whether a file begins as pcap or pcapng does, in either byte order.
+fn is_capture(path: &Path) -> bool {
+    const MARKS: [u32; 4] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0x0a0d_0d0a];
+    let mut first = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    let [little, big] = [u32::from_le_bytes(first), u32::from_be_bytes(first)];
+    read.is_ok() && MARKS.iter().any(|mark| *mark == little || *mark == big)
+}
+
+impl Args {
+    /// Everything that is to be written; a page where nothing is said.
+    fn places(&self) -> Vec<(PathBuf, Format)> {
+        let mut places: Vec<(PathBuf, Format)> = Vec::new();
+        places.extend(self.svg.iter().map(|path| (path.clone(), Format::Svg)));
+        places.extend(self.html.iter().map(|path| (path.clone(), Format::Html)));
+        places.extend(self.out.iter().filter_map(|path| Some((path.clone(), Format::of(path).ok()?))));
+        if places.is_empty() && !self.json {
+            places.push((PathBuf::from("plot.html"), Format::Html));
+        }
+        if self.html.is_none() && self.out.is_empty() && self.svg.is_none() && self.json {
+            places.clear();
+        }
+        places
     }
-    Ok((input::read(&args.file, &args.changes.set)?, args.seed))
+
+    /// The layers below; `start` (s since 1970) is t = 0 for tables that count from 1970.
+    fn layers(&self, start: f64) -> Result<Vec<report::Layer>, Failure> {
+        let mut out = Vec::new();
+        for path in &self.layers {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("cannot read `{}`: {error}", path.display()), "give a table of events")
+            })?;
+            let name = path.file_stem().map_or("below".into(), |s| s.to_string_lossy());
+            let refused = |wrong: view::layers::Wrong| {
+                Failure::usage(
+                    format!("`{}`, line {}: {}", path.display(), wrong.line, wrong.why),
+                    "the first line names the columns: time_s,event and, if known, until_s,detail,layer",
+                )
+            };
+            let mut layers = view::layers::read(&text, &name, 0.0).map_err(refused)?;
+            let first = layers.iter().flat_map(|l| &l.events).map(|e| e.t).fold(f64::INFINITY, f64::min);
+            if first > SINCE_1970 {
+                layers = view::layers::read(&text, &name, -start).map_err(refused)?;
+            }
+            out.extend(layers);
+        }
+        Ok(out)
+    }
 }
 
-fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
-    let Some(name) = name else { return Ok(0) };
-    model.flows.iter().position(|flow| flow.name == name).ok_or_else(|| {
-        let names: Vec<&str> = model.flows.iter().map(|flow| flow.name.as_str()).collect();
-        Failure::usage(format!("there is no flow `{name}`"), format!("there is {}", names.join(", ")))
-    })
-}
-
-fn write(path: &Path, text: &str, talk: &Talk) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure::write(path, &error))?;
-    talk.note(&format!("wrote {}", path.display()));
-    Ok(())
-}
+/// Times beyond this (s) count from 1970: it is in the year 2001, and no capture lasts so long.
+const SINCE_1970: f64 = 1e9;

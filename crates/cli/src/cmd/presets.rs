@@ -2,10 +2,14 @@
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
+use scenario::preset;
 use serde_json::{Value, json};
 use transport::tcp::Config;
 
-/// List the profiles of senders, or show one
+/// List the links and senders that have a name, or show one
+///
+/// A link is named in a hop of a scenario, `preset = "lte-driving"`; a sender in the transport of a flow,
+/// `profile = "linux-6.x"`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Show the choices of this one
@@ -17,27 +21,47 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    let all: Vec<&'static str> = Config::profiles().collect();
-    if let Some(name) = args.name.as_deref().filter(|name| !all.contains(name)) {
+    let senders: Vec<&'static str> = Config::profiles().collect();
+    let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);
+    if let Some(name) = args.name.as_deref().filter(|name| !known(name)) {
         return Err(Failure::usage(
-            format!("there is no profile `{name}`"),
-            format!("there is {}", all.join(", ")),
+            format!("there is no link and no sender `{name}`"),
+            format!("there is {}, {}", preset::NAMES.join(", "), senders.join(", ")),
         ));
     }
-    let chosen: Vec<&str> =
-        all.into_iter().filter(|name| args.name.as_deref().is_none_or(|wanted| wanted == *name)).collect();
+    let wanted = |name: &&&str| args.name.as_deref().is_none_or(|wanted| wanted == **name);
+    let links: Vec<&str> = preset::NAMES.iter().filter(wanted).copied().collect();
+    let senders: Vec<&str> = senders.iter().filter(wanted).copied().collect();
     if args.json {
-        let profiles: Vec<Value> = chosen.iter().map(|name| document(name)).collect();
-        talk.document(&json!({ "schema": "williwaw-presets/1", "tcp": profiles }))?;
+        let profiles: Vec<Value> = senders.iter().map(|name| document(name)).collect();
+        let links: Vec<Value> = links
+            .iter()
+            .map(|name| json!({ "name": name, "about": preset::about(name), "hop": preset::text(name) }))
+            .collect();
+        talk.document(&json!({ "schema": "williwaw-presets/1", "tcp": profiles, "links": links }))?;
     } else if args.name.is_some() {
-        talk.data(&chosen.iter().map(|name| text(name)).collect::<String>())?;
+        talk.data(&links.iter().filter_map(|name| preset::text(name)).collect::<String>())?;
+        talk.data(&senders.iter().map(|name| text(name)).collect::<String>())?;
     } else {
-        let widest = chosen.iter().map(|name| name.len()).max().unwrap_or(0);
-        let line = |name: &&str| format!("{name:widest$}  {}\n", about(name));
-        talk.data(&chosen.iter().map(line).collect::<String>())?;
-        talk.note("in a scenario: transport = { tcp = { profile = \"NAME\" } }; `williwaw presets NAME` shows its choices");
+        let links: Vec<_> = links.iter().map(|name| (*name, preset::about(name))).collect();
+        let senders: Vec<_> = senders.iter().map(|name| (*name, about(name))).collect();
+        talk.data("Links: preset = \"NAME\" in a [[hop]]\n")?;
+        talk.data(&list(&links))?;
+        talk.data("\nSenders: transport = { tcp = { profile = \"NAME\" } }\n")?;
+        talk.data(&list(&senders))?;
+        talk.note("`williwaw presets NAME` shows what it says, and where the numbers come from");
     }
     Ok(End::Good)
+}
+
+/// A line for each: its name, and the first sentence about it.
+fn list(all: &[(&str, String)]) -> String {
+    let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    all.iter().map(|(name, about)| format!("{name:widest$}  {}\n", first_sentence(about))).collect()
+}
+
+fn first_sentence(text: &str) -> &str {
+    &text[..text.find(". ").map_or(text.len(), |at| at + 1)]
 }
 
 fn text(name: &str) -> &'static str {
@@ -48,9 +72,7 @@ fn text(name: &str) -> &'static str {
 fn about(name: &str) -> String {
     let comment: Vec<&str> =
         text(name).lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
-    let comment = comment.join(" ");
-    let end = comment.find(". ").map_or(comment.len(), |at| at + 1);
-    comment[..end].to_owned()
+    first_sentence(&comment.join(" ")).to_owned()
 }
 
 fn document(name: &str) -> Value {

@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let jobs = args.jobs.map_or(0, usize::from);
     let outcome = progress::shown(talk, |tell| {
         let progress = |p: Progress| tell(p.done, p.total);
-        let control = Control { progress: &progress, stop, jobs, shuffle_ties: None };
+        let control = Control { progress: &progress, stop, jobs, shuffle_ties: None, player: None };
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
         ids.iter().map(|id| laboratory.reproduce(id)).collect::<Result<Vec<Reproduced>, _>>()
     });

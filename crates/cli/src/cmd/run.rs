@@ -5,11 +5,12 @@ use crate::clock::Stopwatch;
 use crate::exit::{End, Failure};
 use crate::input::Inputs;
 use crate::judge::{self, Verdict};
+use crate::kernels::{Stage, Wish};
 use crate::plan::{Output, Place, Plan, VERSION};
 use crate::record::Record;
 use crate::talk::Talk;
 use crate::{environment, interrupt, page, place, progress, render};
-use lab::sweep::{Control, Progress, Sweep};
+use lab::sweep::{Control, Player, Progress, Sweep};
 use results::folder::RunFolder;
 use results::{Header, Row, cells, csv, json};
 use serde_json::{Value, json};
@@ -56,6 +57,17 @@ pub(crate) struct Args {
     /// Write report.html with pictures into the folder
     #[arg(long)]
     pub(crate) report: bool,
+    /// Write packet captures of repetitions into the folder, at every host and both sides of every link
+    #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
+          value_parser = crate::captures::Repetitions::parse)]
+    pub(crate) pcap: Option<crate::captures::Repetitions>,
+    /// Keep so many bytes of each packet in captures; 0 keeps all
+    #[arg(long, value_name = "BYTES", default_value_t = 96, requires = "pcap")]
+    pub(crate) snap: u32,
+    /// Write time-sequence pictures of repetitions for xplot into the folder
+    #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
+          value_parser = crate::captures::Repetitions::parse)]
+    pub(crate) xplot: Option<crate::captures::Repetitions>,
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,
@@ -65,6 +77,15 @@ pub(crate) struct Args {
     /// Start a very large run without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
+    /// The kernel of flows with `transport = "linux"`: a name given to `williwaw linux build`, or the path of a binary
+    #[arg(long, value_name = "KERNEL")]
+    pub(crate) linux: Option<String>,
+    /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, at the end only
+    #[arg(long, value_name = "TIME", value_parser = crate::kernels::span)]
+    pub(crate) look: Option<base::Span>,
+    /// Give up a kernel that is silent for so long of real time
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::kernels::span)]
+    pub(crate) patience: base::Span,
     /// Break ties between simultaneous events at random, to see that nothing hangs on their order
     #[arg(long, value_name = "SEED")]
     pub(crate) shuffle_ties: Option<u64>,
@@ -72,37 +93,60 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let wish = Wish { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
-    let sweep = Sweep::new(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    if let Some(command) = sweep.cells.iter().find_map(|cell| cell.model.commands.first()) {
+        return Err(Failure::command(&command.name));
+    }
+    let stage = Stage::of(&sweep, &wish)?;
     let mut kept = Kept::open(&plan)?;
     let stop = interrupt::watch(talk);
     let (rows, complete) = progress::shown(talk, |tell| {
         let progress = |progress: Progress| tell(progress.done, progress.total);
-        let control = Control { progress: &progress, stop, jobs: plan.jobs, shuffle_ties: plan.shuffle_ties };
+        let control = Control {
+            progress: &progress,
+            stop,
+            jobs: plan.jobs,
+            shuffle_ties: plan.shuffle_ties,
+            player: stage.as_ref().map(|stage| stage as &dyn Player),
+        };
         sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)
     })?;
     let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
     if let Some(kept) = &mut kept {
         kept.close(complete, watch.seconds())?;
     }
-    let found = Found { sweep: &sweep, rows: &rows, complete, path: path.as_deref(), plan: &plan };
+    let found = Found {
+        sweep: &sweep,
+        rows: &rows,
+        complete,
+        path: path.as_deref(),
+        plan: &plan,
+        verb: "run",
+        more: Vec::new(),
+        stage,
+    };
     let end = found.show(talk)?;
     if complete && plan.report {
         found.report(talk)?;
+    }
+    if let Some(path) = path.as_deref().filter(|_| complete && !plan.wanted.is_empty()) {
+        plan.wanted.write(&sweep, plan.repetitions, found.stage.as_ref(), path, talk)?;
     }
     found.close(talk, &watch);
     Ok(end)
 }
 
 /// The run's folder and its record.
-struct Kept {
-    folder: RunFolder,
-    record: Record,
+pub(crate) struct Kept {
+    pub(crate) folder: RunFolder,
+    pub(crate) record: Record,
 }
 
 impl Kept {
-    fn open(plan: &Plan) -> Result<Option<Kept>, Failure> {
+    pub(crate) fn open(plan: &Plan) -> Result<Option<Kept>, Failure> {
         let new = |folder: RunFolder, files: &Inputs| -> Result<Option<Kept>, Failure> {
             let record = Record::new(
                 &plan.input.scenario,
@@ -130,7 +174,7 @@ impl Kept {
     }
 
     /// The table is made when all is done; until then the journal stays, to be continued.
-    fn close(&mut self, complete: bool, seconds: f64) -> Result<(), Failure> {
+    pub(crate) fn close(&mut self, complete: bool, seconds: f64) -> Result<(), Failure> {
         if complete {
             self.folder.finish()?;
         } else {
@@ -143,12 +187,18 @@ impl Kept {
 }
 
 /// What came out.
-struct Found<'a> {
-    sweep: &'a Sweep,
-    rows: &'a [Row],
-    complete: bool,
-    path: Option<&'a Path>,
-    plan: &'a Plan,
+pub(crate) struct Found<'a> {
+    pub(crate) sweep: &'a Sweep,
+    pub(crate) rows: &'a [Row],
+    pub(crate) complete: bool,
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) plan: &'a Plan,
+    /// The verb, to continue with.
+    pub(crate) verb: &'static str,
+    /// What the verb has to tell beside, in the document.
+    pub(crate) more: Vec<(&'static str, Value)>,
+    /// The kernels in virtual time, if there are any.
+    pub(crate) stage: Option<Stage>,
 }
 
 impl Found<'_> {
@@ -157,7 +207,7 @@ impl Found<'_> {
     }
 
     /// Data on stdout, verdicts on stderr.
-    fn show(&self, talk: &Talk) -> Result<End, Failure> {
+    pub(crate) fn show(&self, talk: &Talk) -> Result<End, Failure> {
         let summaries = cells::summarise(self.header(), self.rows)?;
         let verdicts: Vec<Verdict> = if self.complete {
             let pairs = self.sweep.cells.iter().zip(&summaries);
@@ -169,6 +219,9 @@ impl Found<'_> {
             Output::Table => {
                 let board: Board = board::board(self.header(), &summaries, &self.plan.choice);
                 talk.data(&render::text(&board, talk.width, talk.colour))?;
+                if let Some(stage) = &self.stage {
+                    stage.tell(self.sweep, talk);
+                }
             }
             Output::Json => talk.document(&self.document(&verdicts)?)?,
             Output::Csv => talk.data(&self.csv_text()?)?,
@@ -197,11 +250,17 @@ impl Found<'_> {
         document["repetitions"] = json!(self.plan.repetitions);
         document["complete"] = json!(self.complete);
         document["expectations"] = verdicts.iter().map(Verdict::document).collect();
+        if let Some(stage) = &self.stage {
+            document["kernels"] = stage.document(self.sweep);
+        }
         document["folder"] = json!(self.path.map(|path| path.display().to_string()));
+        for (key, value) in &self.more {
+            document[*key] = value.clone();
+        }
         Ok(document)
     }
 
-    fn report(&self, talk: &Talk) -> Result<(), Failure> {
+    pub(crate) fn report(&self, talk: &Talk) -> Result<(), Failure> {
         let Some(folder) = self.path else { return Ok(()) };
         let summaries = cells::summarise(self.header(), self.rows)?;
         let page = page::page(self.plan, self.sweep, &summaries);
@@ -212,12 +271,14 @@ impl Found<'_> {
     }
 
     /// How much was done, where it lies, and how to go on.
-    fn close(&self, talk: &Talk, watch: &Stopwatch) {
+    pub(crate) fn close(&self, talk: &Talk, watch: &Stopwatch) {
         let (done, total) = (results::row::finished(self.rows).len(), self.sweep.total());
         if !self.complete {
             talk.note(&format!("stopped: {done} of {total} repetitions are done"));
             match self.path {
-                Some(path) => talk.note(&format!("continue with: williwaw run --resume {}", shell(path))),
+                Some(path) => {
+                    talk.note(&format!("continue with: williwaw {} --resume {}", self.verb, shell(path)))
+                }
                 None => talk.note("nothing was kept (--no-out), so it cannot be continued"),
             }
             return;

@@ -4,10 +4,10 @@
 //! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` must hold for every
 //! combination. A name before parentheses is a quantity (an alias of a metric, or a metric); its
 //! arguments are the labels of a cell, in the order of the experiment's axes. `min`, `max` and `abs`
-//! take expressions. `<` and `>` ask for a paired one-sided t-test at 5 %; `<=` and `>=` hold unless
+//! take expressions, `p10`, `median` and `p90` one whose repetitions they look at. `<` and `>` ask for a paired one-sided t-test at 5 %; `<=` and `>=` hold unless
 //! the opposite is significant. Where a side is not a difference of quantities, means are compared.
 
-use results::stats::paired_one_sided;
+use results::stats::{Summary, paired_one_sided};
 use std::collections::BTreeMap;
 
 /// What a claim's expressions can ask for.
@@ -149,6 +149,18 @@ impl Parser<'_> {
                         let value = self.sum()?;
                         self.need(")")?;
                         Ok(Value { mean: value.mean.abs(), each: None })
+                    }
+                    "p10" | "median" | "p90" => {
+                        let value = self.sum()?;
+                        self.need(")")?;
+                        let each = value.each.ok_or(format!("`{word}` of one number"))?;
+                        let all = Summary::of(&each).ok_or(format!("`{word}` of nothing"))?;
+                        let mean = match word.as_str() {
+                            "p10" => all.p10,
+                            "p90" => all.p90,
+                            _ => all.median,
+                        };
+                        Ok(Value { mean, each: None })
                     }
                     _ => self.quantity(&word),
                 }
@@ -417,6 +429,13 @@ mod tests {
         assert!(judge("D(c,on) < 1", &[], &Table).is_err());
         assert!(judge("D(a,on)", &[], &Table).is_err());
         assert!(judge("D(a,on) < ", &[], &Table).is_err());
+    }
+
+    #[test]
+    fn percentiles_look_at_repetitions() {
+        assert!(holds("median(D(a,on)) == 2.5"));
+        assert!(holds("p10(D(a,on)) == 1.3; p90(D(a,on)) < 4"));
+        assert!(judge("median(3) < 4", &[], &Table).is_err());
     }
 
     #[test]

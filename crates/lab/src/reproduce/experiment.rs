@@ -129,6 +129,8 @@ pub struct Published {
     pub band: Band,
     /// Repetitions that the published values are means of.
     pub repetitions: u32,
+    /// Instead of means: they are this percentile of the repetitions, from 0 to 1.
+    pub percentile: Option<f64>,
     /// Value by labels joined with slashes.
     pub values: BTreeMap<String, f64>,
     /// Known differences: why, by key.

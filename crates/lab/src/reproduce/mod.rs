@@ -3,7 +3,9 @@
 //!
 //! A value is inside if it is off by at most max(a fixed part, 1.96 s sqrt(1/n + 1/m)): s the measured
 //! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for
-//! times, 1 % for numbers of segments, 0.02 for ratios, 0.5 for counts.
+//! times, 1 % for numbers of segments, 0.02 for ratios, 0.5 for counts. A published percentile p is inside if it is
+//! off by no more than the fixed part, or lies between our percentiles p -+ 1.96 sqrt(p (1 - p) (1/n + 1/m)): where
+//! nineteen of twenty samples of n have theirs.
 
 pub mod claim;
 pub mod experiment;
@@ -344,20 +346,40 @@ fn values(experiment: &Experiment, claims: &Claims, grid: &Grid) -> Result<Vec<V
     Ok(all)
 }
 
+/// A published percentile beside ours.
+fn percentile(table: &Published, published: f64, p: f64, each: &[Option<f64>]) -> Option<(f64, f64)> {
+    let mut sorted: Vec<f64> = each.iter().flatten().copied().filter(|x| x.is_finite()).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    let at = |p: f64| {
+        let h = p.clamp(0.0, 1.0) * last as f64;
+        let (below, part) = (h as usize, h - (h as usize) as f64);
+        sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below])
+    };
+    let reach =
+        1.96 * (p * (1.0 - p) * (1.0 / f64::from(table.repetitions) + 1.0 / sorted.len() as f64)).sqrt();
+    let measured = at(p);
+    let chance = if published > measured { at(p + reach) - measured } else { measured - at(p - reach) };
+    Some((measured, table.band.of(published).max(chance)))
+}
+
 /// One published value beside the repetitions of its cell.
 fn value(table: &Published, key: &str, published: f64, each: &[Option<f64>]) -> Option<Value> {
     let summary = Summary::of(each)?;
     let n = f64::from(table.repetitions);
     let chance = 1.96 * summary.stddev.unwrap_or(0.0) * (1.0 / n + 1.0 / summary.n as f64).sqrt();
-    let tolerance = table.band.of(published).max(chance);
-    let within = (summary.mean - published).abs() <= tolerance;
+    let (measured, tolerance) = match table.percentile {
+        Some(p) => percentile(table, published, p, each)?,
+        None => (summary.mean, table.band.of(published).max(chance)),
+    };
+    let within = (measured - published).abs() <= tolerance;
     let own = if table.name.is_empty() { key.to_owned() } else { format!("{key}/{}", table.name) };
     Some(Value {
         why: if within { None } else { table.why(key) },
         key: own,
         published,
-        measured: summary.mean,
-        ci95: summary.ci95,
+        measured,
+        ci95: summary.ci95.filter(|_| table.percentile.is_none()),
         unit: table.unit.clone(),
         tolerance,
         within,

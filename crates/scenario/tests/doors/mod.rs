@@ -6,7 +6,7 @@
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Time, wire};
-use host::Door;
+use host::{Door, Gate as _};
 use scenario::NoFiles;
 
 const PATH: &str = r#"

@@ -8,18 +8,19 @@ use crate::tcp::config::RtoConfig;
 use adapt::Learned;
 use base::{Span, Time};
 
-/// The timer of one sender.
+/// The timer of one sender. In this order: when it expires is asked at every event, what it may do seldom.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct RtoTimer {
-    config: RtoConfig,
-    /// Round-trip estimate.
-    pub rtt: Rtt,
+    /// When it expires; [`Time::NEVER`] if it is off.
+    deadline: Time,
     /// The estimate's timeout; the initial one before the first sample.
     base: Span,
     /// 2 to the number of expirations in a row.
     backoff: u32,
-    /// When it expires; [`Time::NEVER`] if it is off.
-    deadline: Time,
+    /// Round-trip estimate.
+    pub rtt: Rtt,
+    config: RtoConfig,
     /// What it has learned from spurious timeouts.
     learned: Learned,
 }
@@ -94,6 +95,11 @@ impl RtoTimer {
     /// Starts or restarts it.
     pub fn restart(&mut self, now: Time) {
         self.deadline = now + self.timeout();
+    }
+
+    /// Restarts it with the timeout that was valid before the last sample.
+    pub fn restart_with(&mut self, now: Time, timeout: Span) {
+        self.deadline = now + timeout;
     }
 
     /// Restarts it as if it had run since `sent`: the timeout less the age of what was sent then, at

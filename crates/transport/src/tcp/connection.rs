@@ -14,7 +14,7 @@ use crate::app::Socket;
 use crate::endpoint::Io;
 use base::Time;
 use base::event::Event;
-use base::tcp::{Segment, Timestamps};
+use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::truth::Cause;
 use std::sync::Arc;
 
@@ -182,6 +182,8 @@ impl Connection {
         let piggyback = self.peer_open && !self.one_way();
         let ack =
             if piggyback { Some(self.receiver.acknowledge(io.now, self.config.timestamps)) } else { None };
+        // What it has to report goes out once, with the first of several.
+        let mut report = ack.map_or(SackBlocks::default(), |ack| ack.sack);
         for out in &mut io.out[first..] {
             let segment = &mut out.segment;
             if self.sender.ecn.wanted {
@@ -197,6 +199,10 @@ impl Connection {
             segment.window = self.receiver.window(segment.syn);
             let options = self.config.timestamps && (segment.len > 0 || wire.timestamps_on_acks);
             out.size = wire.header + segment.len + if options { wire.timestamps } else { 0 };
+            if !report.is_empty() {
+                out.size += wire.sack + 8 * report.as_slice().len() as u32;
+                segment.sack = std::mem::take(&mut report);
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! What does the timer learn from a spurious timeout? Nothing, or one of the three ways of "Responding"
-//! section III.C to be more careful (catalogue EI-13 to EI-16). None of them touches the estimator's rules.
+//! What does the timer learn from a spurious timeout? Nothing, or one of the ways of "Responding"
+//! section III.C to be more careful (catalogue EI-13 to EI-17). None of them touches the estimator's rules.
 
 use super::RtoTimer;
 use crate::recovery::rtt::Rtt;
@@ -15,13 +15,15 @@ pub(super) struct Learned {
     pub(super) reached: u32,
     /// By how much the least timeout is longer than configured.
     pub(super) longer: Span,
+    /// The smoothed length of the delays.
+    delay: Option<Span>,
     /// The next sample starts the estimate anew.
     reseed: bool,
 }
 
 impl Default for Learned {
     fn default() -> Self {
-        Learned { kept: 1, reached: 1, longer: Span::ZERO, reseed: false }
+        Learned { kept: 1, reached: 1, longer: Span::ZERO, delay: None, reseed: false }
     }
 }
 
@@ -45,8 +47,27 @@ impl RtoTimer {
                 self.learned.kept = self.learned.reached;
                 self.backoff = self.backoff.max(self.learned.kept);
             }
-            Adapt::MinPlusPlus => self.learned.longer = (self.learned.longer + STEP).min(self.config.max),
+            Adapt::MinPlusPlus | Adapt::MinHalves => self.lengthen(self.learned.longer + STEP),
+            Adapt::Delay => {
+                if let Some(delay) = sample {
+                    self.lengthen(delay - self.config.min);
+                }
+            }
+            Adapt::SmoothedDelay => {
+                if let Some(delay) = sample {
+                    let smoothed = match self.learned.delay {
+                        None => delay,
+                        Some(before) => Span::from_nanos((7 * before.as_nanos() + delay.as_nanos()) / 8),
+                    };
+                    self.learned.delay = Some(smoothed);
+                    self.lengthen(smoothed - self.config.min);
+                }
+            }
         }
+    }
+
+    fn lengthen(&mut self, longer: Span) {
+        self.learned.longer = longer.min(self.config.max);
     }
 
     /// A timeout was found to be genuine: what was learned is forgotten. The back-off that it caused
@@ -56,12 +77,44 @@ impl RtoTimer {
             self.backoff = 1;
         }
         self.learned.kept = 1;
-        self.learned.longer = Span::ZERO;
+        self.learned.delay = None;
+        self.learned.longer = match self.config.adapt {
+            Adapt::MinHalves => Span::from_nanos(self.learned.longer.as_nanos() / 2),
+            _ => Span::ZERO,
+        };
     }
 
     pub(super) fn reseed_if_due(&mut self) {
         if std::mem::take(&mut self.learned.reseed) {
             self.rtt = Rtt::new(&self.config);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Config;
+
+    /// EI-17: the least timeout after delays of 3 s and 11 s, and after a genuine timeout.
+    #[test]
+    fn what_the_length_of_a_delay_teaches() {
+        let least = |adapt| {
+            let mut config = Config::default().rto;
+            config.adapt = adapt;
+            let mut timer = RtoTimer::new(config);
+            let mut seen = Vec::new();
+            for delay in [3, 11] {
+                timer.adapt_to_spurious(Some(Span::from_secs(delay)));
+                seen.push((config.min + timer.learned.longer).as_nanos() / 1_000_000);
+            }
+            timer.adapt_to_genuine();
+            seen.push((config.min + timer.learned.longer).as_nanos() / 1_000_000);
+            seen
+        };
+        assert_eq!(least(Adapt::MinPlusPlus), [2000, 3000, 1000]);
+        assert_eq!(least(Adapt::MinHalves), [2000, 3000, 2000]);
+        assert_eq!(least(Adapt::Delay), [3000, 11_000, 1000]);
+        assert_eq!(least(Adapt::SmoothedDelay), [3000, 4000, 1000]);
     }
 }

@@ -57,7 +57,7 @@ impl Window {
 
     /// Whole bytes.
     pub fn bytes(&self) -> u64 {
-        self.cwnd as u64
+        self.cwnd as i64 as u64
     }
 
     /// The threshold in whole bytes, for traces: the greatest number when there is none.

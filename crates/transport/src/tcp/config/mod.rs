@@ -154,6 +154,12 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Fast retransmit after a timeout.
     pub bug_fix: BugFix,
+    /// FACK lets its window down over a round trip.
+    pub fack_rampdown: bool,
+    /// FACK takes three quarters of it at a loss in slow start.
+    pub fack_overdamping: bool,
+    /// What may allow a fast retransmit all the same.
+    pub heuristic: Heuristic,
     /// How duplicates are treated.
     pub duplicates: DuplicatesConfig,
     /// How a lost retransmission is noticed.
@@ -243,6 +249,7 @@ impl Config {
         self.recovery.keeps_record() && self.uses_sack()
             || Controller::new(self).wants_rates()
             || self.rto.restart != RtoRestart::Ack
+            || self.heuristic == Heuristic::Timestamp
     }
     /// Whether the chosen recovery needs selective acknowledgements.
     pub fn recovery_wants_sack(&self) -> bool {
@@ -269,6 +276,9 @@ impl Default for Config {
             dupthresh: 3,
             limited_transmit: true,
             bug_fix: BugFix::Careful,
+            heuristic: Heuristic::None,
+            fack_rampdown: false,
+            fack_overdamping: false,
             duplicates: DuplicatesConfig {
                 blocked: BlockedDuplicates::Ignore,
                 in_recovery: RecoveryDuplicates::Inflate,

@@ -105,6 +105,7 @@ word_settings!(
     Estimator,
     BackoffReset,
     Halving,
+    Heuristic,
     RepeatedTimeout,
     ByteCounting,
     Timing,
@@ -155,6 +156,8 @@ options! {
     "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
     "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
     "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
+    "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
+    "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
     "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
@@ -162,6 +165,7 @@ options! {
     "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
     "limited-transmit" => limited_transmit, Kind::Bool, Setting::read, "A new segment on each of the first duplicates (RFC 3042).";
     "bug-fix" => bug_fix, Kind::Word(BugFix::NAMES), Setting::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
+    "heuristic" => heuristic, Kind::Word(Heuristic::NAMES), Setting::read, "What may allow a fast retransmit below the recovery point all the same (RFC 6582 section 4).";
     "inflate-always" => duplicates.blocked, Kind::Bool, inflate_always, "Older spelling: true is `duplicates.blocked = \"inflate\"`, false is \"ignore\".";
     "duplicates.blocked" => duplicates.blocked, Kind::Word(BlockedDuplicates::NAMES), Setting::read, "What duplicates do while they may not cause a fast retransmit.";
     "duplicates.in-recovery" => duplicates.in_recovery, Kind::Word(RecoveryDuplicates::NAMES), Setting::read, "What duplicates above the threshold do in the fast recovery of Reno and NewReno.";

@@ -99,6 +99,13 @@ named! {
         KeepBackoff = "keep-backoff",
         /// Each makes the least timeout a second longer, until a genuine one ("Responding", RTO option 3).
         MinPlusPlus = "min++",
+        /// The same, but a genuine timeout halves what was added ("Responding" section III.C, not evaluated there).
+        MinHalves = "min++-halves",
+        /// The least timeout becomes as long as the delay was, until a genuine one (likewise).
+        Delay = "delay",
+        /// It becomes the smoothed length of the delays, each new one with a weight of 1/8, until a genuine
+        /// timeout (likewise).
+        SmoothedDelay = "smoothed-delay",
     }
 }
 named! {
@@ -119,6 +126,20 @@ named! {
         On = "true" | "on",
         /// No.
         Off = "false" | "off",
+    }
+}
+named! {
+    /// What may show that duplicates below the recovery point mean a loss after all (RFC 6582 section 4), and not
+    /// segments that were resent without need.
+    pub enum Heuristic {
+        /// Nothing.
+        None = "none",
+        /// The last acknowledgement of new data covered at most four segments: had the data after it been there,
+        /// it would have covered them too (section 4.1).
+        Ack = "ack",
+        /// The last acknowledgement of new data echoes the timestamp of the last transmission of what it
+        /// covers: that was needed (section 4.2).
+        Timestamp = "timestamp",
     }
 }
 named! {
@@ -227,6 +248,10 @@ named! {
         /// It does not grow unless it is full, shrinks halfway to what is used once a timeout, and is halved
         /// for every timeout of a pause (RFC 2861).
         Rfc2861 = "rfc2861",
+        /// In slow start it grows while it is less than twice the most that was outstanding within a round
+        /// trip, afterwards while it is full, and by what was not reported before; with `idle-restart = "decay"` one that
+        /// is not filled for a timeout shrinks halfway to what is used (Linux).
+        Linux = "linux",
     }
 }
 named! {

@@ -5,6 +5,7 @@
 //! has it. Without SACK NewReno takes its place.
 
 use super::prr::Prr;
+use super::rampdown::Rampdown;
 use super::{Rules, state as state_of};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
@@ -21,6 +22,9 @@ pub struct Fack {
     /// One past the highest byte resent in this recovery.
     high_rxt: u64,
     prr: Option<Prr>,
+    rampdown: Rampdown,
+    /// The forward acknowledgement before.
+    fack: u64,
 }
 
 impl Fack {
@@ -67,6 +71,10 @@ impl Rules for Fack {
             state(sender).duplicates += 1;
         }
         if state(sender).point.is_some() {
+            let fack = fack(sender);
+            let s = state(sender);
+            s.rampdown.advanced(fack.saturating_sub(s.fack));
+            s.fack = fack;
             fill(sender, io, Some(ack));
             return;
         }
@@ -97,10 +105,14 @@ impl Rules for Fack {
 fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let prr = Prr::begin(sender);
     sender.begin_fast_retransmit(io);
+    let fack = fack(sender);
+    let rampdown = Rampdown::begin(sender, sender.max_sent() - fack);
     sender.halve_both();
+    rampdown.damp(sender);
     let (una, recover) = (sender.una(), sender.recover());
     let s = state(sender);
     (s.point, s.high_rxt, s.prr) = (Some(recover), una, prr);
+    (s.rampdown, s.fack) = (rampdown, fack);
     reduce(sender, Some(ack));
     let end = sender.retransmit(io, una, Cause::Fast);
     state(sender).high_rxt = end;
@@ -129,7 +141,8 @@ fn count(sender: &mut Sender, bytes: u64) -> u64 {
 fn fill(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
     let mss = f64::from(sender.mss());
     let mut awnd = reduce(sender, ack);
-    while sender.window.cwnd - awnd as f64 >= mss {
+    let above = state(sender).rampdown.bytes();
+    while sender.window.cwnd + above - awnd as f64 >= mss {
         let from = state(sender).high_rxt.max(sender.una());
         if let Some(hole) = sender.scoreboard.next_hole(from) {
             let end = sender.retransmit(io, hole, Cause::Recovery);

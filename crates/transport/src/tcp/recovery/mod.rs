@@ -6,10 +6,12 @@
 //! [`Recovery`] words, the [`Strategy`] sum and the calls; nothing is looked up while segments flow.
 
 pub mod fack;
+pub mod fack_ns2;
 pub mod newreno;
 pub mod newreno_sack;
 pub mod prr;
 pub mod rack;
+mod rampdown;
 pub mod reno;
 pub mod rfc3517;
 pub mod rfc6675;
@@ -213,6 +215,8 @@ strategies! {
     Rfc6675 = "rfc6675" => rfc6675::Rfc6675;
     /// What lies below the highest report has left the network (Mathis and Mahdavi 1996). Without SACK: `newreno`.
     Fack = "fack" => fack::Fack;
+    /// FACK as the simulators of 2001 had it: one segment and slow start when recovery begins. Without SACK: `newreno`.
+    FackNs2 = "fack-ns2" => Box<fack_ns2::FackNs2>;
     /// Lost is what was sent well before something that arrived (RFC 8985). Without SACK: `newreno`.
     Rack = "rack" => Box<rack::Rack>;
 }

@@ -282,6 +282,9 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     let (mut found, mut found_again, mut wait) = (false, false, Time::ZERO);
     for i in 0..sent.records().len() {
         let record = &sent.records()[i];
+        if (record.first_sent, record.end) >= s.newest {
+            break; // and all that follow were sent later still
+        }
         if record.sacked || record.lost || (record.sent, record.end) >= s.newest {
             continue;
         }

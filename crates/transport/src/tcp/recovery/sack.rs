@@ -97,6 +97,8 @@ fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         *state(sender) = SackPipe::default();
         sender.forget_reports();
         sender.advance(io, ack, true);
+        // The point is forgotten too (`recover_ = 0`): what was sent meanwhile may have been lost.
+        sender.forget_recovery_point();
         io.record(|| Event::RecoveryEnded { ack: ack.ack });
         sender.send_window(io, 0);
         return;

@@ -37,11 +37,15 @@ impl Sender {
         if digest.newly_acked > 0 {
             self.take_sample(&digest);
         }
-        if self.control.wants_rates() {
+        if self.wants_rates {
             self.deliver(io.now);
         }
-        let verdicts = self.verdicts;
-        let course = if self.detector.watches() { self.hear_detector(io, &digest) } else { Course::Usual };
+        let (course, judged) = if self.watches {
+            let before = self.verdicts;
+            (self.hear_detector(io, &digest), before != self.verdicts)
+        } else {
+            (Course::Usual, false)
+        };
         if digest.ece {
             self.on_echo(io, &digest);
         }
@@ -58,14 +62,16 @@ impl Sender {
         }
         match course {
             // What a verdict gave back may let out something, whatever the acknowledgement itself does.
-            Course::Usual if self.detector.watches() && verdicts != self.verdicts => self.send_window(io, 0),
+            Course::Usual if judged => self.send_window(io, 0),
             Course::Usual => {}
             Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
             Course::Back => self.send_window(io, 0),
         }
         self.opened = false;
         if digest.newly_acked > 0 {
-            self.episode = None;
+            if self.episode.is_some() {
+                self.episode = None;
+            }
             if self.una >= self.quiet_mark {
                 self.quiet_mark = self.max;
                 self.responder.on_quiet_window();

@@ -46,12 +46,18 @@ impl Sender {
         if self.opened {
             return;
         }
-        if self.config.cwnd_validation != Validation::Off && !self.validated(ack) {
-            return;
+        let mut bytes = ack.newly_acked;
+        if self.config.cwnd_validation != Validation::Off {
+            if !self.validated(ack) {
+                return;
+            }
+            if self.config.cwnd_validation == Validation::Linux {
+                bytes = ack.delivered;
+            }
         }
         let acked = Acked {
             now: ack.now,
-            bytes: ack.newly_acked,
+            bytes,
             ack: ack.ack,
             sent: self.max,
             sample: ack.sample,
@@ -62,11 +68,12 @@ impl Sender {
 
     /// Whether duplicates may cause a fast retransmit now (RFC 2582 section 5).
     pub(in crate::tcp) fn may_fast_retransmit(&self) -> bool {
-        match self.config.bug_fix {
+        let above = match self.config.bug_fix {
             BugFix::Off => true,
             BugFix::LessCareful => self.una >= self.recover,
             BugFix::Careful => self.una > self.recover,
-        }
+        };
+        above || self.hints_at_loss()
     }
 
     /// Notes where recovery will end.
@@ -81,6 +88,11 @@ impl Sender {
         if self.config.restart_on_fast_retransmit {
             self.rto.restart(io.now);
         }
+    }
+
+    /// Nothing keeps duplicates from causing a fast retransmit.
+    pub(in crate::tcp) fn forget_recovery_point(&mut self) {
+        self.recover = self.una.saturating_sub(1);
     }
 
     fn reduction(&self, reason: Reason) -> Reduction {

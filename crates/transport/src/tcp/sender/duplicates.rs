@@ -6,7 +6,7 @@ use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{
-    BlockedDuplicates, Config, DuplicateRestart, DuplicatesConfig, DuplicatesSend, Evidence,
+    BlockedDuplicates, Config, DuplicateRestart, DuplicatesConfig, DuplicatesSend, Evidence, Heuristic,
     RecoveryDuplicates, TimeoutDuplicates,
 };
 use base::truth::Cause;
@@ -17,6 +17,7 @@ impl Sender {
     pub(super) fn filter_duplicate(&mut self, io: &mut Io<'_>, ack: &AckDigest) -> AckDigest {
         if ack.newly_acked > 0 {
             self.series = 0;
+            self.note_hint(ack);
             return *ack;
         }
         let after_timeout = self.config.duplicates.after_timeout;
@@ -102,4 +103,5 @@ pub(super) fn are_special(config: &Config) -> bool {
         || in_recovery == RecoveryDuplicates::EverySecond
         || after_timeout != TimeoutDuplicates::Count
         || config.rto.restart_on_duplicates != DuplicateRestart::None
+        || config.heuristic != Heuristic::None
 }

@@ -8,6 +8,7 @@ mod ack;
 mod act;
 mod duplicates;
 mod echo;
+mod heuristic;
 mod judge;
 mod pacing;
 mod persist;
@@ -29,6 +30,7 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::sent::Sent;
 use base::Span;
 use base::truth::Cause;
+use heuristic::Hint;
 use pacing::Pacer;
 use persist::Probing;
 use std::sync::Arc;
@@ -59,74 +61,81 @@ pub struct Saved {
     pub lossless: bool,
 }
 
-/// The sending half of a connection.
+/// The sending half of a connection. In this order, since there may be thousands: what every
+/// acknowledgement and every segment touch comes first, what few ever need comes last.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
-    config: Arc<Config>,
     una: u64,
     nxt: u64,
     max: u64,
     /// One past the last byte the application wrote.
     end: u64,
-    closed: bool,
-    established: bool,
-    syn_expired: bool,
     peer_window: u64,
     /// Without window scaling no peer can offer more.
     most_window: u64,
-    /// Congestion window.
-    pub window: Window,
-    /// Who moves it.
-    pub control: Controller,
-    /// Congestion marks.
-    pub(super) ecn: Ecn,
-    probing: Probing,
-    used: Used,
-    pacer: Pacer,
-    /// Least round trip seen, if rates are measured.
-    min_rtt: Option<Span>,
-    /// Retransmission timer.
-    pub rto: RtoTimer,
-    /// What the receiver reported beyond `una`.
-    pub scoreboard: Scoreboard,
-    /// What was sent when, if somebody needs to know (`Config::keeps_record`).
-    pub sent: Option<Box<Sent>>,
-    /// Timers beside the retransmission timer.
-    pub timers: Timers,
-    pub(super) strategy: Strategy,
+    config: Arc<Config>,
+    closed: bool,
+    established: bool,
+    syn_expired: bool,
     /// What is reported is passed over when it goes back.
     skips_reported: bool,
     /// On this acknowledgement nothing is resent.
     only_new: bool,
     /// The recovery wants to hear of new data.
     probes: bool,
-    detector: Detector,
-    responder: Responder,
+    /// The response has already counted what this acknowledgement lets out.
+    opened: bool,
+    /// Whether duplicates do more here than recovery makes of them.
+    special_duplicates: bool,
+    /// Congestion window.
+    pub window: Window,
+    /// What the receiver reported beyond `una`.
+    pub scoreboard: Scoreboard,
+    /// Timers beside the retransmission timer.
+    pub timers: Timers,
+    /// What was sent when, if somebody needs to know (`Config::keeps_record`).
+    pub sent: Option<Box<Sent>>,
+    /// Without a timeout up to here, a window has passed quietly.
+    quiet_mark: u64,
+    /// Bytes let out by limited transmit since the last new acknowledgement.
+    limited: u64,
+    /// Duplicates since the last new acknowledgement, if anything asks for them.
+    series: u32,
+    /// Why the next segment below `max` is resent.
+    resend_cause: Cause,
+    /// Whether the detector looks at acknowledgements.
+    watches: bool,
+    /// Whether the congestion control wants to know how fast data are delivered.
+    wants_rates: bool,
+    /// Congestion marks.
+    pub(super) ecn: Ecn,
+    probing: Probing,
+    pacer: Pacer,
+    pub(super) strategy: Strategy,
+    /// Retransmission timer.
+    pub rto: RtoTimer,
+    timed: Timed,
     /// The expirations since data were last acknowledged.
     episode: Option<Episode>,
     /// What the detector is to judge.
     case: Option<Episode>,
     /// What it has judged.
     verdicts: Verdicts,
+    used: Used,
     /// Timeouts and fast retransmits, without those found spurious.
     losses: u64,
     /// Highest sequence number sent when recovery or a timeout began.
     recover: u64,
     /// Where `una` was at the last expiration.
     expired_at: Option<u64>,
-    /// Without a timeout up to here, a window has passed quietly.
-    quiet_mark: u64,
-    /// Why the next segment below `max` is resent.
-    resend_cause: Cause,
-    /// The response has already counted what this acknowledgement lets out.
-    opened: bool,
-    /// Bytes let out by limited transmit since the last new acknowledgement.
-    limited: u64,
-    /// Duplicates since the last new acknowledgement, if anything asks for them.
-    series: u32,
-    /// Whether duplicates do more here than recovery makes of them.
-    special_duplicates: bool,
-    timed: Timed,
+    /// Least round trip seen, if rates are measured.
+    min_rtt: Option<Span>,
+    responder: Responder,
+    /// Who moves the window.
+    pub control: Controller,
+    detector: Detector,
+    hint: Hint,
 }
 
 impl Sender {
@@ -136,7 +145,10 @@ impl Sender {
         // Until the peer says otherwise its window is taken to be like ours.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         let strategy = Strategy::new(&config);
+        let (detector, control) = (Detector::new(&config), Controller::new(&config));
         Sender {
+            watches: detector.watches(),
+            wants_rates: control.wants_rates(),
             una: 0,
             nxt: 0,
             max: 0,
@@ -150,9 +162,9 @@ impl Sender {
             ecn: Ecn::new(config.ecn, config.handshake == super::config::Handshake::OneWay),
             probing: Probing::default(),
             used: Used::default(),
-            pacer: Pacer::new(&config, Controller::new(&config).wants_rates()),
+            pacer: Pacer::new(&config, control.wants_rates()),
             min_rtt: None,
-            control: Controller::new(&config),
+            control,
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
             sent: config.keeps_record().then(Default::default),
@@ -161,7 +173,7 @@ impl Sender {
             skips_reported: strategy.skips_reported(),
             probes: config.tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             strategy,
-            detector: Detector::new(&config),
+            detector,
             responder: Responder::new(&config, peer),
             episode: None,
             case: None,
@@ -176,6 +188,7 @@ impl Sender {
             series: 0,
             special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
+            hint: Hint::default(),
             config,
         }
     }

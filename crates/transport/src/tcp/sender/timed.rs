@@ -1,8 +1,9 @@
 //! Which segment is being timed, when timestamps do not do it? (Karn and Partridge 1987.)
 
 use super::Sender;
+use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{RtoRestart, Timing};
-use base::Time;
+use base::{Span, Time};
 use std::collections::VecDeque;
 
 /// Which segments are being timed, when timestamps do not do it.
@@ -45,6 +46,15 @@ impl Sender {
             //= RFC 7765 section 4: (b) RTO, otherwise
             RtoRestart::Rfc7765 if now.since(oldest) >= self.rto.timeout() => self.rto.restart(now),
             _ => self.rto.restart_from(oldest, now),
+        }
+    }
+
+    /// An acknowledgement with reports restarts the timer with the timeout that it found, and is timed even if
+    /// it repeats the last one: for a recovery whose simulator did so.
+    pub(in crate::tcp) fn time_report(&mut self, ack: &AckDigest, timeout: Span) {
+        self.rto.restart_with(ack.now, timeout);
+        if let (0, Some(echo)) = (ack.newly_acked, ack.echo) {
+            self.rto.sample(ack.now.since(echo));
         }
     }
 

@@ -15,6 +15,11 @@ impl Sender {
         if self.max == self.una {
             self.rto.stop();
             self.window.cwnd = self.window.cwnd.max(self.window.mss);
+            if self.strategy.recovering() {
+                // A recovery that outlives what was outstanding waited for this (`fack-ns2`), and begins anew.
+                self.strategy.on_timeout();
+                self.window.cwnd = self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64;
+            }
             self.send_window(io, 0);
             return;
         }

@@ -15,9 +15,13 @@ impl Sender {
 
     #[inline]
     pub(super) fn record_state(&self, io: &mut Io<'_>) {
-        if !io.tracer.wants(Category::Transport) {
-            return;
+        if io.tracer.wants(Category::Transport) {
+            self.record_window(io);
         }
+    }
+
+    #[cold]
+    fn record_window(&self, io: &mut Io<'_>) {
         let (cwnd, flight) = (self.window.bytes(), self.flight());
         let ssthresh = self.window.ssthresh_bytes();
         io.record(|| Event::Window {

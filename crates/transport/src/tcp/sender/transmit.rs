@@ -27,7 +27,7 @@ impl Sender {
             }
             sent += 1;
         }
-        if self.control.wants_rates() {
+        if self.wants_rates {
             self.note_application(window);
         }
     }
@@ -77,6 +77,7 @@ impl Sender {
     }
 
     /// Sends the segment at `nxt` if it ends by `limit`.
+    #[inline]
     pub(super) fn send_next(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
         if self.skips_reported && self.nxt < self.max {
             // What the receiver has reported is not sent again.
@@ -136,6 +137,7 @@ impl Sender {
         end
     }
 
+    #[inline(always)]
     pub(super) fn send_range(&mut self, io: &mut Io<'_>, seq: u64, end: u64, cause: Cause) {
         if let Some(sent) = &mut self.sent {
             sent.transmitted(io.now, seq, end);

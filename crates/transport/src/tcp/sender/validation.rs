@@ -18,7 +18,8 @@ const SAMPLING: Span = Span::from_secs(1);
 pub(super) struct Used {
     /// When data were last sent.
     pub(super) last_sent: Time,
-    /// The round trip being measured: where `una` was when it began, and where it ends.
+    /// The round trip being measured: where `una` was when it began (Linux: the most outstanding since the
+    /// window was full), and where it ends.
     began: u64,
     ends: u64,
     /// What was outstanding when it began, which its acknowledgements will cover.
@@ -31,6 +32,8 @@ pub(super) struct Used {
     /// RFC 2861: the most outstanding since `period`.
     most: u64,
     period: Time,
+    /// Linux: the window was full when `most` was noted.
+    limited: bool,
 }
 
 impl Sender {
@@ -45,6 +48,9 @@ impl Sender {
     /// An acknowledgement of new data: whether the window may grow.
     pub(super) fn validated(&mut self, ack: &AckDigest) -> bool {
         let now = ack.now;
+        if self.config.cwnd_validation == Validation::Linux {
+            return self.used_as_linux(ack, self.max - ack.ack + ack.newly_acked);
+        }
         let used = &mut self.used;
         if ack.ack >= used.ends {
             let first = used.ends == 0;
@@ -58,7 +64,7 @@ impl Sender {
         }
         let flight = self.max - ack.ack + ack.newly_acked;
         match self.config.cwnd_validation {
-            Validation::Off => true,
+            Validation::Off | Validation::Linux => true,
             Validation::Rfc7661 => {
                 //= RFC 7661 section 4.3: validated while at least half of the window is used
                 let used = self.pipe_ack(now).max(self.used.flight) as f64;
@@ -111,6 +117,35 @@ impl Sender {
         full
     }
 
+    /// `tcp_is_cwnd_limited`, and `tcp_cwnd_application_limited` after a timeout long of less. What is outstanding
+    /// when an acknowledgement comes is what was after the last segment was sent.
+    fn used_as_linux(&mut self, ack: &AckDigest, flight: u64) -> bool {
+        let (now, window) = (ack.now, self.window.cwnd);
+        let full = flight as f64 + self.window.mss > window;
+        let used = &mut self.used;
+        let round = ack.ack - ack.newly_acked >= used.ends;
+        if round || full || (!used.limited && flight > used.most) {
+            (used.limited, used.most, used.ends) = (full, flight, self.max);
+        }
+        let (limited, most) = (used.limited, used.most);
+        if full || used.period == Time::ZERO {
+            (used.began, used.period) = (0, now);
+        } else {
+            used.began = used.began.max(flight);
+            let idle = self.config.idle_restart == IdleRestart::Decay;
+            if idle && now.since(used.period) >= self.rto.timeout() {
+                let peak = std::mem::take(&mut used.began) as f64;
+                used.period = now;
+                let needed = peak.max(self.initial_window());
+                if needed < self.window.cwnd {
+                    self.window.ssthresh = self.window.ssthresh.max(0.75 * self.window.cwnd);
+                    self.window.cwnd = (self.window.cwnd + needed) / 2.0;
+                }
+            }
+        }
+        if self.window.in_slow_start() { self.window.cwnd < 2.0 * most as f64 } else { limited }
+    }
+
     /// At a reduction: what counts as outstanding if the window was not validated.
     //= RFC 7661 section 4.4.1: max(pipeACK, LossFlightSize)
     pub(super) fn at_loss(&self, flight: f64) -> f64 {
@@ -143,7 +178,7 @@ impl Sender {
             Validation::Rfc7661 => self.expire(now),
             //= RFC 2861 section 3.2: half for every timeout that passed, down to the restart window
             Validation::Rfc2861 => self.decay(pause, rto, restart),
-            Validation::Off => match self.config.idle_restart {
+            Validation::Off | Validation::Linux => match self.config.idle_restart {
                 IdleRestart::Off => {}
                 IdleRestart::Rfc5681 => self.window.cwnd = restart,
                 IdleRestart::Decay => self.decay(pause, rto, restart),

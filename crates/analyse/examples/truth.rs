@@ -1,0 +1,125 @@
+//! How right is the analyser? Random scenarios against the simulator's truth, by stratum:
+//! `cargo run --release -p williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`; with `--odd` what does not meet, with
+//! `--scenario N` the text of one, with `--packets N` what its capture shows.
+
+#![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::meeting::{Meeting, Tally, meet};
+use common::scenarios::{Case, case};
+use std::collections::BTreeMap;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<u64> = args.iter().filter_map(|a| a.parse().ok()).collect();
+    if args.iter().any(|a| a == "--scenario") {
+        println!("{}", case(numbers[0]).text);
+        return;
+    }
+    if args.iter().any(|a| a == "--packets") {
+        let text = common::meeting::packets(&case(numbers[0]));
+        println!("{text}");
+        return;
+    }
+    let (count, first) = (numbers.first().copied().unwrap_or(1000), numbers.get(1).copied().unwrap_or(0));
+    let odd = args.iter().any(|a| a == "--odd");
+    let mut strata: BTreeMap<(usize, String), (Tally, Tally, u64)> = BTreeMap::new();
+    for number in first..first + count {
+        let case = case(number);
+        let meeting = meet(&case);
+        for key in keys(&case) {
+            let entry = strata.entry(key).or_default();
+            entry.0.add(&meeting.alone);
+            entry.1.add(&meeting.both);
+            entry.2 += 1;
+        }
+        if odd {
+            tell(&case, &meeting);
+        }
+    }
+    println!(
+        "| stratum | scenarios | retransmissions | precision | recall | unknown | timeouts | right | wrong | unknown | not seen as one | falsely seen | cause right | with both: wrong, timeouts wrong |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let percent = |part: u64, whole: u64| match whole {
+        0 => "-".to_owned(),
+        n => format!("{:.2} %", 100.0 * part as f64 / n as f64),
+    };
+    for ((_, name), (a, b, n)) in &strata {
+        println!(
+            "| {name} | {n} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {}, {} |",
+            a.truths,
+            percent(a.hits, a.hits + a.false_alarms),
+            percent(a.hits, a.hits + a.misses + a.unknown[0]),
+            a.unknown[0] + a.unknown[1],
+            a.timeouts,
+            percent(a.right, a.timeouts),
+            a.wrong,
+            a.untold,
+            a.mistaken,
+            a.false_timeouts,
+            percent(a.causes_right, a.causes),
+            b.misses + b.false_alarms + b.unknown[0] + b.unknown[1] + b.unseen,
+            b.wrong + b.untold,
+        );
+        if a.unseen + a.invented > 0 {
+            println!("| {name}: {} unseen, {} invented ||||||||||||||", a.unseen, a.invented);
+        }
+    }
+}
+
+/// The strata that a scenario belongs to.
+fn keys(case: &Case) -> Vec<(usize, String)> {
+    let tells = if case.options == "neither" { "neither" } else { "timestamps or DSACK" };
+    vec![
+        (0, "all".to_owned()),
+        (1, format!("with {tells}")),
+        (2, format!("options: {}", case.options)),
+        (3, format!("loss: {} ({tells})", case.loss)),
+        (4, format!("ACK loss: {} ({tells})", case.ack_loss)),
+        (5, format!("spikes: {} ({tells})", case.spike)),
+        (6, format!("order: {} ({tells})", case.order)),
+        (7, format!("recovery: {} ({tells})", case.recovery)),
+        (8, format!("detector: {} ({tells})", case.detector)),
+        (9, format!("order {}, ACK loss {}, {}", case.order, case.ack_loss, case.options)),
+    ]
+}
+
+fn tell(case: &Case, meeting: &Meeting) {
+    for (which, list) in ["alone", "both"].into_iter().zip(&meeting.odd) {
+        for o in list {
+            let t = &o.truth;
+            let head = format!(
+                "{} {which} [{}; loss {}; acks {}; spikes {}; {}; {}; {}]",
+                case.number,
+                case.options,
+                case.loss,
+                case.ack_loss,
+                case.spike,
+                case.order,
+                case.recovery,
+                case.detector
+            );
+            let is = format!(
+                "{:.6} seq {} {} unneeded {} {:?}",
+                t.t.as_secs_f64(),
+                t.seq,
+                t.cause,
+                t.unneeded,
+                t.spurious.map(|c| c.name())
+            );
+            match &o.verdict {
+                None => println!("{head} {is} / unseen"),
+                Some(v) => println!(
+                    "{head} {is} / {} {} {} answered {:?}",
+                    v.reason,
+                    v.need,
+                    v.evidence,
+                    v.answered.map(|a| a.as_secs_f64())
+                ),
+            }
+        }
+    }
+}

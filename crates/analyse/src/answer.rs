@@ -1,0 +1,252 @@
+//! What comes back: acknowledgements of one direction's data.
+
+use crate::digest::AckDigest;
+use crate::direction::Direction;
+use crate::flow::{AckPoint, Spike, SpikeKind};
+use crate::judge::State;
+use crate::observation::Observation;
+use crate::reason::Phase;
+use crate::rtt;
+use base::wire::{flag, unwrap};
+use base::{Span, Time};
+
+/// Shorter silences are none.
+const SHORTEST_SPIKE: Span = Span::from_millis(300);
+/// An acknowledgement of numbers further ahead than this is of another world.
+const FAR: u64 = 1 << 30;
+
+impl Direction {
+    /// A packet of the peer was seen, with what it says of this side's data.
+    pub(crate) fn on_answer(&mut self, o: &Observation, scale: Option<u8>) {
+        let head = &o.head;
+        if !head.has(flag::ACK) || head.has(flag::RST) {
+            return;
+        }
+        let (t, syn) = (o.t, head.has(flag::SYN));
+        let ack = self.offset(head.ack);
+        if !self.answered && !self.begun {
+            // The peer speaks first: what it acknowledges was sent before the capture began.
+            (self.una, self.max) = (ack, ack);
+        }
+        if ack.abs_diff(self.max.max(self.una)) > FAR {
+            self.way.strange += 1;
+            return;
+        }
+        let before = self.una;
+        let window = u64::from(head.window) << if syn { 0 } else { scale.unwrap_or(0).min(14) };
+        let digest = self.digest(o, ack, before);
+        self.silence(t, before, &digest);
+        self.answered = true;
+        if digest.advances() {
+            self.advance(t, ack, &digest);
+        } else if digest.duplicate {
+            self.duplicates += 1;
+            self.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
+            self.reaches_beyond(&digest);
+            self.way.duplicate_acks += 1;
+            if self.phase == Phase::Open && self.duplicates <= 2 && self.max > self.una {
+                self.seen.limited.1 += 1;
+            }
+        }
+        self.way.dsacks += u64::from(digest.dsack.is_some());
+        self.judge.reports_duplicates |= digest.dsack.is_some();
+        if digest.duplicate && head.blocks().is_empty() {
+            self.judge.may_report = false;
+        }
+        if !self.judge.open.is_empty() {
+            self.bound(t, &digest);
+            let state = State {
+                sacked: &self.sacked,
+                rtt: &self.rtt,
+                duplicates: self.overtaking,
+                clock: &self.peer_clock,
+                stamp: head.timestamps.map(|ts| ts.0),
+            };
+            self.judge.on_ack(&mut self.copies, &digest, &state, &mut self.rulings);
+            self.settle();
+        }
+        if self.judge.open.is_empty() {
+            self.copies.forget(self.una, u64::MAX);
+        }
+        if digest.advances() {
+            self.sacked.forget_below(self.una);
+        }
+        if let Some((value, echo)) = head.timestamps {
+            self.echo = Some(echo);
+            self.peer_clock.see(t, value);
+        }
+        self.offer(t, ack, window, head.window, scale, syn);
+        self.heard = Some(t);
+        self.point(t, ack, scale.map(|_| window), &digest, o);
+    }
+
+    fn digest(&mut self, o: &Observation, ack: u64, before: u64) -> AckDigest {
+        let head = &o.head;
+        let hole = !self.sacked.is_empty() || self.duplicates > 0;
+        let mut d = AckDigest {
+            t: o.t,
+            before,
+            ack: ack.max(before),
+            news: [(0, 0); 4],
+            newly: 0,
+            dsack: None,
+            echo: head.timestamps.map(|ts| ts.1),
+            echo_moved: false,
+            duplicate: false,
+            hole,
+            held: self.beyond > before,
+            heard: self.heard,
+        };
+        d.echo_moved = match (d.echo, self.echo) {
+            (Some(new), Some(old)) => crate::copies::later(new, old),
+            _ => false,
+        };
+        let near = self.max.max(self.una);
+        let blocks = head.blocks();
+        let as_offsets = |b: &(u32, u32)| (unwrap(near, b.0), unwrap(near, b.1));
+        for (i, block) in blocks.iter().enumerate() {
+            let (left, right) = as_offsets(block);
+            if left >= right || right > near + 1 || near - left.min(near) > FAR {
+                continue;
+            }
+            //= RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement, or inside the second
+            let inside = |b: &(u32, u32)| {
+                let (l, r) = as_offsets(b);
+                l <= left && right <= r && (l, r) != (left, right)
+            };
+            if i == 0 && (right <= ack || blocks.get(1).is_some_and(inside)) {
+                d.dsack = Some((left, right));
+            } else if right > ack && self.sacked.add(left.max(ack), right) {
+                d.news[d.newly] = (left, right);
+                d.newly += 1;
+            }
+        }
+        let plain = o.payload == 0 && !head.has(flag::SYN | flag::FIN);
+        let outstanding = self.max > before;
+        d.duplicate = ack == before
+            && plain
+            && self.answered
+            && (d.newly > 0
+                || d.dsack.is_some()
+                || (blocks.is_empty() || !d.hole || d.echo_moved)
+                    && head.window == self.raw_window
+                    && (outstanding || d.echo_moved));
+        d
+    }
+
+    fn advance(&mut self, t: Time, ack: u64, d: &AckDigest) {
+        let clean = self.judge.open.is_empty();
+        if ack > self.max {
+            // The capture missed what is acknowledged.
+            self.way.acknowledged_unseen += ack - self.max;
+            self.max = ack;
+        }
+        if clean {
+            // The last segment that it covers was sent once; unless it had waited for another, this is its round trip.
+            let covered = self.copies.firsts.partition_point(|c| c.end <= ack);
+            if let Some(last) = covered.checked_sub(1).and_then(|i| self.copies.firsts.get(i))
+                && !d.hole
+                && last.end > d.before
+            {
+                let (span, len) = (t.since(last.t), last.end - last.seq);
+                self.rtt.sample(span, len);
+                self.place.receiver(span);
+            }
+        } else if let Some(last) = self.copies.first_of(ack - 1).copied()
+            && !d.hole
+            && self.copies.of(last.seq, last.end).count() == 1
+        {
+            self.rtt.sample(t.since(last.t), last.end - last.seq);
+        }
+        if self.copies.firsts.front().is_some_and(|c| c.end <= ack) {
+            self.first_flight_open = false;
+        }
+        // Acknowledgements that follow each other closely come as fast as the bottleneck lets data through.
+        let gap = rtt::age(t, self.advanced);
+        let least = self.rtt.least_of_all().unwrap_or(Span::ZERO).as_nanos();
+        for (train, limit) in self.trains.iter_mut().zip([least / 4, least / 4 * 3]) {
+            if gap.as_nanos() <= limit {
+                *train = (train.0 + (ack - self.una), train.1 + gap);
+            }
+        }
+        self.una = ack;
+        self.advanced = Some(t);
+        (self.duplicates, self.overtaking) = (0, 0);
+        match self.phase {
+            Phase::Recovery(until) | Phase::Timeout(until) if ack >= until => self.phase = Phase::Open,
+            _ => {}
+        }
+    }
+
+    /// The copy that an echo names was answered: no round trip takes longer at its shortest.
+    fn bound(&mut self, t: Time, d: &AckDigest) {
+        let Some(echo) = d.echo.filter(|_| d.advances() || d.echo_moved) else { return };
+        if let Some(one) = self.copies.stamped(echo).next() {
+            self.rtt.bound(t.since(one.t), one.end - one.seq);
+        }
+    }
+
+    /// A packet beyond the missing one must have caused this, unless one that was sent again can have.
+    fn reaches_beyond(&mut self, d: &AckDigest) {
+        if let Some(top) = self.sacked.top() {
+            self.beyond = self.beyond.max(top);
+        } else if d.dsack.is_none() && !d.echo_moved && self.judge.open.iter().all(|o| o.covered.is_none()) {
+            let first = self.copies.first_of(d.before).map(|c| c.serial);
+            let at = first.and_then(|s| self.copies.get(s + self.duplicates));
+            if let Some(copy) = at.filter(|c| self.judge.open.iter().all(|o| o.copy.serial > c.serial)) {
+                self.beyond = self.beyond.max(copy.end);
+            }
+        }
+    }
+
+    fn offer(&mut self, _t: Time, ack: u64, window: u64, raw: u16, scale: Option<u8>, syn: bool) {
+        self.raw_window = raw;
+        if scale.is_some() || syn {
+            let edge = ack + window;
+            self.edge = Some(self.edge.map_or(edge, |e| e.max(edge)));
+            self.window_closed = edge <= self.max && window == 0;
+            self.way.options.window = self.way.options.window.max(window);
+            self.way.options.window_known = true;
+        }
+        if raw == 0 && !syn {
+            self.window_closed = true;
+        }
+    }
+
+    /// Nothing had come for long although something was outstanding: that is over now.
+    fn silence(&mut self, t: Time, before: u64, d: &AckDigest) {
+        if before >= self.max || !(d.advances() || d.duplicate) {
+            return;
+        }
+        let oldest = self.copies.first_of(before).map(|c| c.t);
+        let Some(since) = self.heard.max(oldest) else { return };
+        let span = t.since(since);
+        let Some(usual) = self.rtt.smoothed() else { return };
+        let long = self.rtt.timeout().unwrap_or(usual).max(usual + usual).max(usual + SHORTEST_SPIKE);
+        if span > long && self.room(self.way.spikes.len()) {
+            let seq = self.told(before);
+            self.way.spikes.push(Spike { t: since, until: t, kind: SpikeKind::Unknown, seq, usual });
+        }
+    }
+
+    fn point(&mut self, t: Time, ack: u64, window: Option<u64>, d: &AckDigest, o: &Observation) {
+        if !self.keep.is_some_and(|k| k.points) {
+            return;
+        }
+        let near = self.max.max(self.una);
+        let mut point = AckPoint {
+            t,
+            ack: self.told(ack),
+            window_end: window.map(|w| self.told(ack + w)),
+            duplicate: !d.advances(),
+            sack: [(0, 0); 4],
+            sacks: 0,
+        };
+        for (left, right) in o.head.blocks() {
+            let (left, right) = (self.told(unwrap(near, *left)), self.told(unwrap(near, *right)));
+            point.sack[usize::from(point.sacks)] = (left, right);
+            point.sacks += 1;
+        }
+        self.way.acks.push(point);
+    }
+}

@@ -1,0 +1,162 @@
+//! What was sent, when, and what became of it? Every copy of every byte that is still of interest: first
+//! transmissions in the order of their bytes, retransmissions in the order of time, numbered in one row.
+
+use base::Time;
+use std::collections::VecDeque;
+
+base::named! {
+    /// How a verdict is known.
+    pub enum Evidence {
+        /// It was acknowledged before it was sent again.
+        Acked = "acknowledged-before",
+        /// It was reported by SACK before it was sent again.
+        Sacked = "sacked-before",
+        /// The timestamp echoed tells which copy came first (RFC 3522).
+        Echo = "timestamp-echo",
+        /// A duplicate was reported (RFC 2883).
+        Dsack = "dsack",
+        /// An acknowledgement without news echoes the retransmission: it came as a duplicate.
+        Duplicate = "duplicate-echo",
+        /// The acknowledgement came sooner than any round trip.
+        Early = "earlier-than-a-round-trip",
+        /// Packets keep their order here: what was sent before and after it tells.
+        Order = "order",
+        /// Acknowledgements were lost: of what arrived before it, answers are missing.
+        Jump = "answers-are-missing",
+        /// No duplicate was reported although later packets were answered.
+        Silence = "no-duplicate-came-back",
+        /// The capture at the receiver shows it.
+        Receiver = "receiver-capture",
+        /// The same bytes had passed here before, next to the receiver.
+        Seen = "seen-before",
+        /// The bytes had not passed here before, next to the receiver.
+        Unseen = "not-seen-before",
+        /// Nothing tells.
+        Nothing = "nothing",
+    }
+}
+
+/// What became of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Fate {
+    /// Not known.
+    #[default]
+    Open,
+    /// It reached the receiver.
+    Arrived(Evidence),
+    /// It did not.
+    Lost(Evidence),
+}
+
+/// One data segment, sent once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy {
+    pub(crate) serial: u64,
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    pub(crate) t: Time,
+    pub(crate) stamp: Option<u32>,
+    pub(crate) id: Option<u16>,
+    /// Bytes outstanding once it was sent.
+    pub(crate) flight: u64,
+    pub(crate) fate: Fate,
+}
+
+impl Copy {
+    pub(crate) fn overlaps(&self, seq: u64, end: u64) -> bool {
+        self.seq < end && seq < self.end
+    }
+}
+
+/// True if `a` is later than `b` on a clock of 32 bits that wraps.
+pub(crate) fn later(a: u32, b: u32) -> bool {
+    a != b && a.wrapping_sub(b) < 1 << 31
+}
+
+/// Copies that are still of interest.
+#[derive(Default, Debug)]
+pub(crate) struct Copies {
+    /// First transmissions: ascending in serial, bytes and time.
+    pub(crate) firsts: VecDeque<Copy>,
+    /// Retransmissions: ascending in serial and time.
+    pub(crate) agains: VecDeque<Copy>,
+    /// The serial of the next.
+    pub(crate) next: u64,
+    /// Longest segment.
+    pub(crate) longest: u64,
+}
+
+/// More copies than this are not kept: an honest window holds fewer.
+pub(crate) const MOST: usize = 1 << 16;
+
+impl Copies {
+    /// A segment was sent; its serial.
+    pub(crate) fn push(&mut self, mut copy: Copy, again: bool) -> u64 {
+        copy.serial = self.next;
+        self.next += 1;
+        self.longest = self.longest.max(copy.end - copy.seq);
+        let to = if again { &mut self.agains } else { &mut self.firsts };
+        to.push_back(copy);
+        if to.len() > MOST {
+            to.pop_front();
+        }
+        copy.serial
+    }
+
+    fn list(&self, again: bool) -> &VecDeque<Copy> {
+        if again { &self.agains } else { &self.firsts }
+    }
+
+    /// The copy with this serial.
+    pub(crate) fn get(&self, serial: u64) -> Option<&Copy> {
+        [false, true].into_iter().find_map(|again| {
+            let list = self.list(again);
+            list.get(list.partition_point(|c| c.serial < serial)).filter(|c| c.serial == serial)
+        })
+    }
+
+    /// The same, to note its fate.
+    pub(crate) fn get_mut(&mut self, serial: u64) -> Option<&mut Copy> {
+        for list in [&mut self.firsts, &mut self.agains] {
+            let at = list.partition_point(|c| c.serial < serial);
+            if list.get(at).is_some_and(|c| c.serial == serial) {
+                return list.get_mut(at);
+            }
+        }
+        None
+    }
+
+    /// The first transmission that holds this byte.
+    pub(crate) fn first_of(&self, byte: u64) -> Option<&Copy> {
+        let at = self.firsts.partition_point(|c| c.end <= byte);
+        self.firsts.get(at).filter(|c| c.seq <= byte)
+    }
+
+    /// Every copy that has bytes of `[seq, end)`, first transmissions first.
+    pub(crate) fn of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
+        let at = self.firsts.partition_point(|c| c.end <= seq);
+        let firsts = self.firsts.range(at..).take_while(move |c| c.seq < end);
+        firsts.chain(self.agains.iter().filter(move |c| c.overlaps(seq, end)))
+    }
+
+    /// The copies that carry this timestamp: a clock's tick can last for several.
+    pub(crate) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Copy> {
+        let of = move |list: &'_ VecDeque<Copy>| {
+            let at = list.partition_point(|c| c.stamp.is_none_or(|s| later(stamp, s)));
+            (at, list.len())
+        };
+        let (f, a) = (of(&self.firsts), of(&self.agains));
+        let firsts = self.firsts.range(f.0..f.1).take_while(move |c| c.stamp == Some(stamp));
+        firsts.chain(self.agains.range(a.0..a.1).take_while(move |c| c.stamp == Some(stamp)))
+    }
+
+    /// Forgets first transmissions below `edge` and retransmissions before `serial`.
+    pub(crate) fn forget(&mut self, edge: u64, serial: u64) {
+        while self.firsts.front().is_some_and(|c| c.end <= edge) {
+            self.firsts.pop_front();
+        }
+        while self.agains.front().is_some_and(|c| c.serial < serial && c.end <= edge) {
+            self.agains.pop_front();
+        }
+    }
+}

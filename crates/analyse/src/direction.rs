@@ -1,0 +1,508 @@
+//! One direction of a connection as it is seen: data go, acknowledgements come back. This file takes in what is
+//! sent; `answer.rs` what comes back; `outcome.rs` says what it was in the end.
+
+use crate::clockwork::Clockwork;
+use crate::copies::{Copies, Copy, Evidence, Fate};
+use crate::fault::{Fault, FaultKind};
+use crate::flow::{Retransmission, Transmission, Way};
+use crate::idle::{self, Idle, IdleCause};
+use crate::join::Sighting;
+use crate::judge::{Judge, Need, Ruling, State};
+use crate::observation::Observation;
+use crate::place::Place;
+use crate::profile::Seen;
+use crate::ranges::Ranges;
+use crate::reason::{Phase, Reason, Scene};
+use crate::rtt::{self, Rtt};
+use base::wire::{flag, unwrap};
+use base::{Span, Time};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// Every data segment and acknowledgement, for pictures.
+    pub points: bool,
+    /// Every packet with its identification, to be joined with another capture.
+    pub arrivals: bool,
+    /// Happenings of one kind and connection; more are counted in the verdicts' sums only.
+    pub happenings: usize,
+    /// Connections at once; beyond that the one that was silent longest is closed.
+    pub flows: usize,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Keep { points: false, arrivals: false, happenings: 1 << 20, flows: 1 << 16 }
+    }
+}
+
+/// A sender as it is seen.
+#[derive(Debug, Default)]
+pub(crate) struct Direction {
+    pub(crate) keep: Option<Keep>,
+    /// The offset that is told as 0: that of the SYN.
+    pub(crate) base: u64,
+    /// Numbers have been seen.
+    pub(crate) begun: bool,
+    /// All below is acknowledged.
+    pub(crate) una: u64,
+    /// An acknowledgement was seen.
+    pub(crate) answered: bool,
+    /// One past the highest byte seen.
+    pub(crate) max: u64,
+    pub(crate) sacked: Ranges,
+    /// One past a byte that the receiver is known to hold.
+    pub(crate) beyond: u64,
+    /// What the capture does not hold although later bytes were sent.
+    pub(crate) missing: Ranges,
+    pub(crate) copies: Copies,
+    pub(crate) judge: Judge,
+    pub(crate) rtt: Rtt,
+    pub(crate) phase: Phase,
+    pub(crate) heard: Option<Time>,
+    pub(crate) advanced: Option<Time>,
+    pub(crate) last_sent: Option<Time>,
+    pub(crate) expired: Option<Time>,
+    /// How long the timer ran when it last expired, for which byte.
+    pub(crate) ran: Option<(u64, Span)>,
+    /// Acknowledgements without news since the last with news.
+    pub(crate) duplicates: u64,
+    /// Of those, such that a packet beyond the missing one must have caused.
+    pub(crate) overtaking: u64,
+    /// The window as it was last offered, not scaled, and where it ends.
+    pub(crate) raw_window: u16,
+    pub(crate) edge: Option<u64>,
+    pub(crate) window_closed: bool,
+    /// After the last segment the window was full.
+    pub(crate) full: bool,
+    pub(crate) echo: Option<u32>,
+    /// The peer's clock, by the stamps of its acknowledgements.
+    pub(crate) peer_clock: Clockwork,
+    pub(crate) seen: Seen,
+    pub(crate) first_flight_open: bool,
+    /// Segments resent at the instant of a timeout.
+    pub(crate) at_timeout: u64,
+    pub(crate) place: Place,
+    /// Bytes acknowledged in trains of acknowledgements, and how long those took: close ones, and wider ones for
+    /// links on which a packet takes a good part of the round trip.
+    pub(crate) trains: [(u64, Span); 2],
+    pub(crate) way: Way,
+    pub(crate) rulings: Vec<Ruling>,
+    syn: Option<Time>,
+    /// Where the FIN stands.
+    pub(crate) fin: Option<u64>,
+}
+
+/// Numbers further from the expected ones than this belong to nothing.
+const FAR: u64 = 1 << 30;
+
+impl Direction {
+    pub(crate) fn new(keep: Keep) -> Direction {
+        Direction { keep: Some(keep), first_flight_open: true, ..Direction::default() }
+    }
+
+    /// Room for one more in a list of happenings.
+    pub(crate) fn room(&self, taken: usize) -> bool {
+        taken < self.keep.unwrap_or_default().happenings
+    }
+
+    /// As it is told: counted from the SYN.
+    pub(crate) fn told(&self, offset: u64) -> u64 {
+        offset.saturating_sub(self.base)
+    }
+
+    fn begin(&mut self, seq: u64, syn: bool) {
+        self.begun = true;
+        self.base = if syn { seq } else { seq - 1 };
+        self.max = seq;
+        if !self.answered {
+            self.una = seq;
+        }
+    }
+
+    /// Where a number of this direction lies, near what is known.
+    pub(crate) fn offset(&self, wire: u32) -> u64 {
+        if self.begun || self.answered {
+            unwrap(self.max.max(self.una), wire)
+        } else {
+            1 << 32 | u64::from(wire)
+        }
+    }
+
+    /// A packet that this side sent.
+    pub(crate) fn on_sent(&mut self, o: &Observation) {
+        let (t, head) = (o.t, &o.head);
+        self.way.packets += 1;
+        self.way.bytes += u64::from(o.size);
+        let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
+        if self.keep.is_some_and(|k| k.arrivals) {
+            self.sight(o, syn);
+        }
+        if head.has(flag::RST) || (o.payload == 0 && !syn && !fin) {
+            return;
+        }
+        let seq = self.offset(head.seq);
+        if !self.begun {
+            self.begin(seq, syn);
+            self.first_flight_open = syn;
+        }
+        if seq.abs_diff(self.max) > FAR {
+            self.way.strange += 1;
+            return;
+        }
+        if syn {
+            if self.syn.is_some() {
+                self.way.control_again += 1;
+            }
+            self.syn = Some(t);
+        }
+        let start = seq + u64::from(syn);
+        let end = start + u64::from(o.payload);
+        if o.payload > 0 {
+            self.on_data(o, start, end);
+        } else if syn {
+            self.max = self.max.max(end);
+        }
+        if fin {
+            if o.payload == 0 && self.fin == Some(end) {
+                self.way.control_again += 1;
+            }
+            self.fin = Some(end);
+            self.max = self.max.max(end + 1);
+        }
+    }
+
+    /// Notes a packet for another capture.
+    fn sight(&mut self, o: &Observation, syn: bool) {
+        let seq = self.offset(o.head.seq) + u64::from(syn);
+        if !self.begun {
+            self.begin(seq - u64::from(syn), syn);
+        }
+        self.way.sightings.push(Sighting {
+            t: o.t,
+            seq: self.told(seq),
+            end: self.told(seq + u64::from(o.payload)),
+            ack: o.head.ack,
+            id: o.id.filter(|id| *id != 0),
+            stamp: o.head.timestamps.map(|ts| ts.0),
+        });
+    }
+
+    fn on_data(&mut self, o: &Observation, seq: u64, end: u64) {
+        let t = o.t;
+        if o.payload <= 1 && self.edge.is_some_and(|edge| edge <= seq) && self.window_closed {
+            self.way.window_probes += 1;
+            return;
+        }
+        if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max {
+            self.way.keep_alives += 1;
+            return;
+        }
+        self.way.data_packets += 1;
+        self.way.data_bytes += u64::from(o.payload);
+        self.way.options.longest = self.way.options.longest.max(o.payload);
+        self.way.data_span = Some((self.way.data_span.map_or(t, |s| s.0), t));
+        self.judge.stamped |= o.head.timestamps.is_some();
+        if seq <= self.base {
+            // Its first copy was sent before the capture began.
+            self.way.before_capture += 1;
+            return;
+        }
+        self.overruns(t, end);
+        let flight = self.max.max(end) - self.una.min(self.max);
+        let copy = Copy {
+            serial: 0,
+            seq,
+            end,
+            t,
+            stamp: o.head.timestamps.map(|ts| ts.0),
+            id: o.id,
+            flight,
+            fate: Fate::Open,
+        };
+        let again = if seq >= self.max {
+            if seq > self.max {
+                let gap = (self.max, seq);
+                self.missing.add(gap.0, gap.1);
+                self.way.missing_bytes += gap.1 - gap.0;
+            }
+            self.paused(t, None);
+            self.copies.push(copy, false);
+            self.limited_transmit();
+            None
+        } else {
+            self.resent(copy)
+        };
+        self.max = self.max.max(end);
+        if self.first_flight_open {
+            self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
+        }
+        self.full = self.edge.is_some_and(|edge| edge < self.max + u64::from(self.way.options.longest));
+        self.last_sent = Some(t);
+        if self.keep.is_some_and(|k| k.points) {
+            let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
+            self.way.transmissions.push(point);
+        }
+    }
+
+    /// A segment below the highest byte seen; its place among the retransmissions if it is one.
+    fn resent(&mut self, mut copy: Copy) -> Option<u32> {
+        let max = self.max;
+        if self.missing.overlaps(copy.seq, copy.end.min(max)) && !self.was_seen(copy.seq, copy.end.min(max)) {
+            return self.late(copy);
+        }
+        let scene = self.scene(&copy);
+        let reason = scene.reason();
+        self.paused(copy.t, Some(reason));
+        let original = self.copies.first_of(copy.seq).copied();
+        let at = self.way.retransmissions.len();
+        let sure = self.place.is_receiver();
+        if self.room(at) {
+            self.way.retransmissions.push(Retransmission {
+                t: copy.t,
+                seq: self.told(copy.seq),
+                end: self.told(copy.end),
+                acked: self.told(self.una),
+                original: original.map(|c| c.t),
+                flight: original.map_or(0, |c| c.flight),
+                reason,
+                waited: scene.waited(),
+                duplicates: self.duplicates,
+                need: if sure { Need::Unneeded } else { Need::Unknown },
+                evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
+                answered: None,
+                answer_left: None,
+            });
+        }
+        self.note_faults(&scene, reason, &copy);
+        self.enter(reason, &copy);
+        if copy.end > max {
+            // What is new of it is a first transmission of its own.
+            let tail = Copy { seq: max, ..copy };
+            copy.end = max;
+            copy.serial = self.copies.push(copy, true);
+            self.copies.push(tail, false);
+        } else {
+            copy.serial = self.copies.push(copy, true);
+        }
+        let state = State {
+            sacked: &self.sacked,
+            rtt: &self.rtt,
+            duplicates: self.overtaking,
+            clock: &self.peer_clock,
+            stamp: None,
+        };
+        let pushed = self.judge.resent(&mut self.copies, copy, at, self.una, &state);
+        self.rulings.extend(pushed);
+        self.settle();
+        Some(at as u32)
+    }
+
+    /// All of it was seen before.
+    fn was_seen(&self, seq: u64, end: u64) -> bool {
+        !self.missing.overlaps(seq, end)
+    }
+
+    /// Bytes that had been left out come now: overtaken on the way here, or sent again after a loss before here.
+    fn late(&mut self, mut copy: Copy) -> Option<u32> {
+        let t = copy.t;
+        self.missing.take(copy.seq, copy.end);
+        let recent = self.copies.firsts.len().saturating_sub(64);
+        let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
+        // Overtaken: its identification is older than that of what came before it, or it comes within a moment.
+        let older = match (copy.id, after.and_then(|c| c.id)) {
+            (Some(a), Some(b)) if a != b => Some(b.wrapping_sub(a) < 1 << 15),
+            _ => None,
+        };
+        let since = rtt::age(t, after.map(|c| c.t));
+        let quick =
+            self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
+        let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.duplicates < 3);
+        self.paused(t, None);
+        if overtaken {
+            self.way.out_of_order += 1;
+            return None;
+        }
+        let at = self.way.retransmissions.len();
+        let scene = self.scene(&copy);
+        let reason = if scene.waited() >= Span::from_millis(190) && self.duplicates == 0 {
+            Reason::Timeout
+        } else {
+            scene.reason()
+        };
+        if self.room(at) {
+            self.way.retransmissions.push(Retransmission {
+                t,
+                seq: self.told(copy.seq),
+                end: self.told(copy.end),
+                acked: self.told(self.una),
+                original: None,
+                flight: 0,
+                reason,
+                waited: scene.waited(),
+                duplicates: self.duplicates,
+                need: Need::Needed,
+                evidence: Evidence::Unseen,
+                answered: None,
+                answer_left: None,
+            });
+        }
+        self.enter(reason, &copy);
+        copy.fate = Fate::Open;
+        self.copies.push(copy, true);
+        Some(at as u32)
+    }
+
+    fn scene(&self, copy: &Copy) -> Scene {
+        let oldest = self.copies.of(self.una, self.una + 1).map(|c| c.t).max();
+        let times = self.copies.of(self.una, self.una + 1).take(2).count();
+        Scene {
+            t: copy.t,
+            seq: copy.seq,
+            end: copy.end,
+            una: self.una,
+            max: self.max,
+            heard: self.heard,
+            advanced: self.advanced,
+            oldest_sent: oldest,
+            twice: times > 1,
+            duplicates: self.duplicates,
+            holes: !self.sacked.is_empty(),
+            timeout: self.rtt.timeout(),
+            least: self.rtt.least_of_all(),
+            expired: self.expired,
+            phase: self.phase,
+        }
+    }
+
+    fn enter(&mut self, reason: Reason, copy: &Copy) {
+        match reason {
+            Reason::Timeout => {
+                self.phase = Phase::Timeout(self.max);
+                self.expired = Some(copy.t);
+                self.at_timeout = 0;
+                let shortest = self.seen.shortest_timer_s.unwrap_or(f64::INFINITY);
+                let waited = rtt::age(copy.t, self.advanced.max(self.oldest_before(copy)));
+                if waited != Span::FOREVER {
+                    self.seen.shortest_timer_s = Some(shortest.min(waited.as_secs_f64()));
+                    self.ran = Some((copy.seq, waited));
+                }
+            }
+            Reason::Fast => self.phase = Phase::Recovery(self.max),
+            _ => {}
+        }
+    }
+
+    fn oldest_before(&self, copy: &Copy) -> Option<Time> {
+        self.copies.of(copy.seq, copy.seq + 1).map(|c| c.t).max()
+    }
+
+    fn note_faults(&mut self, scene: &Scene, reason: Reason, copy: &Copy) {
+        let t = copy.t;
+        let waited = scene.waited();
+        match reason {
+            Reason::Timeout => {
+                let early = |least: Span| waited < least && waited != Span::FOREVER;
+                if self.rtt.least(copy.end - copy.seq).is_some_and(early) {
+                    self.fault(t, FaultKind::EarlyTimer, waited.as_nanos());
+                }
+                if let Some((seq, before)) = self.ran
+                    && seq == copy.seq
+                    && self.advanced < self.expired
+                    && waited < Span::from_nanos(before.as_nanos() / 10 * 8)
+                {
+                    self.fault(t, FaultKind::NoBackOff, waited.as_nanos());
+                }
+            }
+            Reason::Fast if self.duplicates < 3 && self.sacked.is_empty() && self.duplicates > 0 => {
+                self.fault(t, FaultKind::EarlyFastRetransmit, self.duplicates);
+            }
+            Reason::GoBackN => {
+                let clocked = self.heard == Some(t) || rtt::age(t, self.heard) < Span::from_millis(2);
+                if self.duplicates > 0 && clocked && self.sacked.is_empty() {
+                    self.fault(t, FaultKind::DuplicatesClock, self.duplicates);
+                }
+                if self.expired == Some(t) && self.heard != Some(t) {
+                    self.at_timeout += 1;
+                    if self.at_timeout == 2 {
+                        self.fault(t, FaultKind::ResendsOutstanding, self.at_timeout);
+                    }
+                }
+            }
+            _ => {}
+        }
+        if copy.end <= self.una && rtt::age(t, self.advanced) > Span::from_millis(10) {
+            self.fault(t, FaultKind::ResendsAcknowledged, copy.end - copy.seq);
+        }
+    }
+
+    pub(crate) fn fault(&mut self, t: Time, kind: FaultKind, amount: u64) {
+        if self.room(self.way.faults.len()) {
+            self.way.faults.push(Fault { t, kind, amount });
+        }
+    }
+
+    fn overruns(&mut self, t: Time, end: u64) {
+        // A byte beyond a closed window is a probe; one more segment is not.
+        if let Some(edge) = self.edge
+            && end > edge + 1
+            && self.answered
+        {
+            self.fault(t, FaultKind::WindowOverrun, end - edge);
+        }
+    }
+
+    /// New data on the first or second duplicate.
+    fn limited_transmit(&mut self) {
+        if matches!(self.duplicates, 1 | 2) && self.phase == Phase::Open {
+            self.seen.limited.0 += 1;
+        }
+    }
+
+    /// The sender speaks again; what had it waited for?
+    fn paused(&mut self, t: Time, reason: Option<Reason>) {
+        let Some(since) = self.last_sent else { return };
+        let pause = t.since(since);
+        if pause.is_zero() {
+            return;
+        }
+        let outstanding = self.una < self.max;
+        if outstanding || reason.is_some() {
+            let cause = match reason {
+                Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
+                _ if self.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
+                _ => IdleCause::Congestion,
+            };
+            self.tell_pause(since, t, cause);
+            return;
+        }
+        // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
+        let until = self.advanced.unwrap_or(since).max(since).min(t);
+        let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
+        self.tell_pause(since, until, first);
+        let second = if self.window_closed { IdleCause::Receiver } else { IdleCause::Application };
+        self.tell_pause(until, t, second);
+    }
+
+    fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {
+        let span = until.since(t);
+        self.way.time.add(cause, span);
+        let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        if span >= idle::SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
+            self.way.idles.push(Idle { t, until, cause });
+        }
+    }
+
+    /// Notes the verdicts that are ready.
+    pub(crate) fn settle(&mut self) {
+        for ruling in self.rulings.drain(..) {
+            if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
+                if r.evidence != Evidence::Seen {
+                    (r.need, r.evidence) = (ruling.need, ruling.evidence);
+                }
+                r.answered = ruling.covered;
+                r.answer_left = ruling.left;
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What did a stack do that none should? The faults that the study of delays found in stacks of its time
+//! (early timers, early fast retransmits, windows exceeded, large first flights), and a few of their kin.
+
+use base::Time;
+
+base::named! {
+    /// A fault of a stack.
+    pub enum FaultKind {
+        /// More in the first flight than RFC 6928 allows: ten segments.
+        InitialWindow = "initial-window",
+        /// Data beyond the window that the receiver offered.
+        WindowOverrun = "window-overrun",
+        /// The timer expired within a round trip.
+        EarlyTimer = "early-timer",
+        /// The timer expired again sooner than before, with nothing acknowledged in between.
+        NoBackOff = "no-back-off",
+        /// A fast retransmit after fewer than three duplicates, and no more reported by SACK.
+        EarlyFastRetransmit = "early-fast-retransmit",
+        /// Duplicates after a timeout let out old segments.
+        DuplicatesClock = "duplicates-clock-retransmissions",
+        /// A timeout that resends several segments at once.
+        ResendsOutstanding = "timeout-resends-outstanding",
+        /// Sent again although it had been acknowledged.
+        ResendsAcknowledged = "resends-acknowledged",
+    }
+}
+
+impl FaultKind {
+    /// What is wrong with it, as a sentence.
+    pub const fn says(self) -> &'static str {
+        match self {
+            FaultKind::InitialWindow => {
+                "the first flight is larger than the initial window of RFC 6928 (at most 10 segments)"
+            }
+            FaultKind::WindowOverrun => "data beyond the window that the receiver had offered",
+            FaultKind::EarlyTimer => {
+                "the retransmission timer expired before a round trip was over (RFC 6298 section 2)"
+            }
+            FaultKind::NoBackOff => {
+                "the timer was not backed off between two expiries for one segment (RFC 6298 section 5.5)"
+            }
+            FaultKind::EarlyFastRetransmit => {
+                "a fast retransmit after fewer than three duplicates (RFC 5681 section 3.2)"
+            }
+            FaultKind::DuplicatesClock => {
+                "duplicate acknowledgements after a timeout let out old segments (RFC 6582 section 4)"
+            }
+            FaultKind::ResendsOutstanding => {
+                "a timeout resent several segments at once (RFC 5681 section 3.1 allows one)"
+            }
+            FaultKind::ResendsAcknowledged => "a segment was sent again after it had been acknowledged",
+        }
+    }
+}
+
+/// One time that it happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fault {
+    /// When.
+    pub t: Time,
+    /// What.
+    pub kind: FaultKind,
+    /// By how much: bytes of a window, duplicates seen, ns that the timer ran, segments resent.
+    pub amount: u64,
+}

@@ -1,0 +1,52 @@
+//! Why was this transfer slow? Packets that were seen go in, connections with verdicts come out: which
+//! retransmission was needed, which timeout spurious, what the sender waited for, and how each is known.
+//!
+//! Nothing here reads a file or knows a clock: whoever reads a capture makes an [`Observation`] of every TCP
+//! segment and hands it to an [`Analyser`]. Memory hangs on the connections that are open and on what went wrong in
+//! them, not on the number of packets.
+//!
+//! | question | file |
+//! |---|---|
+//! | what was seen of a packet | `observation` |
+//! | did the capture take it twice | `twice` |
+//! | whose is it | `table`, `connection` |
+//! | what was sent, what came back | `direction`, `answer`, `digest`, `copies`, `ranges` |
+//! | why was it sent again | `reason` |
+//! | was that needed, and how is it known | `judge` |
+//! | round trips, the receiver's clock, where the capture stands | `rtt`, `clockwork`, `place` |
+//! | what held the sender up | `idle` |
+//! | what follows for the whole connection | `outcome`, `fault`, `profile`, `fairness` |
+//! | what does a capture of the other end add | `join` |
+//! | all of it in three sentences | `story` |
+
+mod answer;
+mod clockwork;
+mod connection;
+mod copies;
+mod digest;
+mod direction;
+pub mod fairness;
+pub mod fault;
+pub mod flow;
+pub mod idle;
+pub mod join;
+mod judge;
+mod observation;
+mod outcome;
+pub mod place;
+pub mod profile;
+mod ranges;
+pub mod reason;
+mod rtt;
+pub mod story;
+mod table;
+mod twice;
+
+pub use copies::Evidence;
+pub use direction::Keep;
+pub use flow::{Flow, Kind, Way};
+pub use judge::Need;
+pub use observation::{Endpoint, Observation};
+pub use reason::Reason;
+pub use rtt::RttSummary;
+pub use table::Analyser;

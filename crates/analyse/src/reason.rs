@@ -1,0 +1,127 @@
+//! Why was this segment sent again? From outside one sees what came just before it, how long the sender had
+//! waited, and what it was doing since.
+
+use crate::rtt::age;
+use base::{Span, Time};
+
+base::named! {
+    /// Why a segment was sent again, as far as can be seen.
+    pub enum Reason {
+        /// The retransmission timer expired.
+        Timeout = "timeout",
+        /// Duplicates, or a hole that SACK shows: the first of a recovery.
+        Fast = "fast-retransmit",
+        /// The same recovery goes on.
+        Recovery = "recovery",
+        /// What follows a timeout: old segments in order.
+        GoBackN = "go-back-n",
+        /// The last segment again, before the timer would expire (RFC 8985 section 7).
+        Probe = "tail-loss-probe",
+    }
+}
+
+/// What a sender is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Phase {
+    /// Nothing special.
+    #[default]
+    Open,
+    /// Repairs a loss, until this is acknowledged.
+    Recovery(u64),
+    /// Goes on after a timeout, until this is acknowledged.
+    Timeout(u64),
+}
+
+/// What is seen when a segment is sent again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene {
+    pub(crate) t: Time,
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    /// All below is acknowledged.
+    pub(crate) una: u64,
+    /// Sent up to here.
+    pub(crate) max: u64,
+    /// When anything last came from the peer.
+    pub(crate) heard: Option<Time>,
+    /// When new data were last acknowledged.
+    pub(crate) advanced: Option<Time>,
+    /// When the oldest segment was last sent.
+    pub(crate) oldest_sent: Option<Time>,
+    /// Acknowledgements without news since then.
+    pub(crate) duplicates: u64,
+    /// Something beyond the oldest segment was reported by SACK.
+    pub(crate) holes: bool,
+    /// The timeout by RFC 6298.
+    pub(crate) timeout: Option<Span>,
+    /// The oldest segment was sent again before.
+    pub(crate) twice: bool,
+    /// The shortest round trip.
+    pub(crate) least: Option<Span>,
+    /// Last time that the timer expired.
+    pub(crate) expired: Option<Time>,
+    pub(crate) phase: Phase,
+}
+
+/// A sender answers an acknowledgement within this.
+const AT_ONCE: Span = Span::from_millis(4);
+/// No timer in use is shorter.
+const SHORTEST: Span = Span::from_millis(190);
+
+impl Scene {
+    /// How long the timer can have run.
+    pub(crate) fn waited(&self) -> Span {
+        age(self.t, self.advanced.max(self.oldest_sent))
+    }
+
+    /// Why.
+    pub(crate) fn reason(&self) -> Reason {
+        let oldest = self.seq <= self.una && self.una < self.end;
+        let heard = age(self.t, self.heard);
+        let clocked = heard <= AT_ONCE;
+        let waited = self.waited();
+        let due = self.timeout.map_or(SHORTEST, |t| Span::from_nanos(t.as_nanos() / 10 * 8)).max(SHORTEST);
+        if let Phase::Timeout(until) = self.phase
+            && self.seq < until
+            && age(self.t, self.expired) <= AT_ONCE
+            && !oldest
+        {
+            return Reason::GoBackN;
+        }
+        if !clocked {
+            let last =
+                self.end >= self.max && !self.holes && self.duplicates == 0 && self.phase == Phase::Open;
+            if !oldest {
+                return match self.phase {
+                    _ if last => Reason::Probe,
+                    Phase::Open => Reason::Fast,
+                    Phase::Recovery(_) => Reason::Recovery,
+                    Phase::Timeout(_) => Reason::GoBackN,
+                };
+            }
+            if waited < due {
+                // A timer for what may be out of order (RFC 8985 section 6.2) runs for a quarter of a round trip.
+                let soon = self.least.is_some_and(|l| heard.as_nanos() < l.as_nanos() / 8 * 3) && self.holes;
+                match self.phase {
+                    Phase::Open if last => return Reason::Probe,
+                    Phase::Open if soon => return Reason::Fast,
+                    Phase::Recovery(_) if soon && !self.twice => return Reason::Recovery,
+                    _ => {}
+                }
+            }
+            return Reason::Timeout;
+        }
+        match self.phase {
+            // The timer of a retransmission that is lost expires in the middle of answers.
+            Phase::Recovery(_) | Phase::Timeout(_)
+                if oldest && clocked && waited >= due && heard > Span::ZERO =>
+            {
+                Reason::Timeout
+            }
+            Phase::Timeout(_) if oldest && self.duplicates >= 3 => Reason::Fast,
+            Phase::Timeout(until) if self.seq < until => Reason::GoBackN,
+            Phase::Recovery(until) if self.seq < until => Reason::Recovery,
+            _ => Reason::Fast,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How long does a round trip take? Samples of segments that were sent once, their least, their spread, and the
+//! timeout that RFC 6298 makes of them.
+
+use base::{Span, Time};
+
+/// What is known of round trips between the capture and the receiver.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rtt {
+    least: Option<Span>,
+    /// The least of segments of full length: on a slow link a long packet takes longer.
+    least_full: Option<(u64, Span)>,
+    most: Span,
+    sum: f64,
+    count: u64,
+    srtt: Option<f64>,
+    rttvar: f64,
+    last: Option<Span>,
+}
+
+/// What is told of round trips, s.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct RttSummary {
+    /// How many samples.
+    pub samples: u64,
+    /// The least.
+    pub min_s: f64,
+    /// Their mean.
+    pub mean_s: f64,
+    /// The greatest.
+    pub max_s: f64,
+    /// Mean less least: the time that packets waited on top.
+    pub queueing_s: f64,
+}
+
+impl Rtt {
+    /// A segment of `len` bytes, sent once, was acknowledged after `span`.
+    pub(crate) fn sample(&mut self, span: Span, len: u64) {
+        self.bound(span, len);
+        self.most = self.most.max(span);
+        let s = span.as_secs_f64();
+        self.sum += s;
+        self.count += 1;
+        self.last = Some(span);
+        //= RFC 6298 section 2
+        match self.srtt {
+            None => (self.srtt, self.rttvar) = (Some(s), s / 2.0),
+            Some(srtt) => {
+                self.rttvar += ((srtt - s).abs() - self.rttvar) / 4.0;
+                self.srtt = Some(srtt + (s - srtt) / 8.0);
+            }
+        }
+    }
+
+    /// It took no longer than `span` for a segment of `len` bytes.
+    pub(crate) fn bound(&mut self, span: Span, len: u64) {
+        self.least = Some(self.least.map_or(span, |l| l.min(span)));
+        self.least_full = match self.least_full {
+            Some((full, least)) if len < full => Some((full, least)),
+            Some((full, least)) if len == full => Some((full, least.min(span))),
+            _ => Some((len, span)),
+        };
+    }
+
+    /// The shortest that a segment of `len` bytes took so far.
+    pub(crate) fn least(&self, len: u64) -> Option<Span> {
+        match self.least_full {
+            Some((full, least)) if len >= full => Some(least),
+            _ => self.least,
+        }
+    }
+
+    /// The shortest of all.
+    pub(crate) fn least_of_all(&self) -> Option<Span> {
+        self.least
+    }
+
+    /// The smoothed round trip.
+    pub(crate) fn smoothed(&self) -> Option<Span> {
+        self.srtt.map(Span::from_secs_f64)
+    }
+
+    /// The timeout of RFC 6298 without its least value.
+    pub(crate) fn timeout(&self) -> Option<Span> {
+        self.srtt.map(|srtt| Span::from_secs_f64(srtt + 4.0 * self.rttvar))
+    }
+
+    /// What is told in the end.
+    pub(crate) fn summary(&self) -> Option<RttSummary> {
+        let least = self.least?.as_secs_f64();
+        let mean = self.sum / self.count as f64;
+        Some(RttSummary {
+            samples: self.count,
+            min_s: least,
+            mean_s: mean,
+            max_s: self.most.as_secs_f64(),
+            queueing_s: mean - least,
+        })
+    }
+}
+
+/// How long `now` lies after `then`.
+pub(crate) fn age(now: Time, then: Option<Time>) -> Span {
+    then.map_or(Span::FOREVER, |then| now.since(then))
+}

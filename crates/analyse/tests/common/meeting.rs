@@ -1,0 +1,212 @@
+//! How do the analyser's verdicts and the simulator's truth meet? Each retransmission of the truth is looked for among
+//! those of the analyser by its instant and its first byte.
+
+use super::observed::{self, observed};
+use super::scenarios::Case;
+use analyse::flow::Retransmission;
+use analyse::{Analyser, Flow, Keep, Kind, Need, Reason, join};
+use base::event::Category;
+use base::trace::Tracer;
+use base::truth::{self, Cause};
+use lab::once::run_recorded;
+use scenario::{Model, NoFiles, Style, read_with};
+
+/// A count of verdicts against truths.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Retransmissions of the truth, and those among them that the analyser did not count as such.
+    pub truths: u64,
+    pub unseen: u64,
+    /// Retransmissions of the analyser that the truth does not know.
+    pub invented: u64,
+    /// Unneeded and called so; needed and called unneeded; unneeded and called needed; needed and called so.
+    pub hits: u64,
+    pub false_alarms: u64,
+    pub misses: u64,
+    pub rejections: u64,
+    /// Called unknown: unneeded, needed.
+    pub unknown: [u64; 2],
+    /// Timeouts of the truth; of those called right, wrong, unknown, or taken for something else.
+    pub timeouts: u64,
+    pub right: u64,
+    pub wrong: u64,
+    pub untold: u64,
+    pub mistaken: u64,
+    /// Other retransmissions taken for timeouts.
+    pub false_timeouts: u64,
+    /// Spurious timeouts called so of which a cause is told, and how many of those are right.
+    pub causes: u64,
+    pub causes_right: u64,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, o: &Tally) {
+        self.truths += o.truths;
+        self.unseen += o.unseen;
+        self.invented += o.invented;
+        self.hits += o.hits;
+        self.false_alarms += o.false_alarms;
+        self.misses += o.misses;
+        self.rejections += o.rejections;
+        self.unknown[0] += o.unknown[0];
+        self.unknown[1] += o.unknown[1];
+        self.timeouts += o.timeouts;
+        self.right += o.right;
+        self.wrong += o.wrong;
+        self.untold += o.untold;
+        self.mistaken += o.mistaken;
+        self.false_timeouts += o.false_timeouts;
+        self.causes += o.causes;
+        self.causes_right += o.causes_right;
+    }
+    fn share(part: u64, whole: u64) -> f64 {
+        if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+    }
+    /// Of those called unneeded, how many were.
+    pub fn precision(&self) -> f64 {
+        Tally::share(self.hits, self.hits + self.false_alarms)
+    }
+    /// Of those that were unneeded, how many were called so; unknown counts as missed.
+    pub fn recall(&self) -> f64 {
+        Tally::share(self.hits, self.hits + self.misses + self.unknown[0])
+    }
+    /// Of all timeouts, how many verdicts are right; unknown counts as wrong.
+    pub fn timeouts_right(&self) -> f64 {
+        Tally::share(self.right, self.timeouts)
+    }
+}
+
+/// A verdict that does not meet the truth.
+#[derive(Clone, Debug)]
+pub struct Odd {
+    pub truth: truth::Retransmission,
+    pub verdict: Option<Retransmission>,
+}
+
+/// What came of one scenario.
+pub struct Meeting {
+    /// With the sender's capture alone, and with both.
+    pub alone: Tally,
+    pub both: Tally,
+    /// What does not meet, alone and with both.
+    pub odd: [Vec<Odd>; 2],
+    /// What the sender's capture alone says.
+    pub plain: Flow,
+}
+
+/// Runs a scenario and compares.
+pub fn meet(case: &Case) -> Meeting {
+    let model = read(&case.text);
+    let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let ends = run.world.flows[0];
+    let truths = run.world.network.ledgers()[0].verdicts();
+    let sack = case.options.contains("DSACK");
+    let flows = |at: u32, keep: Keep| {
+        let mut analyser = Analyser::new(keep);
+        for o in observed(&sightings, at, 0, sack) {
+            analyser.push(&o);
+        }
+        analyser.finish().into_iter().enumerate().collect::<Vec<(usize, Flow)>>()
+    };
+    let keep = Keep { arrivals: true, ..Keep::default() };
+    let mut here = flows(ends.from.0, keep);
+    assert_eq!(here.len(), 1, "one connection: {}", case.text);
+    let (alone, odd) = compare(&truths, &here[0].1);
+    let plain = here[0].1.clone();
+    let there = flows(ends.to.0, keep);
+    let joined = join::join(&mut here, &there);
+    assert!(joined == 1 || there.is_empty(), "{}", case.text);
+    let (both, odd_both) = compare(&truths, &here[0].1);
+    Meeting { alone, both, odd: [odd, odd_both], plain }
+}
+
+/// What the sender's capture of a scenario shows, a line a packet; retransmissions with their truth.
+pub fn packets(case: &Case) -> String {
+    let model = read(&case.text);
+    let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let truths = run.world.network.ledgers()[0].verdicts();
+    let mut out = String::new();
+    for o in observed(&sightings, run.world.flows[0].from.0, 0, case.options.contains("DSACK")) {
+        let h = &o.head;
+        let own = |n: u32| n.wrapping_sub(observed::FIRST[0]);
+        let stamps = h.timestamps.unwrap_or_default();
+        let t = o.t.as_secs_f64();
+        out += &if h.source == 40_000 {
+            let seq = own(h.seq);
+            let truth = truths.iter().find(|x| x.t == o.t && x.seq == u64::from(seq));
+            let said = truth.map_or(String::new(), |x| format!(" {} unneeded {}", x.cause, x.unneeded));
+            format!("{t:.6} > {seq}+{} val {}{said}\n", o.payload, stamps.0)
+        } else {
+            let blocks: Vec<_> = h.blocks().iter().map(|b| (own(b.0), own(b.1))).collect();
+            format!("{t:.6}     < ack {} win {} ecr {} {blocks:?}\n", own(h.ack), h.window, stamps.1)
+        };
+    }
+    out
+}
+
+/// The first cell of a scenario.
+pub fn read(text: &str) -> Model {
+    match read_with("random.toml", text.as_bytes(), &NoFiles, &[]) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(wrong) => panic!("{}\n{text}", wrong.render(Style::default())),
+    }
+}
+
+/// Truths and verdicts of the data's direction.
+fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
+    let way = &flow.ways[0];
+    let (mut tally, mut odd) = (Tally::default(), Vec::new());
+    let mut verdicts = way.retransmissions.iter().peekable();
+    for truth in truths.iter().filter(|t| t.cause != Cause::WindowProbe) {
+        tally.truths += 1;
+        while verdicts.next_if(|v| (v.t, v.seq) < (truth.t, truth.seq) && v.t < truth.t).is_some() {
+            tally.invented += 1;
+        }
+        let verdict = verdicts.next_if(|v| v.t == truth.t && v.seq == truth.seq).copied();
+        let is_timeout = truth.cause == Cause::Timeout;
+        tally.timeouts += u64::from(is_timeout);
+        let Some(v) = verdict else {
+            tally.unseen += 1;
+            tally.mistaken += u64::from(is_timeout);
+            odd.push(Odd { truth: *truth, verdict: None });
+            continue;
+        };
+        let mut meets = true;
+        match (truth.unneeded, v.need) {
+            (true, Need::Unneeded) => tally.hits += 1,
+            (true, Need::Needed) => (tally.misses, meets) = (tally.misses + 1, false),
+            (false, Need::Unneeded) => (tally.false_alarms, meets) = (tally.false_alarms + 1, false),
+            (false, Need::Needed) => tally.rejections += 1,
+            (unneeded, Need::Unknown) => {
+                tally.unknown[usize::from(!unneeded)] += 1;
+                meets = false;
+            }
+        }
+        match (is_timeout, v.reason == Reason::Timeout) {
+            (true, true) => {
+                let told = way.timeouts.iter().find(|t| t.t == v.t && t.seq == v.seq);
+                let kind = told.map_or(Kind::Unknown, |t| t.kind);
+                match (truth.unneeded, kind) {
+                    (_, Kind::Unknown) => tally.untold += 1,
+                    (true, Kind::Spurious) | (false, Kind::Genuine) => tally.right += 1,
+                    _ => tally.wrong += 1,
+                }
+                if let (Some(is), Some(said)) = (truth.spurious, told.and_then(|t| t.cause)) {
+                    tally.causes += 1;
+                    tally.causes_right += u64::from(is == said);
+                }
+            }
+            (true, false) => (tally.mistaken, meets) = (tally.mistaken + 1, false),
+            (false, true) => (tally.false_timeouts, meets) = (tally.false_timeouts + 1, false),
+            (false, false) => {}
+        }
+        if !meets {
+            odd.push(Odd { truth: *truth, verdict });
+        }
+    }
+    tally.invented += verdicts.count() as u64;
+    (tally, odd)
+}

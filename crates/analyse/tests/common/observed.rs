@@ -1,0 +1,82 @@
+//! What would a capture at a host of the simulator show? Its packets as observations: numbers of 32 bits that wrap,
+//! timestamps in milliseconds, windows shifted.
+
+use analyse::Observation;
+use base::packet::Flags;
+use base::tcp::Segment;
+use base::trace::Sighting;
+use base::wire::{TcpHead, flag};
+use base::{FlowId, Time};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// First sequence numbers, close before they wrap.
+pub const FIRST: [u32; 2] = [u32::MAX - 20_000, u32::MAX - 3];
+/// What the clocks for timestamps say at t = 0.
+const CLOCK: [u32; 2] = [u32::MAX - 5_000, 77_000];
+
+/// The packets of one flow that the host `at` sent or took in, as a capture next to it shows them.
+pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<Observation> {
+    let mut segments: BTreeMap<u64, Segment> = BTreeMap::new();
+    let largest = sightings.iter().filter_map(|s| s.sent).map(|s| s.window).max().unwrap_or(0);
+    let shift = (0..14).find(|s| largest >> s <= 0xffff).unwrap_or(14);
+    let mut out = Vec::new();
+    for s in sightings.iter().filter(|s| s.packet.flow == FlowId(flow)) {
+        if let Some(segment) = s.sent {
+            segments.insert(s.packet.id, segment);
+        }
+        if s.source.0 == at
+            && let Some(segment) = segments.get(&s.packet.id)
+        {
+            out.push(observation(s, segment, shift, sack));
+        }
+    }
+    out
+}
+
+fn observation(s: &Sighting, segment: &Segment, shift: u8, sack: bool) -> Observation {
+    let from = usize::from(s.packet.flags.has(Flags::REPLY));
+    let to = 1 - from;
+    let seq = |side: usize, offset: u64| FIRST[side].wrapping_add(offset as u32);
+    let ticks = |side: usize, t: Time| CLOCK[side].wrapping_add((t.as_nanos() / 1_000_000) as u32);
+    let when = |bit: u8, on: bool| if on { bit } else { 0 };
+    let mut head = TcpHead {
+        source: [40_000, 80][from],
+        destination: [40_000, 80][to],
+        seq: seq(from, segment.seq),
+        ack: if segment.has_ack { seq(to, segment.ack) } else { 0 },
+        flags: when(flag::SYN, segment.syn)
+            | when(flag::FIN, segment.fin)
+            | when(flag::RST, segment.rst)
+            | when(flag::ACK, segment.has_ack),
+        window: if segment.syn {
+            segment.window.min(0xffff) as u16
+        } else {
+            segment.window.div_ceil(1 << shift).min(0xffff) as u16
+        },
+        timestamps: segment.timestamps.map(|ts| {
+            let echo = if segment.has_ack && !ts.echo.is_never() { ticks(to, ts.echo) } else { 0 };
+            (ticks(from, ts.value), echo)
+        }),
+        ..TcpHead::default()
+    };
+    if segment.syn {
+        (head.mss, head.scale, head.permits_sack) = (Some(1448), Some(shift), sack);
+    }
+    for block in segment.sack.as_slice() {
+        head.sack[usize::from(head.sacks)] = (seq(to, block.left), seq(to, block.right));
+        head.sacks += 1;
+    }
+    let address = |side: usize| IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + side as u8));
+    Observation {
+        t: s.t,
+        interface: 0,
+        source: address(from),
+        destination: address(to),
+        id: Some(s.packet.id as u16),
+        size: s.packet.size,
+        payload: segment.len,
+        ecn: s.packet.ecn,
+        head,
+    }
+}

@@ -1,0 +1,234 @@
+//! What is told beside the verdicts: faults of stacks, the buffer of the bottleneck, rates, what held the sender up;
+//! and captures that are less than whole.
+
+mod common;
+
+use analyse::fault::FaultKind;
+use analyse::idle::IdleCause;
+use analyse::place::Side;
+use analyse::profile::Point;
+use analyse::{Analyser, Flow, Keep, Need, Observation, Reason, story};
+use base::event::Category;
+use base::trace::Tracer;
+use base::{Span, Time};
+use common::meeting::read;
+use common::observed::observed;
+
+/// The scenario of these tests, with more for the link and for the transport.
+fn packets(link: &str, transport: &str, app: &str, receiver: bool) -> Vec<Observation> {
+    let (profile, transport) = match transport.strip_prefix("rfc3481: ") {
+        Some(rest) => ("rfc3481", rest),
+        None => ("rfc", transport),
+    };
+    let text = format!(
+        r#"williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "200 kbit/s"
+delay = "100 ms"
+queue = {{ drop-tail = {{ limit = "12 packets" }} }}
+{link}
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = {{ tcp = {{ profile = "{profile}", mss = "1000 B", recovery = "reno", {transport} }} }}
+app = {{ {app} }}
+[run]
+limit = "10 min"
+"#
+    );
+    let text = match transport.contains("mss =") {
+        true => text.replacen("mss = \"1000 B\", ", "", 1),
+        false => text,
+    };
+    let model = read(&text);
+    let mut run = lab::once::run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let ends = run.world.flows[0];
+    observed(&sightings, if receiver { ends.to.0 } else { ends.from.0 }, 0, transport.contains("sack = true"))
+}
+
+const BULK: &str = "bulk = { bytes = \"200 kB\" }";
+const SPIKE: &str = "[[hop.gate]]\nname = \"pause\"\nspikes = [[\"3 s\", \"6 s\"]]";
+
+fn analysed(packets: &[Observation]) -> Flow {
+    let mut analyser = Analyser::new(Keep { points: true, ..Keep::default() });
+    packets.iter().for_each(|o| analyser.push(o));
+    let mut flows = analyser.finish();
+    assert_eq!(flows.len(), 1);
+    flows.remove(0)
+}
+
+fn faults(link: &str, transport: &str) -> Vec<FaultKind> {
+    let flow = analysed(&packets(link, transport, BULK, false));
+    let mut kinds: Vec<FaultKind> = flow.ways[0].faults.iter().map(|f| f.kind).collect();
+    kinds.dedup();
+    kinds
+}
+
+/// TA-14: each fault of the study of delays is found where it is, and none where there is none.
+#[test]
+fn faults_are_found_where_they_are() {
+    let one = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"40\"";
+    assert_eq!(faults("", "window = \"30 kB\""), []);
+    assert_eq!(faults(SPIKE, "window = \"12 kB\""), []);
+    assert_eq!(faults(one, "window = \"10 kB\""), []);
+    let has = |link: &str, transport: &str, kind: FaultKind| {
+        let found = faults(link, transport);
+        assert!(found.contains(&kind), "{transport}: {kind} not in {found:?}");
+    };
+    has("", "initial-window = \"16 kB\", window = \"20 kB\"", FaultKind::InitialWindow);
+    has("", "window-overrun = 2, window = \"6 kB\"", FaultKind::WindowOverrun);
+    has("", "rto.percent = 30, rto.min = \"10 ms\", window = \"8 kB\"", FaultKind::EarlyTimer);
+    has(one, "dupthresh = 1, window = \"10 kB\"", FaultKind::EarlyFastRetransmit);
+    has(one, "dupthresh = 2, window = \"10 kB\"", FaultKind::EarlyFastRetransmit);
+    // A segment is lost out of a window that a pause holds up: those behind it answer after the timeout.
+    let both = format!("{SPIKE}\n{}", one.replace("\"40\"", "\"65\""));
+    has(
+        &both,
+        "duplicates.after-timeout = \"clock\", bug-fix = \"off\", timestamps = false, window = \"12 kB\"",
+        FaultKind::DuplicatesClock,
+    );
+    has(SPIKE, "timeout-resends = \"outstanding\", window = \"12 kB\"", FaultKind::ResendsOutstanding);
+}
+
+/// TA-04: what was outstanding when the first segment was sent that was lost is what the path holds: the queue, the packet
+/// in service, and what propagates.
+#[test]
+fn the_buffer_is_estimated() {
+    let flow = analysed(&packets("", "window = \"200 kB\", delayed-ack = { every = 1 }", BULK, false));
+    let way = &flow.ways[0];
+    assert!(way.count(Need::Needed) > 0);
+    // Twelve wait, one is in service; at 200 kbit/s some five are on the way there and their answers back.
+    let bytes = way.buffer_bytes.unwrap();
+    assert!((14_000..=20_000).contains(&bytes), "{bytes}");
+    assert!(!way.bursts.is_empty() || way.count(Need::Needed) < 3);
+}
+
+/// TA-09, TA-12: all data and useful data, and what was sent without need.
+#[test]
+fn a_spike_is_told_from_a_loss() {
+    let flow = analysed(&packets(SPIKE, "window = \"8 kB\"", BULK, false));
+    let way = &flow.ways[0];
+    assert_eq!(way.delivered_bytes, 200_000);
+    assert!(way.data_bytes > 200_000 && way.throughput_bps() > way.goodput_bps());
+    assert!(way.timeouts.iter().all(|t| t.kind == analyse::Kind::Spurious), "{:?}", way.timeouts);
+    assert_eq!(way.count(Need::Needed), 0);
+    assert_eq!(way.retransmissions[0].reason, Reason::Timeout);
+    let spike = way.spikes.iter().find(|s| s.until.since(s.t) > Span::from_secs(5)).unwrap();
+    assert_eq!(spike.kind, analyse::flow::SpikeKind::Delay);
+    assert_eq!(way.place.side(), Side::Sender);
+    let told = story::tell(&[&flow]);
+    assert!(told.what.contains("timeout") && told.sure.starts_with("This is quite sure"), "{told:?}");
+    assert!(told.advice.contains("F-RTO"), "{told:?}");
+    // TA-02: every segment and acknowledgement for the picture.
+    assert_eq!(way.transmissions.len() as u64, way.data_packets);
+    assert!(way.acks.len() > 100);
+}
+
+/// What held the sender up: the receiver's window, the application, the path.
+#[test]
+fn pauses_have_their_causes() {
+    let time =
+        |link: &str, transport: &str, app: &str| analysed(&packets(link, transport, app, false)).ways[0].time;
+    let window = time("", "window = \"3 kB\"", BULK);
+    assert!(window.of(IdleCause::Receiver) > Span::from_secs(5), "{window:?}");
+    let path = time("", "window = \"60 kB\"", BULK);
+    assert!(path.of(IdleCause::Congestion) > Span::from_secs(5), "{path:?}");
+    assert!(path.of(IdleCause::Receiver) < Span::from_secs(1), "{path:?}");
+    let flow = analysed(&packets("", "window = \"3 kB\"", BULK, false));
+    let told = story::tell(&[&flow]);
+    assert!(told.what.contains("receiver's window was full"), "{told:?}");
+}
+
+/// PR-18: RFC 3481 point by point.
+#[test]
+fn the_profile_is_checked() {
+    let points = |transport: &str| {
+        let flow = analysed(&packets("", transport, BULK, false));
+        flow.ways[0].profile.iter().map(|a| (a.point, a.followed)).collect::<Vec<_>>()
+    };
+    let good = points("rfc3481: sack = true, window = \"30 kB\"");
+    for point in [Point::Timestamps, Point::Sack, Point::Mtu, Point::InitialWindow, Point::Window] {
+        assert!(good.contains(&(point, Some(true))), "{point}: {good:?}");
+    }
+    let bad =
+        points("timestamps = false, window = \"3 kB\", initial-window = \"1 segments\", mss = \"256 B\"");
+    for point in [Point::Timestamps, Point::Sack, Point::Mtu, Point::InitialWindow, Point::Window] {
+        assert!(bad.contains(&(point, Some(false))), "{point}: {bad:?}");
+    }
+}
+
+/// Next to the receiver every arrival is seen: what came before is unneeded, what fills a gap is not.
+#[test]
+fn a_capture_at_the_receiver_is_known_as_such() {
+    let loss = "[[hop.loss]]\nname = \"some\"\ndirections = \"down\"\npackets = \"30-31,60\"";
+    let flow = analysed(&packets(loss, "window = \"12 kB\", sack = true", BULK, true));
+    let way = &flow.ways[0];
+    assert_eq!(way.place.side(), Side::Receiver);
+    assert_eq!((way.count(Need::Needed), way.count(Need::Unknown)), (3, 0), "{:?}", way.retransmissions);
+    let flow = analysed(&packets(SPIKE, "window = \"8 kB\", timestamps = false", BULK, true));
+    let way = &flow.ways[0];
+    assert!(way.count(Need::Unneeded) > 3 && way.count(Need::Needed) == 0, "{:?}", way.retransmissions);
+}
+
+/// What the capture itself did is no retransmission: every packet twice, on one interface or on two.
+#[test]
+fn what_the_capture_took_twice_is_left_out() {
+    let plain = packets(SPIKE, "window = \"8 kB\"", BULK, false);
+    let mut twice = Vec::new();
+    for o in &plain {
+        twice.push(*o);
+        twice.push(Observation { t: o.t + Span::from_nanos(40_000), interface: 1, ..*o });
+    }
+    twice.sort_by_key(|o| o.t);
+    let (one, two) = (analysed(&plain), analysed(&twice));
+    assert_eq!(two.captured_twice, plain.len() as u64);
+    assert_eq!((two.packets, two.bytes), (one.packets, one.bytes));
+    let seen = |f: &Flow| f.ways[0].retransmissions.iter().map(|r| (r.seq, r.need)).collect::<Vec<_>>();
+    assert_eq!(seen(&one), seen(&two));
+}
+
+/// A capture that begins in the middle, and one that lost packets: nothing is invented.
+#[test]
+fn captures_that_are_not_whole() {
+    let plain = packets("", "window = \"12 kB\"", BULK, false);
+    let late = analysed(&plain[60..]);
+    assert!(!late.opened && late.ways.iter().all(|w| w.retransmissions.is_empty()));
+    let whole = analysed(&plain);
+    assert!(whole.opened && whole.ways[0].retransmissions.is_empty());
+    let holes: Vec<Observation> =
+        plain.iter().enumerate().filter(|(i, _)| i % 17 != 11 || *i < 20).map(|(_, o)| *o).collect();
+    let torn = analysed(&holes);
+    let way = &torn.ways[0];
+    assert!(way.retransmissions.is_empty() && way.missing_bytes > 3000, "{way:?}");
+    assert_eq!(way.delivered_bytes, whole.ways[0].delivered_bytes);
+    // One direction only.
+    let mute: Vec<Observation> = plain.iter().filter(|o| o.head.source == 40_000).copied().collect();
+    let flow = analysed(&mute);
+    assert_eq!(flow.ways[0].data_bytes, whole.ways[0].data_bytes);
+    assert!(flow.ways[0].rtt.is_none());
+}
+
+/// The same ports again are another connection.
+#[test]
+fn ports_are_used_again() {
+    let plain = packets("", "window = \"12 kB\"", BULK, false);
+    let shift = |o: &Observation| {
+        let mut o = Observation { t: o.t + Span::from_secs(100), ..*o };
+        o.head.seq = o.head.seq.wrapping_add(777_777);
+        o.head.ack = o.head.ack.wrapping_add(777_777);
+        o
+    };
+    let mut analyser = Analyser::default();
+    plain.iter().for_each(|o| analyser.push(o));
+    plain.iter().map(shift).for_each(|o| analyser.push(&o));
+    let flows = analyser.finish();
+    assert_eq!(flows.len(), 2);
+    assert!(
+        flows.iter().all(|f| f.ways[0].delivered_bytes == 200_000 && f.ways[0].retransmissions.is_empty())
+    );
+    assert!(flows[1].first >= Time::ZERO + Span::from_secs(100));
+}

@@ -1,0 +1,75 @@
+//! The claim: on runs of the simulator the analyser's verdicts are the truth, and where it cannot know it says so.
+//! The figures of thousands of scenarios are in `docs/analyser.md`; here a part of them holds what was reached.
+//!
+//! TA-01, TA-03, TA-11: with the receiver's capture each verdict is right; with the sender's alone, nearly each where
+//! duplicates are reported.
+
+mod common;
+
+use analyse::{Analyser, Flow, Keep, Observation};
+use common::meeting::{Tally, meet, read};
+use common::scenarios::case;
+use std::collections::BTreeMap;
+
+#[test]
+fn verdicts_meet_the_truth() {
+    let mut by_options: BTreeMap<&str, (Tally, Tally)> = BTreeMap::new();
+    for number in 0..400 {
+        let case = case(number);
+        let meeting = meet(&case);
+        let (alone, both) = by_options.entry(case.options).or_default();
+        alone.add(&meeting.alone);
+        both.add(&meeting.both);
+        assert_eq!(
+            meeting.alone.unseen + meeting.alone.invented,
+            0,
+            "scenario {number}: {:?}",
+            meeting.alone
+        );
+    }
+    for (options, (alone, both)) in &by_options {
+        assert!(alone.truths > 2000 && alone.timeouts > 400, "{options}: too few to judge: {alone:?}");
+        // Both captures: all of it, no exception.
+        let wrong = both.misses + both.false_alarms + both.unknown[0] + both.unknown[1];
+        assert_eq!((wrong, both.wrong, both.untold), (0, 0, 0), "{options}: {both:?}");
+    }
+    let alone = |options: &str| by_options[options].0;
+    let best = alone("timestamps and DSACK");
+    assert!(best.precision() >= 0.98 && best.recall() >= 0.98, "{best:?}");
+    assert!(best.timeouts_right() >= 0.98, "{best:?}");
+    let dsack = alone("DSACK");
+    assert!(dsack.precision() >= 0.98 && dsack.recall() >= 0.98, "{dsack:?}");
+    assert!(dsack.timeouts_right() >= 0.965, "{dsack:?}");
+    // Timestamps tell only of the oldest segment: what is left is called unknown far more often than wrong.
+    let stamps = alone("timestamps");
+    assert!(stamps.precision() >= 0.96, "{stamps:?}");
+    let neither = alone("neither");
+    assert!(neither.precision() >= 0.95 && neither.wrong * 2 <= neither.untold + 20, "{neither:?}");
+}
+
+/// The same verdicts when the packets have been bytes in a file.
+#[test]
+fn bytes_say_the_same() {
+    for number in (0..60).step_by(5) {
+        let case = case(number);
+        let model = read(&case.text);
+        let captured = lab::capture::capture(&model, 0);
+        let mut file = Vec::new();
+        captured.write(&mut file, Some(0), 96, "test").unwrap();
+        let mut reader = capture::Reader::open(&file[..]).unwrap();
+        let mut analyser = Analyser::new(Keep::default());
+        while let Some(frame) = reader.next().unwrap() {
+            if let Some(o) = Observation::of(&frame) {
+                analyser.push(&o);
+            }
+        }
+        let flows = analyser.finish();
+        let direct = meet(&case).plain;
+        let told = |f: &Flow| {
+            let all = f.ways[0].retransmissions.iter();
+            all.map(|r| (r.seq, r.end, r.reason, r.need)).collect::<Vec<_>>()
+        };
+        assert_eq!(flows.len(), 1);
+        assert_eq!(told(&flows[0]), told(&direct), "scenario {number}\n{}", case.text);
+    }
+}

@@ -1,0 +1,43 @@
+//! The checksum of the internet (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words.
+
+use std::net::IpAddr;
+
+/// A sum that is not folded yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sum(u64);
+
+impl Sum {
+    /// Of nothing.
+    pub const ZERO: Sum = Sum(0);
+
+    /// And these bytes. Only the last piece may have an odd number of them.
+    #[must_use]
+    pub fn and(self, bytes: &[u8]) -> Sum {
+        let pairs = bytes.chunks_exact(2);
+        let last = pairs.remainder().first().map_or(0, |b| u64::from(*b) << 8);
+        Sum(pairs.fold(self.0 + last, |sum, p| sum + u64::from(u16::from_be_bytes([p[0], p[1]]))))
+    }
+
+    /// And the pseudo header of a transport (RFC 9293 section 3.1, RFC 8200 section 8.1) whose header and payload
+    /// together have `length` bytes.
+    #[must_use]
+    pub fn and_pseudo(self, source: IpAddr, destination: IpAddr, protocol: u8, length: u32) -> Sum {
+        let mut sum = self;
+        for address in [source, destination] {
+            sum = match address {
+                IpAddr::V4(a) => sum.and(&a.octets()),
+                IpAddr::V6(a) => sum.and(&a.octets()),
+            };
+        }
+        Sum(sum.0 + u64::from(protocol)).and(&length.to_be_bytes())
+    }
+
+    /// What stands in the header.
+    pub fn finish(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+}

@@ -1,0 +1,257 @@
+//! How can a capture be shown to others? As a copy that has kept what transports are judged by and lost the rest:
+//! addresses are mapped so that those of one network stay in one network, payloads, link headers, unknown options,
+//! comments and names are gone, checksums are right for a payload of zeros. Ports, times, lengths, sequence numbers and
+//! timestamps stay: who holds the same traffic can still recognise it by them.
+//!
+//! The mapping is that of Crypto-PAn (Xu, Fan, Ammar, Moon 2002): each bit is turned or not by what a keyed function
+//! says of the bits before it. The key makes it the same in several files, and nobody without it can turn it back. The
+//! first four bits of an IPv4 address and eight of an IPv6 address stay, so that multicast stays multicast.
+
+use crate::packet::{Packet, Transport};
+use crate::reader::Reader;
+use crate::writer::{PcapngWriter, Shot, Tap};
+use base::wire::checksum::Sum;
+use base::wire::{TCP, UDP, option};
+use siphasher::sip::SipHasher24;
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What makes a mapping of addresses one's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub [u8; 16]);
+
+/// So many addresses are remembered; whoever has more is asked anew.
+const REMEMBERED: usize = 1 << 16;
+
+/// Maps addresses, prefixes to prefixes.
+pub struct Mapping {
+    key: Key,
+    known: BTreeMap<IpAddr, IpAddr>,
+}
+
+impl Mapping {
+    /// With a key of the caller's.
+    pub fn new(key: Key) -> Mapping {
+        Mapping { key, known: BTreeMap::new() }
+    }
+
+    /// What stands in place of an address.
+    pub fn map(&mut self, address: IpAddr) -> IpAddr {
+        if let Some(&known) = self.known.get(&address) {
+            return known;
+        }
+        let mapped = match address {
+            // Nobody's own, and everybody's.
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED | Ipv4Addr::BROADCAST) | IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
+                address
+            }
+            IpAddr::V4(a) => {
+                let bits = self.turn(u128::from(a.to_bits()) << 96, 4, 32);
+                IpAddr::V4(Ipv4Addr::from_bits((bits >> 96) as u32))
+            }
+            IpAddr::V6(a) => IpAddr::V6(Ipv6Addr::from_bits(self.turn(a.to_bits(), 8, 128))),
+        };
+        if self.known.len() == REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(address, mapped);
+        mapped
+    }
+
+    /// Turns bits `from` to `until`, counted from the highest, each by what stands before it.
+    fn turn(&self, bits: u128, from: u32, until: u32) -> u128 {
+        let mut turned = bits;
+        for at in from..until {
+            let before = bits >> (128 - at) << (128 - at);
+            let mut hasher = SipHasher24::new_with_key(&self.key.0);
+            hasher.write(&before.to_be_bytes());
+            // Prefixes of other lengths, and of the other version, are other prefixes.
+            hasher.write(&[at as u8, until as u8]);
+            turned ^= u128::from(hasher.finish() & 1) << (127 - at);
+        }
+        turned
+    }
+}
+
+/// What became of a file's frames.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets that are in the copy.
+    pub written: u64,
+    /// Frames that are not, since they are no IP packets, or none that can be read.
+    pub left_out: u64,
+}
+
+/// Writes an anonymised copy of what the reader still has, as pcapng of bare IP packets.
+///
+/// # Errors
+/// Those of either file.
+pub fn copy<R: Read, W: Write>(
+    reader: &mut Reader<R>,
+    out: W,
+    mapping: &mut Mapping,
+    application: &str,
+) -> io::Result<Tally> {
+    let mut writer = PcapngWriter::new(out, Vec::new(), application)?;
+    let (mut tally, mut taps, mut bytes) = (Tally::default(), 0, Vec::new());
+    while let Some(frame) = reader.next()? {
+        let Ok(packet) = frame.decode() else {
+            tally.left_out += 1;
+            continue;
+        };
+        let kept = frame.bytes.get(packet.network..).unwrap_or_default();
+        headers(&mut bytes, &packet, kept, mapping);
+        while taps <= frame.interface {
+            writer.add_tap(Tap::ip(&format!("interface {taps}")))?;
+            taps += 1;
+        }
+        writer.write(&Shot {
+            time_ns: frame.time_ns.max(0) as u64,
+            tap: frame.interface,
+            wire_len: packet.ip.size,
+            bytes: &bytes,
+            comment: "",
+        })?;
+        tally.written += 1;
+    }
+    writer.finish()?;
+    Ok(tally)
+}
+
+/// Copies the headers of a packet that say nothing about anybody.
+fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Mapping) {
+    let ip = &packet.ip;
+    let header = ip.header as usize;
+    out.clear();
+    out.extend_from_slice(kept.get(..header).unwrap_or(kept));
+    let (source, destination) = (mapping.map(ip.source), mapping.map(ip.destination));
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            out[12..16].copy_from_slice(&source.octets());
+            out[16..20].copy_from_slice(&destination.octets());
+            // Options can tell routes.
+            out[20..].fill(option::NOTHING);
+            out[10..12].fill(0);
+            if out.len() == header {
+                let sum = Sum::ZERO.and(out).finish();
+                out[10..12].copy_from_slice(&sum.to_be_bytes());
+            }
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            out[8..24].copy_from_slice(&source.octets());
+            out[24..40].copy_from_slice(&destination.octets());
+            blank_extensions(out);
+        }
+        // One packet has one version.
+        _ => {}
+    }
+    if out.len() < header {
+        return;
+    }
+    let inner = kept.get(header..).unwrap_or_default();
+    let checksum = match packet.transport {
+        Transport::Tcp(_) => {
+            tcp_header(out, inner);
+            16
+        }
+        Transport::Udp { .. } => {
+            out.extend_from_slice(inner.get(..8).unwrap_or(inner));
+            6
+        }
+        // Its checksum covers the chunks, which are gone.
+        Transport::Sctp { .. } => {
+            out.extend_from_slice(inner.get(..8).unwrap_or(inner));
+            return;
+        }
+        _ => return,
+    };
+    let length = ip.size - ip.header;
+    let Some(place) = out.get(header + checksum..header + checksum + 2) else { return };
+    // A datagram may have none (RFC 768).
+    if packet.transport_is_udp() && place == [0, 0] {
+        return;
+    }
+    out[header + checksum..header + checksum + 2].fill(0);
+    let protocol = if packet.transport_is_udp() { UDP } else { TCP };
+    let sum = Sum::ZERO.and_pseudo(source, destination, protocol, length).and(&out[header..]).finish();
+    let sum = if sum == 0 && packet.transport_is_udp() { 0xffff } else { sum };
+    out[header + checksum..header + checksum + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+impl Packet<'_> {
+    fn transport_is_udp(&self) -> bool {
+        matches!(self.transport, Transport::Udp { .. })
+    }
+}
+
+/// Extension headers keep kind and length; a fragment's place and number stay too.
+fn blank_extensions(out: &mut [u8]) {
+    let (mut kind, mut at) = (out[6], 40);
+    while at + 2 <= out.len() {
+        let (next, told) = (out[at], usize::from(out[at + 1]));
+        let length = match kind {
+            44 => 8,
+            51 => 4 * (told + 2),
+            _ => 8 * (told + 1),
+        };
+        let end = (at + length).min(out.len());
+        match kind {
+            44 => {}
+            // Options: one that fills up (RFC 8200 section 4.2), as long as there is room.
+            0 | 60 => {
+                let mut from = at + 2;
+                while from < end {
+                    let fill = (end - from - 1).min(256);
+                    out[from..end].fill(0);
+                    if fill > 0 {
+                        (out[from], out[from + 1]) = (1, (fill - 1) as u8);
+                    }
+                    from += fill + 1;
+                }
+            }
+            _ => out[at + 2..end].fill(0),
+        }
+        (kind, at) = (next, at + length);
+    }
+}
+
+/// Copies the header of a segment; options that are not judged by become fillers.
+fn tcp_header(out: &mut Vec<u8>, segment: &[u8]) {
+    let start = out.len();
+    let header = segment.get(12).map_or(20, |b| usize::from(b >> 4) * 4);
+    out.extend_from_slice(segment.get(..header).unwrap_or(segment));
+    // Three bits that nobody has defined.
+    if let Some(reserved) = out.get_mut(start + 12) {
+        *reserved &= 0xf1;
+    }
+    let mut at = start + 20;
+    while let Some(&kind) = out.get(at) {
+        let length = match kind {
+            option::END => break,
+            option::NOTHING => 1,
+            _ => out.get(at + 1).map_or(0, |length| usize::from(*length)),
+        };
+        if length == 0 || kind != option::NOTHING && length < 2 || at + length > out.len() {
+            break;
+        }
+        let known = matches!(
+            (kind, length),
+            (option::NOTHING, _)
+                | (option::MSS, 4)
+                | (option::SCALE, 3)
+                | (option::SACK_PERMITTED, 2)
+                | (option::SACK, 10 | 18 | 26 | 34)
+                | (option::TIMESTAMPS, 10)
+        );
+        if !known {
+            out[at..at + length].fill(option::NOTHING);
+        }
+        at += length;
+    }
+    // Behind the end, or behind what cannot be, anything may stand.
+    if let Some(rest) = out.get_mut(at..) {
+        rest.fill(option::END);
+    }
+}

@@ -1,0 +1,25 @@
+//! Captures in and out. [`Reader`] streams the frames of a pcap or pcapng file of any length through one buffer;
+//! [`decode`] says what the headers of a frame say, whatever the link below was.
+//!
+//! Nothing here trusts what it reads. What is damaged, cut off or unknown becomes a [`Notice`], and reading goes on as
+//! far as it is sound; no file makes it panic, hang, or take memory without bound.
+
+pub mod anonymise;
+mod buffer;
+mod link;
+mod notice;
+mod packet;
+mod pcap;
+mod pcapng;
+mod reader;
+pub mod segment;
+mod unpack;
+mod writer;
+
+pub use link::Link;
+pub use notice::{Notice, NoticeKind, Notices};
+pub use packet::{Packet, Transport, Unread, decode};
+pub use pcapng::Comments;
+pub use reader::{Error, Format, Frame, Interface, Reader};
+pub use unpack::Unpacked;
+pub use writer::{PcapWriter, PcapngWriter, Shot, Tap};

@@ -1,0 +1,146 @@
+//! What would a model's segment look like on a wire? An IPv4 packet with the options that its connection has and
+//! checksums that are right. Stream offsets of 64 bits become sequence numbers of 32 here, instants become ticks of a
+//! millisecond, windows are shifted; the payload is zeros, of which only as many are made as are kept.
+
+use base::Time;
+use base::tcp::Segment;
+use base::wire::checksum::Sum;
+use base::wire::{TCP, flag, option};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// One end of a connection, as it shows on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+    /// Sequence number of its SYN, which is stream offset 0.
+    pub first: u32,
+    /// Its clock for timestamps at t = 0, in milliseconds.
+    pub clock: u32,
+    /// Maximum segment size that its SYN tells.
+    pub mss: u16,
+    /// Shift of its windows that its SYN tells; `None`: no option, and nothing is shifted.
+    pub scale: Option<u8>,
+    /// Its SYN permits SACK.
+    pub permits_sack: bool,
+}
+
+impl End {
+    /// The sequence number of a stream offset.
+    pub fn seq(&self, offset: u64) -> u32 {
+        self.first.wrapping_add(offset as u32)
+    }
+    /// What its clock for timestamps says.
+    pub fn ticks(&self, t: Time) -> u32 {
+        self.clock.wrapping_add((t.as_nanos() / 1_000_000) as u32)
+    }
+}
+
+/// What IP says beside the addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outside {
+    /// Identification.
+    pub id: u16,
+    /// ECN codepoint (RFC 3168 section 5).
+    pub ecn: u8,
+    /// Differentiated services codepoint (RFC 2474).
+    pub class: u8,
+    /// Hops it may still make.
+    pub ttl: u8,
+}
+
+/// Most bytes of options.
+const OPTIONS: usize = 40;
+
+/// Writes the packet into `out`, which is emptied first: its headers and so much of the rest that it has `keep`
+/// bytes. Says how many the whole one has.
+pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Outside, keep: usize) -> u32 {
+    out.clear();
+    out.resize(40, 0);
+    options(out, from, to, segment);
+    let header = out.len() - 20;
+    let size = (out.len() as u32 + segment.len).min(u32::from(u16::MAX));
+    tcp_header(out, from, to, segment, header);
+    ip_header(out, from, to, ip, size);
+    let (source, destination) = (IpAddr::V4(from.address), IpAddr::V4(to.address));
+    // A payload of zeros adds its length alone.
+    let segment_sum = Sum::ZERO.and_pseudo(source, destination, TCP, size - 20).and(&out[20..]);
+    out[36..38].copy_from_slice(&segment_sum.finish().to_be_bytes());
+    out.resize((size as usize).min(keep.max(20 + header)), 0);
+    size
+}
+
+fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: usize) {
+    let when = |bit: u8, on: bool| if on { bit } else { 0 };
+    let flags = when(flag::FIN, segment.fin)
+        | when(flag::SYN, segment.syn)
+        | when(flag::RST, segment.rst)
+        | when(flag::ACK, segment.has_ack)
+        | when(flag::ECE, segment.ece)
+        | when(flag::CWR, segment.cwr);
+    // The window of a SYN is not shifted (RFC 7323 section 2.2). Rounded up, so that no byte the model may send is
+    // beyond it.
+    let scale = if segment.syn { 0 } else { from.scale.filter(|_| to.scale.is_some()).unwrap_or(0) };
+    let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX)) as u16;
+    let ack = if segment.has_ack { to.seq(segment.ack) } else { 0 };
+    out[20..22].copy_from_slice(&from.port.to_be_bytes());
+    out[22..24].copy_from_slice(&to.port.to_be_bytes());
+    out[24..28].copy_from_slice(&from.seq(segment.seq).to_be_bytes());
+    out[28..32].copy_from_slice(&ack.to_be_bytes());
+    out[32] = ((header / 4) << 4) as u8;
+    out[33] = flags;
+    out[34..36].copy_from_slice(&window.to_be_bytes());
+}
+
+fn ip_header(out: &mut [u8], from: &End, to: &End, ip: Outside, size: u32) {
+    out[0] = 0x45;
+    out[1] = ip.class << 2 | ip.ecn & 3;
+    out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+    out[4..6].copy_from_slice(&ip.id.to_be_bytes());
+    out[6] = 0x40; // not to be cut up
+    out[8] = ip.ttl;
+    out[9] = TCP;
+    out[12..16].copy_from_slice(&from.address.octets());
+    out[16..20].copy_from_slice(&to.address.octets());
+    let sum = Sum::ZERO.and(&out[..20]);
+    out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+}
+
+/// Adds the options, in the order and with the fillers that most stacks use.
+fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
+    let begin = out.len();
+    if segment.syn {
+        out.extend([option::MSS, 4]);
+        out.extend(from.mss.to_be_bytes());
+        if from.permits_sack {
+            out.extend([option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]);
+        }
+        if let Some(scale) = from.scale {
+            out.extend([option::NOTHING, option::SCALE, 3, scale]);
+        }
+    }
+    if let Some(stamps) = segment.timestamps {
+        out.extend([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
+        out.extend(from.ticks(stamps.value).to_be_bytes());
+        // Without an acknowledgement there is nothing to echo (RFC 7323 section 3.2), nor where nothing was heard.
+        let echo = if segment.has_ack && !stamps.echo.is_never() { to.ticks(stamps.echo) } else { 0 };
+        out.extend(echo.to_be_bytes());
+    }
+    let room = (OPTIONS - (out.len() - begin)).saturating_sub(4) / 8;
+    let blocks = segment.sack.as_slice();
+    let blocks = blocks.get(..room).unwrap_or(blocks);
+    if !blocks.is_empty() {
+        out.extend([option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * blocks.len() as u8]);
+        for block in blocks {
+            out.extend(to.seq(block.left).to_be_bytes());
+            out.extend(to.seq(block.right).to_be_bytes());
+        }
+    }
+}
+
+/// The smallest shift with which a window of `largest` bytes fits into a header (RFC 7323 section 2.3: at most 14).
+pub fn scale_for(largest: u32) -> u8 {
+    (0..14).find(|&shift| largest.div_ceil(1 << shift) <= u32::from(u16::MAX)).unwrap_or(14)
+}

@@ -1,0 +1,69 @@
+//! `williwaw analyse`: verdicts on the connections of a capture.
+
+mod json;
+pub(super) mod source;
+mod text;
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+use analyse::{Analyser, Flow, Keep, join, story};
+use std::path::PathBuf;
+
+/// Say why the transfers in a capture were slow
+///
+/// Reads pcap and pcapng. Every retransmission is judged needed or unneeded, every timeout spurious or
+/// genuine, with the evidence; what the capture does not tell is called unknown. The answer begins
+/// with what cost the most time, how sure that is, and what to do.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A capture, best taken at the end that sends the data
+    capture: PathBuf,
+    /// A second capture of the same connections, taken at the other end: then nothing is left unknown
+    #[arg(long, value_name = "CAPTURE")]
+    receiver: Option<PathBuf>,
+    /// Only connections with this end: an address, a port, or ADDRESS:PORT; or a connection's number
+    #[arg(long, value_name = "WHICH")]
+    flow: Option<String>,
+    /// Leave out what was captured before this, in seconds from the first packet
+    #[arg(long, value_name = "S")]
+    from: Option<f64>,
+    /// Leave out what was captured after this
+    #[arg(long, value_name = "S")]
+    until: Option<f64>,
+    /// Show at most so many connections and, of each, happenings of a kind
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    most: usize,
+    /// Print everything as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let which = source::Which::of(args.flow.as_deref(), args.from, args.until)?;
+    let both = args.receiver.is_some();
+    let keep = Keep { arrivals: both, ..Keep::default() };
+    let mut read = source::read(&args.capture, &which, Analyser::new(keep), talk)?;
+    if let Some(path) = &args.receiver {
+        let other = source::read(path, &which, Analyser::new(keep), talk)?;
+        let joined = join::join(&mut read.flows, &other.flows);
+        if joined == 0 {
+            return Err(Failure::usage(
+                format!("no connection of `{}` is in `{}` too", args.capture.display(), path.display()),
+                "give two captures of the same transfer, taken at its two ends",
+            ));
+        }
+        read.notices.extend(other.notices);
+    }
+    which.select(&mut read.flows)?;
+    let told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
+    for notice in &read.notices {
+        talk.note(&format!("note: {notice}"));
+    }
+    if args.json {
+        talk.document(&json::document(&args.capture, &read, &told))?;
+    } else {
+        talk.data(&text::page(&read, &told, args.most, talk))?;
+    }
+    Ok(End::Good)
+}

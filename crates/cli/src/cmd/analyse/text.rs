@@ -1,0 +1,174 @@
+//! What `williwaw analyse` says on a terminal: the story, a table of connections, what happened in them.
+
+use super::source::Read;
+use crate::board::Board;
+use crate::render;
+use crate::talk::Talk;
+use analyse::story::{Story, bytes};
+use analyse::{Flow, Kind, Need, Way};
+use base::Time;
+
+/// The whole answer.
+pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk) -> String {
+    let width = talk.width.unwrap_or(100);
+    let mut out = String::new();
+    for sentence in [&story.what, &story.sure, &story.advice] {
+        for line in render::wrap(sentence, width) {
+            out += &line;
+            out.push('\n');
+        }
+    }
+    if let Some(jain) = story.jain_index {
+        out += &format!("Jain's fairness index of the connections: {jain:.3}\n");
+    }
+    let mut order: Vec<&(usize, Flow)> = read.flows.iter().collect();
+    order.sort_by_key(|f| (std::cmp::Reverse(f.1.ways[f.1.main()].data_bytes), f.0));
+    let shown = &order[..order.len().min(most)];
+    if !shown.is_empty() {
+        out.push('\n');
+        out += &render::text(&table(shown), talk.width, talk.colour);
+        if order.len() > shown.len() {
+            out += &format!("{} more connections; --most shows them\n", order.len() - shown.len());
+        }
+    }
+    for (number, flow) in shown {
+        out += &happenings(*number, flow, read.start, most, width);
+    }
+    out
+}
+
+fn table(flows: &[&(usize, Flow)]) -> Board {
+    let heads = [
+        "no",
+        "from",
+        "to",
+        "data",
+        "time",
+        "goodput",
+        "resent",
+        "unneeded",
+        "timeouts",
+        "spurious",
+        "rtt min",
+        "mean",
+        "capture at",
+    ];
+    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    for (number, f) in flows {
+        let main = f.main();
+        let way = &f.ways[main];
+        let span = way.data_span.map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
+        let ends = [f.client.to_string(), f.server.to_string()];
+        let unknown = |n: u64| if n > 0 { format!(" ({n} unknown)") } else { String::new() };
+        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| {
+            (format!("{:.3} s", r.min_s), format!("{:.3} s", r.mean_s))
+        });
+        board.rows.push(vec![
+            number.to_string(),
+            ends[main].clone(),
+            ends[1 - main].clone(),
+            bytes(way.delivered_bytes),
+            format!("{span:.2} s"),
+            way.goodput_bps().map_or("-".into(), rate),
+            way.retransmissions.len().to_string(),
+            format!("{}{}", way.count(Need::Unneeded), unknown(way.count(Need::Unknown))),
+            way.timeouts.len().to_string(),
+            format!("{}{}", way.timeouts_of(Kind::Spurious), unknown(way.timeouts_of(Kind::Unknown))),
+            least,
+            mean,
+            way.place.side().name().to_owned(),
+        ]);
+    }
+    board
+}
+
+fn rate(bps: f64) -> String {
+    match bps {
+        b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
+        b => format!("{:.1} kbit/s", b / 1e3),
+    }
+}
+
+/// What happened in one connection, in the order of time.
+fn happenings(number: usize, flow: &Flow, start: Time, most: usize, width: usize) -> String {
+    let mut lines: Vec<(Time, String)> = Vec::new();
+    for way in &flow.ways {
+        of_way(way, most, &mut lines);
+    }
+    let main = &flow.ways[flow.main()];
+    let mut out = String::new();
+    if !lines.is_empty() || main.buffer_bytes.is_some() {
+        out += &format!("\nconnection {number}, {} \u{2013} {}\n", flow.client, flow.server);
+    }
+    lines.sort_by_key(|l| l.0);
+    for (t, line) in lines {
+        let at = if t >= start { t.since(start).as_secs_f64() } else { 0.0 };
+        let head = format!("{at:>10.3}  ");
+        for (i, part) in render::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
+            out += &if i == 0 { format!("{head}{part}\n") } else { format!("{:12}{part}\n", "") };
+        }
+    }
+    if let Some(n) = main.buffer_bytes {
+        out += &format!(
+            "            {} were outstanding when the first segment was sent that was lost\n",
+            bytes(n)
+        );
+    }
+    let to_change: Vec<String> = main
+        .profile
+        .iter()
+        .filter(|a| a.followed == Some(false))
+        .map(|a| format!("RFC 3481 section {}: {}", a.point.section(), a.text))
+        .collect();
+    for line in to_change {
+        for (i, part) in render::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
+            out += &format!("{}{part}\n", if i == 0 { "            " } else { "              " });
+        }
+    }
+    out
+}
+
+fn of_way(way: &Way, most: usize, lines: &mut Vec<(Time, String)>) {
+    let mut some = |all: Vec<(Time, String)>, what: &str| {
+        let more = all.len().saturating_sub(most);
+        let last = all.get(most.min(all.len()).saturating_sub(1)).map(|l| l.0);
+        lines.extend(all.into_iter().take(most));
+        if let (Some(t), true) = (last, more > 0) {
+            lines.push((t, format!("({more} more {what})")));
+        }
+    };
+    let timeouts = way.timeouts.iter().map(|x| {
+        let cause = x.cause.map_or(String::new(), |c| format!(", {}", c.name().replace('_', " ")));
+        (x.t, format!("timeout, {}{cause}: byte {} was resent ({})", x.kind, x.seq, x.evidence))
+    });
+    some(timeouts.collect(), "timeouts");
+    let fast = way.fast_retransmits.iter().map(|x| {
+        (
+            x.t,
+            format!(
+                "fast retransmit, {}: byte {} after {} duplicates ({})",
+                x.kind, x.seq, x.duplicates, x.evidence
+            ),
+        )
+    });
+    some(fast.collect(), "fast retransmits");
+    let runs = way.go_back_n.iter().map(|x| {
+        let span = x.until.since(x.t).as_secs_f64();
+        (x.t, format!("go-back-N: {} segments in {span:.3} s, {} of them unneeded", x.segments, x.unneeded))
+    });
+    some(runs.collect(), "runs of go-back-N");
+    let spikes = way.spikes.iter().map(|x| {
+        let span = x.until.since(x.t).as_secs_f64();
+        (x.t, format!("{}: nothing came back for {span:.3} s", x.kind))
+    });
+    some(spikes.collect(), "silences of the path");
+    let bursts = way.bursts.iter().map(|x| (x.t, format!("{} segments in a row were lost", x.segments)));
+    some(bursts.collect(), "bursts of losses");
+    let pauses = way.idles.iter().map(|x| {
+        let span = x.until.since(x.t).as_secs_f64();
+        (x.t, format!("the sender paused for {span:.3} s: {}", x.cause))
+    });
+    some(pauses.collect(), "pauses");
+    let faults = way.faults.iter().map(|x| (x.t, format!("fault: {} ({})", x.kind.says(), x.amount)));
+    some(faults.collect(), "faults");
+}

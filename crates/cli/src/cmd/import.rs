@@ -1,0 +1,93 @@
+//! `williwaw import`: what other tools call a link, as a scenario.
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+use scenario::import::{Imported, Kind, Mistake, import};
+use serde_json::json;
+use std::io::Read as _;
+
+/// Turn a command line of netem or mahimahi, or a recording, into a scenario
+///
+/// The scenario goes to stdout; comments in it tell what was translated exactly, what roughly and what was left out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw import tc qdisc add dev eth0 root netem delay 100ms 20ms loss 1% rate 1mbit > link.toml\n  \
+    williwaw import mm-delay 50 mm-link up.trace down.trace --downlink-queue=droptail --downlink-queue-args=packets=100\n  \
+    williwaw import drive.csv\n  \
+    ssh router tc -d qdisc script | williwaw import -\n\n\
+    A recording names its columns in its first line: t_s, rate_bps (_kbps, _mbps), delay_ms (_s), loss (_percent),\n\
+    with _down or _up behind for one direction.")]
+pub(crate) struct Args {
+    /// Print one JSON document: the scenario, and what was translated how
+    #[arg(long)]
+    json: bool,
+    /// A file, `-` for stdin, or the command line itself
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "FILE|COMMAND")]
+    words: Vec<String>,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let (name, text) = read(&args.words)?;
+    let Some(kind) = Kind::of(&text) else {
+        return Err(Failure::usage(
+            format!("{name} is neither a command line of tc or mahimahi nor a recording"),
+            "it begins with `tc`, with `mm-`, or with the names of columns such as t_s,rate_bps",
+        ));
+    };
+    let imported = import(kind, &text)
+        .map_err(|Mistake { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
+    if args.json {
+        let Imported { scenario, exactly, roughly, left_out } = imported;
+        talk.document(&json!({
+            "schema": "williwaw-import/1",
+            "kind": match kind { Kind::Netem => "netem", Kind::Mahimahi => "mahimahi", Kind::Recording => "recording" },
+            "scenario": scenario,
+            "exactly": exactly,
+            "roughly": roughly,
+            "left_out": left_out,
+        }))?;
+        return Ok(End::Good);
+    }
+    talk.data(&imported.scenario)?;
+    let count = |n: usize, what: &str| format!("{n} {what}");
+    talk.note(&format!(
+        "{}, {}, {}",
+        count(imported.exactly.len(), "translated exactly"),
+        count(imported.roughly.len(), "roughly"),
+        count(imported.left_out.len(), "left out")
+    ));
+    Ok(End::Good)
+}
+
+/// What to call it, and its text.
+fn read(words: &[String]) -> Result<(String, String), Failure> {
+    let [word] = words else { return Ok(("the command line".into(), joined(words))) };
+    if word == "-" {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().read_to_end(&mut bytes);
+        read.map_err(|error| Failure::machine(format!("cannot read stdin: {error}"), ""))?;
+        return Ok(("stdin".into(), plain("stdin", bytes)?));
+    }
+    if word.trim().contains(' ') && !std::path::Path::new(word).exists() {
+        return Ok(("the command line".into(), word.clone())); // given in quotes, as one
+    }
+    let bytes = std::fs::read(word).map_err(|error| {
+        Failure::usage(format!("cannot read `{word}`: {error}"), "give a file, `-`, or a whole command line")
+    })?;
+    Ok((format!("`{word}`"), plain(word, bytes)?))
+}
+
+fn plain(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not a text"), ""))
+}
+
+/// The words as a shell would have them written.
+fn joined(words: &[String]) -> String {
+    let quoted = |word: &String| {
+        let simple =
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:%,+".contains(c));
+        if simple { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}

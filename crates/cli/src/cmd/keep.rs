@@ -1,0 +1,27 @@
+//! `williwaw keep`: not for people. The process that looks after a command is this program again, started so.
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+
+/// Look after a command of an emulation; started by williwaw itself
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub(crate) struct Args {
+    /// The descriptor by which it is told what to do
+    control: i32,
+    /// The descriptor of the network
+    network: i32,
+}
+
+/// Does it.
+#[cfg(target_os = "linux")]
+pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
+    Ok(End::Command(emulate::keeper::keep(args.control, args.network) as u8))
+}
+
+/// Does it not.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
+    let _ = (args.control, args.network);
+    Err(emulate::Error::System.into())
+}

@@ -1,0 +1,144 @@
+//! `williwaw linux`: kernels that run in virtual time.
+
+use crate::clock::Stopwatch;
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+use crate::{environment, kernels};
+use std::path::PathBuf;
+use uml::kernel::{self, Build};
+
+/// Build, list and check Linux kernels that run in virtual time
+///
+/// A flow with `transport = "linux"` is played by `williwaw run` with real kernels, started as ordinary processes
+/// (User-Mode Linux) whose clock is the simulation's. No rights are needed. The kernel is not part of this program: it
+/// is built once from the distribution's source package, or from a tree of your own.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw linux build\n  \
+    williwaw linux build --source ~/src/linux --name patched\n  \
+    williwaw run scenario.toml --linux patched")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Build a kernel and keep it in the cache of this user
+    Build {
+        /// A tree of kernel sources, which is not changed, or an archive; without it, the newest one in /usr/src
+        #[arg(long, value_name = "DIR|TARBALL")]
+        source: Option<PathBuf>,
+        /// The name to keep it under; `default` is used where nothing is said
+        #[arg(long, value_name = "NAME", default_value = kernels::DEFAULT, value_parser = name)]
+        name: String,
+        /// Processes at once; without it, one for each core
+        #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        jobs: Option<u16>,
+    },
+    /// Say which kernels there are
+    List,
+    /// Say what is missing to build a kernel or to run one
+    Doctor {
+        /// The kernel to look at: a name or a path; without it, the one that `run` would take
+        #[arg(long, value_name = "KERNEL")]
+        linux: Option<String>,
+    },
+}
+
+/// A name that is a file's, and of no other folder.
+fn name(text: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match text.chars().all(good) && !text.starts_with(['.', '-']) && (1..=64).contains(&text.len()) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("a name is of letters, digits, `-`, `_` and `.`, and begins with none of the last".to_owned())
+        }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    match args.what {
+        What::Build { source, name, jobs } => build(source, name, jobs, talk),
+        What::List => list(talk),
+        What::Doctor { linux } => doctor(linux.as_deref(), talk),
+    }
+}
+
+fn build(source: Option<PathBuf>, name: String, jobs: Option<u16>, talk: &Talk) -> Result<End, Failure> {
+    let cache = kernels::cache()?;
+    let source = match source {
+        Some(source) => source,
+        None => kernel::find_source()?,
+    };
+    let jobs = jobs.map_or_else(environment::cores, usize::from);
+    let watch = Stopwatch::start();
+    let build = Build { source, name, jobs };
+    let place = kernel::build(&build, &cache, &|step| talk.note(step))?;
+    kernel::guest_programs(&cache)?;
+    let release = kernel::probe(&place)?;
+    talk.note(&format!("built Linux {release} in {:.0} s", watch.seconds()));
+    talk.data(&format!("{}\n", place.display()))?;
+    Ok(End::Good)
+}
+
+fn list(talk: &Talk) -> Result<End, Failure> {
+    let cache = kernels::cache()?;
+    let folders = std::fs::read_dir(cache.join("kernels")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let mut text = String::new();
+    for name in names {
+        let place = kernel::place(&cache, &name);
+        match kernel::probe(&place) {
+            Ok(release) => text.push_str(&format!("{name}\tLinux {release}\t{}\n", place.display())),
+            Err(error) => talk.note(&format!("{name}: {error}")),
+        }
+    }
+    if text.is_empty() {
+        talk.note("no kernel was built yet: williwaw linux build");
+    }
+    talk.data(&text)?;
+    Ok(End::Good)
+}
+
+/// What it takes, and what of it is there. The first thing that is missing to run a kernel is the failure.
+fn doctor(linux: Option<&str>, talk: &Talk) -> Result<End, Failure> {
+    let cache = kernels::cache()?;
+    let mut text = String::new();
+    let mut tell = |what: &str, how: String| text.push_str(&format!("{what:<16}{how}\n"));
+    let missing = kernel::missing();
+    match missing.is_empty() {
+        true => tell("tools", "all there".to_owned()),
+        false => tell("tools", format!("missing to build a kernel: {}", missing.join(" "))),
+    }
+    match kernel::find_source() {
+        Ok(source) => tell("sources", source.display().to_string()),
+        Err(error) => tell("sources", format!("{error}; {}", error.help())),
+    }
+    let programs = kernel::guest_programs(&cache);
+    match &programs {
+        Ok((init, _)) => tell("guest programs", init.parent().unwrap_or(init).display().to_string()),
+        Err(error) => tell("guest programs", error.to_string()),
+    }
+    let kernel = kernels::chosen(linux, &cache);
+    match &kernel {
+        Ok(path) => tell("kernel", path.display().to_string()),
+        Err(_) => tell("kernel", "none yet".to_owned()),
+    }
+    let boots = match (kernel, programs) {
+        (Ok(path), Ok(_)) => Some(kernels::try_out(&path)),
+        (Ok(_), Err(_)) => None,
+        (Err(failure), _) => Some(Err(failure)),
+    };
+    if let Some(Ok(how)) = &boots {
+        tell("runs", how.clone());
+    }
+    talk.data(&text)?;
+    match boots {
+        Some(Err(failure)) => Err(failure),
+        Some(Ok(_)) => Ok(End::Good),
+        None => Err(Failure::machine("what runs in a guest cannot be compiled", "install gcc and libc6-dev")),
+    }
+}

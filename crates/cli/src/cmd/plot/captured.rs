@@ -1,0 +1,208 @@
+//! A connection of a capture, with the analyser's verdicts.
+
+use super::Kind;
+use super::output::Drawn;
+use crate::cmd::analyse::source::{self, Which};
+use crate::exit::{End, Failure};
+use crate::plan::VERSION;
+use crate::render;
+use crate::talk::Talk;
+use analyse::{Analyser, Flow, Keep, join};
+use report::{Layer, Under};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use view::View;
+use view::lines::Line;
+use view::sequence::Frame;
+
+/// What can be said of a capture only.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Of a capture")]
+pub(super) struct Captured {
+    /// A second capture of the same connection, taken at the receiver: what arrives is drawn too
+    #[arg(long, value_name = "CAPTURE")]
+    receiver: Option<PathBuf>,
+    /// Begin here, in seconds from the first packet
+    #[arg(long, value_name = "S")]
+    from: Option<f64>,
+    /// End here
+    #[arg(long, value_name = "S")]
+    until: Option<f64>,
+    /// Draw the direction that carried less
+    #[arg(long)]
+    other_way: bool,
+}
+
+impl Captured {
+    /// Refuses what means nothing for a scenario.
+    pub(super) fn refuse(&self, file: &Path) -> Result<(), Failure> {
+        let said = [
+            ("--receiver", self.receiver.is_some()),
+            ("--from", self.from.is_some()),
+            ("--until", self.until.is_some()),
+            ("--other-way", self.other_way),
+        ];
+        match said.iter().find(|(_, said)| *said) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::usage(
+                format!("{option} is for captures, and `{}` is none", file.display()),
+                "leave it out, or give a pcap or pcapng file",
+            )),
+        }
+    }
+}
+
+/// Does it.
+pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
+    let args = &all.captured;
+    if let (Some(from), Some(until)) = (args.from, args.until)
+        && until <= from
+    {
+        return Err(Failure::usage(
+            format!("--until {until} is not after --from {from}"),
+            "both are seconds from the capture's first packet",
+        ));
+    }
+    // All of the connection is analysed: verdicts inside the window hang on what was before it.
+    let which = Which::of(all.flow.as_deref(), None, None)?;
+    let keep = Keep { points: true, arrivals: args.receiver.is_some(), ..Keep::default() };
+    let mut read = source::read(&all.file, &which, Analyser::new(keep), talk)?;
+    let mut others = Vec::new();
+    if let Some(path) = &args.receiver {
+        let other = source::read(path, &which, Analyser::new(keep), talk)?;
+        if join::join(&mut read.flows, &other.flows) == 0 {
+            return Err(Failure::usage(
+                format!("no connection of `{}` is in `{}` too", all.file.display(), path.display()),
+                "give two captures of the same transfer, taken at its two ends",
+            ));
+        }
+        read.notices.extend(other.notices);
+        others = other.flows;
+    }
+    which.select(&mut read.flows)?;
+    for notice in &read.notices {
+        talk.note(&format!("note: {notice}"));
+    }
+    let busiest = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
+    // Of several that carried as much the first.
+    let chosen = read.flows.iter().rev().max_by_key(|(_, flow)| busiest(flow));
+    let Some((number, flow)) = chosen else {
+        return Err(Failure::usage(
+            match all.flow {
+                Some(ref flow) => format!("no TCP connection of the capture has the end `{flow}`"),
+                None => "the capture holds no TCP connection".to_owned(),
+            },
+            "`williwaw analyse` lists the connections of a capture",
+        ));
+    };
+    if read.flows.len() > 1 {
+        let n = read.flows.len();
+        talk.note(&format!("drawing connection {number}, the largest of {n}; --flow N draws another"));
+    }
+    let way = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
+    let other = others.iter().map(|(_, other)| other).find(|other| twin(flow, other));
+    let view = View { flow, way, other, start: read.start };
+    if view.data().transmissions.is_empty() {
+        return Err(Failure::usage(
+            "no data went that way",
+            if args.other_way { "leave --other-way out" } else { "choose another connection with --flow" },
+        ));
+    }
+    let name = all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let start = read.start.as_nanos() as f64 / 1e9;
+    let frame = Frame { title: name.clone(), layers: all.layers(start)?, from: args.from, until: args.until };
+    let picture = view::sequence::picture(&view, frame.clone());
+    let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
+    let layers = picture.layers.clone();
+    let drawn = match all.kind {
+        Kind::TimeSequence => Drawn::Sequence(Box::new(picture)),
+        Kind::Rtt => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Rtt, frame))),
+        Kind::Throughput => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Throughput, frame))),
+        Kind::Outstanding => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Outstanding, frame))),
+        Kind::Window => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Window, frame))),
+    };
+    let caption = drawn.caption();
+    if all.json {
+        let (from, to) = view::sequence::ends(&view);
+        let mut document = json!({
+            "schema": "williwaw-plot/1",
+            "capture": name,
+            "version": VERSION,
+            "flow": number,
+            "from": from,
+            "to": to,
+            "caption": caption,
+            "under": under,
+        });
+        match &drawn {
+            Drawn::Sequence(picture) => document["picture"] = json!(picture),
+            Drawn::Chart(chart) => document["chart"] = json!(chart),
+        }
+        if let Some(clocks) = view::clocks::clocks(&view) {
+            document["clocks"] = json!({
+                "receiver_ahead_s": clocks.ahead_s, "within_s": clocks.within_s, "drift_ppm": clocks.drift_ppm,
+            });
+        }
+        talk.document(&document)?;
+    } else {
+        let lines = render::wrap(&caption, talk.width.unwrap_or(100));
+        talk.data(&format!("{}\n", lines.join("\n")))?;
+        talk.data(&under_text(&under, &layers))?;
+    }
+    let mut provenance = vec![
+        ("version".to_owned(), VERSION.to_owned()),
+        ("capture".to_owned(), name.clone()),
+        ("connection".to_owned(), number.to_string()),
+    ];
+    if let Some(path) = &args.receiver {
+        provenance.push(("receiver's capture".to_owned(), path.display().to_string()));
+    }
+    for (path, format) in all.places() {
+        drawn.write(&path, format, all.size, &name, &provenance, talk)?;
+    }
+    Ok(End::Good)
+}
+
+/// Whether the capture of the other end has the same connection here: the same ends, at the same numbers.
+fn twin(flow: &Flow, other: &Flow) -> bool {
+    let same = flow.client == other.client && flow.server == other.server;
+    let swapped = flow.client == other.server && flow.server == other.client;
+    let way = |i: usize| if swapped { 1 - i } else { i };
+    let near = |i: usize| {
+        let (a, b) = (flow.ways[i].origin, other.ways[way(i)].origin);
+        let most = flow.ways[i].data_bytes.max(1 << 20) as u32;
+        a.wrapping_sub(b).min(b.wrapping_sub(a)) <= most
+    };
+    (same || swapped) && near(0) && near(1)
+}
+
+/// Which events of lower layers lie under which timeout, a line each.
+pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
+    let mut out = String::new();
+    if layers.is_empty() {
+        return out;
+    }
+    for u in under {
+        let kind = match u.kind {
+            report::Truth::Spurious => "spurious",
+            report::Truth::Genuine => "genuine",
+            report::Truth::Unknown => "unknown",
+        };
+        let _ =
+            writeln!(out, "timeout at {:.3} s ({kind}), its segment sent at {:.3} s; below:", u.t, u.since);
+        if u.events.is_empty() {
+            out.push_str("  nothing\n");
+        }
+        for e in &u.events {
+            let event = &e.event;
+            let until = event.until.map_or(String::new(), |until| format!(" to {until:.3}"));
+            let detail = if event.detail.is_empty() { String::new() } else { format!(" ({})", event.detail) };
+            let _ = writeln!(out, "  {}: {} at {:.3}{until} s{detail}", e.layer, event.event, event.t);
+        }
+    }
+    if under.is_empty() {
+        out.push_str("The timer never expired: nothing lies under a timeout.\n");
+    }
+    out
+}

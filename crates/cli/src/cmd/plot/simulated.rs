@@ -1,0 +1,172 @@
+//! A repetition of a scenario, run again with its trace.
+
+use super::output::Drawn;
+use crate::exit::{End, Failure};
+use crate::input::{self, Input};
+use crate::plan::VERSION;
+use crate::record::Record;
+use crate::talk::Talk;
+use crate::{labels, render};
+use report::{Layer, LayerEvent, Picture};
+use scenario::Model;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// What can be said of a repetition only.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Of a scenario or a run")]
+pub(super) struct Simulated {
+    /// Which repetition, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    rep: u64,
+    /// Which cell of the grid, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cell: u64,
+    /// Seed, in place of the scenario's own
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    changes: crate::args::Changes,
+    /// Write what happened on the path (gates, losses) as a table that --layers reads, to be drawn under a capture of the
+    /// same repetition
+    #[arg(long, value_name = "CSV")]
+    layers_out: Option<PathBuf>,
+}
+
+impl Simulated {
+    /// Refuses what means nothing for a capture.
+    pub(super) fn refuse(&self, file: &Path) -> Result<(), Failure> {
+        let said = [
+            ("--rep", self.rep > 0),
+            ("--cell", self.cell > 0),
+            ("--seed", self.seed.is_some()),
+            ("--set", !self.changes.set.is_empty()),
+            ("--layers-out", self.layers_out.is_some()),
+        ];
+        match said.iter().find(|(_, said)| *said) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::usage(
+                format!("{option} means nothing for a capture, and `{}` is one", file.display()),
+                "leave it out, or give a scenario",
+            )),
+        }
+    }
+}
+
+/// Does it.
+pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
+    let args = &all.simulated;
+    let (input, seed) = source(all)?;
+    let scenario = &input.scenario;
+    talk.warnings(scenario.warnings());
+    let cells = scenario.cell_count().unwrap_or(u64::MAX);
+    if args.cell >= cells {
+        return Err(Failure::usage(
+            format!("there is no cell {}", args.cell),
+            match cells {
+                1 => "the scenario has no grid, so the only cell is 0".to_owned(),
+                n => format!("they are numbered from 0 to {}", n - 1),
+            },
+        ));
+    }
+    let cell = scenario.cell(args.cell)?;
+    let mut model = cell.model;
+    if let Some(seed) = seed {
+        model.run.seed = seed;
+    }
+    if let Some(flow) = lab::sweep::real(&model) {
+        return Err(Failure::real(flow));
+    }
+    let flow = flow(&model, all.flow.as_deref())?;
+    let mut picture = lab::picture::picture(&model, args.rep, flow);
+    let params: Vec<(String, String)> =
+        cell.params.iter().map(|(key, value)| (key.clone(), lab::sweep::plain(value))).collect();
+    let label = labels::cell(&params);
+    let title = if model.title.is_empty() { scenario.name().to_owned() } else { model.title.clone() };
+    picture.title = if label.is_empty() { title.clone() } else { label };
+    if let Some(path) = &args.layers_out {
+        let table = view::layers::write(&below(&picture));
+        std::fs::write(path, table).map_err(|error| Failure::write(path, &error))?;
+        talk.note(&format!("wrote {}", path.display()));
+    }
+    picture.layers = all.layers(0.0)?;
+    let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
+    let provenance = [
+        ("version".to_owned(), VERSION.to_owned()),
+        ("scenario".to_owned(), scenario.name().to_owned()),
+        ("hash".to_owned(), scenario.hash()),
+        ("seed".to_owned(), model.run.seed.to_string()),
+        ("repetition".to_owned(), args.rep.to_string()),
+    ];
+    let caption = picture.caption();
+    if all.json {
+        talk.document(&json!({
+            "schema": "williwaw-plot/1",
+            "scenario": scenario.name(),
+            "seed": model.run.seed,
+            "version": VERSION,
+            "cell": args.cell,
+            "params": params.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "repetition": args.rep,
+            "caption": caption,
+            "picture": picture,
+            "under": under,
+        }))?;
+    } else {
+        let lines = render::wrap(&caption, talk.width.unwrap_or(100));
+        talk.data(&format!("{}\n", lines.join("\n")))?;
+        talk.data(&super::captured::under_text(&under, &picture.layers))?;
+    }
+    let drawn = Drawn::Sequence(Box::new(picture));
+    for (path, format) in all.places() {
+        drawn.write(&path, format, all.size, &title, &provenance, talk)?;
+    }
+    Ok(End::Good)
+}
+
+/// What happened on the path: what the picture shades, and what was lost, place by place.
+fn below(picture: &Picture) -> Vec<Layer> {
+    let mut layers: Vec<Layer> = Vec::new();
+    let mut add = |name: &str, event: LayerEvent| match layers.iter_mut().find(|l| l.name == name) {
+        Some(layer) => layer.events.push(event),
+        None => layers.push(Layer { name: name.to_owned(), events: vec![event] }),
+    };
+    for spike in &picture.spikes {
+        let event = LayerEvent {
+            t: spike.from,
+            until: Some(spike.until),
+            event: spike.name.clone(),
+            detail: String::new(),
+        };
+        add("gate", event);
+    }
+    for drop in &picture.drops {
+        let event = LayerEvent {
+            t: drop.t,
+            until: None,
+            event: "lost".to_owned(),
+            detail: format!("bytes {} to {}", drop.seq, drop.end),
+        };
+        add(&drop.place, event);
+    }
+    layers
+}
+
+fn source(all: &super::Args) -> Result<(Input, Option<u64>), Failure> {
+    let args = &all.simulated;
+    if all.file.is_dir() {
+        let record = Record::read(&all.file)?;
+        let input = record.input(&all.file, &args.changes.set)?;
+        let kept = Some(record.seed).filter(|seed| *seed != input.scenario.first().run.seed);
+        return Ok((input, args.seed.or(kept)));
+    }
+    Ok((input::read(&all.file, &args.changes.set)?, args.seed))
+}
+
+fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
+    let Some(name) = name else { return Ok(0) };
+    model.flows.iter().position(|flow| flow.name == name).ok_or_else(|| {
+        let names: Vec<&str> = model.flows.iter().map(|flow| flow.name.as_str()).collect();
+        Failure::usage(format!("there is no flow `{name}`"), format!("there is {}", names.join(", ")))
+    })
+}

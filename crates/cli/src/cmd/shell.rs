@@ -1,0 +1,128 @@
+//! `williwaw shell`: a shell, or one command, behind the link.
+
+use crate::behind::{self, Link};
+use crate::exit::{End, Failure};
+use crate::surroundings;
+use crate::talk::Talk;
+use emulate::foreground::Foreground;
+use emulate::{Options, Surroundings};
+use scenario::Model;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// The exit code where williwaw itself failed, as of `env`.
+pub(crate) const OWN_FAULT: u8 = 125;
+
+/// Run a shell or a command behind a link, in real time
+///
+/// The command stands at the mobile end of the link, in a network of its own; at the other end stands `server`,
+/// where --server runs another one. Everything vanishes with it. The exit code is the command's; 125 says that
+/// williwaw itself failed, 126 that the command could not be executed, 127 that there is none.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw shell --link 'rate=2 Mbit/s, delay=50 ms' --server 'python3 -m http.server' -- curl -s http://server:8000/\n  \
+    williwaw shell --link 'delay=300 ms' --uplink\n  \
+    williwaw shell --preset lte-driving\n  \
+    williwaw shell scenario.toml -- ping -c 3 server")]
+pub(crate) struct Args {
+    /// A scenario whose path is the link
+    #[arg(conflicts_with_all = ["link", "preset"])]
+    file: Option<PathBuf>,
+    /// The link by its name; `williwaw presets` lists them. --link changes it
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// The link in a few words: rate, delay, queue, loss, and any other key of a hop
+    #[arg(long, value_name = "SPEC")]
+    link: Option<String>,
+    /// What prompts call the link; without it, the scenario's name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// What runs at the other end, given to `/bin/sh`; it is up before the command starts
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+    /// Let the other end reach the network around, through pasta or slirp4netns
+    #[arg(long)]
+    uplink: bool,
+    /// Largest IP packet at both ends
+    #[arg(long, value_name = "SIZE", default_value = "1500 B")]
+    mtu: String,
+    /// Seed of all random streams
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    changes: crate::args::Changes,
+    /// What to run; without it, your shell
+    #[arg(last = true)]
+    command: Vec<OsString>,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let link = link(&args)?;
+    talk.warnings(link.scenario.warnings());
+    let mut model: Model = link.scenario.first().clone();
+    if let Some(seed) = args.seed {
+        model.run.seed = seed;
+    }
+    let lost = emulate::user::gain_rights()?;
+    if let Some(lost) = lost {
+        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+    }
+    let nested = surroundings::nested();
+    let names = nested.with(&link.name)?;
+    let (words, start_file) = behind::words(&args.command, &names);
+    let foreground = Foreground::new(behind::COMMAND, words, start_file)?;
+    let far = model.nodes.iter().position(|node| node.name == link.far);
+    let mut around = Surroundings {
+        variables: names.variables(args.command.is_empty()),
+        level: nested.level(),
+        foreground: Some(foreground),
+        uplink: far.filter(|_| args.uplink),
+        called: Some(link.name.clone()),
+        ..surroundings::common()
+    };
+    around.resolver = behind::resolver(args.uplink.then(|| nested.level()));
+    let options = Options::default();
+    let outcome = emulate::play(&model, 0, &options, &around, &AtomicBool::new(false))?;
+    let mut code = OWN_FAULT;
+    for facts in &outcome.commands {
+        for lack in &facts.ended.lacks {
+            talk.complaint("warning", &format!("{}: {lack}", facts.name));
+        }
+        let Some(status) = &facts.ended.status else { continue };
+        if facts.name == behind::COMMAND {
+            code = u8::try_from(status.code).unwrap_or(OWN_FAULT);
+            if let Some(fault) = &status.fault {
+                talk.complaint("error", fault);
+            }
+        } else if status.code != 0 {
+            let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
+            talk.complaint("warning", &format!("{}: {why}", facts.name));
+        }
+    }
+    if let Some(why) = outcome.unfaithful(&options) {
+        talk.complaint("unfaithful", &why);
+    }
+    Ok(End::Command(code))
+}
+
+fn link(args: &Args) -> Result<Link, Failure> {
+    let mtu = base::units::parse_bytes(&args.mtu).map_err(|e| Failure::usage(format!("--mtu: {e}"), ""))?;
+    match &args.file {
+        Some(file) => {
+            behind::of_file(file, args.name.as_deref(), args.server.as_deref(), mtu, &args.changes.set)
+        }
+        None => {
+            let spec = args.link.as_deref().unwrap_or("");
+            behind::of_spec(
+                spec,
+                args.preset.as_deref(),
+                args.name.as_deref(),
+                args.server.as_deref(),
+                mtu,
+                &args.changes.set,
+            )
+        }
+    }
+}

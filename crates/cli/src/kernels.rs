@@ -1,0 +1,281 @@
+//! Which kernels run in virtual time, and what did they say? One that the user names, else the one that was built;
+//! every repetition in which kernels take part is played here, and what they counted is kept beside its measures.
+
+use crate::clock::Stopwatch;
+use crate::exit::Failure;
+use crate::played::facts_document;
+use crate::talk::Talk;
+use crate::{environment, labels};
+use base::{Span, units};
+use emulate::facts::FlowFacts;
+use lab::measure::FlowMeasures;
+use lab::sweep::{Player, Refused, Sweep};
+use report::Picture;
+use scenario::Model;
+use scenario::metric::Metric;
+use scenario::model::Flow;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use uml::{Error, Kernels, Options, Outcome, kernel};
+
+/// The name of the kernel that is used where nothing is said.
+pub(crate) const DEFAULT: &str = "default";
+/// For a picture, a kernel is looked at so often.
+const LOOK: Span = Span::from_millis(20);
+/// Counters of the sender's kernel that are told without being asked for.
+const TOLD: &[&str] =
+    &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
+
+pub(crate) fn span(text: &str) -> Result<Span, String> {
+    units::parse_span(text)
+}
+
+/// What the user said of kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) linux: Option<String>,
+    pub(crate) look: Option<Span>,
+    pub(crate) patience: Span,
+}
+
+/// Where kernels and what goes with them are kept.
+pub(crate) fn cache() -> Result<PathBuf, Failure> {
+    environment::cache().ok_or_else(|| {
+        Failure::machine("there is no place for a cache", "set HOME or XDG_CACHE_HOME to a folder of yours")
+    })
+}
+
+/// The kernel that is meant: by the command line, by the environment, or the one that was built.
+pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failure> {
+    let named = |name: &str| {
+        if name.contains('/') { PathBuf::from(name) } else { kernel::place(cache, name) }
+    };
+    let path = match given {
+        Some(name) => named(name),
+        None => environment::linux().unwrap_or_else(|| kernel::place(cache, DEFAULT)),
+    };
+    if path.is_file() {
+        return Ok(path);
+    }
+    let what = match given {
+        Some(name) => format!("there is no kernel `{name}`"),
+        None => "there is no kernel for virtual time".to_owned(),
+    };
+    Err(Failure::machine(what, "build one: williwaw linux build; or name the binary of one: --linux PATH"))
+}
+
+/// By cell and repetition, of each flow.
+type Facts = BTreeMap<(u32, u64), Vec<Option<FlowFacts>>>;
+
+/// Plays repetitions with kernels, and keeps what they say.
+pub(crate) struct Stage {
+    kernels: Kernels,
+    options: Options,
+    release: String,
+    facts: Mutex<Facts>,
+}
+
+impl Stage {
+    /// Sets up what the sweep needs; none, if no kernel takes part in it.
+    pub(crate) fn of(sweep: &Sweep, wish: &Wish) -> Result<Option<Stage>, Failure> {
+        if sweep.cells.iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
+            return Ok(None);
+        }
+        let cache = cache()?;
+        let flows = sweep.cells.iter().flat_map(|cell| &cell.model.flows);
+        let asked: BTreeSet<Option<&str>> =
+            flows.filter_map(|flow| flow.transport.linux()).map(|linux| linux.kernel.as_deref()).collect();
+        // Where every flow names its kernel, no other is needed.
+        let first = match asked.first().copied().flatten() {
+            Some(name) if wish.linux.is_none() => chosen(Some(name), &cache)?,
+            _ => chosen(wish.linux.as_deref(), &cache)?,
+        };
+        let (init, chance) = kernel::guest_programs(&cache)?;
+        uml::tidy(&environment::scratch());
+        let kernels = Kernels {
+            kernel: absolute(first),
+            named: cache.join("kernels"),
+            init,
+            chance,
+            place: environment::scratch(),
+            patience: Duration::from_nanos(wish.patience.as_nanos()),
+        };
+        let mut release = BTreeSet::new();
+        for name in &asked {
+            release.insert(kernel::probe(&kernels.find(*name)?)?);
+        }
+        let release = release.into_iter().collect::<Vec<_>>().join(", ");
+        let options = Options { look: wish.look, ..Options::default() };
+        Ok(Some(Stage { kernels, options, release, facts: Mutex::default() }))
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.lock().map(|facts| facts.clone()).unwrap_or_default()
+    }
+
+    /// Plays a repetition again, whatever is kept of it.
+    fn again(&self, model: &Model, repetition: u64, options: Options) -> Result<Outcome, Failure> {
+        Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
+    }
+
+    /// Plays a repetition again and writes what crossed the doors.
+    pub(crate) fn capture(&self, model: &Model, repetition: u64, path: &Path) -> Result<(), Failure> {
+        let options = Options { capture: true, ..self.options };
+        let capture = self.again(model, repetition, options)?.capture.unwrap_or_default();
+        let file = std::fs::File::create(path);
+        let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
+        written.map_err(|error| Failure::write(path, &error))
+    }
+
+    /// Plays a repetition again and draws each flow, with what its kernel thought.
+    pub(crate) fn pictures(&self, model: &Model, repetition: u64) -> Result<Vec<(String, Picture)>, Failure> {
+        let options = Options { trace: true, look: self.options.look.or(Some(LOOK)), ..self.options };
+        let outcome = self.again(model, repetition, options)?;
+        let mut records = outcome.ran.world.network.records().to_vec();
+        records.sort_by_key(|record| record.t);
+        let draw = |(i, flow): (usize, &Flow)| {
+            let mut picture = lab::picture::draw(model, repetition, i, &outcome.ran, &records);
+            if let Some(facts) = outcome.facts.get(i).and_then(Option::as_ref) {
+                crate::kernel::annotate(&mut picture, facts);
+            }
+            (flow.name.clone(), picture)
+        };
+        Ok(model.flows.iter().enumerate().map(draw).collect())
+    }
+
+    /// What the kernels counted, a line for each cell and flow: means over the repetitions of this run.
+    pub(crate) fn tell(&self, sweep: &Sweep, talk: &Talk) {
+        let facts = self.facts();
+        if facts.is_empty() {
+            return;
+        }
+        let mut text = format!("Linux {} in virtual time", self.release);
+        for (i, cell) in sweep.cells.iter().enumerate() {
+            for (k, flow) in cell.model.flows.iter().enumerate() {
+                let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
+                let of_flow: Vec<&FlowFacts> =
+                    of_cell.filter_map(|(_, flows)| flows.get(k)?.as_ref()).collect();
+                if of_flow.is_empty() {
+                    continue;
+                }
+                let mean = |name: &str| {
+                    let sum: u64 = of_flow.iter().map(|facts| facts.counter(name)).sum();
+                    format!("{name} {}", (sum as f64 / of_flow.len() as f64 * 100.0).round() / 100.0)
+                };
+                let label = labels::cell(&cell.params);
+                let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
+                let told: Vec<String> = TOLD.iter().map(|name| mean(name)).collect();
+                text.push_str(&format!("\n  {of}{}: {}", flow.name, told.join(", ")));
+                let mut faults: BTreeSet<&str> = BTreeSet::new();
+                faults.extend(of_flow.iter().flat_map(|facts| &facts.faults).map(String::as_str));
+                for fault in faults {
+                    text.push_str(&format!("\n    {fault}"));
+                }
+            }
+        }
+        talk.note(&text);
+    }
+
+    /// All of it, a repetition after the other.
+    pub(crate) fn document(&self, sweep: &Sweep) -> Value {
+        let repetitions: Vec<Value> = self
+            .facts()
+            .into_iter()
+            .filter_map(|((cell, repetition), flows)| {
+                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(flows);
+                let flows: serde_json::Map<String, Value> = named
+                    .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
+                    .collect();
+                Some(json!({ "cell": cell, "repetition": repetition, "flows": flows }))
+            })
+            .collect();
+        json!({ "release": self.release, "repetitions": repetitions })
+    }
+}
+
+/// What a kernel is tried out with: a download that takes some twenty seconds.
+const TRIAL: &str = r#"
+williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "50 kbit/s"
+delay = "300 ms"
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = "linux"
+app = { bulk = { bytes = "100 kB" } }
+"#;
+
+/// Runs a kernel twice: what it is, how long that takes, and whether both runs were the same.
+pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
+    let release = kernel::probe(kernel)?;
+    let cache = cache()?;
+    let (init, chance) = kernel::guest_programs(&cache)?;
+    let kernels = Kernels {
+        kernel: absolute(kernel.to_owned()),
+        named: cache.join("kernels"),
+        init,
+        chance,
+        place: environment::scratch(),
+        patience: Duration::from_secs(30),
+    };
+    let scenario = scenario::read_with("trial", TRIAL.as_bytes(), &scenario::NoFiles, &[])?;
+    let options = Options { capture: true, ..Options::default() };
+    let watch = Stopwatch::start();
+    let run = || uml::once(scenario.first(), 0, &kernels, &options, &AtomicBool::new(false));
+    let (one, other) = (run()?, run()?);
+    let took = watch.seconds() / 2.0;
+    let simulated = one.ran.flows.iter().find_map(|flow| flow.get(Metric::CompletionTime)).unwrap_or(0.0);
+    let same =
+        if one.capture == other.capture { "twice the same, byte for byte" } else { "not the same twice" };
+    Ok(format!("Linux {release}: {simulated:.1} s in {took:.2} s, {same}"))
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+impl Player for Stage {
+    fn play(
+        &self,
+        cell: u32,
+        model: &Model,
+        repetition: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<FlowMeasures>>, Refused> {
+        let outcome = uml::once(model, repetition, &self.kernels, &self.options, stop).map_err(refused)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if let Ok(mut facts) = self.facts.lock() {
+            facts.insert((cell, repetition), outcome.facts);
+        }
+        Ok(Some(outcome.ran.flows))
+    }
+}
+
+fn refused(error: Error) -> Refused {
+    Refused {
+        message: error.to_string(),
+        mend: error.help().to_owned(),
+        asked: matches!(error, Error::Asked { .. }),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let why = refused(error);
+        if why.asked {
+            Failure::usage(why.message, why.mend)
+        } else {
+            Failure::machine(why.message, why.mend)
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What is told and kept of a repetition that was played in real time, beside its row in the table?
+
+use crate::exit::{End, Failure};
+use crate::labels;
+use crate::talk::Talk;
+use base::{Span, event};
+use emulate::calibrate::Calibration;
+use emulate::capture::Capture;
+use emulate::facts::{FlowFacts, TcpInfo};
+use emulate::lateness::{Histogram, Timing};
+use emulate::{CommandFacts, Options, Outcome};
+use lab::sweep::{Prepared, Sweep};
+use results::Row;
+use scenario::metric::Metric;
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A repetition that was played.
+pub(crate) struct Played {
+    pub(crate) cell: usize,
+    pub(crate) repetition: u64,
+    pub(crate) outcome: Outcome,
+}
+
+/// Where more than rows is kept.
+pub(crate) struct Store {
+    pub(crate) folder: PathBuf,
+    pub(crate) captures: bool,
+    pub(crate) events: bool,
+}
+
+impl Played {
+    /// A row for each flow, and one for each command that does not serve: how long it took.
+    pub(crate) fn rows(&self, sweep: &Sweep) -> Vec<Row> {
+        let row = |flow: &str, values: Vec<Option<f64>>| Row {
+            cell: self.cell as u32,
+            repetition: self.repetition,
+            flow: flow.to_owned(),
+            values,
+        };
+        let flows = sweep.cells[self.cell].model.flows.iter().zip(&self.outcome.ran.flows);
+        let mut rows: Vec<Row> =
+            flows.map(|(flow, measures)| row(&flow.name, measures.values.clone())).collect();
+        for facts in self.outcome.commands.iter().filter(|facts| !facts.serves) {
+            let took =
+                facts.ended.started.zip(facts.ended.ended).map(|(from, to)| to.since(from).as_secs_f64());
+            let value = |metric: &Metric| took.filter(|_| *metric == Metric::CompletionTime);
+            rows.push(row(&facts.name, Metric::ALL.iter().map(value).collect()));
+        }
+        rows
+    }
+
+    pub(crate) fn document(&self, sweep: &Sweep, options: &Options) -> Value {
+        let model = &sweep.cells[self.cell].model;
+        let flows: serde_json::Map<String, Value> = model
+            .flows
+            .iter()
+            .zip(&self.outcome.facts)
+            .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(facts.as_ref()?))))
+            .collect();
+        let commands: serde_json::Map<String, Value> =
+            self.outcome.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
+        let triggers = self.outcome.ran.world.network.triggers().done();
+        let triggers: Vec<Value> =
+            triggers.map(|(at, name)| json!({ "t": at.as_secs_f64(), "name": name })).collect();
+        json!({
+            "cell": self.cell,
+            "repetition": self.repetition,
+            "complete": self.outcome.ran.complete,
+            "flows": flows,
+            "commands": commands,
+            "triggers": triggers,
+            "timing": timing(&self.outcome.timing),
+            "unfaithful": self.outcome.unfaithful(options),
+        })
+    }
+
+    /// A line for each kernel and each command, and one for the clock.
+    pub(crate) fn tell(&self, cell: &Prepared, talk: &Talk) {
+        let mut text = format!("repetition {}", self.repetition);
+        let label = labels::cell(&cell.params);
+        if !label.is_empty() {
+            text.push_str(&format!(" of {label}"));
+        }
+        for (flow, facts) in cell.model.flows.iter().zip(&self.outcome.facts) {
+            let Some(facts) = facts else { continue };
+            let told =
+                ["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossProbes", "TCPFastRetrans"];
+            let counted: Vec<String> =
+                told.iter().map(|name| format!("{name} {}", facts.counter(name))).collect();
+            let undone = if facts.undone() { "undone" } else { "nothing undone" };
+            text.push_str(&format!("\n  {}: the kernel says {}; {undone}", flow.name, counted.join(", ")));
+        }
+        for facts in self.outcome.commands.iter().filter(|facts| !facts.serves) {
+            let told = match &facts.ended.status {
+                Some(status) => format!("status {}", status.code),
+                None => "ended with the run".to_owned(),
+            };
+            text.push_str(&format!("\n  {}: {told}", facts.name));
+        }
+        let (t, us) = (&self.outcome.timing, |span: Span| span.as_secs_f64() * 1e6);
+        text.push_str(&format!(
+            "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}",
+            us(t.egress.quantile(0.5)),
+            us(t.egress.quantile(0.99)),
+            us(t.egress.max()),
+            t.egress.count(),
+            if t.realtime { "" } else { ", without real-time priority" }
+        ));
+        talk.note(&text);
+    }
+
+    /// What is wrong with it, aloud; and how the verb then ends.
+    pub(crate) fn judge(&self, end: End, options: &Options, talk: &Talk) -> End {
+        let mut end = end;
+        let which = format!("repetition {} of cell {}", self.repetition, self.cell);
+        for facts in &self.outcome.commands {
+            for lack in &facts.ended.lacks {
+                talk.complaint("warning", &format!("{which}, {}: {lack}", facts.name));
+            }
+            let Some(status) = facts.ended.status.as_ref().filter(|status| status.code != 0) else {
+                continue;
+            };
+            let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
+            talk.complaint("failed", &format!("{which}, {}: {why}", facts.name));
+            if end == End::Good {
+                end = End::Failed;
+            }
+        }
+        if let Some(why) = self.outcome.unfaithful(options) {
+            talk.complaint("unfaithful", &format!("{which}: {why}"));
+            end = End::Unfaithful;
+        }
+        for fault in self.outcome.facts.iter().flatten().flat_map(|facts| &facts.faults) {
+            talk.complaint("warning", fault);
+        }
+        end
+    }
+}
+
+impl Store {
+    fn named(&self, kind: &str, cell: u32, repetition: u64, end: &str) -> PathBuf {
+        self.folder.join(kind).join(format!("{cell}-{repetition}{end}"))
+    }
+
+    /// The folder for what commands write.
+    pub(crate) fn outputs(&self, cell: u32, repetition: u64) -> PathBuf {
+        self.named("commands", cell, repetition, "")
+    }
+
+    /// What the run is called.
+    pub(crate) fn name(&self) -> Option<String> {
+        Some(self.folder.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// Keeps what is not in the table.
+    pub(crate) fn write(&self, p: &Played, sweep: &Sweep, options: &Options) -> Result<(), Failure> {
+        let (cell, repetition) = (p.cell as u32, p.repetition);
+        let file = |kind: &str, end: &str| {
+            let path = self.named(kind, cell, repetition, end);
+            let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            made.map(|()| path.clone()).map_err(|error| Failure::write(&path, &error))
+        };
+        let path = file("repetitions", ".json")?;
+        let text = format!("{:#}\n", p.document(sweep, options));
+        std::fs::write(&path, text).map_err(|error| Failure::write(&path, &error))?;
+        if let Some(capture) = p.outcome.capture.as_ref().filter(|_| self.captures) {
+            write_capture(&file("captures", ".pcapng")?, capture)?;
+        }
+        if self.events {
+            let path = file("events", ".jsonl")?;
+            write_events(&path, p).map_err(|error| Failure::write(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// What was kept of these repetitions.
+    pub(crate) fn read(&self, of: &[(u32, u64)]) -> Vec<Value> {
+        let one = |(cell, repetition): &(u32, u64)| {
+            let text = std::fs::read(self.named("repetitions", *cell, *repetition, ".json")).ok()?;
+            serde_json::from_slice(&text).ok()
+        };
+        of.iter().filter_map(one).collect()
+    }
+}
+
+/// Writes packets as pcapng.
+pub(crate) fn write_capture(path: &Path, capture: &Capture) -> Result<(), Failure> {
+    let file = std::fs::File::create(path);
+    let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
+    written.map_err(|error| Failure::write(path, &error))
+}
+
+/// A line of JSON for each event, in the order of time: when, where, what, and its fields.
+fn write_events(path: &Path, p: &Played) -> std::io::Result<()> {
+    let world = &p.outcome.ran.world;
+    let mut records: Vec<_> = world.network.records().iter().collect();
+    records.sort_by_key(|record| record.t);
+    let mut out = std::io::BufWriter::new(std::fs::File::create(path)?);
+    for record in records {
+        let place = world.names.get(record.source.0 as usize);
+        let mut line = json!({ "t": record.t.as_secs_f64(), "at": place, "event": record.event.name() });
+        record.event.fields(|name, value| {
+            line[name] = match value {
+                event::Value::Int(n) => json!(n),
+                event::Value::Seconds(s) => json!(s),
+                event::Value::Word(word) => json!(word),
+                event::Value::Bool(yes) => json!(yes),
+            };
+        });
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
+}
+
+fn us(span: Span) -> f64 {
+    span.as_secs_f64() * 1e6
+}
+
+/// One line about how exact this machine is.
+pub(crate) fn calibrated(c: &Calibration) -> String {
+    let (way, late) = (c.way(), c.late());
+    let how = match (way.realtime, way.spin.is_zero()) {
+        (false, _) => "asleep".to_owned(),
+        (true, true) => "asleep, with real-time priority".to_owned(),
+        (true, false) => format!("spinning for {}, with real-time priority", way.spin),
+    };
+    format!(
+        "this machine is {}: {how} it wakes up {:.0} us late (half), {:.0} us (99 %), {:.0} us (at most)",
+        if c.quiet() { "quiet" } else { "noisy" },
+        us(late.quantile(0.5)),
+        us(late.quantile(0.99)),
+        us(late.max())
+    )
+}
+
+pub(crate) fn calibration(c: &Calibration) -> Value {
+    let trial = |(i, trial): (usize, &emulate::calibrate::Trial)| json!({ "realtime": trial.way.realtime, "spin_s": trial.way.spin.as_secs_f64(), "late": histogram(&trial.late), "chosen": i == c.best });
+    json!({ "quiet": c.quiet(), "trials": c.trials.iter().enumerate().map(trial).collect::<Vec<_>>() })
+}
+
+fn command(facts: &CommandFacts) -> Value {
+    let ended = &facts.ended;
+    let t = |t: Option<base::Time>| t.map(base::Time::as_secs_f64);
+    json!({
+        "serves": facts.serves,
+        "started": t(ended.started),
+        "ended": t(ended.ended),
+        "status": ended.status.as_ref().map(|s| s.code),
+        "signal": ended.status.as_ref().and_then(|s| s.signal),
+        "fault": ended.status.as_ref().and_then(|s| s.fault.clone()),
+        "lacks": ended.lacks,
+    })
+}
+
+fn info(info: &TcpInfo) -> Value {
+    info.fields()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+pub(crate) fn facts_document(facts: &FlowFacts) -> Value {
+    let history: Vec<Value> = facts
+        .history
+        .iter()
+        .map(|(t, i)| {
+            json!({ "t": t, "cwnd": i.snd_cwnd, "ssthresh": i.snd_ssthresh, "rto_us": i.rto, "backoff": i.backoff,
+                    "ca_state": i.ca_state, "retransmissions": i.total_retrans, "unacked": i.unacked, "sacked": i.sacked, "lost": i.lost })
+        })
+        .collect();
+    json!({
+        "tcp_info": info(&facts.info),
+        "undone": facts.undone(),
+        "from": facts.from,
+        "to": facts.to,
+        "history": history,
+        "faults": facts.faults,
+    })
+}
+
+fn histogram(h: &Histogram) -> Value {
+    json!({ "n": h.count(), "p50_us": us(h.quantile(0.5)), "p90_us": us(h.quantile(0.9)), "p99_us": us(h.quantile(0.99)),
+            "p999_us": us(h.quantile(0.999)), "max_us": us(h.max()) })
+}
+
+fn timing(t: &Timing) -> Value {
+    json!({
+        "egress": histogram(&t.egress),
+        "ingress_bound": histogram(&t.ingress),
+        "refused": t.refused,
+        "overrun": t.overrun,
+        "strange": t.strange,
+        "realtime": t.realtime,
+    })
+}

@@ -1,0 +1,79 @@
+//! `analyse` through the command: the document that other programs rely on, both captures, and what is said when a
+//! file is no capture.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn williwaw(args: &[&str]) -> assert_cmd::assert::Assert {
+    Command::cargo_bin("williwaw").unwrap().args(args).env("NO_COLOR", "1").assert()
+}
+
+const SCENARIO: &str = r#"
+williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "100 kbit/s"
+delay = "100 ms"
+queue = { drop-tail = { limit = "30 packets" } }
+[[hop.gate]]
+name = "handover"
+spikes = [["4 s", "6 s"]]
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = { tcp = { profile = "rfc", recovery = "reno", window = "8 kB", mss = "1000 B" } }
+app = { bulk = { bytes = "100 kB" } }
+"#;
+
+#[test]
+fn a_capture_of_a_run_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
+    let (server, phone) = (at("out/rep0.server.pcapng"), at("out/rep0.phone.pcapng"));
+    let text = williwaw(&["analyse", &server]).success().get_output().stdout.clone();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.lines().next().unwrap().contains(" sent "), "{text}");
+    assert!(text.contains("timeout, spurious") && text.contains("delay-spike"), "{text}");
+    for both in [false, true] {
+        let mut args = vec!["analyse", &server, "--json"];
+        if both {
+            args.extend(["--receiver", &phone]);
+        }
+        let out = williwaw(&args).success().get_output().stdout.clone();
+        let document: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(document["schema"], "williwaw-analyse/1");
+        let flow = &document["flows"][0];
+        for key in ["client", "server", "packets", "bytes", "data_bytes", "duration_s", "retransmissions"] {
+            assert!(!flow[key].is_null(), "{key}: {flow}");
+        }
+        for key in ["timeouts", "fast_retransmits", "go_back_n", "delay_spikes", "faults"] {
+            assert!(flow[key].is_array(), "{key}: {flow}");
+        }
+        assert!(flow["rtt"]["min_s"].as_f64().unwrap() > 0.2);
+        assert!(flow.get("buffer_estimate_bytes").is_some());
+        assert_eq!(flow["timeouts"][0]["kind"], "spurious");
+        assert_eq!(flow["unneeded_retransmissions"], flow["retransmissions"]);
+        let spike = &flow["delay_spikes"][0];
+        assert_eq!(spike["kind"], "delay-spike");
+        assert!(spike["until"].as_f64().unwrap() - spike["t"].as_f64().unwrap() > 5.0);
+        if both {
+            assert_eq!(flow["timeouts"][0]["evidence"], "receiver-capture");
+        }
+    }
+    // One connection of it, and one that is not there.
+    williwaw(&["analyse", &server, "--flow", ":5001", "--until", "3"]).success();
+    williwaw(&["analyse", &server, "--flow", "7"]).code(2);
+}
+
+#[test]
+fn what_is_no_capture_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.txt");
+    std::fs::write(&file, "not a capture, not at all").unwrap();
+    williwaw(&["analyse", file.to_str().unwrap()]).code(2);
+    williwaw(&["analyse", "/nowhere/at/all.pcap"]).code(2);
+}

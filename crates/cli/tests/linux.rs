@@ -1,0 +1,119 @@
+//! The claim: who has no kernel is told how to get one; who has one gets what it counted beside what was measured. Tests
+//! that run a kernel say aloud that they skip where none was built (`williwaw linux build`, or WILLIWAW_LINUX).
+#![cfg(target_os = "linux")]
+
+use assert_cmd::cargo::cargo_bin;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn williwaw(cache: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(cargo_bin("williwaw"));
+    command.args(args).env("XDG_CACHE_HOME", cache).env_remove("WILLIWAW_LINUX").env("COLUMNS", "200");
+    command.output().unwrap()
+}
+
+fn refused(output: &Output, code: i32, what: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(what), "{said}");
+}
+
+#[test]
+fn who_has_no_kernel_is_told_how_to_get_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path();
+    let list = williwaw(cache, &["linux", "list"]);
+    refused(&list, 0, "no kernel was built yet: williwaw linux build");
+    assert!(list.stdout.is_empty());
+    let nowhere = cache.join("nowhere");
+    let nowhere = nowhere.to_str().unwrap();
+    let build = williwaw(cache, &["linux", "build", "--source", nowhere]);
+    // On a machine without compilers that is said first.
+    assert_eq!(build.status.code(), Some(2), "{}", String::from_utf8_lossy(&build.stderr));
+    let tree = cache.to_str().unwrap();
+    assert_eq!(williwaw(cache, &["linux", "build", "--source", tree]).status.code(), Some(2));
+    refused(&williwaw(cache, &["linux", "build", "--name", "../there"]), 2, "a name is of letters");
+    let doctor = williwaw(cache, &["linux", "doctor"]);
+    assert_eq!(doctor.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("kernel          none yet"));
+}
+
+#[test]
+fn what_is_no_kernel_for_virtual_time_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    let file = file.to_str().unwrap();
+    let other = cargo_bin("williwaw");
+    let run = |kernel: &str| williwaw(folder.path(), &["run", file, "--no-out", "--linux", kernel]);
+    refused(&run("nosuch"), 3, "there is no kernel `nosuch`");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return eprintln!("skipped: no C compiler for what runs in a guest");
+    }
+    std::fs::write(folder.path().join("text"), "no program").unwrap();
+    refused(&run(folder.path().join("text").to_str().unwrap()), 2, "is no kernel for User-Mode Linux");
+    // This program has both marks in it, as words of its own.
+    let own = run(other.to_str().unwrap());
+    assert_ne!(own.status.code(), Some(0), "{}", String::from_utf8_lossy(&own.stderr));
+}
+
+const SCENARIO: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "100 kbit/s"
+    delay = "100 ms"
+    [[hop.gate]]
+    name = "spike"
+    start = "3 s"
+    lasts = "5 s"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = "linux"
+    app = { bulk = { bytes = "100 kB" } }
+    [run]
+    repetitions = 3
+    [grid]
+    "flow.download.transport.linux.cc" = ["cubic", "reno"]
+"#;
+
+#[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// A grid with kernels is a grid: table, document with what they counted, captures (SW-56).
+#[test]
+fn a_grid_of_kernels_is_a_grid() {
+    let Some(cache) = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache"))) else {
+        return eprintln!("skipped: no cache");
+    };
+    let kernel = variable("WILLIWAW_LINUX").unwrap_or_else(|| cache.join("williwaw/kernels/default/linux"));
+    if !kernel.is_file() {
+        return eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+    }
+    let kernel = kernel.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    let out = folder.path().join("out");
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let run =
+        williwaw(&cache, &["run", file, "--linux", kernel, "--out", out, "--pcap", "--xplot", "--json"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(document["kernels"]["repetitions"].as_array().map(Vec::len), Some(6));
+    let flow = &document["kernels"]["repetitions"][0]["flows"]["download"];
+    assert!(flow["from"]["TCPOrigDataSent"].as_u64().is_some_and(|n| n >= 70));
+    assert_eq!(flow["tcp_info"]["snd_mss"], 1448);
+    // Without chance on the path, and with controls that draw no lots, repetitions are alike.
+    assert_eq!(document["cells"][0]["metrics"]["download_time_s"]["stddev"], 0.0);
+    for name in ["cell0.rep0.pcapng", "cell1.rep0.pcapng", "cell1.rep0.download.xplot"] {
+        assert!(std::fs::metadata(folder.path().join("out").join(name)).unwrap().len() > 1000, "{name}");
+    }
+    let table = williwaw(&cache, &["run", file, "--linux", kernel, "--no-out", "--reps", "1"]);
+    assert!(String::from_utf8_lossy(&table.stderr).contains("cc = reno, download: TcpRetransSegs"));
+}

@@ -1,0 +1,180 @@
+//! The claim: programs that know nothing of this pass through it and meet the link that was asked for. The shipped
+//! scenarios are the examples; where a program is missing, it is said and skipped.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/real").join(name).canonicalize().unwrap()
+}
+
+fn has(test: &str) -> bool {
+    let found = Command::new("sh").args(["-c", test]).output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: `{test}` fails here");
+    }
+    found
+}
+
+/// Plays a shipped scenario; gives its document and what the command wrote. None where the machine cannot.
+fn play(name: &str, command: &str, with: &[(&str, &str)]) -> Option<(Value, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(cargo_bin("williwaw"))
+        .current_dir(folder.path())
+        .arg("emulate")
+        .arg(shipped(name))
+        .args(["--reps", "1", "--json", "--out", "kept", "--lateness", "50 ms"])
+        .envs(with.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(3) {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    let wrote =
+        std::fs::read_to_string(folder.path().join(format!("kept/commands/0-0/{command}.stdout"))).unwrap();
+    let errors =
+        std::fs::read_to_string(folder.path().join(format!("kept/commands/0-0/{command}.stderr"))).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}{wrote}{errors}");
+    Some((serde_json::from_slice(&output.stdout).unwrap(), wrote))
+}
+
+/// A page of 100 kB at 1 Mbit/s with a stall of half a second, curl and Python's server (SW-07).
+#[test]
+fn curl_and_a_web_server() {
+    if !has("command -v curl && command -v python3") {
+        return;
+    }
+    let Some((_, wrote)) = play("fetch.toml", "curl", &[]) else { return };
+    // The page alone takes 0.83 s with its headers, opening and asking 0.2 s, the stall 0.5 s.
+    let time: f64 = wrote.trim().parse().unwrap();
+    assert!((1.4..3.0).contains(&time), "{time}");
+}
+
+/// iperf3 gets the rate of the link, less headers, while it is whole, and a fifth while it is not.
+#[test]
+fn iperf3_measures_the_rate() {
+    if !has("command -v iperf3") {
+        return;
+    }
+    let Some((_, wrote)) = play("iperf3.toml", "iperf3", &[]) else { return };
+    let report: Value = serde_json::from_str(&wrote).unwrap();
+    let rate = report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    // Three seconds of 10 Mbit/s and one of 2: 8 Mbit/s on average, 3.5 % of which are headers.
+    assert!((5e6..8.3e6).contains(&rate), "{rate}");
+    let least = report["intervals"].as_array().unwrap().iter();
+    let least = least.filter_map(|i| i["sum"]["bits_per_second"].as_f64()).fold(f64::MAX, f64::min);
+    assert!(least < 6e6, "the fade shows: {least}");
+}
+
+/// A QUIC server and client from a registry, across an interruption.
+#[test]
+fn quic_crosses_an_interruption() {
+    let python = ["python3", "/usr/bin/python3"]
+        .into_iter()
+        .find(|python| has(&format!("{python} -c 'import aioquic'")));
+    let Some(python) = python else { return };
+    let script = shipped("quic.py");
+    let with = [("PYTHON", python), ("QUIC", script.to_str().unwrap())];
+    let Some((_, wrote)) = play("quic.toml", "quic", &with) else { return };
+    let (bytes, time) = wrote.trim().split_once(' ').unwrap();
+    assert_eq!(bytes, "200000");
+    assert!(time.parse::<f64>().is_ok_and(|s| (1.3..8.0).contains(&s)), "{time}");
+}
+
+/// Somebody sits at a terminal: a shell with the link's name in its prompt, a Python session in it, Ctrl-C reaches
+/// what runs in front and not the shell, Ctrl-Z and fg work, the exit code comes out (SW-08).
+#[test]
+fn somebody_sits_at_a_terminal() {
+    if !has("command -v python3 && command -v bash && command -v stty") {
+        return;
+    }
+    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/session.py");
+    let output = Command::new("python3").arg(session).arg(cargo_bin("williwaw")).output().unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if said.contains("needs rights") {
+        return eprintln!("skipped: {said}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+/// The world outside is reached through the link, by pasta (SW-16).
+#[test]
+fn an_uplink_leads_outside() {
+    if !has("command -v pasta && command -v curl && command -v python3") {
+        return;
+    }
+    let server = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler); print(s.server_port, flush=True); s.serve_forever()";
+    let folder = tempfile::tempdir().unwrap();
+    let mut outside = Command::new("python3")
+        .args(["-c", server])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut port = String::new();
+    use std::io::BufRead as _;
+    std::io::BufReader::new(outside.stdout.as_mut().unwrap()).read_line(&mut port).unwrap();
+    let page = format!("http://198.19.0.1:{}/", port.trim());
+    let output = Command::new(cargo_bin("williwaw"))
+        .args([
+            "shell",
+            "--link",
+            "delay=40 ms",
+            "--uplink",
+            "--",
+            "curl",
+            "-s",
+            "-m",
+            "10",
+            "-o",
+            "/dev/null",
+        ])
+        .args(["-w", "%{http_code} %{time_connect}", &page])
+        .output()
+        .unwrap();
+    outside.kill().unwrap();
+    outside.wait().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("needs rights") || errors.contains("cannot be reached") {
+        return eprintln!("skipped: {errors}");
+    }
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (code, connect) = said.split_once(' ').unwrap_or_default();
+    assert_eq!(code, "200", "{said}{errors}");
+    assert!(connect.parse::<f64>().is_ok_and(|s| (0.08..1.0).contains(&s)), "{said}");
+}
+
+/// Where there is no TUN device, a pair of Ethernet devices carries the same packets (SW-14).
+#[test]
+fn ethernet_stands_in_for_tun() {
+    if !has(
+        "unshare --user --map-root-user --mount true && command -v python3 && command -v curl && command -v ping",
+    ) {
+        return;
+    }
+    let script = "mount -t tmpfs none /dev/net || exit 77; \
+        exec \"$0\" shell --link 'rate=20 Mbit/s, delay=15 ms' --server 'exec python3 -m http.server 80 --directory /usr/share/common-licenses' \
+        -- sh -c 'ping -c 1 server.ip6 && curl -s -o /dev/null -w \"%{http_code} %{time_connect}\" http://server/'";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+        .arg(cargo_bin("williwaw"))
+        .output()
+        .unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if output.status.code() == Some(77) || errors.contains("needs rights") {
+        return eprintln!("skipped: {errors}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}{errors}");
+    let (_, last) = said.trim().rsplit_once('\n').unwrap_or_default();
+    let (code, connect) = last.split_once(' ').unwrap_or_default();
+    assert!(matches!(code, "200" | "404"), "{said}{errors}");
+    assert!(connect.parse::<f64>().is_ok_and(|s| (0.03..0.5).contains(&s)), "{said}");
+}

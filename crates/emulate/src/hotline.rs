@@ -1,0 +1,178 @@
+//! How does somebody outside call a name of a running emulation (`williwaw trigger`)? By a socket that has a name
+//! but no file, so that nothing is left of it: one in the network where the program was started, and one at each
+//! machine, for commands inside. A call is a line with the name; the answer is a line too.
+
+use crate::Error;
+use crate::space::Space;
+use crate::sys;
+use base::Time;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// What names of sockets begin with.
+const PREFIX: &str = "williwaw/";
+/// Somebody who asks may take so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// When it was done, seconds from t = 0; none if there is no such name.
+    pub at_s: Option<f64>,
+    /// The names that can be called.
+    pub names: Vec<String>,
+}
+
+/// A name that somebody called, and where the answer goes. An empty one asks for the names alone.
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) answer: Sender<Answer>,
+}
+
+/// The ear of a driver.
+#[derive(Debug)]
+pub struct Ear {
+    calls: Receiver<Call>,
+    bell: OwnedFd,
+}
+
+/// Who listens for calls; they stop when it is dropped.
+pub struct Hotline {
+    calls: Sender<Call>,
+    bell: OwnedFd,
+    listeners: Vec<UnixListener>,
+    name: String,
+}
+
+impl Hotline {
+    /// For an emulation of this name; the other half is for its driver.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(name: &str) -> Result<(Hotline, Ear), Error> {
+        let (calls, receiver) = channel();
+        let bell = sys::bell().map_err(Error::of("making a bell"))?;
+        let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
+        let clean: String = name.chars().filter(|c| !c.is_whitespace() && *c != '/').collect();
+        let name = format!("{PREFIX}{clean}/{}", std::process::id());
+        let mut line = Hotline { calls, bell, listeners: Vec::new(), name };
+        line.listeners.push(line.listener()?);
+        Ok((line, Ear { calls: receiver, bell: ear }))
+    }
+
+    fn listener(&self) -> Result<UnixListener, Error> {
+        let listen = || {
+            let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&self.name)?)?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        listen().map_err(Error::of("listening for triggers"))
+    }
+
+    /// Listens at a machine too.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn listen_at(&mut self, space: &Space) -> Result<(), Error> {
+        let listener = space.inside(|| self.listener())?;
+        self.listeners.push(listener);
+        Ok(())
+    }
+
+    /// Answers until `over`. Only those are heard who could send signals to this process.
+    pub(crate) fn answer(&self, over: &AtomicBool, users: &[u32]) {
+        let fds: Vec<RawFd> = self.listeners.iter().map(|l| l.as_raw_fd()).collect();
+        while !over.load(Ordering::Relaxed) {
+            let ready = sys::readable(&fds, Some(50));
+            for (listener, _) in self.listeners.iter().zip(ready).filter(|(_, ready)| *ready) {
+                if let Ok((stream, _)) = listener.accept()
+                    && sys::peer_user(stream.as_raw_fd()).is_ok_and(|uid| users.contains(&uid))
+                {
+                    // Somebody who hangs up gets no answer.
+                    let _ = self.hear(&stream);
+                }
+            }
+        }
+    }
+
+    fn hear(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut name = String::new();
+        BufReader::new(stream).read_line(&mut name)?;
+        let (answer, answered) = channel();
+        let call = Call { name: name.trim().to_owned(), answer };
+        self.calls.send(call).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        sys::ring(&self.bell)?;
+        let answer = answered.recv_timeout(PATIENCE).map_err(|_| io::ErrorKind::TimedOut)?;
+        let mut stream = stream;
+        stream.write_all(format!("{}\n", serde_json::to_string(&answer)?).as_bytes())
+    }
+}
+
+impl Ear {
+    /// What to wait on.
+    pub(crate) fn fd(&self) -> RawFd {
+        self.bell.as_raw_fd()
+    }
+
+    /// Answers what was called meanwhile.
+    pub(crate) fn attend(&self, network: &mut path::Network, now: Time) {
+        while let Ok(call) = self.calls.try_recv() {
+            sys::hush(&self.bell);
+            let done = !call.name.is_empty() && network.trigger(now, &call.name);
+            let at_s = done.then(|| network.now().as_secs_f64());
+            let names = network.triggers().names().map(str::to_owned).collect();
+            let _ = call.answer.send(Answer { at_s, names });
+        }
+    }
+}
+
+/// An emulation that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub process: u32,
+}
+
+/// Those that can be called from here.
+///
+/// # Errors
+/// The system does not tell its sockets.
+pub fn running() -> io::Result<Vec<Running>> {
+    let text = std::fs::read_to_string("/proc/net/unix")?;
+    let names = text.lines().filter_map(|line| line.split('@').nth(1)?.strip_prefix(PREFIX));
+    let mut all: Vec<Running> = names
+        .filter_map(|name| {
+            let (name, process) = name.rsplit_once('/')?;
+            Some(Running { name: name.to_owned(), process: process.trim().parse().ok()? })
+        })
+        .collect();
+    all.sort_by_key(|one| one.process);
+    all.dedup();
+    Ok(all)
+}
+
+/// Calls a name of one of them; an empty one asks for the names alone.
+///
+/// # Errors
+/// It is gone, or does not listen to this user.
+pub fn call(running: &Running, name: &str) -> io::Result<Answer> {
+    let address = format!("{PREFIX}{}/{}", running.name, running.process);
+    let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("{name}\n").as_bytes())?;
+    let mut line = String::new();
+    if BufReader::new(stream).read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(serde_json::from_str(&line)?)
+}

@@ -1,0 +1,48 @@
+//! How exact is a run, while it runs? A few numbers that the driver writes now and then and anybody may read.
+
+use crate::lateness::Timing;
+use base::{Span, Time};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The latest numbers of a run.
+#[derive(Debug, Default)]
+pub struct Live([AtomicU64; 5]);
+
+/// What they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// When, from t = 0.
+    pub at: Time,
+    /// Packets that have left.
+    pub packets: u64,
+    /// The lateness that half of them do not exceed.
+    pub half: Span,
+    /// That which 99 of a hundred do not exceed.
+    pub p99: Span,
+    /// The greatest.
+    pub max: Span,
+}
+
+impl Live {
+    /// Writes down the present.
+    pub(crate) fn note(&self, at: Time, timing: &Timing) {
+        let late = &timing.egress;
+        let numbers = [
+            at.as_nanos(),
+            late.count(),
+            late.quantile(0.5).as_nanos(),
+            late.quantile(0.99).as_nanos(),
+            late.max().as_nanos(),
+        ];
+        for (place, number) in self.0.iter().zip(numbers) {
+            place.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads them; they may be of two moments, one just after the other.
+    pub fn look(&self) -> Look {
+        let [at, packets, half, p99, max] = [0, 1, 2, 3, 4].map(|i: usize| self.0[i].load(Ordering::Relaxed));
+        let span = Span::from_nanos;
+        Look { at: Time::from_nanos(at), packets, half: span(half), p99: span(p99), max: span(max) }
+    }
+}

@@ -1,0 +1,181 @@
+//! How do all packets of a machine come in and go out? By one door for its whole kernel: programs of any number
+//! speak through it, with anything that is IP. Where a packet goes is told by its destination address; what goes
+//! to one other machine is one flow of packets to the path.
+//!
+//! A door at the end of one flow ([`crate::Door`]) knows the truth about that flow's segments; this one counts
+//! packets and bytes.
+
+use crate::door::{Gate, Leaving, flip};
+use base::Time;
+use base::packet::{Flags, FlowId, NodeId, Packet};
+use base::wire::{self, Digest, Malformed, flag};
+use path::{Cx, Element, Port};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// Another machine, as seen from this one.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    node: NodeId,
+    flow: FlowId,
+    /// Packets to it are the way back of that flow.
+    reply: bool,
+    /// Data packets that went to it, and others.
+    ordinals: [u32; 2],
+    addresses: [Option<IpAddr>; 2],
+}
+
+/// What came in and went out.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct MachineCounters {
+    /// Packets from the machine into the network.
+    pub sent: u64,
+    /// Their bytes, all headers counted.
+    pub bytes_sent: u64,
+    /// Packets from the network to the machine.
+    pub received: u64,
+    /// Their bytes.
+    pub bytes_received: u64,
+    /// Packets to nobody that it sees: they went nowhere.
+    pub astray: u64,
+}
+
+/// The element through which all packets of a machine come in and go out.
+pub struct Machine {
+    node: NodeId,
+    peers: Vec<Peer>,
+    /// Where packets go whose address is nobody's.
+    beyond: Option<usize>,
+    counters: MachineCounters,
+    leaving: VecDeque<Leaving>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// Buffers kept for packets to come.
+const SPARE: usize = 256;
+
+impl Machine {
+    /// The door of a machine that sees nobody.
+    pub fn new(node: NodeId) -> Self {
+        Machine {
+            node,
+            peers: Vec::new(),
+            beyond: None,
+            counters: MachineCounters::default(),
+            leaving: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// It sees another machine; packets to it leave by the next port, as `flow`, in its way back if `reply`.
+    pub fn sees(&mut self, node: NodeId, flow: FlowId, reply: bool) {
+        self.peers.push(Peer { node, flow, reply, ordinals: [0; 2], addresses: [None; 2] });
+    }
+
+    /// Tells it the addresses of the machine at a node.
+    pub fn knows(&mut self, node: NodeId, addresses: [Option<IpAddr>; 2]) {
+        for peer in self.peers.iter_mut().filter(|peer| peer.node == node) {
+            peer.addresses = addresses;
+        }
+    }
+
+    /// Packets to addresses that are nobody's go to the machine at this node, which knows more.
+    pub fn leads_beyond(&mut self, node: NodeId) {
+        self.beyond = self.peers.iter().position(|peer| peer.node == node);
+    }
+
+    /// Its counters.
+    pub fn counters(&self) -> MachineCounters {
+        self.counters
+    }
+}
+
+impl Gate for Machine {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+        let digest = wire::read(bytes)?;
+        let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
+        let to = wire::destination(bytes);
+        let known = self.peers.iter().position(|peer| to.is_some() && peer.addresses.contains(&to));
+        let outward = to.is_some_and(|to| !to.is_multicast());
+        let Some(port) = known.or(self.beyond.filter(|_| outward)) else {
+            self.counters.astray += 1;
+            return Ok(());
+        };
+        let (body, id) = cx.emit_bytes(bytes, digest.size);
+        let flags = flags(&digest);
+        let peer = &mut self.peers[port];
+        let ordinal = &mut peer.ordinals[usize::from(flags.has(Flags::DATA))];
+        *ordinal += 1;
+        self.counters.sent += 1;
+        self.counters.bytes_sent += u64::from(digest.size);
+        let packet = Packet {
+            id,
+            born: cx.now(),
+            deadline: Time::NEVER,
+            body,
+            flow: peer.flow,
+            size: digest.size,
+            ordinal: *ordinal,
+            source: self.node,
+            destination: peer.node,
+            interface: 0,
+            flags: if peer.reply { Flags(flags.0 | Flags::REPLY.0) } else { flags },
+            class: digest.class,
+            ecn: digest.ecn,
+        };
+        cx.forward(Port(port as u16), packet);
+        Ok(())
+    }
+
+    fn next_out(&mut self) -> Option<Leaving> {
+        self.leaving.pop_front()
+    }
+
+    fn give_back(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+fn flags(digest: &Digest) -> Flags {
+    let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
+    let tcp = digest.tcp.unwrap_or_default();
+    Flags(
+        when(Flags::DATA, digest.payload > 0)
+            | when(Flags::ACK, tcp.has(flag::ACK))
+            | when(Flags::SYN, tcp.has(flag::SYN))
+            | when(Flags::FIN, tcp.has(flag::FIN))
+            | when(Flags::RST, tcp.has(flag::RST)),
+    )
+}
+
+impl Element for Machine {
+    /// A packet has come through the network: it is to leave now.
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        if !cx.absorb_bytes(&packet, &mut bytes) {
+            return; // a model's segment has no bytes for the world outside
+        }
+        self.counters.received += 1;
+        self.counters.bytes_received += u64::from(packet.size);
+        if let Ok(digest) = wire::read(&bytes)
+            && digest.ecn != packet.ecn
+        {
+            wire::set_ecn(&mut bytes, packet.ecn);
+        }
+        if packet.flags.has(Flags::CORRUPT) {
+            flip(&mut bytes, packet.id);
+        }
+        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    /// What has left the network is inside it no longer.
+    fn holds(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,280 @@
+//! How does an application hold several connections? A party is one end of a flow with any number of them, each
+//! a host inside it. They share the flow's way, ledgers and counters of packets, and are told apart by where
+//! their sequence numbers begin (`base::truth::CONNECTION`).
+
+use crate::dispatch::moved;
+use crate::host::{Host, HostConfig, HostCounters};
+use base::packet::{FlowId, NodeId, Packet};
+use base::truth::CONNECTION;
+use base::{Flags, Time};
+use path::{Cx, Element, Port};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use transport::app::lines::{Lines, Workload};
+use transport::app::{App, Socket};
+use transport::tcp::{Config, Role};
+
+/// One end of a flow, with any number of connections.
+pub struct Party {
+    template: Template,
+    /// When to start; [`Time::NEVER`] once started.
+    start: Time,
+    lines: Vec<Line>,
+    /// Those that wait for a time.
+    awake: BTreeSet<usize>,
+    workload: Box<dyn Workload>,
+    ordinals: [u32; 2],
+    /// What the application did to its lines, to be seen to when it returns.
+    done: Done,
+}
+
+/// What all connections have in common.
+#[derive(Clone)]
+struct Template {
+    flow: FlowId,
+    node: NodeId,
+    peer: NodeId,
+    role: Role,
+    tcp: Arc<Config>,
+}
+
+struct Line {
+    host: Host,
+    /// Given up by either end.
+    dead: bool,
+    /// The application has written or closed since it was last seen to.
+    touched: bool,
+}
+
+impl Socket for Line {
+    fn write(&mut self, bytes: u64) {
+        self.touched = true;
+        self.host.socket().write(bytes);
+    }
+    fn close(&mut self) {
+        self.touched = true;
+        self.host.socket().close();
+    }
+    fn stop(&mut self) {
+        self.touched = true;
+        self.host.socket().stop();
+    }
+    fn received(&self) -> u64 {
+        self.host.connection().received()
+    }
+    fn acknowledged(&self) -> u64 {
+        self.host.connection().acknowledged()
+    }
+}
+
+#[derive(Default)]
+struct Done {
+    /// Lines that it may have written to.
+    looked_at: BTreeSet<usize>,
+    aborted: Vec<usize>,
+}
+
+/// More connections than this in one run are a slip, or somebody's mischief.
+const MOST_LINES: usize = 1 << 19;
+
+/// The application is outside of the host.
+struct Outside;
+
+impl App for Outside {
+    fn started(&mut self, _now: Time, _socket: &mut dyn Socket) {}
+    fn progressed(&mut self, _now: Time, _socket: &mut dyn Socket) {}
+    fn finished(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Template {
+    fn line(&self, number: usize) -> Line {
+        let config = HostConfig {
+            flow: self.flow,
+            node: self.node,
+            peer: self.peer,
+            role: self.role,
+            start: Time::NEVER,
+            tcp: self.tcp.clone(),
+        };
+        Line { host: Host::new(config, Box::new(Outside)).numbered(number), dead: false, touched: false }
+    }
+}
+
+/// What the application is given.
+struct Access<'a> {
+    template: &'a Template,
+    lines: &'a mut Vec<Line>,
+    done: &'a mut Done,
+}
+
+impl Lines for Access<'_> {
+    fn open(&mut self) -> usize {
+        let number = self.lines.len();
+        self.lines.push(self.template.line(number));
+        number
+    }
+    fn line(&mut self, number: usize) -> Option<&mut dyn Socket> {
+        let line = self.lines.get_mut(number).filter(|line| !line.dead)?;
+        self.done.looked_at.insert(number);
+        Some(line)
+    }
+    fn abort(&mut self, number: usize) {
+        if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
+            line.dead = true;
+            self.done.aborted.push(number);
+        }
+    }
+}
+
+impl Party {
+    /// A party that has not started. Of `config`, `start` is when the application starts at the end that opens
+    /// connections; the other one is there from the beginning.
+    pub fn new(config: HostConfig, workload: Box<dyn Workload>) -> Self {
+        let HostConfig { flow, node, peer, role, start, tcp } = config;
+        Party {
+            template: Template { flow, node, peer, role, tcp },
+            start: if role == Role::Active { start } else { Time::NEVER },
+            lines: Vec::new(),
+            awake: BTreeSet::new(),
+            workload,
+            ordinals: [0; 2],
+            done: Done::default(),
+        }
+    }
+
+    /// Its application.
+    pub fn workload(&self) -> &dyn Workload {
+        &*self.workload
+    }
+    /// Its connections so far, closed ones included.
+    pub fn connections(&self) -> impl Iterator<Item = &Host> {
+        self.lines.iter().map(|line| &line.host)
+    }
+    /// The counters of all of them together.
+    pub fn counters(&self) -> HostCounters {
+        let mut sum = HostCounters::default();
+        for host in self.connections() {
+            let c = host.counters();
+            sum.data_sent += c.data_sent;
+            sum.data_resent += c.data_resent;
+            sum.acks_sent += c.acks_sent;
+            sum.data_received += c.data_received;
+            sum.bytes_sent += c.bytes_sent;
+            sum.expirations += c.expirations;
+        }
+        sum
+    }
+
+    /// Lets the application act.
+    fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Lines)) {
+        let Party { template, lines, workload, done, .. } = self;
+        act(&mut **workload, &mut Access { template, lines, done });
+    }
+
+    /// Lets one connection act, and the application if something has changed for it.
+    fn with(&mut self, cx: &mut Cx<'_>, number: usize, act: impl FnOnce(&mut Host, &mut Cx<'_>)) {
+        let Some(line) = self.lines.get_mut(number) else { return };
+        let before = line.host.progress();
+        line.host.share(&mut self.ordinals);
+        act(&mut line.host, cx);
+        line.host.share(&mut self.ordinals);
+        if line.host.progress() != before && !line.dead {
+            let now = cx.now();
+            self.tell(|workload, lines| workload.progressed(now, number, lines));
+        }
+        self.note(number);
+    }
+
+    fn note(&mut self, number: usize) {
+        let Some(line) = self.lines.get(number) else { return };
+        if line.dead || line.host.next_wake().is_never() {
+            self.awake.remove(&number);
+        } else {
+            self.awake.insert(number);
+        }
+    }
+
+    /// Sends what the application wrote, and resets what it gave up.
+    fn see_to(&mut self, cx: &mut Cx<'_>) {
+        loop {
+            if let Some(number) = self.done.aborted.pop() {
+                self.with(cx, number, |host, cx| host.reset(cx));
+            } else if let Some(number) = self.done.looked_at.pop_first() {
+                let line = self.lines.get_mut(number).filter(|line| !line.dead);
+                if line.is_some_and(|line| std::mem::take(&mut line.touched)) {
+                    self.with(cx, number, |host, cx| host.push(cx));
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl Element for Party {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let Some(segment) = cx.absorb(&packet) else { return };
+        let number = (segment.seq / CONNECTION) as usize;
+        let base = number as u64 * CONNECTION;
+        let segment = if number == 0 { segment } else { moved(&segment, |n| n.saturating_sub(base)) };
+        if number >= self.lines.len() {
+            if self.template.role == Role::Active || number >= MOST_LINES {
+                return; // nobody opened it
+            }
+            // Connections may arrive in another order than they were opened in.
+            self.lines.extend((self.lines.len()..=number).map(|n| self.template.line(n)));
+        }
+        let dead = self.lines.get(number).is_none_or(|line| line.dead);
+        if segment.rst {
+            if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
+                line.dead = true;
+                self.workload.broken(cx.now(), number);
+                self.note(number);
+            }
+        } else if dead {
+            //= RFC 9293 section 3.5.2: what comes for a connection that does not exist is answered by a reset
+            if packet.flags.has(Flags::DATA)
+                && let Some(ledger) = cx.ledger(&packet)
+            {
+                ledger.received(packet.ordinal);
+            }
+            if packet.flags.has(Flags::DATA) || segment.fin || segment.syn {
+                self.with(cx, number, |host, cx| host.reset(cx));
+            }
+        } else {
+            self.with(cx, number, |host, cx| host.take(cx, &packet, &segment));
+        }
+        self.see_to(cx);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if self.start <= now {
+            self.start = Time::NEVER;
+            self.tell(|workload, lines| workload.started(now, lines));
+            self.see_to(cx);
+        }
+        if self.workload.next_timeout() <= now {
+            self.tell(|workload, lines| workload.timeout(now, lines));
+            self.see_to(cx);
+        }
+        let due = |n: &usize| self.lines.get(*n).is_some_and(|line| line.host.next_wake() <= now);
+        let due: Vec<usize> = self.awake.iter().copied().filter(due).collect();
+        for number in due {
+            self.with(cx, number, |host, cx| host.on_wake(cx));
+            self.see_to(cx);
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        let line = |n: &usize| self.lines.get(*n).map_or(Time::NEVER, |line| line.host.next_wake());
+        let lines = self.awake.iter().map(line).min().unwrap_or(Time::NEVER);
+        self.start.min(self.workload.next_timeout()).min(lines)
+    }
+
+    fn holds(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,71 @@
+//! What does a door do with a packet whose bits are wrong?
+
+use base::packet::{Flags, FlowId, NodeId, Packet};
+use base::trace::Tracer;
+use base::{Span, Time};
+use host::{Door, DoorConfig, Gate as _};
+use path::{Cx, Element, Network, Port};
+use transport::tcp::Role;
+
+/// Makes every packet corrupt that it is told to.
+struct Air(bool);
+
+impl Element for Air {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let flags = if self.0 { packet.flags.with(Flags::CORRUPT) } else { packet.flags };
+        cx.forward(Port(0), Packet { flags, ..packet });
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+/// An IPv4 datagram of so many bytes of UDP.
+fn datagram(payload: usize) -> Vec<u8> {
+    let total = (28 + payload) as u16;
+    let mut bytes = vec![0x45, 0];
+    bytes.extend(total.to_be_bytes());
+    bytes.extend([0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    bytes.extend([0x12, 0x34, 0x56, 0x78]);
+    bytes.extend((8 + payload as u16).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.resize(28 + payload, 0x5a);
+    bytes
+}
+
+/// SW-37: one bit is wrong outside, which is what a checksum finds; other packets come out as they went in.
+#[test]
+fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
+    for corrupt in [false, true] {
+        let mut network = Network::new(1, Tracer::off());
+        let door = |node, role| {
+            Door::new(DoorConfig { flow: FlowId(0), node: NodeId(node), peer: NodeId(1 - node), role })
+        };
+        let to = network.add(door(1, Role::Passive));
+        let air = network.add(Air(corrupt));
+        let from = network.add(door(0, Role::Active));
+        network.wire(from, Port(0), air, Port(0));
+        network.wire(air, Port(0), to, Port(0));
+        network.start(None);
+        let mut places = Vec::new();
+        for i in 0..50u64 {
+            let at = Time::ZERO + Span::from_millis(i);
+            let bytes = datagram(100);
+            network.enter(at, from, |door: &mut Door, cx| door.take_in(cx, &bytes)).unwrap().unwrap();
+            let out = network.enter(at, to, |door: &mut Door, _| door.next_out()).unwrap().unwrap();
+            let wrong = bytes.iter().zip(&out.bytes).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+            assert_eq!((out.bytes.len(), wrong), (bytes.len(), u32::from(corrupt)));
+            places.extend(bytes.iter().zip(&out.bytes).position(|(a, b)| a != b));
+        }
+        places.sort_unstable();
+        places.dedup();
+        assert!(!corrupt || places.len() > 20, "another bit each time: {places:?}");
+        let ledger = &network.ledgers()[0];
+        assert_eq!(ledger.other_drops, if corrupt { 50 } else { 0 });
+        assert_eq!(network.bodies(), 0);
+    }
+}

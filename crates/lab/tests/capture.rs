@@ -1,0 +1,314 @@
+//! A capture of a simulated repetition: what is in it is what the model did, and what its comments say is the truth.
+//! Other programs (tshark, capinfos, tcptrace) accept it and count the same; where they are absent the test says so.
+
+mod common;
+
+use base::wire::checksum::Sum;
+use base::wire::{TCP, flag};
+use capture::Reader;
+use lab::capture::capture;
+use lab::once::{Options, run_once};
+use scenario::Model;
+use scenario::metric::Metric;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::process::Command;
+
+/// A link that stalls and loses, one flow or two over it.
+fn scenario(tcp: &str) -> Model {
+    let text = format!(
+        r#"
+        williwaw = 1
+        title = "stalls and losses"
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "400 kbit/s"
+        delay = "150 ms"
+        queue = {{ drop-tail = {{ limit = "12 packets" }} }}
+        [[hop.gate]]
+        name = "reselection"
+        at = "after-queue"
+        every = "uniform(8 s, 12 s)"
+        lasts = "uniform(1 s, 5 s)"
+        [[hop.loss]]
+        name = "errors"
+        probability = 0.01
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = {{ tcp = {{ {tcp} }} }}
+        app = {{ bulk = {{ bytes = "500 kB" }} }}
+        [[flow]]
+        name = "other"
+        from = "server"
+        to = "phone"
+        start = "7 s"
+        transport = {{ tcp = {{ {tcp} }} }}
+        app = {{ bulk = {{ bytes = "100 kB" }} }}
+        [run]
+        limit = "1 h"
+        "#
+    );
+    common::model::<&str>(&text, &[])
+}
+
+/// TCPs whose captures differ in kind: with options and without, two-way and one-way.
+const TCPS: [&str; 4] = [
+    r#"profile = "rfc", recovery = "rfc6675", timestamps = true, spurious = "frto""#,
+    r#"profile = "rfc", recovery = "newreno", timestamps = false, window-scale = false"#,
+    r#"profile = "linux-6.x""#,
+    r#"profile = "ns2-2001", recovery = "sack", timestamps = true, spurious = "eifel""#,
+];
+
+/// What a comment says: word and value.
+fn words(comment: &str) -> BTreeMap<&str, &str> {
+    comment.split(' ').filter_map(|word| word.split_once('=')).collect()
+}
+
+#[test]
+fn what_is_in_it_is_what_the_model_did() {
+    for tcp in TCPS {
+        let model = scenario(tcp);
+        let outcome = run_once(&model, 0, Options::default());
+        let capture = capture(&model, 0);
+        let hosts: Vec<&str> = capture.hosts().iter().map(|tap| tap.name.as_str()).collect();
+        assert_eq!(hosts, ["server", "phone"]);
+        let file = capture.write(Vec::new(), None, 0, "test").unwrap();
+        let mut reader = Reader::open(&file[..]).unwrap();
+        let mut counts: BTreeMap<(u32, &str), f64> = BTreeMap::new();
+        // Of each direction of a flow: whose an identification is.
+        let mut seen: BTreeMap<(u16, u16, u32), (u32, u32, u64)> = BTreeMap::new();
+        let mut copies: BTreeMap<(u16, u32), BTreeSet<u32>> = BTreeMap::new();
+        let mut last = 0;
+        while let Some(frame) = reader.next().unwrap() {
+            let packet = frame.decode().unwrap();
+            assert!(frame.time_ns >= last, "out of order");
+            last = frame.time_ns;
+            let tcp = packet.tcp().unwrap();
+            assert_eq!(Sum::ZERO.and(&frame.bytes[..20]).finish(), 0, "checksum of IP");
+            let inside = &frame.bytes[20..];
+            let pseudo =
+                Sum::ZERO.and_pseudo(packet.ip.source, packet.ip.destination, TCP, inside.len() as u32);
+            assert_eq!(pseudo.and(inside).finish(), 0, "checksum of TCP");
+            assert!(!tcp.odd && !tcp.cut && !packet.cut);
+            let id = packet.ip.id.unwrap();
+            let comment = frame.comments().next().unwrap();
+            let said = words(comment);
+            // One packet has one, at all taps, and no other packet has it.
+            let this = (tcp.seq, tcp.ack, said["packet"].parse::<u64>().unwrap());
+            let known = *seen.entry((tcp.source, tcp.destination, id)).or_insert(this);
+            assert_eq!(known, this, "an identification twice");
+            assert!(id > 0);
+            if frame.interface == 0 && packet.payload_len > 0 {
+                let flow = u32::from(tcp.source - 49_152);
+                *counts.entry((flow, "sent")).or_default() += 1.0;
+                let mut count = |what: &'static str, is: bool| {
+                    *counts.entry((flow, what)).or_default() += f64::from(u8::from(is));
+                };
+                count("again", said.contains_key("verdict"));
+                count("unneeded", said.get("verdict") == Some(&"unneeded"));
+                count("spurious", said.get("timeout") == Some(&"spurious"));
+                count("genuine", said.get("timeout") == Some(&"genuine"));
+                count("dropped", said.contains_key("dropped"));
+                let segment = copies.entry((tcp.source, tcp.seq)).or_default();
+                let before = segment.len();
+                segment.insert(id);
+                assert!(segment.len() > before, "a retransmission with an old identification");
+            }
+        }
+        assert!(reader.notices().is_empty());
+        let mut judged = 0.0;
+        for (flow, measures) in outcome.flows.iter().enumerate() {
+            let here = |what| counts[&(flow as u32, what)];
+            for (what, metric) in [
+                ("sent", Metric::SegmentsSent),
+                ("again", Metric::SegmentsRetransmitted),
+                ("unneeded", Metric::UnneededRetransmissions),
+                ("spurious", Metric::SpuriousTimeouts),
+                ("genuine", Metric::GenuineTimeouts),
+            ] {
+                assert_eq!(Some(here(what)), measures.get(metric), "{tcp}: {what} of flow {flow}");
+            }
+            judged += here("unneeded").min(here("dropped"));
+        }
+        assert!(judged > 0.0, "{tcp}: nothing happened");
+    }
+}
+
+/// Every tap of a packet on its way, in order, and what is kept of it.
+#[test]
+fn each_tap_sees_what_passes_it() {
+    let model = scenario(TCPS[0]);
+    let capture = capture(&model, 1);
+    let names: Vec<&str> = capture.taps().iter().map(|tap| tap.name.as_str()).collect();
+    assert_eq!(names, ["server", "phone", "radio.down in", "radio.down out", "radio.up in", "radio.up out"]);
+    let all = capture.write(Vec::new(), None, 60, "test").unwrap();
+    let mut reader = Reader::open(&all[..]).unwrap();
+    let (mut ways, mut at) = (BTreeMap::<u64, Vec<u32>>::new(), [0usize; 6]);
+    while let Some(frame) = reader.next().unwrap() {
+        assert!(frame.bytes.len() <= 60);
+        at[frame.interface as usize] += 1;
+        let packet = words(frame.comments().next().unwrap())["packet"].parse().unwrap();
+        ways.entry(packet).or_default().push(frame.interface);
+    }
+    let (mut through, mut lost) = (0, 0);
+    for way in ways.values() {
+        match way.as_slice() {
+            [0, 2, 3, 1] | [1, 4, 5, 0] => through += 1,
+            [0, 2] | [0, 2, 3] | [1, 4] | [1, 4, 5] => lost += 1,
+            odd => panic!("{odd:?}"),
+        }
+    }
+    assert!(through > 500 && lost > 10, "{through} {lost}");
+    // A file of one tap has that tap's packets.
+    for (tap, count) in at.iter().enumerate() {
+        let one = capture.write(Vec::new(), Some(tap), 96, "test").unwrap();
+        let mut reader = Reader::open(&one[..]).unwrap();
+        while reader.next().unwrap().is_some() {}
+        assert_eq!(reader.frames() as usize, *count);
+        assert_eq!(reader.interfaces()[0].name.as_deref(), Some(names[tap]));
+    }
+}
+
+#[test]
+fn marks_are_seen_from_where_they_are_made() {
+    let model = common::model::<&str>(
+        r#"
+        williwaw = 1
+        title = "marks"
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "1 Mbit/s"
+        delay = "50 ms"
+        queue = { red = { limit = "50 packets", min = 5, max = 15, ecn = true } }
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = { tcp = { profile = "rfc", ecn = true } }
+        app = { bulk = { bytes = "400 kB" } }
+        "#,
+        &[],
+    );
+    let file = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
+    let mut reader = Reader::open(&file[..]).unwrap();
+    let (mut marks, mut echoes, mut reduced) = ([0; 6], 0, 0);
+    while let Some(frame) = reader.next().unwrap() {
+        let packet = frame.decode().unwrap();
+        marks[frame.interface as usize] += usize::from(packet.ip.ecn == 3);
+        let tcp = packet.tcp().unwrap();
+        echoes += usize::from(tcp.has(flag::ECE) && !tcp.has(flag::SYN));
+        reduced += usize::from(tcp.has(flag::CWR) && !tcp.has(flag::SYN));
+    }
+    assert_eq!((marks[0], marks[2]), (0, 0));
+    assert!(marks[3] > 0 && marks[3] == marks[1], "{marks:?}");
+    assert!(echoes > 0 && reduced > 0);
+}
+
+fn output(program: &str, args: &[&str], file: &std::path::Path) -> Option<String> {
+    match Command::new(program).args(args).arg(file).output() {
+        Ok(out) => Some(String::from_utf8_lossy(&out.stdout).into_owned()),
+        Err(_) => {
+            eprintln!("left out: no {program} on this machine");
+            None
+        }
+    }
+}
+
+#[test]
+fn other_programs_accept_it() {
+    for tcp in TCPS {
+        let model = scenario(tcp);
+        let outcome = run_once(&model, 2, Options::default());
+        let mut file = tempfile::Builder::new().suffix(".pcapng").tempfile().unwrap();
+        let bytes = capture(&model, 2).write(Vec::new(), Some(0), 0, "test").unwrap();
+        let mut reader = Reader::open(&bytes[..]).unwrap();
+        // tcptrace counts a FIN that is sent again among the data.
+        let (mut ends, mut bare) = (BTreeSet::new(), 0);
+        while let Some(frame) = reader.next().unwrap() {
+            let packet = frame.decode().unwrap();
+            let tcp = packet.tcp().unwrap();
+            if tcp.source != 5001
+                && packet.payload_len == 0
+                && tcp.has(flag::FIN)
+                && !ends.insert((tcp.source, tcp.seq))
+            {
+                bare += 1;
+            }
+        }
+        file.write_all(&bytes).unwrap();
+        let path = file.path();
+        if let Some(text) = output("capinfos", &["-c", "-M", "-T", "-r", "-m"], path) {
+            assert!(text.contains(&format!(",{}", reader.frames())), "{text}");
+        }
+        let strict = ["-n", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+        let wrong = "_ws.malformed or ip.checksum.status == \"Bad\" or tcp.checksum.status != \"Good\" or tcp.options.unknown";
+        if let Some(text) = output("tshark", &[&strict[..], &["-Y", wrong, "-r"]].concat(), path) {
+            assert_eq!(text, "", "{tcp}");
+        }
+        if let Some(text) =
+            output("tshark", &[&strict[..], &["-q", "-z", "expert,error", "-r"]].concat(), path)
+        {
+            assert!(!text.contains("Errors"), "{tcp}: {text}");
+        }
+        if let Some(text) = output("tcptrace", &["-n", "-l"], path) {
+            let resent: f64 = text
+                .lines()
+                .filter_map(|line| {
+                    line.trim()
+                        .strip_prefix("rexmt data pkts:")?
+                        .split_whitespace()
+                        .next()?
+                        .parse::<f64>()
+                        .ok()
+                })
+                .sum();
+            let ours: f64 = outcome.flows.iter().filter_map(|f| f.get(Metric::SegmentsRetransmitted)).sum();
+            assert_eq!(resent, ours + bare as f64, "{tcp}: tcptrace");
+        }
+    }
+}
+
+/// The glyphs of a file for xplot: how often each is drawn.
+fn glyphs(text: &str) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for line in text.lines() {
+        *counts.entry(line.split(' ').next().unwrap_or_default()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn xplot_files_have_the_glyphs_of_tcptrace() {
+    let model = scenario(TCPS[0]);
+    let ours = lab::picture::picture(&model, 0, 0).xplot();
+    assert!(ours.starts_with("timeval double\ntitle\n") && ours.ends_with("go\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.pcapng");
+    let bytes = capture(&model, 0).write(Vec::new(), Some(0), 0, "test").unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+    // Every SACK block that came is drawn. (tcptrace leaves some out.)
+    let (mut reader, mut blocks) = (Reader::open(&bytes[..]).unwrap(), 0);
+    while let Some(frame) = reader.next().unwrap() {
+        let packet = frame.decode().unwrap();
+        let tcp = packet.tcp().unwrap();
+        blocks += if tcp.destination == 49_152 { tcp.blocks().len() } else { 0 };
+    }
+    assert_eq!(glyphs(&ours).get("S"), Some(&blocks));
+    let drawn = Command::new("tcptrace").args(["-n", "-S"]).arg(&file).current_dir(folder.path()).output();
+    if drawn.is_err() {
+        eprintln!("left out: no tcptrace on this machine");
+        return;
+    }
+    // The first connection, data direction.
+    let theirs = std::fs::read_to_string(folder.path().join("a2b_tsg.xpl")).unwrap();
+    let (ours, theirs) = (glyphs(&ours), glyphs(&theirs));
+    // Theirs has the SYN beside, and the acknowledgements that open and close.
+    for (glyph, beside) in [("R", 0), ("dtick", 0), ("darrow", 2), ("uarrow", 3)] {
+        let (ours, theirs) = (ours.get(glyph).unwrap_or(&0), theirs.get(glyph).unwrap_or(&0));
+        assert!(*ours > 0 && (*ours..=ours + beside).contains(theirs), "{glyph}: {ours} and {theirs}");
+    }
+}

@@ -1,0 +1,66 @@
+//! How deep is the buffer before the bottleneck? While a transfer fills it, the round trip grows by the time that the
+//! buffer takes to drain; times the rate, that is its size.
+
+use serde::{Deserialize, Serialize};
+
+/// An estimate and what it was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Bytes of IP packets that waited.
+    pub bytes: f64,
+    /// Nothing was resent, so that the buffer may never have been full: it is at least this deep.
+    pub at_least: bool,
+    /// The shortest round trip of a small packet, seconds.
+    pub idle_s: f64,
+    /// The round trip under load, seconds: nine in ten were shorter.
+    pub loaded_s: f64,
+    /// The rate meanwhile, IP packets, bit/s.
+    pub rate_bps: f64,
+    /// Small packets that came back under load.
+    pub probes: u32,
+}
+
+/// Fewer probes under load say nothing.
+const FEWEST: usize = 8;
+
+/// Makes an estimate of round trips without and with load (seconds), the rate of the load in bit/s of IP packets,
+/// and whether anything had to be resent. None where too few probes came back or nothing grew.
+pub fn estimate(idle: &[f64], loaded: &[f64], rate_bps: f64, resent: bool) -> Option<Estimate> {
+    let least = idle.iter().chain(loaded).copied().fold(f64::INFINITY, f64::min);
+    if loaded.len() < FEWEST || !least.is_finite() || rate_bps <= 0.0 {
+        return None;
+    }
+    let mut sorted = loaded.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let high = sorted[(sorted.len() - 1) * 9 / 10];
+    let estimate = Estimate {
+        bytes: (high - least) * rate_bps / 8.0,
+        at_least: !resent,
+        idle_s: least,
+        loaded_s: high,
+        rate_bps,
+        probes: sorted.len() as u32,
+    };
+    (estimate.bytes > 0.0).then_some(estimate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_round_trip_times_the_rate() {
+        let loaded: Vec<f64> = (0..20).map(|i| 0.1 + 0.01 * f64::from(i)).collect();
+        let e = estimate(&[0.1, 0.11], &loaded, 1e6, true).unwrap();
+        assert_eq!((e.idle_s, e.loaded_s, e.at_least, e.probes), (0.1, 0.1 + 0.17, false, 20));
+        assert!((e.bytes - 0.17 * 1e6 / 8.0).abs() < 1e-6);
+        assert!(estimate(&[0.1], &loaded, 1e6, false).unwrap().at_least);
+    }
+
+    #[test]
+    fn nothing_is_said_of_too_little() {
+        assert_eq!(estimate(&[0.1], &[0.2; 7], 1e6, true), None);
+        assert_eq!(estimate(&[0.1], &[0.1; 20], 1e6, true), None);
+        assert_eq!(estimate(&[], &[], 1e6, true), None);
+    }
+}

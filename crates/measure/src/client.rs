@@ -1,0 +1,493 @@
+//! Who measures? One test after the other, one connection a repetition. A connection that is lost is made again, and
+//! the rest goes on.
+
+use crate::asking::{Asking, Request};
+use crate::buffer::{self, Estimate};
+use crate::clock::{self, Clock};
+use crate::entry::{Begin, Disconnection, End, Entry, Run, SCHEMA};
+use crate::flow::Pause;
+use crate::kernel::{self, Kernel, Report, Watch};
+use crate::message::Job;
+use crate::plan::{Plan, Test, span};
+use crate::probe::Probing;
+use crate::pump::{Broken, Pump};
+use crate::{Error, LOOK, PORT, UNSENT, filler, sys};
+use base::{Span, Time};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What to measure, and against whom.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The server's name or address, with or without a port.
+    pub server: String,
+    /// Lets the client in; may be empty.
+    pub token: String,
+    /// Names the run.
+    pub session: u64,
+    /// The tests.
+    pub plan: Plan,
+    /// The present, as a date.
+    pub started: String,
+    /// Where to write a capture of what goes to and fro; it must not be there yet.
+    pub capture: Option<PathBuf>,
+}
+
+/// What happens to entries and progress.
+pub trait Listener: Sync {
+    /// Something to keep.
+    ///
+    /// # Errors
+    /// It could not be kept: the measurement ends.
+    fn entry(&self, entry: &Entry) -> Result<(), Error>;
+    /// So many repetitions of all are done.
+    fn progress(&self, done: u64, all: u64);
+}
+
+/// Between two attempts to connect again.
+const RETRY: Span = Span::from_secs(1);
+/// A probe that is not back so long after the last was sent is lost.
+const LATEST: Span = Span::from_secs(3);
+/// Probes before a load, and the interval of those beside it.
+const BEFORE: u32 = 10;
+const BESIDE: Span = Span::from_millis(50);
+/// Bytes of those.
+const SMALL: usize = 32;
+
+/// The addresses of a name, which may end in a port; without one it is [`PORT`].
+///
+/// # Errors
+/// [`Error::Name`].
+pub fn resolve(name: &str) -> Result<Vec<SocketAddr>, Error> {
+    let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(name);
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, PORT)]);
+    }
+    let found = if name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        name.to_socket_addrs()
+    } else {
+        (name, PORT).to_socket_addrs()
+    };
+    let unknown = |source| Error::Name { name: name.to_owned(), source };
+    let found: Vec<SocketAddr> = found.map_err(unknown)?.collect();
+    if found.is_empty() { Err(unknown(io::Error::other("it has none"))) } else { Ok(found) }
+}
+
+/// Measures. True if all of the plan was done; false if `stop` ended it, which is no error.
+///
+/// # Errors
+/// There is no server, or it will not; it was out of reach for too long; an entry could not be kept. What was
+/// measured until then has been handed to the listener.
+pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Listener) -> Result<bool, Error> {
+    let clock = Clock::start();
+    let (address, server_name) = reach(config, clock, stop)?;
+    let recording = Recorder::open(config, address)?;
+    let before = kernel::counters();
+    listener.entry(&Entry::Begin(Box::new(Begin {
+        schema: SCHEMA.to_owned(),
+        started: config.started.clone(),
+        server: config.server.clone(),
+        address: address.to_string(),
+        client_name: kernel::name(),
+        server_name,
+        settings: kernel::settings(),
+        plan: config.plan.clone(),
+    })))?;
+    let mut all = All { config, clock, stop, listener, address, filler: filler(), done: 0 };
+    let (result, capture_missed) = recording.beside(|| all.steps())?;
+    let complete = matches!(result, Ok(true));
+    listener.entry(&Entry::End(End {
+        t: clock.now().as_secs_f64(),
+        complete,
+        counters: kernel::growth(&before, &kernel::counters()),
+        capture_missed,
+    }))?;
+    result
+}
+
+/// The capture, if one is wanted.
+#[cfg(target_os = "linux")]
+struct Recorder(Option<crate::recording::Recording>);
+
+#[cfg(target_os = "linux")]
+impl Recorder {
+    fn open(config: &Config, server: SocketAddr) -> Result<Recorder, Error> {
+        let open = |path: &PathBuf| crate::recording::Recording::open(path, server);
+        Ok(Recorder(config.capture.as_ref().map(open).transpose()?))
+    }
+
+    /// Records while `act` runs; gives how many packets were missed too.
+    fn beside<R>(self, act: impl FnOnce() -> R) -> Result<(R, Option<u64>), Error> {
+        let Some(recording) = self.0 else { return Ok((act(), None)) };
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| recording.run(&over));
+            let result = act();
+            over.store(true, Ordering::Relaxed);
+            let missed =
+                thread.join().unwrap_or_else(|_| Err(Error::Capture(io::ErrorKind::Other.into())))?;
+            Ok((result, Some(missed)))
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Recorder;
+
+#[cfg(not(target_os = "linux"))]
+impl Recorder {
+    fn open(config: &Config, _server: SocketAddr) -> Result<Recorder, Error> {
+        match config.capture {
+            Some(_) => Err(Error::Capture(io::ErrorKind::Unsupported.into())),
+            None => Ok(Recorder),
+        }
+    }
+
+    fn beside<R>(self, act: impl FnOnce() -> R) -> Result<(R, Option<u64>), Error> {
+        Ok((act(), None))
+    }
+}
+
+/// The first address that answers as it should, and how the server calls itself.
+fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr, String), Error> {
+    let mut first = None;
+    for address in resolve(&config.server)? {
+        match greet(config, address, clock, stop) {
+            Ok(name) => return Ok((address, name)),
+            // Of several addresses the first one's answer counts, unless one is a server that refuses.
+            Err(error @ Error::Fault { .. }) => return Err(error),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or(Error::Gone(0.0)))
+}
+
+/// Connects, greets and takes leave.
+fn greet(config: &Config, address: SocketAddr, clock: Clock, stop: &AtomicBool) -> Result<String, Error> {
+    let patience = Duration::from_secs_f64(config.plan.connect.clamp(0.1, 3600.0));
+    let stream = sys::connect(address, &config.plan.socket, patience)
+        .map_err(|source| Error::Connect { address, source: plain(source) })?;
+    let mut asking = Asking::new(request(config, Job::Probes));
+    let silent = |why: String| Error::Silent { address, why };
+    let mut pump = Pump::new(&stream, clock, stop, span(config.plan.connect), &[])
+        .map_err(|error| silent(error.to_string()))?;
+    let ran = pump.run(&mut asking, |asking| {
+        asking.end_probes();
+        false
+    });
+    match ran {
+        Ok(()) => Ok(asking.server().unwrap_or_default().to_owned()),
+        Err(Broken::Fault(fault)) => Err(Error::Fault { address, fault }),
+        Err(Broken::Lost(_, why)) => Err(silent(why)),
+        Err(Broken::Stopped) => Err(silent("it was not waited for".to_owned())),
+    }
+}
+
+/// An error of the system with a word for the one that has none.
+fn plain(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
+        return io::Error::new(io::ErrorKind::TimedOut, "nobody answers");
+    }
+    error
+}
+
+fn request(config: &Config, job: Job) -> Request {
+    Request {
+        session: config.session,
+        token: config.token.clone(),
+        job,
+        window: config.plan.socket.window.unwrap_or(0),
+        think: span(config.plan.think),
+        threshold: span(config.plan.silence),
+    }
+}
+
+struct All<'a> {
+    config: &'a Config,
+    clock: Clock,
+    stop: &'a AtomicBool,
+    listener: &'a dyn Listener,
+    address: SocketAddr,
+    filler: Vec<u8>,
+    done: u64,
+}
+
+/// What one connection brought, whole or not.
+struct Once {
+    run: Run,
+    broken: Option<Broken>,
+}
+
+impl All<'_> {
+    fn steps(&mut self) -> Result<bool, Error> {
+        let plan = &self.config.plan;
+        let all = plan.repetitions();
+        self.listener.progress(0, all);
+        self.wait(span(plan.delay));
+        for (index, step) in plan.steps.iter().enumerate() {
+            for repetition in 0..step.repetitions {
+                if self.done > 0 {
+                    self.wait(span(plan.pause));
+                }
+                if !self.repeat(index, &step.test, repetition)? {
+                    return Ok(false);
+                }
+                self.done += 1;
+                self.listener.progress(self.done, all);
+            }
+        }
+        Ok(true)
+    }
+
+    /// One repetition, over as many connections as it takes; false if the user has had enough.
+    fn repeat(&self, step: usize, test: &Test, repetition: u32) -> Result<bool, Error> {
+        let mut test = test.clone();
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            let Once { mut run, broken } = self.once(&test);
+            (run.step, run.repetition, run.complete) = (step, repetition, broken.is_none());
+            let began = run.bytes > 0 || run.probes > 0 || run.seconds.is_some();
+            if began {
+                self.listener.entry(&Entry::Run(Box::new(run.clone())))?;
+            }
+            match broken {
+                None => return Ok(true),
+                Some(Broken::Stopped) => return Ok(false),
+                Some(Broken::Fault(fault)) => return Err(Error::Fault { address: self.address, fault }),
+                Some(Broken::Lost(kind, evidence)) => {
+                    self.again(step, repetition, kind, evidence)?;
+                    // What is left of a sequence is done; a transfer that was cut off is not begun anew.
+                    match &mut test {
+                        Test::Transactions { count, .. } => *count -= run.response_s.len() as u32,
+                        _ if began => return Ok(true),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a connection again, and tells from when to when there was none.
+    fn again(&self, step: usize, repetition: u32, kind: &str, evidence: String) -> Result<(), Error> {
+        let t = self.clock.now();
+        let mut lost = Disconnection {
+            t: t.as_secs_f64(),
+            until: None,
+            step,
+            repetition,
+            kind: kind.to_owned(),
+            evidence,
+            attempts: 0,
+        };
+        let give_up = span(self.config.plan.give_up);
+        while !self.stop.load(Ordering::Relaxed) {
+            lost.attempts += 1;
+            match greet(self.config, self.address, self.clock, self.stop) {
+                Ok(_) => {
+                    lost.until = Some(self.clock.now().as_secs_f64());
+                    return self.listener.entry(&Entry::Disconnection(lost));
+                }
+                Err(error @ Error::Fault { .. }) => {
+                    self.listener.entry(&Entry::Disconnection(lost))?;
+                    return Err(error);
+                }
+                Err(_) if self.clock.now().since(t) > give_up => {
+                    self.listener.entry(&Entry::Disconnection(lost))?;
+                    return Err(Error::Gone(give_up.as_secs_f64()));
+                }
+                Err(_) => self.wait(RETRY),
+            }
+        }
+        self.listener.entry(&Entry::Disconnection(lost))
+    }
+
+    fn once(&self, test: &Test) -> Once {
+        match *test {
+            Test::Bulk { .. } | Test::Transactions { .. } => self.job(test.job(), Span::ZERO),
+            Test::Echo { count, interval, tcp: true, .. } => {
+                let mut once = self.job(test.job(), span(interval));
+                once.run.rtt_s = std::mem::take(&mut once.run.response_s);
+                once.run.probes = count;
+                once
+            }
+            Test::Echo { size, count, interval, .. } => {
+                self.probes(size as usize, span(interval), Some(count), &|| false)
+            }
+            Test::Buffer { .. } => self.buffer(test),
+        }
+    }
+
+    /// One connection with one job. `interval` is from one transaction's reply to the next request, if it is more
+    /// than the plan's.
+    fn job(&self, job: Job, interval: Span) -> Once {
+        let began = self.clock.now();
+        let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
+        let stream = match self.connect() {
+            Ok(stream) => stream,
+            Err(broken) => return Once { run, broken: Some(broken) },
+        };
+        let mut request = request(self.config, job);
+        request.think = request.think.max(interval);
+        let mut asking = Asking::new(request);
+        let watch = Watch::new(&stream, self.clock, LOOK);
+        let result = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| watch.run());
+            let result = self.pump(&stream).and_then(|mut pump| pump.run(&mut asking, |_| false));
+            watch.over.store(true, Ordering::Relaxed);
+            let _ = watching.join();
+            result
+        });
+        let asked = asking.asked().unwrap_or(began);
+        fill(&mut run, &asking, watch.peek(asked), asked);
+        Once { run, broken: result.err() }
+    }
+
+    /// Datagrams, echoed; until all are back, or `enough`.
+    fn probes(&self, size: usize, interval: Span, count: Option<u32>, enough: &dyn Fn() -> bool) -> Once {
+        let began = self.clock.now();
+        let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
+        let broken = self.probing(size, interval, count, enough, &mut run).err();
+        Once { run, broken }
+    }
+
+    fn probing(
+        &self,
+        size: usize,
+        interval: Span,
+        count: Option<u32>,
+        enough: &dyn Fn() -> bool,
+        run: &mut Run,
+    ) -> Result<(), Broken> {
+        let stream = self.connect()?;
+        let mut asking = Asking::new(request(self.config, Job::Probes));
+        let mut pump = self.pump(&stream)?;
+        pump.run(&mut asking, |asking| asking.echo().is_some())?;
+        let lost = |error: io::Error| Broken::Lost("lost", error.to_string());
+        let Some((key, 1..)) = asking.echo() else {
+            return Err(Broken::Lost("refused", "the server echoes no datagrams".to_owned()));
+        };
+        let here = stream.local_addr().map_err(lost)?;
+        let socket = UdpSocket::bind(SocketAddr::new(here.ip(), 0)).map_err(lost)?;
+        socket.connect(self.address).map_err(lost)?;
+        let mut probing = Probing::new(key, size, interval, count, self.clock.now());
+        let mut buffer = vec![0; 1 << 16];
+        let mut last = self.clock.now();
+        while !probing.is_done() && !enough() {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let now = self.clock.now();
+            if let Some(probe) = probing.next_out(now) {
+                last = now;
+                // One that cannot be sent is one lost; so is what the system says of an earlier one.
+                let _ = socket.send(&probe);
+            }
+            let wake = probing.next_wake();
+            if wake.is_never() && now.since(last) > LATEST {
+                break;
+            }
+            let patience = self.clock.until(wake).min(Span::from_millis(100)).max(Span::from_nanos(50_000));
+            socket.set_read_timeout(Some(Duration::from_nanos(patience.as_nanos()))).map_err(lost)?;
+            if let Ok(n) = socket.recv(&mut buffer) {
+                probing.on_datagram(self.clock.now(), &buffer[..n]);
+            }
+        }
+        run.probes = probing.sent();
+        run.doubled = probing.twice();
+        let (t, s): (Vec<f64>, Vec<f64>) =
+            probing.times().iter().map(|(t, s)| (t.as_secs_f64(), s.as_secs_f64())).unzip();
+        (run.rtt_t, run.rtt_s) = (t, s);
+        run.seconds = Some(self.clock.now().as_secs_f64() - run.t);
+        pump.run(&mut asking, |asking| {
+            asking.end_probes();
+            false
+        })
+    }
+
+    /// Probes, then a load with probes beside it.
+    fn buffer(&self, test: &Test) -> Once {
+        let quiet = self.probes(SMALL, Span::from_millis(100), Some(BEFORE), &|| false);
+        if quiet.broken.is_some() {
+            return quiet;
+        }
+        let loaded = AtomicBool::new(true);
+        let (mut load, beside) = std::thread::scope(|scope| {
+            let probes =
+                scope.spawn(|| self.probes(SMALL, BESIDE, None, &|| !loaded.load(Ordering::Relaxed)));
+            let load = self.job(test.job(), Span::ZERO);
+            loaded.store(false, Ordering::Relaxed);
+            let nothing = || Once { run: Run::default(), broken: None };
+            (load, probes.join().unwrap_or_else(|_| nothing()))
+        });
+        load.run.buffer = estimate(test, &quiet.run, &load.run, &beside.run);
+        load.run.probes = quiet.run.probes + beside.run.probes;
+        load.run.rtt_t = [quiet.run.rtt_t, beside.run.rtt_t].concat();
+        load.run.rtt_s = [quiet.run.rtt_s, beside.run.rtt_s].concat();
+        load.broken = load.broken.or(beside.broken);
+        load
+    }
+
+    fn connect(&self) -> Result<TcpStream, Broken> {
+        let plan = &self.config.plan;
+        let patience = Duration::from_secs_f64(plan.connect.clamp(0.1, 3600.0));
+        let stream = sys::connect(self.address, &plan.socket, patience)
+            .map_err(|error| Broken::Lost("refused", plain(error).to_string()))?;
+        // Elsewhere than on Linux the system decides how much waits unsent.
+        let _ = sys::keep_short(&stream, UNSENT);
+        Ok(stream)
+    }
+
+    fn pump<'s>(&'s self, stream: &'s TcpStream) -> Result<Pump<'s>, Broken> {
+        Pump::new(stream, self.clock, self.stop, span(self.config.plan.stall), &self.filler)
+            .map_err(|error| Broken::Lost("lost", error.to_string()))
+    }
+
+    fn wait(&self, span: Span) {
+        let until = self.clock.now() + span;
+        while !self.stop.load(Ordering::Relaxed) && self.clock.now() < until {
+            clock::sleep(self.clock.until(until).min(Span::from_millis(100)));
+        }
+    }
+}
+
+/// Puts down what a connection brought.
+fn fill(run: &mut Run, asking: &Asking, client: Kernel, asked: Time) {
+    let report: Report = asking.report().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    let since = asked.as_secs_f64();
+    let (down, _) = asking.bytes();
+    run.seconds = asking.duration().map(Span::as_secs_f64);
+    // What came down was counted here; what went up, there, or else by what was acknowledged.
+    run.bytes = match (down, asking.report()) {
+        (0, Some(_)) => report.received,
+        (0, None) => client.get("bytes_acked").saturating_sub(1),
+        (down, _) => down,
+    };
+    run.first_byte_s = asking.first_byte().map(Span::as_secs_f64);
+    run.response_s = asking.transactions().iter().map(|(_, took)| took.as_secs_f64()).collect();
+    run.rtt_t = asking.transactions().iter().map(|(t, _)| t.as_secs_f64()).collect();
+    let mut pauses = asking.pauses_since(asked);
+    pauses.extend(&report.pauses);
+    run.pauses = pauses.iter().map(|p| Pause { t: p.t + since, until: p.until + since }).collect();
+    run.client = client;
+    run.server = report;
+}
+
+fn estimate(test: &Test, quiet: &Run, load: &Run, beside: &Run) -> Option<Estimate> {
+    let down = matches!(test, Test::Buffer { down: true, .. });
+    let sender = if down { &load.server.kernel } else { &load.client };
+    let mss = sender.get("snd_mss").max(1) as f64;
+    let stamps = if sender.get("options") & 1 == 1 { 12.0 } else { 0.0 };
+    let rate = load.bytes as f64 * 8.0 / load.seconds?.max(1e-9) * (mss + 40.0 + stamps) / mss;
+    // Until slow start has filled the path nothing waits.
+    let from = load.t + load.seconds? / 4.0;
+    let until = load.t + load.seconds?;
+    let during = |t: &f64| (from..until).contains(t);
+    let loaded: Vec<f64> =
+        beside.rtt_t.iter().zip(&beside.rtt_s).filter(|(t, _)| during(t)).map(|(_, s)| *s).collect();
+    buffer::estimate(&quiet.rtt_s, &loaded, rate, sender.get("total_retrans") > 0)
+}

@@ -1,0 +1,213 @@
+//! What does the kernel say of a connection while bytes flow, and of its whole TCP before and after?
+
+use crate::clock::{self, Clock};
+use crate::flow::Pause;
+use crate::sys;
+use base::{Span, Time};
+use emulate::facts::TcpInfo;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One look at a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// When, seconds since the job was asked for.
+    pub t: f64,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Smoothed round trip, microseconds.
+    pub srtt_us: u32,
+    /// Retransmission timeout, microseconds.
+    pub rto_us: u32,
+    /// Doublings of it in force.
+    pub backoff: u8,
+    /// Segments outstanding.
+    pub unacked: u32,
+    /// Retransmissions so far.
+    pub retransmissions: u32,
+    /// Bytes acknowledged so far.
+    pub acked: u64,
+}
+
+/// What a kernel said of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its `TCP_INFO` at the end, by the kernel's names.
+    pub info: BTreeMap<String, u64>,
+    /// What changed meanwhile.
+    pub history: Vec<Look>,
+}
+
+impl Kernel {
+    /// A field of `TCP_INFO`; 0 where the kernel told nothing.
+    pub fn get(&self, name: &str) -> u64 {
+        self.info.get(name).copied().unwrap_or(0)
+    }
+    /// True if a kernel told anything.
+    pub fn spoke(&self) -> bool {
+        !self.info.is_empty()
+    }
+}
+
+/// What the server tells of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Report {
+    /// Measured bytes that came to it.
+    pub received: u64,
+    /// Measured bytes that it sent.
+    pub sent: u64,
+    /// From the first to the last that came, seconds.
+    pub receiving_s: f64,
+    /// Stretches without a byte, since the job was asked for.
+    pub pauses: Vec<Pause>,
+    /// Whole transactions.
+    pub transactions: u32,
+    /// What its kernel said.
+    pub kernel: Kernel,
+}
+
+/// More looks than this are thinned out to every second one.
+const MOST: usize = 1000;
+
+/// Looks at a connection every now and then, in a thread of its own, until told to stop.
+pub(crate) struct Watch<'a> {
+    pub(crate) stream: &'a TcpStream,
+    pub(crate) clock: Clock,
+    pub(crate) every: Span,
+    pub(crate) history: Mutex<Vec<Look>>,
+    pub(crate) over: AtomicBool,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(stream: &'a TcpStream, clock: Clock, every: Span) -> Watch<'a> {
+        Watch { stream, clock, every, history: Mutex::new(Vec::new()), over: AtomicBool::new(false) }
+    }
+
+    /// Looks until it is [over](Self::over).
+    pub(crate) fn run(&self) {
+        let mut every = self.every;
+        while !self.over.load(Ordering::Relaxed) {
+            let Ok(info) = sys::tcp_info(self.stream) else { return };
+            let look = look(self.clock.now(), &info);
+            if let Ok(mut history) = self.history.lock() {
+                let same = |old: &Look| Look { t: 0.0, ..*old } == Look { t: 0.0, ..look };
+                if !history.last().is_some_and(same) {
+                    history.push(look);
+                }
+                if history.len() >= MOST {
+                    let mut odd = false;
+                    history.retain(|_| {
+                        odd = !odd;
+                        odd
+                    });
+                    every = every.times(2);
+                }
+            }
+            // In short naps, so that the end of a job is not waited for.
+            let until = self.clock.now() + every;
+            while !self.over.load(Ordering::Relaxed) && self.clock.now() < until {
+                clock::sleep(self.clock.until(until).min(Span::from_millis(20)));
+            }
+        }
+    }
+
+    /// What was seen since the last time, counted from `origin`.
+    pub(crate) fn peek(&self, origin: Time) -> Kernel {
+        let Ok(info) = sys::tcp_info(self.stream) else { return Kernel::default() };
+        let mut history = self.history.lock().map(|mut h| std::mem::take(&mut *h)).unwrap_or_default();
+        let from = origin.as_secs_f64();
+        for look in &mut history {
+            look.t = ((look.t - from) * 1e6).round() / 1e6;
+        }
+        let info = info.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Kernel { info, history }
+    }
+}
+
+fn look(now: Time, info: &TcpInfo) -> Look {
+    Look {
+        t: now.as_secs_f64(),
+        cwnd: info.snd_cwnd,
+        srtt_us: info.rtt,
+        rto_us: info.rto,
+        backoff: info.backoff,
+        unacked: info.unacked,
+        retransmissions: info.total_retrans,
+        acked: info.bytes_acked,
+    }
+}
+
+/// Waits until all that was sent is acknowledged, at most `patience`.
+pub(crate) fn settle(stream: &TcpStream, clock: Clock, patience: Span, stop: &AtomicBool) {
+    let until = clock.now() + patience;
+    while clock.now() < until && !stop.load(Ordering::Relaxed) {
+        match sys::tcp_info(stream) {
+            Ok(info) if info.unacked > 0 || info.notsent_bytes > 0 => clock::sleep(Span::from_millis(2)),
+            _ => return,
+        }
+    }
+}
+
+/// Counters of the calling thread's network stack that are not 0; none where there are none to read.
+pub(crate) fn counters() -> BTreeMap<String, u64> {
+    // Not /proc/net: that is the first thread's.
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+    let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?)).unwrap_or_default();
+    emulate::proc::counters(&text)
+}
+
+/// What grew from one look at the counters to the next.
+pub(crate) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let grown = |(name, n): (&String, &u64)| {
+        let more = n.saturating_sub(before.get(name).copied().unwrap_or(0));
+        (more > 0).then(|| (name.clone(), more))
+    };
+    after.iter().filter_map(grown).collect()
+}
+
+/// Settings of the network stack that a connection hangs on, as they are.
+pub(crate) fn settings() -> BTreeMap<String, String> {
+    const NAMES: &[&str] = &[
+        "tcp_sack",
+        "tcp_timestamps",
+        "tcp_window_scaling",
+        "tcp_dsack",
+        "tcp_frto",
+        "tcp_ecn",
+        "tcp_congestion_control",
+        "tcp_rmem",
+        "tcp_wmem",
+        "tcp_slow_start_after_idle",
+    ];
+    let read = |name: &&str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+        Some(((*name).to_owned(), text.split_whitespace().collect::<Vec<_>>().join(" ")))
+    };
+    NAMES.iter().filter_map(read).collect()
+}
+
+/// Program and kernel, as one end calls itself.
+pub fn name() -> String {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = kernel.trim();
+    let system = if kernel.is_empty() { std::env::consts::OS.to_owned() } else { format!("Linux {kernel}") };
+    format!("williwaw {}, {system}", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_grew_is_told() {
+        let of = |pairs: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect()
+        };
+        let grown = growth(&of(&[("a", 1), ("b", 2)]), &of(&[("a", 1), ("b", 5), ("c", 4)]));
+        assert_eq!(grown, of(&[("b", 3), ("c", 4)]));
+    }
+}

@@ -1,0 +1,148 @@
+//! How does a client's connection run? Bytes between a socket and [`Asking`], until the job is done, the connection
+//! is lost or the user has had enough.
+
+use crate::asking::{Asking, Fault};
+use crate::clock::Clock;
+use crate::flow::Out;
+use base::{Span, Time};
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Why a connection ended before its job did.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The user.
+    Stopped,
+    /// Trying again would not help.
+    Fault(Fault),
+    /// The path or the other end; kind and evidence.
+    Lost(&'static str, String),
+}
+
+/// How long a read or write waits before it is asked whether all is well.
+const NAP: Span = Span::from_millis(100);
+
+/// A connection and what surrounds it.
+pub(crate) struct Pump<'a> {
+    pub(crate) stream: &'a TcpStream,
+    pub(crate) clock: Clock,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) stall: Span,
+    pub(crate) filler: &'a [u8],
+    /// When a byte last came or went.
+    heard: Time,
+    /// How long a read waits now.
+    patience: Span,
+}
+
+impl<'a> Pump<'a> {
+    pub(crate) fn new(
+        stream: &'a TcpStream,
+        clock: Clock,
+        stop: &'a AtomicBool,
+        stall: Span,
+        filler: &'a [u8],
+    ) -> io::Result<Pump<'a>> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(duration(NAP)))?;
+        stream.set_read_timeout(Some(duration(NAP)))?;
+        Ok(Pump { stream, clock, stop, stall, filler, heard: clock.now(), patience: NAP })
+    }
+
+    /// Runs until the job is done, or `enough`, asked when all that was to be sent is sent, says so.
+    pub(crate) fn run(
+        &mut self,
+        asking: &mut Asking,
+        mut enough: impl FnMut(&mut Asking) -> bool,
+    ) -> Result<(), Broken> {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            self.go_on()?;
+            while let Some(out) = asking.next_out(self.clock.now()) {
+                match out {
+                    Out::Bytes(bytes) => self.write(&bytes)?,
+                    Out::Payload(mut left) => {
+                        while left > 0 {
+                            let n = left.min(self.filler.len() as u64);
+                            self.write(&self.filler[..n as usize])?;
+                            left -= n;
+                        }
+                    }
+                }
+            }
+            if asking.is_done() || enough(asking) {
+                return Ok(());
+            }
+            if asking.has_out() {
+                continue;
+            }
+            let wake = asking.next_wake();
+            if !wake.is_never() {
+                // Thinking is no silence of the path.
+                self.heard = self.clock.now();
+            }
+            self.be_patient(self.clock.until(wake).min(NAP))?;
+            match (&mut { self.stream }).read(&mut buffer) {
+                Ok(0) => return Err(Broken::Lost("lost", "the server closed the connection".to_owned())),
+                Ok(n) => {
+                    self.heard = self.clock.now();
+                    asking.on_bytes(self.heard, &buffer[..n]).map_err(Broken::Fault)?;
+                }
+                Err(error) => self.quiet(error)?,
+            }
+        }
+    }
+
+    fn be_patient(&mut self, span: Span) -> Result<(), Broken> {
+        // A wait of nothing would mean for ever.
+        let span = span.max(Span::from_nanos(50_000));
+        if span != self.patience {
+            self.patience = span;
+            self.stream.set_read_timeout(Some(duration(span))).map_err(lost)?;
+        }
+        Ok(())
+    }
+
+    fn go_on(&self) -> Result<(), Broken> {
+        if self.stop.load(Ordering::Relaxed) { Err(Broken::Stopped) } else { Ok(()) }
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), Broken> {
+        while !bytes.is_empty() {
+            self.go_on()?;
+            match (&mut { self.stream }).write(bytes) {
+                Ok(n) => {
+                    bytes = &bytes[n..];
+                    self.heard = self.clock.now();
+                }
+                Err(error) => self.quiet(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing could be read or written just now: for too long?
+    fn quiet(&self, error: io::Error) -> Result<(), Broken> {
+        use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+        // A connection that the kernel has given up is told by the same word as a read that waited in vain.
+        let given_up = error.kind() == TimedOut && cfg!(unix);
+        if given_up || !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
+            return Err(lost(error));
+        }
+        self.go_on()?;
+        if self.clock.now().since(self.heard) > self.stall {
+            return Err(Broken::Lost("stalled", format!("no byte for {} s", self.stall.as_secs_f64())));
+        }
+        Ok(())
+    }
+}
+
+fn lost(error: io::Error) -> Broken {
+    Broken::Lost("lost", error.to_string())
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}

@@ -1,0 +1,332 @@
+//! Who answers? A thread a connection, and one for the datagrams of each address. Nothing that a client says is
+//! kept, and nothing is sent that it did not ask for.
+
+use crate::clock::Clock;
+use crate::flow::Out;
+use crate::kernel::{self, Report, Watch};
+use crate::message::Refusal;
+use crate::probe;
+use crate::serving::{Identity, Rules, Served, Serving};
+use crate::{Error, LOOK, filler, sys};
+use base::{Span, Time};
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen, at least one address. Without a token these must be of this machine alone.
+    pub addresses: Vec<SocketAddr>,
+    /// What clients may ask for.
+    pub rules: Rules,
+    /// Connections at the same time.
+    pub most: usize,
+    /// The receive window to offer from the first packet on, bytes; none: as the system likes. A client may ask for
+    /// less later, but what was offered is not taken back.
+    pub window: Option<u32>,
+    /// No byte for longer than this is a pause.
+    pub pause: Span,
+    /// A client that is silent for so long in the middle of a job is gone.
+    pub stall: Span,
+}
+
+/// What happened, to be told to whoever watches.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The client.
+    pub peer: SocketAddr,
+    /// What.
+    pub what: What,
+}
+
+/// What happened on a connection.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A job is done.
+    Done(Served),
+    /// Somebody was sent away.
+    Refused(String),
+    /// The connection ended in the middle of a job.
+    Lost(String),
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    config: Config,
+    doors: Vec<(TcpListener, UdpSocket)>,
+}
+
+/// How long the loops sleep before they look whether they shall end.
+const NAP: Duration = Duration::from_millis(100);
+/// A stranger has so long to greet.
+const GREETING: Span = Span::from_secs(10);
+/// A client may be quiet for so long between jobs.
+const IDLE: Span = Span::from_secs(300);
+/// What is left unacknowledged after so long is not waited for.
+const SETTLE: Span = Span::from_secs(30);
+
+impl Server {
+    /// Listens.
+    ///
+    /// # Errors
+    /// [`Error::Open`] for an address beyond this machine without a token; [`Error::Listen`].
+    pub fn bind(config: Config) -> Result<Server, Error> {
+        let mut doors = Vec::new();
+        for &address in &config.addresses {
+            if config.rules.token.is_none() && !is_local(address.ip()) {
+                return Err(Error::Open(address));
+            }
+            let refused = |source| Error::Listen { address, source };
+            let listener = TcpListener::bind(address).map_err(refused)?;
+            listener.set_nonblocking(true).map_err(refused)?;
+            if let Some(window) = config.window {
+                sys::offer(&listener, window).map_err(refused)?;
+            }
+            let at = listener.local_addr().map_err(refused)?;
+            let echo = UdpSocket::bind(at).map_err(refused)?;
+            echo.set_read_timeout(Some(NAP)).map_err(refused)?;
+            doors.push((listener, echo));
+        }
+        Ok(Server { config, doors })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.doors.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
+    }
+
+    /// Serves until `stop` is set; tells what happens.
+    pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) {
+        let keys = Mutex::new(BTreeSet::new());
+        let open = AtomicUsize::new(0);
+        let (keys, open) = (&keys, &open);
+        std::thread::scope(|scope| {
+            for (listener, socket) in &self.doors {
+                scope.spawn(move || echo(socket, keys, stop));
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let Ok((stream, peer)) = listener.accept() else {
+                            wait(listener);
+                            continue;
+                        };
+                        let crowd = open.fetch_add(1, Ordering::AcqRel) >= self.config.most;
+                        let port = socket.local_addr().map_or(0, |at| at.port());
+                        scope.spawn(move || {
+                            let client = Client { server: self, stream, peer, port, keys, stop, tell };
+                            client.serve(crowd);
+                            open.fetch_sub(1, Ordering::AcqRel);
+                        });
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn wait(listener: &TcpListener) {
+    use std::os::fd::AsRawFd as _;
+    sys::wait_for(listener.as_raw_fd(), false, NAP);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait(_listener: &TcpListener) {
+    crate::clock::sleep(Span::from_millis(20));
+}
+
+/// Sends back what has the key of an open connection.
+fn echo(socket: &UdpSocket, keys: &Mutex<BTreeSet<u64>>, stop: &AtomicBool) {
+    let mut buffer = vec![0; 1 << 16];
+    while !stop.load(Ordering::Relaxed) {
+        let Ok((n, from)) = socket.recv_from(&mut buffer) else { continue };
+        let known = |key: u64| keys.lock().is_ok_and(|keys| keys.contains(&key));
+        if probe::read(&buffer[..n]).is_some_and(|(key, _)| known(key)) {
+            // One that cannot be sent is one lost: that is what the client counts.
+            let _ = socket.send_to(&buffer[..n], from);
+        }
+    }
+}
+
+/// A number that a stranger cannot guess: the standard library seeds its hashes from the system.
+fn secret() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+struct Client<'a> {
+    server: &'a Server,
+    stream: TcpStream,
+    peer: SocketAddr,
+    port: u16,
+    keys: &'a Mutex<BTreeSet<u64>>,
+    stop: &'a AtomicBool,
+    tell: &'a (dyn Fn(Event) + Sync),
+}
+
+impl Client<'_> {
+    fn serve(&self, crowd: bool) {
+        let key = secret();
+        let config = &self.server.config;
+        let identity = Identity { key, port: self.port, name: kernel::name() };
+        let mut serving = Serving::new(config.rules.clone(), identity, config.pause);
+        if crowd {
+            serving.refuse(Refusal::Busy, format!("it serves {} connections already", config.most));
+        }
+        let clock = Clock::start();
+        let mut pump = Pump { client: self, serving, clock, heard: Time::ZERO, key };
+        let watch = Watch::new(&self.stream, clock, LOOK);
+        let result = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| watch.run());
+            let result = pump.run(&watch);
+            watch.over.store(true, Ordering::Relaxed);
+            let _ = watching.join();
+            result
+        });
+        if let Ok(mut keys) = self.keys.lock() {
+            keys.remove(&key);
+        }
+        if let Err(error) = result
+            && pump.serving.is_working()
+            && !self.stop.load(Ordering::Relaxed)
+        {
+            self.happened(What::Lost(error.to_string()));
+        }
+    }
+
+    fn happened(&self, what: What) {
+        (self.tell)(Event { peer: self.peer, what });
+    }
+}
+
+/// One connection, bytes in and bytes out.
+struct Pump<'a> {
+    client: &'a Client<'a>,
+    serving: Serving,
+    clock: Clock,
+    /// When the peer last took or gave a byte.
+    heard: Time,
+    key: u64,
+}
+
+impl Pump<'_> {
+    fn run(&mut self, watch: &Watch<'_>) -> io::Result<()> {
+        let mut stream = &self.client.stream;
+        // On some systems an accepted socket inherits from the one that listens.
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(NAP))?;
+        stream.set_write_timeout(Some(NAP))?;
+        // Elsewhere than on Linux the system decides how much waits unsent.
+        let _ = sys::keep_short(stream, crate::UNSENT);
+        let filler = filler();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            while let Some(out) = self.serving.next_out(self.clock.now()) {
+                match out {
+                    Out::Bytes(bytes) => self.write(&bytes)?,
+                    Out::Payload(mut left) => {
+                        while left > 0 {
+                            let n = left.min(filler.len() as u64);
+                            self.write(&filler[..n as usize])?;
+                            left -= n;
+                        }
+                    }
+                }
+            }
+            if let Some(served) = self.serving.take_served() {
+                kernel::settle(stream, self.clock, SETTLE, self.client.stop);
+                self.report(served, watch);
+                continue;
+            }
+            if self.serving.is_over() {
+                // The last words are read before the connection ends.
+                return stream.shutdown(std::net::Shutdown::Write);
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) if self.serving.is_working() => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => return Ok(()),
+                Ok(n) => {
+                    self.heard = self.clock.now();
+                    if let Err(error) = self.serving.on_bytes(self.heard, &buffer[..n]) {
+                        self.client.happened(What::Refused(error.to_string()));
+                    }
+                    if self.serving.is_welcome()
+                        && let Ok(mut keys) = self.client.keys.lock()
+                    {
+                        // Before the client hears of it: a datagram may overtake what it says next.
+                        keys.insert(self.key);
+                    }
+                    self.begin();
+                }
+                Err(error) => self.quiet(error)?,
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let Some((_, window)) = self.serving.take_begun() else { return };
+        if window > 0 {
+            // Where it cannot be set the client sees so in what its kernel says of the peer's window.
+            let _ = sys::offer(&self.client.stream, window);
+        }
+    }
+
+    fn report(&mut self, served: Served, watch: &Watch<'_>) {
+        let report = Report {
+            received: served.received,
+            sent: served.sent,
+            receiving_s: served.receiving_s,
+            pauses: served.pauses.clone(),
+            transactions: served.transactions,
+            kernel: watch.peek(served.asked),
+        };
+        self.serving.report(serde_json::to_string(&report).unwrap_or_default());
+        self.client.happened(What::Done(served));
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match (&self.client.stream).write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    bytes = &bytes[n..];
+                    self.heard = self.clock.now();
+                }
+                Err(error) => self.quiet(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing could be read or written just now: for too long?
+    fn quiet(&self, error: io::Error) -> io::Result<()> {
+        use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+        // A connection that the kernel has given up is told by the same word as a read that waited in vain.
+        let given_up = error.kind() == TimedOut && cfg!(unix);
+        if given_up || !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
+            return Err(error);
+        }
+        let patience = match (self.serving.is_working(), self.serving.is_welcome()) {
+            (true, _) => self.client.server.config.stall,
+            (false, true) => IDLE,
+            (false, false) => GREETING,
+        };
+        if self.client.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the server stops"));
+        }
+        if self.clock.now().since(self.heard) > patience {
+            return Err(io::Error::other(format!("no byte for {} s", patience.as_secs_f64())));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an address can be reached from this machine alone.
+pub fn is_local(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}

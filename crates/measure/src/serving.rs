@@ -1,0 +1,339 @@
+//! What does the server say and do on one connection? It greets, takes one job after the other, and reports what
+//! it saw of each. Bytes and the time come in, bytes go out; sockets are elsewhere.
+
+use crate::flow::{Arrivals, Chunks, Out, Pause};
+use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// What a server lets strangers do.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Who does not know it is refused.
+    pub token: Option<String>,
+    /// The most bytes of a job; 0: no limit.
+    pub bytes: u64,
+    /// The longest job by time, milliseconds; 0: no limit.
+    pub millis: u64,
+}
+
+/// What the server is to its clients.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Opens the echo of datagrams on this connection.
+    pub key: u64,
+    /// Where datagrams are echoed; 0 if nowhere.
+    pub port: u16,
+    /// Program and kernel.
+    pub name: String,
+}
+
+/// What the server saw of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Served {
+    /// The job.
+    pub job: Job,
+    /// When it was asked for.
+    pub asked: Time,
+    /// Measured bytes that came here.
+    pub received: u64,
+    /// Measured bytes that were to go from here.
+    pub sent: u64,
+    /// From the first to the last measured byte that came here, seconds.
+    pub receiving_s: f64,
+    /// Stretches in which none came, counted from `asked`.
+    pub pauses: Vec<Pause>,
+    /// Whole transactions.
+    pub transactions: u32,
+}
+
+/// The server's end of a connection.
+#[derive(Debug)]
+pub struct Serving {
+    rules: Rules,
+    identity: Identity,
+    threshold: Span,
+    reader: Reader,
+    out: VecDeque<Out>,
+    state: State,
+    begun: Option<(Job, u32)>,
+    served: Option<Served>,
+}
+
+#[derive(Debug)]
+enum State {
+    Greeting,
+    Idle,
+    /// Bytes come; of a timed transfer `left` is what remains of a chunk.
+    Taking {
+        job: Job,
+        asked: Time,
+        left: u64,
+        timed: bool,
+        arrivals: Arrivals,
+    },
+    /// Bytes go until `end`.
+    Giving {
+        job: Job,
+        asked: Time,
+        end: Time,
+        sent: u64,
+        chunks: Chunks,
+    },
+    Transacting {
+        asked: Time,
+        request: u32,
+        reply: u32,
+        count: u32,
+        done: u32,
+        left: u64,
+        arrivals: Arrivals,
+    },
+    Probing {
+        asked: Time,
+    },
+    /// The report is awaited from the driver.
+    Reporting,
+    Over,
+}
+
+impl Serving {
+    /// A connection on which nothing was said. No byte for longer than `threshold` is a pause.
+    pub fn new(rules: Rules, identity: Identity, threshold: Span) -> Serving {
+        Serving {
+            rules,
+            identity,
+            threshold,
+            reader: Reader::default(),
+            out: VecDeque::new(),
+            state: State::Greeting,
+            begun: None,
+            served: None,
+        }
+    }
+
+    /// Takes in what came.
+    ///
+    /// # Errors
+    /// What came makes no sense; the refusal is among what is to be sent, and then it [is over](Self::is_over).
+    pub fn on_bytes(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), Malformed> {
+        while !matches!(self.state, State::Over) {
+            match self.reader.next(&mut bytes) {
+                Ok(None) => break,
+                Ok(Some(Item::Payload(n))) => self.on_payload(now, n),
+                Ok(Some(Item::Message(message))) => self.on_message(now, message),
+                Err(error) => {
+                    self.refuse(Refusal::Nonsense, error.to_string());
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be sent next; none: nothing until more bytes come.
+    pub fn next_out(&mut self, now: Time) -> Option<Out> {
+        if self.out.is_empty()
+            && let State::Giving { job, asked, end, sent, chunks } = &mut self.state
+        {
+            if now < *end {
+                let bytes = chunks.next(now);
+                *sent += u64::from(bytes);
+                self.out.push_back(Out::Bytes(Message::Chunk { bytes }.bytes()));
+                self.out.push_back(Out::Payload(u64::from(bytes)));
+            } else {
+                if !end.is_never() && *end > *asked {
+                    self.out.push_back(Out::Bytes(Message::End.bytes()));
+                }
+                let served = Served {
+                    job: *job,
+                    asked: *asked,
+                    received: 0,
+                    sent: *sent,
+                    receiving_s: 0.0,
+                    pauses: Vec::new(),
+                    transactions: 0,
+                };
+                self.finish(served);
+            }
+        }
+        self.out.pop_front()
+    }
+
+    /// A job that has just been asked for, and the window to offer for it (0: any).
+    pub fn take_begun(&mut self) -> Option<(Job, u32)> {
+        self.begun.take()
+    }
+
+    /// A job that is done here once everything is sent that is to be sent. Answer with [`report`](Self::report).
+    pub fn take_served(&mut self) -> Option<Served> {
+        if self.out.is_empty() { self.served.take() } else { None }
+    }
+
+    /// Tells the client what this end saw of the job.
+    pub fn report(&mut self, json: String) {
+        self.out.push_back(Out::Bytes(Message::Report { json }.bytes()));
+        self.state = State::Idle;
+    }
+
+    /// True once nothing more will be said.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over) && self.out.is_empty()
+    }
+
+    /// True once the client has been let in.
+    pub fn is_welcome(&self) -> bool {
+        !matches!(self.state, State::Greeting | State::Over)
+    }
+
+    /// True in the middle of a job.
+    pub fn is_working(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Greeting | State::Over)
+    }
+
+    /// Sends a stranger away.
+    pub fn refuse(&mut self, why: Refusal, text: String) {
+        self.out.push_back(Out::Bytes(Message::Refused { why, text }.bytes()));
+        self.state = State::Over;
+    }
+
+    fn on_message(&mut self, now: Time, message: Message) {
+        match (&mut self.state, message) {
+            (State::Greeting, Message::Hello { version, token, .. }) => {
+                if version != VERSION {
+                    let text = format!("this server speaks version {VERSION}, the client version {version}");
+                    self.refuse(Refusal::Version, text);
+                } else if self.rules.token.as_ref().is_some_and(|ours| !same(ours, &token)) {
+                    let text = if token.is_empty() { "it asks for a token" } else { "the token is wrong" };
+                    self.refuse(Refusal::Token, text.to_owned());
+                } else {
+                    let Identity { key, port, name } = self.identity.clone();
+                    let welcome = Message::Welcome { version: VERSION, key, port, name };
+                    self.out.push_back(Out::Bytes(welcome.bytes()));
+                    self.state = State::Idle;
+                }
+            }
+            (State::Idle, Message::Begin { job, window }) => self.begin(now, job, window),
+            (State::Taking { timed: true, left: left @ 0, .. }, Message::Chunk { bytes }) => {
+                *left = u64::from(bytes);
+                self.reader.expect(u64::from(bytes));
+            }
+            (State::Taking { timed: true, left: 0, job, asked, arrivals }, Message::End) => {
+                let served = taken(*job, *asked, arrivals);
+                self.finish(served);
+            }
+            (State::Probing { asked }, Message::End) => {
+                let served = taken(Job::Probes, *asked, &Arrivals::new(self.threshold));
+                self.finish(served);
+            }
+            _ => self.refuse(Refusal::Nonsense, "that does not belong there".to_owned()),
+        }
+    }
+
+    fn begin(&mut self, now: Time, job: Job, window: u32) {
+        if let Some(text) = self.too_much(job) {
+            self.refuse(Refusal::TooMuch, text);
+            return;
+        }
+        self.out.push_back(Out::Bytes(Message::Ready.bytes()));
+        let arrivals = Arrivals::new(self.threshold);
+        self.state = match job {
+            Job::Bulk { direction: Direction::Up, amount } => {
+                let left = if let Amount::Bytes(n) = amount { n } else { 0 };
+                self.reader.expect(left);
+                State::Taking { job, asked: now, left, timed: left == 0, arrivals }
+            }
+            Job::Bulk { direction: Direction::Down, amount: Amount::Bytes(n) } => {
+                self.out.push_back(Out::Payload(n));
+                State::Giving { job, asked: now, end: now, sent: n, chunks: Chunks::new() }
+            }
+            Job::Bulk { direction: Direction::Down, amount: Amount::Millis(ms) } => {
+                let end = now + Span::from_millis(ms);
+                State::Giving { job, asked: now, end, sent: 0, chunks: Chunks::new() }
+            }
+            Job::Transactions { request, reply, count } => {
+                self.reader.expect(u64::from(request));
+                let left = u64::from(request);
+                State::Transacting { asked: now, request, reply, count, done: 0, left, arrivals }
+            }
+            Job::Probes => State::Probing { asked: now },
+        };
+        self.begun = Some((job, window));
+    }
+
+    fn too_much(&self, job: Job) -> Option<String> {
+        let (bytes, millis) = match job {
+            Job::Bulk { amount: Amount::Bytes(n), .. } => (n, 0),
+            Job::Bulk { amount: Amount::Millis(ms), .. } => (0, ms),
+            Job::Transactions { request, reply, count } => {
+                ((u64::from(request) + u64::from(reply)).saturating_mul(u64::from(count)), 0)
+            }
+            Job::Probes => (0, 0),
+        };
+        let Rules { bytes: most, millis: longest, .. } = self.rules;
+        if most > 0 && bytes > most {
+            return Some(format!("this server carries at most {most} bytes in one go, not {bytes}"));
+        }
+        (longest > 0 && millis > longest).then(|| {
+            format!("this server works at most {} s in one go, not {} s", longest / 1000, millis / 1000)
+        })
+    }
+
+    fn on_payload(&mut self, now: Time, n: u64) {
+        match &mut self.state {
+            State::Taking { job, asked, left, timed, arrivals } => {
+                arrivals.came(now, n);
+                *left -= n.min(*left);
+                if *left == 0 && !*timed {
+                    let served = taken(*job, *asked, arrivals);
+                    self.finish(served);
+                }
+            }
+            State::Transacting { asked, request, reply, count, done, left, arrivals } => {
+                arrivals.came(now, n);
+                *left -= n.min(*left);
+                if *left > 0 {
+                    return;
+                }
+                self.out.push_back(Out::Payload(u64::from(*reply)));
+                *done += 1;
+                if done < count {
+                    *left = u64::from(*request);
+                    self.reader.expect(*left);
+                    return;
+                }
+                let job = Job::Transactions { request: *request, reply: *reply, count: *count };
+                let mut served = taken(job, *asked, arrivals);
+                // Between requests the client thinks: its silence says nothing about the path.
+                served.pauses.clear();
+                served.transactions = *done;
+                served.sent = u64::from(*reply) * u64::from(*done);
+                self.finish(served);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, served: Served) {
+        self.served = Some(served);
+        self.state = State::Reporting;
+    }
+}
+
+fn taken(job: Job, asked: Time, arrivals: &Arrivals) -> Served {
+    let receiving = arrivals.first.zip(arrivals.last).map_or(Span::ZERO, |(first, last)| last.since(first));
+    Served {
+        job,
+        asked,
+        received: arrivals.bytes,
+        sent: 0,
+        receiving_s: receiving.as_secs_f64(),
+        pauses: arrivals.pauses_since(asked),
+        transactions: 0,
+    }
+}
+
+/// Compares without telling by its duration where they differ.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |different, (a, b)| different | (a ^ b)) == 0
+}

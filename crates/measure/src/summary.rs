@@ -1,0 +1,191 @@
+//! What came out? The entries of a measurement as one document and as rows of a table.
+
+use crate::entry::{Begin, Disconnection, Entry, Run};
+use crate::plan::Test;
+use crate::probe;
+use results::Summary;
+use serde_json::{Map, Value, json};
+
+/// The shape of the document.
+pub const SCHEMA: &str = "williwaw-measure/1";
+/// A repetition in which more than this share of the segments was sent again counts as heavily retransmitted: the
+/// bound of the HSCSD and GPRS study.
+const HEAVY: f64 = 1.0 / 3.0;
+
+/// Values of one metric over the repetitions of a test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Its name, with its unit at the end (`throughput_bps`).
+    pub name: &'static str,
+    /// Mean, interval and percentiles.
+    pub summary: Summary,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+/// One test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tested {
+    /// Its name.
+    pub name: String,
+    /// How many repetitions were planned.
+    pub planned: u32,
+    /// How many came to their end.
+    pub done: usize,
+    /// How many connections were lost in the middle of one.
+    pub broken: usize,
+    /// What was measured.
+    pub metrics: Vec<Measured>,
+    /// Share of the repetitions in which over a third of the segments was sent again.
+    pub heavy: Option<f64>,
+}
+
+/// A measurement, boiled down.
+#[derive(Clone, Debug)]
+pub struct Outcome<'a> {
+    begin: &'a Begin,
+    runs: Vec<&'a Run>,
+    /// Connections that were lost or could not be made.
+    pub disconnections: Vec<&'a Disconnection>,
+    /// All of the plan was done.
+    pub complete: bool,
+    end: Value,
+    /// The tests of the plan.
+    pub tests: Vec<Tested>,
+}
+
+impl<'a> Outcome<'a> {
+    /// Boils entries down; none where the first is not a beginning.
+    pub fn of(entries: &'a [Entry]) -> Option<Outcome<'a>> {
+        let Some(Entry::Begin(begin)) = entries.first() else { return None };
+        let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
+        for entry in entries {
+            match entry {
+                Entry::Begin(_) => {}
+                Entry::Run(run) => runs.push(run.as_ref()),
+                Entry::Disconnection(lost) => disconnections.push(lost),
+                Entry::End(last) => {
+                    complete = last.complete;
+                    end = json!({
+                        "t": last.t, "counters": last.counters, "capture_missed": last.capture_missed
+                    });
+                }
+            }
+        }
+        let steps = begin.plan.steps.iter().enumerate();
+        let tests = steps
+            .map(|(i, step)| {
+                let own: Vec<&Run> = runs.iter().copied().filter(|run| run.step == i).collect();
+                tested(&step.test, step.repetitions, &own)
+            })
+            .collect();
+        Some(Outcome { begin, runs, disconnections, complete, end, tests })
+    }
+
+    /// The document of `measure --json`.
+    pub fn document(&self) -> Value {
+        let tests: Vec<Value> = self.begin.plan.steps.iter().zip(&self.tests).enumerate().map(|(i, (step, tested))| {
+            let metrics: Map<String, Value> =
+                tested.metrics.iter().map(|m| (m.name.to_owned(), metric(m))).collect();
+            json!({
+                "name": tested.name,
+                "test": step.test,
+                "repetitions": { "planned": tested.planned, "done": tested.done, "broken": tested.broken },
+                "metrics": metrics,
+                "heavy_retransmission_share": tested.heavy,
+                "runs": self.runs.iter().filter(|run| run.step == i).collect::<Vec<_>>(),
+            })
+        }).collect();
+        let pauses: Vec<Value> = self
+            .runs
+            .iter()
+            .flat_map(|run| run.pauses.iter().map(move |pause| (run, pause)))
+            .map(|(run, pause)| {
+                let evidence = format!("no byte for {:.1} s", pause.until - pause.t);
+                json!({ "t": pause.t, "until": pause.until, "kind": "pause", "evidence": evidence,
+                        "step": run.step, "repetition": run.repetition })
+            })
+            .collect();
+        let Begin { started, server, address, client_name, server_name, settings, plan, .. } = self.begin;
+        json!({
+            "schema": SCHEMA,
+            "started": started,
+            "complete": self.complete,
+            "server": { "asked": server, "address": address, "name": server_name },
+            "client": { "name": client_name, "settings": settings },
+            "socket": plan.socket,
+            "tests": tests,
+            "disconnections": self.disconnections,
+            "pauses": pauses,
+            "end": self.end,
+        })
+    }
+}
+
+fn metric(m: &Measured) -> Value {
+    let mut out = results::json::summary_document(Some(&m.summary));
+    out["min"] = json!(m.min);
+    out["max"] = json!(m.max);
+    out
+}
+
+fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
+    let whole: Vec<&Run> = runs.iter().copied().filter(|run| run.complete).collect();
+    let mut metrics = Vec::new();
+    let mut add = |name, values: Vec<f64>| metrics.extend(measured(name, &values));
+    let each =
+        |value: fn(&Run) -> Option<f64>| whole.iter().filter_map(|run| value(run)).collect::<Vec<f64>>();
+    match test {
+        Test::Bulk { .. } | Test::Buffer { .. } => {
+            add(
+                "throughput_bps",
+                each(|run| Some(run.bytes as f64 * 8.0 / run.seconds.filter(|s| *s > 0.0)?)),
+            );
+            add("download_time_s", each(|run| run.seconds));
+        }
+        // Whole transactions of a sequence that was cut off count.
+        Test::Transactions { .. } => {
+            add("response_time_s", runs.iter().flat_map(|run| run.response_s.iter().copied()).collect());
+        }
+        Test::Echo { .. } => {}
+    }
+    if matches!(test, Test::Buffer { .. }) {
+        add("buffer_bytes", each(|run| Some(run.buffer?.bytes)));
+        add("rtt_idle_s", each(|run| Some(run.buffer?.idle_s)));
+        add("rtt_loaded_s", each(|run| Some(run.buffer?.loaded_s)));
+    }
+    if matches!(test, Test::Echo { .. }) {
+        add("rtt_s", runs.iter().flat_map(|run| run.rtt_s.iter().copied()).collect());
+        add("jitter_s", each(|run| probe::jitter(&run.rtt_s)));
+        add("lost_share", each(|run| Some(1.0 - run.rtt_s.len() as f64 / f64::from(run.probes.max(1)))));
+    }
+    let kernels = whole.iter().any(|run| run.client.spoke());
+    if kernels && !matches!(test, Test::Echo { .. }) {
+        add("segments_sent", each(|run| Some(segments(run).0)));
+        add("segments_retransmitted", each(|run| Some(segments(run).1)));
+    }
+    let heavy = whole.iter().filter(|run| segments(run).1 > HEAVY * segments(run).0).count();
+    Tested {
+        name: test.name(),
+        planned,
+        done: whole.len(),
+        broken: runs.len() - whole.len(),
+        metrics,
+        heavy: (kernels && !whole.is_empty()).then(|| heavy as f64 / whole.len() as f64),
+    }
+}
+
+/// Data segments that both ends sent, and how many of them again, by their kernels.
+fn segments(run: &Run) -> (f64, f64) {
+    let both = |name: &str| (run.client.get(name) + run.server.kernel.get(name)) as f64;
+    (both("data_segs_out"), both("total_retrans"))
+}
+
+fn measured(name: &'static str, values: &[f64]) -> Option<Measured> {
+    let summary = Summary::of(values)?;
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(Measured { name, summary, min, max })
+}

@@ -1,0 +1,87 @@
+//! What a fuzzer does to both ends of a measurement. The fuzzer's target and the replay of its corpus share this
+//! file.
+
+#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+
+use base::{Span, Time};
+use measure::asking::{Asking, Request};
+use measure::flow::Out;
+use measure::message::{Amount, Direction, Job};
+use measure::probe;
+use measure::serving::{Identity, Rules, Serving};
+
+/// The first byte says who hears the rest and how it is cut; the others are what a peer says.
+pub(crate) fn measure(bytes: &[u8]) {
+    let Some((first, said)) = bytes.split_first() else { return };
+    let cut = usize::from(first >> 3) * 3 + 1;
+    let _ = probe::read(said);
+    match first & 7 {
+        0..4 => {
+            let rules = Rules {
+                token: (first & 1 == 1).then(|| "w".to_owned()),
+                bytes: u64::from(first & 2) << 20,
+                millis: 0,
+            };
+            let identity = Identity { key: 1, port: 1, name: "n".to_owned() };
+            server(Serving::new(rules, identity, Span::from_secs(1)), said, cut);
+        }
+        kind => {
+            let job = match kind {
+                4 => Job::Probes,
+                5 => Job::Transactions { request: 10, reply: 20, count: 3 },
+                6 => Job::Bulk { direction: Direction::Down, amount: Amount::Bytes(100) },
+                _ => Job::Bulk { direction: Direction::Down, amount: Amount::Millis(50) },
+            };
+            client(job, said, cut);
+        }
+    }
+}
+
+fn server(mut serving: Serving, said: &[u8], cut: usize) {
+    let mut now = Time::ZERO;
+    for piece in said.chunks(cut) {
+        let refused = serving.on_bytes(now, piece).is_err();
+        let _ = (serving.take_begun(), serving.is_welcome(), serving.is_working());
+        // What goes out is bounded by the time: a timed job ends.
+        for _ in 0..64 {
+            now += Span::from_millis(20);
+            match serving.next_out(now) {
+                Some(Out::Bytes(bytes)) => {
+                    assert!(bytes.len() <= 1 << 19, "a message of {} bytes", bytes.len())
+                }
+                Some(Out::Payload(n)) => assert!(n > 0, "nothing to send"),
+                None => break,
+            }
+        }
+        if let Some(served) = serving.take_served() {
+            assert!(served.received <= said.len() as u64, "more came than was sent");
+            serving.report("{}".to_owned());
+        }
+        if refused {
+            while serving.next_out(now).is_some() {}
+            assert!(serving.is_over(), "it goes on after nonsense");
+        }
+    }
+}
+
+fn client(job: Job, said: &[u8], cut: usize) {
+    let request = Request {
+        session: 1,
+        token: String::new(),
+        job,
+        window: 0,
+        think: Span::ZERO,
+        threshold: Span::from_secs(1),
+    };
+    let mut asking = Asking::new(request);
+    let mut now = Time::ZERO;
+    for piece in said.chunks(cut) {
+        now += Span::from_millis(20);
+        while asking.next_out(now).is_some() {}
+        if asking.on_bytes(now, piece).is_err() {
+            return;
+        }
+        assert!(asking.bytes().0 <= said.len() as u64, "more came than was sent");
+        let _ = (asking.echo(), asking.duration(), asking.next_wake(), asking.report());
+    }
+}

@@ -1,0 +1,173 @@
+//! The claim: two ends that know only this protocol carry out every job to the byte, however the bytes between them
+//! are cut, and no peer makes either of them panic or keep what it should not.
+
+mod fuzz;
+
+use base::{Span, Time};
+use measure::asking::{Asking, Fault, Request};
+use measure::flow::Out;
+use measure::message::{Amount, Direction, Job, Message, Refusal, VERSION};
+use measure::serving::{Identity, Rules, Served, Serving};
+use proptest::prelude::*;
+use std::path::Path;
+
+fn request(job: Job) -> Request {
+    Request {
+        session: 1,
+        token: String::new(),
+        job,
+        window: 0,
+        think: Span::from_millis(3),
+        threshold: Span::from_secs(1),
+    }
+}
+
+fn server(rules: Rules) -> Serving {
+    Serving::new(rules, Identity { key: 5, port: 9, name: "test".into() }, Span::from_secs(1))
+}
+
+/// The bytes of what is to be sent; measured ones are zeros.
+fn bytes(out: Out) -> Vec<u8> {
+    match out {
+        Out::Bytes(bytes) => bytes,
+        Out::Payload(n) => vec![0; n as usize],
+    }
+}
+
+/// Plays a job between the two; a millisecond passes whenever both are silent.
+fn play(asking: &mut Asking, serving: &mut Serving, cut: usize) -> Result<Option<Served>, Fault> {
+    let mut now = Time::ZERO;
+    let mut seen = None;
+    for _ in 0..100_000 {
+        let mut quiet = true;
+        while let Some(out) = asking.next_out(now) {
+            quiet = false;
+            for piece in bytes(out).chunks(cut) {
+                let _ = serving.on_bytes(now, piece);
+            }
+            now += Span::from_millis(1);
+        }
+        while let Some(out) = serving.next_out(now) {
+            quiet = false;
+            for piece in bytes(out).chunks(cut) {
+                asking.on_bytes(now, piece)?;
+            }
+            now += Span::from_millis(1);
+        }
+        if let Some(served) = serving.take_served() {
+            seen = Some(served);
+            serving.report("{}".into());
+            continue;
+        }
+        asking.end_probes();
+        if asking.is_done() {
+            return Ok(seen);
+        }
+        if quiet {
+            now += Span::from_millis(1);
+        }
+    }
+    panic!("they never come to an end");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_job_is_carried_out_to_the_byte(
+        down in any::<bool>(), timed in any::<bool>(), n in 1u64..20_000,
+        sizes in (1u32..3000, 1u32..3000), count in 1u32..20, kind in 0..3, cut in 1usize..5000
+    ) {
+        let direction = if down { Direction::Down } else { Direction::Up };
+        let job = match kind {
+            0 => Job::Probes,
+            1 => Job::Transactions { request: sizes.0, reply: sizes.1, count },
+            _ if timed => Job::Bulk { direction, amount: Amount::Millis(n % 40 + 5) },
+            _ => Job::Bulk { direction, amount: Amount::Bytes(n) },
+        };
+        let (mut asking, mut serving) = (Asking::new(request(job)), server(Rules::default()));
+        let served = play(&mut asking, &mut serving, cut).unwrap().unwrap();
+        prop_assert_eq!(served.job, job);
+        let (came, went) = asking.bytes();
+        prop_assert_eq!((came, went), (served.sent, served.received));
+        match job {
+            Job::Probes => prop_assert_eq!((came, went), (0, 0)),
+            Job::Transactions { request, reply, count } => {
+                prop_assert_eq!(asking.transactions().len(), count as usize);
+                prop_assert_eq!(came, u64::from(reply) * u64::from(count));
+                prop_assert_eq!(went, u64::from(request) * u64::from(count));
+                for pair in asking.transactions().windows(2) {
+                    prop_assert!(pair[1].0 >= pair[0].0 + pair[0].1 + Span::from_millis(3), "no time to think");
+                }
+            }
+            Job::Bulk { direction, amount } => {
+                let (this, other) = if direction == Direction::Down { (came, went) } else { (went, came) };
+                prop_assert_eq!(other, 0);
+                match amount {
+                    Amount::Bytes(n) => prop_assert_eq!(this, n),
+                    Amount::Millis(_) => prop_assert!(this > 0),
+                }
+            }
+        }
+        prop_assert!(asking.duration().is_some() && !serving.is_over());
+    }
+}
+
+fn refusal(rules: Rules, token: &str, job: Job) -> Fault {
+    let mut asking = Asking::new(Request { token: token.into(), ..request(job) });
+    play(&mut asking, &mut server(rules), 1000).expect_err("it should be refused")
+}
+
+#[test]
+fn who_may_not_is_told_why() {
+    let locked = || Rules { token: Some("open sesame".into()), ..Rules::default() };
+    for (token, word) in [("", "asks for a token"), ("open barley", "wrong"), ("open sesame!", "wrong")] {
+        match refusal(locked(), token, Job::Probes) {
+            Fault::Refused { why: Refusal::Token, text } => assert!(text.contains(word), "{text}"),
+            other => panic!("{other}"),
+        }
+    }
+    let small = Rules { bytes: 1000, millis: 1000, ..Rules::default() };
+    let up = |amount| Job::Bulk { direction: Direction::Up, amount };
+    let many = Job::Transactions { request: 10, reply: 10, count: u32::MAX };
+    for job in [up(Amount::Bytes(1001)), up(Amount::Millis(1001)), many] {
+        let fault = refusal(small.clone(), "", job);
+        assert!(matches!(fault, Fault::Refused { why: Refusal::TooMuch, .. }), "{fault}");
+    }
+    let mut asking = Asking::new(Request { token: "open sesame".into(), ..request(Job::Probes) });
+    assert!(play(&mut asking, &mut server(locked()), 1).unwrap().is_some());
+}
+
+#[test]
+fn another_version_is_told_at_both_ends() {
+    let mut old = Message::Hello { version: VERSION, session: 0, token: String::new() }.bytes();
+    old[10] = 77; // the version's low byte
+    let mut serving = server(Rules::default());
+    serving.on_bytes(Time::ZERO, &old).unwrap();
+    let Some(Out::Bytes(answer)) = serving.next_out(Time::ZERO) else { panic!("no answer") };
+    let mut asking = Asking::new(request(Job::Probes));
+    match asking.on_bytes(Time::ZERO, &answer) {
+        Err(Fault::Refused { why: Refusal::Version, text }) => assert!(text.contains("version 77"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(serving.is_over());
+    let mut welcome = Message::Welcome { version: VERSION, key: 0, port: 0, name: String::new() }.bytes();
+    welcome[10] = 78;
+    let mut asking = Asking::new(request(Job::Probes));
+    assert_eq!(asking.on_bytes(Time::ZERO, &welcome), Err(Fault::Version(78)));
+}
+
+/// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).
+#[test]
+fn any_peer_will_do() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/measure");
+    let mut inputs: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    inputs.sort();
+    assert!(inputs.len() >= 10, "the corpus is missing");
+    for input in inputs {
+        eprintln!("{}", input.display()); // shown when it fails
+        fuzz::measure(&std::fs::read(&input).expect("an input"));
+    }
+}

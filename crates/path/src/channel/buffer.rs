@@ -1,0 +1,312 @@
+//! What is on a link behind its input queue? The packets of the send buffer, the one in service, those on their way,
+//! and those that wait in the receive buffer for what is missing before them (catalogue SW-27, SW-28). One list in the
+//! order in which they came; each packet knows how far it is.
+
+use super::queue::{Room, Waiting};
+use base::packet::{DropReason, Packet};
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// A packet on the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    pub(crate) packet: Packet,
+    /// When it came to the input queue.
+    pub(crate) joined: Time,
+    /// When its first frame began; [`Time::NEVER`] before.
+    pub(crate) began: Time,
+    /// Bytes to be cut into frames.
+    pub(crate) body: u32,
+    pub(crate) frames: u32,
+    /// Frames that have begun, repeats not counted.
+    pub(crate) sent: u32,
+    /// Frames that have not arrived yet and still may.
+    pub(crate) missing: u32,
+    /// Frames of which the sender has not heard.
+    pub(crate) unheard: u32,
+    /// Propagation.
+    pub(crate) delay: Span,
+    /// When the last frame so far arrives.
+    pub(crate) arrival: Time,
+    pub(crate) corrupt: bool,
+    /// It will not be delivered.
+    pub(crate) lost: Option<DropReason>,
+    /// In the send buffer.
+    buffered: bool,
+    /// Delivered or dropped: of use to the sender only.
+    pub(crate) gone: bool,
+}
+
+impl Unit {
+    fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Amount {
+    packets: usize,
+    bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+    fn sub(&mut self, size: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+    }
+}
+
+/// The packets of a link behind its queue.
+pub(crate) struct Buffer {
+    units: VecDeque<Unit>,
+    /// The number of the first of them.
+    base: u64,
+    /// The number of the first that has frames to begin.
+    current: u64,
+    in_order: bool,
+    /// The next one to be delivered, where order is kept, and when the last one was.
+    next: u64,
+    last: Time,
+    /// Where order is not kept: those whose arrival is known, by arrival.
+    flying: VecDeque<(Time, u64)>,
+    send: Amount,
+    /// Begun and not delivered.
+    under_way: Amount,
+    /// Not yet gone.
+    held: usize,
+}
+
+impl Buffer {
+    pub(crate) fn new(in_order: bool) -> Self {
+        Buffer {
+            units: VecDeque::new(),
+            base: 0,
+            current: 0,
+            in_order,
+            next: 0,
+            last: Time::ZERO,
+            flying: VecDeque::new(),
+            send: Amount::default(),
+            under_way: Amount::default(),
+            held: 0,
+        }
+    }
+
+    /// Packets on the link.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// A packet by its number, if it is still there.
+    pub(crate) fn get(&self, number: u64) -> Option<&Unit> {
+        self.units.get(usize::try_from(number.checked_sub(self.base)?).ok()?)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
+        self.units.get_mut(usize::try_from(number.checked_sub(self.base)?).ok()?)
+    }
+
+    /// The first packet with frames to begin.
+    pub(crate) fn current(&self) -> Option<(u64, &Unit)> {
+        Some((self.current, self.get(self.current)?))
+    }
+
+    /// Whether the send buffer has room for one more.
+    pub(crate) fn takes(&self, room: Room, size: u32) -> bool {
+        room.takes(self.send.packets, self.send.bytes, size)
+    }
+
+    /// Whether another packet may be under way, as far as the receive buffer goes.
+    pub(crate) fn may_begin(&self, room: Room) -> bool {
+        room.packets.is_none_or(|n| self.under_way.packets < n as usize)
+            && room.bytes.is_none_or(|n| self.under_way.bytes < n)
+    }
+
+    /// A packet comes in from the queue.
+    pub(crate) fn push(&mut self, waiting: Waiting, body: u32, frames: u32) {
+        self.send.add(waiting.packet.size);
+        self.held += 1;
+        self.units.push_back(Unit {
+            packet: waiting.packet,
+            joined: waiting.joined,
+            began: Time::NEVER,
+            body,
+            frames,
+            sent: 0,
+            missing: frames,
+            unheard: 0,
+            delay: Span::ZERO,
+            arrival: Time::ZERO,
+            corrupt: false,
+            lost: None,
+            buffered: true,
+            gone: false,
+        });
+    }
+
+    /// The next frame of the current packet begins; which one, of which packet, and whether it is the packet's first.
+    pub(crate) fn begin(&mut self, now: Time) -> Option<(u64, &mut Unit, u32)> {
+        let number = self.current;
+        let i = usize::try_from(number.checked_sub(self.base)?).ok()?;
+        let unit = self.units.get_mut(i)?;
+        let frame = unit.sent;
+        if frame == 0 {
+            unit.began = now;
+            self.under_way.add(unit.packet.size);
+        }
+        unit.sent += 1;
+        if unit.sent == unit.frames {
+            self.current += 1;
+        }
+        Some((number, unit, frame))
+    }
+
+    /// The sender need not keep a packet any longer.
+    pub(crate) fn release(&mut self, number: u64) {
+        if let Some(unit) = self.get_mut(number)
+            && std::mem::take(&mut unit.buffered)
+        {
+            let size = unit.packet.size;
+            self.send.sub(size);
+        }
+        self.tidy();
+    }
+
+    /// All that will arrive of a packet has an arrival now. `room` is the receive buffer of a link that does not
+    /// repeat: what finds it full is lost.
+    pub(crate) fn known(&mut self, number: u64, room: Option<Room>) {
+        if !self.in_order {
+            if let Some(unit) = self.get(number) {
+                let arrival = unit.arrival;
+                let place = self.flying.iter().rposition(|(t, _)| *t <= arrival).map_or(0, |i| i + 1);
+                self.flying.insert(place, (arrival, number));
+            }
+            return;
+        }
+        let Some(room) = room else { return };
+        let Some((arrival, size)) = self.get(number).map(|u| (u.arrival, u.packet.size)) else { return };
+        // Those that have arrived by then and wait for one before them.
+        let (mut waiting, mut delivered) = (Amount::default(), self.last);
+        let first = usize::try_from(self.next.saturating_sub(self.base)).unwrap_or(usize::MAX);
+        let before = usize::try_from(number - self.base).unwrap_or(0);
+        for unit in self.units.iter().take(before).skip(first).filter(|u| !u.gone) {
+            delivered = delivered.max(unit.arrival);
+            if unit.arrival <= arrival && delivered > arrival && unit.lost.is_none() {
+                waiting.add(unit.packet.size);
+            }
+        }
+        if delivered > arrival
+            && !room.takes(waiting.packets, waiting.bytes, size)
+            && let Some(unit) = self.get_mut(number)
+        {
+            unit.lost = unit.lost.or(Some(DropReason::QueueFull));
+        }
+    }
+
+    /// When the next packet is delivered.
+    pub(crate) fn next_delivery(&self) -> Time {
+        if !self.in_order {
+            return self.flying.front().map_or(Time::NEVER, |(t, _)| *t);
+        }
+        match self.get(self.next) {
+            Some(unit) if unit.is_whole() => unit.arrival.max(self.last),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Takes the next packet that is delivered by `now`, or lost by then.
+    pub(crate) fn deliver(&mut self, now: Time) -> Option<Unit> {
+        if self.next_delivery() > now {
+            return None;
+        }
+        let number = if self.in_order { self.next } else { self.flying.pop_front()?.1 };
+        self.last = self.last.max(now);
+        let unit = self.take(number)?;
+        self.tidy();
+        Some(unit)
+    }
+
+    /// Takes a packet off the link, whatever it waits for: the one that would begin next.
+    pub(crate) fn take_current(&mut self) -> Option<Unit> {
+        let number = self.current;
+        self.get(number)?;
+        self.current += 1;
+        let unit = self.take(number);
+        self.release(number);
+        unit
+    }
+
+    /// Marks a packet as gone; a copy of it.
+    fn take(&mut self, number: u64) -> Option<Unit> {
+        let unit = self.get_mut(number)?;
+        unit.gone = true;
+        let taken = *unit;
+        if !taken.began.is_never() {
+            self.under_way.sub(taken.packet.size);
+        }
+        self.held -= 1;
+        Some(taken)
+    }
+
+    /// No frame of a packet begins any more; the far end knows at `arrival`.
+    pub(crate) fn give_up(&mut self, number: u64, arrival: Time, reason: DropReason) {
+        let Some(unit) = self.get_mut(number) else { return };
+        unit.sent = unit.frames;
+        unit.missing = 0;
+        unit.lost = unit.lost.or(Some(reason));
+        unit.arrival = unit.arrival.max(arrival);
+        if number == self.current {
+            self.current += 1;
+        }
+    }
+
+    /// Forgets what nobody needs: packets that are gone and that the sender has heard of.
+    fn tidy(&mut self) {
+        while self.get(self.next).is_some_and(|unit| unit.gone) {
+            self.next += 1;
+        }
+        while self.units.front().is_some_and(|unit| unit.gone && !unit.buffered && unit.unheard == 0) {
+            self.units.pop_front();
+            self.base += 1;
+        }
+        self.next = self.next.max(self.base);
+        if self.units.is_empty() {
+            self.units.clear();
+        }
+    }
+
+    /// Takes off the last packet that has not begun.
+    pub(crate) fn take_unbegun(&mut self) -> Option<Unit> {
+        self.units.back().filter(|unit| unit.sent == 0 && !unit.gone)?;
+        let unit = self.units.pop_back()?;
+        self.send.sub(unit.packet.size);
+        self.held -= 1;
+        Some(unit)
+    }
+
+    /// Takes off the first packet, whatever it waits for.
+    pub(crate) fn take_any(&mut self) -> Option<Unit> {
+        self.flying.clear();
+        while let Some(unit) = self.units.pop_front() {
+            self.base += 1;
+            if unit.buffered {
+                self.send.sub(unit.packet.size);
+            }
+            self.current = self.current.max(self.base);
+            self.next = self.next.max(self.base);
+            if !unit.gone {
+                if !unit.began.is_never() {
+                    self.under_way.sub(unit.packet.size);
+                }
+                self.held -= 1;
+                return Some(unit);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,80 @@
+//! How does a stage stop the one before it? By credit (catalogue SW-21): the stage before may send so many packets
+//! that the next one has not yet taken out of its input queue, and no more; for each that is taken out, one may
+//! follow. A sliding window that the receiver moves.
+//!
+//! Credit travels on a wire of its own, against the packets: a head without a body, counted nowhere.
+
+use crate::element::Port;
+use base::packet::{Flags, FlowId, NodeId, Packet};
+use base::pool::BodyRef;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// Where credit comes in, and where it goes out.
+pub const CREDIT: Port = Port(1);
+
+/// One credit.
+pub(crate) fn grant() -> Packet {
+    Packet {
+        id: 0,
+        born: Time::ZERO,
+        deadline: Time::NEVER,
+        body: BodyRef::NONE,
+        flow: FlowId(u32::MAX / 4),
+        size: 0,
+        ordinal: 0,
+        source: NodeId::default(),
+        destination: NodeId::default(),
+        interface: 0,
+        flags: Flags::VIRTUAL,
+        class: 0,
+        ecn: 0,
+    }
+}
+
+/// What a stage may still send.
+#[derive(Clone, Debug)]
+pub struct Credit {
+    available: u32,
+    delay: Span,
+    coming: VecDeque<Time>,
+}
+
+impl Credit {
+    /// `window` packets at first; credit takes `delay` on its way.
+    pub fn new(window: u32, delay: Span) -> Self {
+        Credit { available: window, delay, coming: VecDeque::new() }
+    }
+
+    /// Whether a packet may be sent.
+    pub(crate) fn allows(&self) -> bool {
+        self.available > 0
+    }
+
+    /// A packet is sent.
+    pub(crate) fn spend(&mut self) {
+        self.available = self.available.saturating_sub(1);
+    }
+
+    /// Credit was sent `now`, or a packet that had spent it never left the link.
+    pub(crate) fn sent(&mut self, now: Time) {
+        if self.delay.is_zero() {
+            self.available += 1;
+        } else {
+            self.coming.push_back(now + self.delay);
+        }
+    }
+
+    /// When the next credit on its way arrives.
+    pub(crate) fn next(&self) -> Time {
+        self.coming.front().copied().unwrap_or(Time::NEVER)
+    }
+
+    /// Takes what has arrived.
+    pub(crate) fn take(&mut self, now: Time) {
+        while self.next() <= now {
+            self.coming.pop_front();
+            self.available += 1;
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What does a link make of a packet? It may compress it, put bytes of its own around it, cut it into frames and
+//! put bytes around each (catalogue SW-25, SW-26). Whoever rides on the link sees none of it but the time it
+//! takes, and that one lost frame loses the packet.
+
+/// How packets become frames.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Framing {
+    /// So many times its size is what is left of a packet: below 1 compression, above 1 coding.
+    pub factor: f64,
+    /// Bytes around each packet.
+    pub around: u32,
+    /// Bytes of the packet that one frame carries; none: all of it.
+    pub payload: Option<u32>,
+    /// Bytes around each frame.
+    pub overhead: u32,
+    /// The last frame is as long as the others.
+    pub padded: bool,
+}
+
+impl Default for Framing {
+    fn default() -> Self {
+        Framing { factor: 1.0, around: 0, payload: None, overhead: 0, padded: false }
+    }
+}
+
+impl Framing {
+    /// Bytes to be cut into frames, of a packet of `size` bytes.
+    pub fn body(&self, size: u32) -> u32 {
+        let shrunk = if self.factor == 1.0 { size } else { libm::ceil(f64::from(size) * self.factor) as u32 };
+        shrunk.saturating_add(self.around)
+    }
+
+    /// How many frames a body needs; at least one.
+    pub fn count(&self, body: u32) -> u32 {
+        self.payload.map_or(1, |payload| body.div_ceil(payload.max(1)).max(1))
+    }
+
+    /// Bytes of the frame with this number, from 0.
+    pub fn bytes(&self, body: u32, number: u32) -> u32 {
+        let Some(payload) = self.payload else { return body.saturating_add(self.overhead) };
+        let carried = if self.padded { payload } else { payload.min(body - (number * payload).min(body)) };
+        carried.saturating_add(self.overhead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// SW-25, SW-26: RLC-like blocks of 20 bytes with 3 around each.
+    #[test]
+    fn sw_25_frames_carry_what_the_packet_has() {
+        let framing = Framing { payload: Some(20), overhead: 3, around: 2, ..Framing::default() };
+        let body = framing.body(43);
+        assert_eq!((body, framing.count(body)), (45, 3));
+        assert_eq!([0, 1, 2].map(|i| framing.bytes(body, i)), [23, 23, 8]);
+        let padded = Framing { padded: true, ..framing };
+        assert_eq!([0, 1, 2].map(|i| padded.bytes(body, i)), [23, 23, 23]);
+    }
+
+    proptest! {
+        /// SW-26: every byte is in one frame, whatever the sizes.
+        #[test]
+        fn sw_26_bytes_add_up(size in 1u32..70_000, factor in 0.1f64..3.0, around in 0u32..50, payload in 1u32..2000, overhead in 0u32..50) {
+            let framing = Framing { factor, around, payload: Some(payload), overhead, padded: false };
+            let body = framing.body(size);
+            let frames = framing.count(body);
+            let sum: u32 = (0..frames).map(|i| framing.bytes(body, i)).sum();
+            prop_assert_eq!(sum, body + frames * overhead);
+            prop_assert!((0..frames).all(|i| framing.bytes(body, i) > overhead));
+        }
+    }
+}

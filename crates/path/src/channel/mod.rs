@@ -1,0 +1,577 @@
+//! What does a link of a mobile network do to a packet? More than a plain [`crate::link::Link`]: the channel of
+//! Seawind (Kojo and others 2001, section 4.3), one direction. In the order in which a packet meets them:
+//!
+//! input queues, by class ([`class`], [`queue`], managers) -> send buffer ([`buffer`]) -> resources ([`allocation`])
+//! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->
+//! propagation -> receive buffer, order, reassembly ([`buffer`]) -> the next stage, as far as it gives [`credit`].
+//!
+//! All of it changes with the states of the world ([`follow`]). Unlike the plain link this one cannot know at once when
+//! a packet will leave: what comes later may go first, or be told to wait. It wakes for every frame
+//! (`docs/adr/0014-the-channel.md`).
+
+pub mod allocation;
+pub mod arq;
+mod buffer;
+pub mod class;
+pub mod codel;
+pub mod credit;
+pub mod error;
+pub mod follow;
+pub mod frame;
+pub mod manager;
+pub mod pie;
+pub mod queue;
+pub mod threshold;
+
+use crate::capacity::Capacity;
+use crate::element::{Cx, Element, Port, Signal};
+use crate::link::LinkGate;
+use crate::states::Change;
+use allocation::Allocation;
+use arq::{Arq, ArqConfig, Frame, Verdict};
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::{Span, Time};
+use buffer::{Buffer, Unit};
+use class::{ClassConfig, Classes};
+use credit::{CREDIT, Credit};
+use error::{Errors, Outcome};
+use follow::{Flush, Follower, Followers, Service};
+use frame::Framing;
+use queue::Room;
+
+/// What a channel is made of.
+pub struct ChannelConfig {
+    /// Rate over time.
+    pub capacity: Capacity,
+    /// One-way propagation; transmission time is extra.
+    pub delay: Span,
+    /// The input queues; the last one takes what fits no rule.
+    pub classes: Vec<ClassConfig>,
+    /// Interruptions of service.
+    pub gates: Vec<LinkGate>,
+    /// How packets become frames.
+    pub framing: Framing,
+    /// Packets that wait behind the queue; none: they leave the queue when they are sent.
+    pub send_buffer: Option<Room>,
+    /// Resources that must be allocated.
+    pub allocation: Option<Allocation>,
+    /// What goes wrong.
+    pub errors: Vec<Errors>,
+    /// How frames are repeated.
+    pub arq: Option<ArqConfig>,
+    /// Packets are delivered in the order in which they were sent.
+    pub in_order: bool,
+    /// Packets that are incomplete, or wait for others, at the far end.
+    pub receive_buffer: Option<Room>,
+    /// What the next stage lets it send.
+    pub credit: Option<Credit>,
+    /// Gives credit to the stage before.
+    pub grants: bool,
+    /// The machines of states that it follows.
+    pub followers: Vec<Follower>,
+}
+
+/// The frame in service.
+#[derive(Clone, Copy)]
+struct InService {
+    frame: Frame,
+    /// Bytes it still has to send, as far as that is known only now.
+    left: u32,
+    end: Time,
+}
+
+/// One direction of a link with all that a mobile network puts into it.
+pub struct Channel {
+    capacity: Capacity,
+    delay: Span,
+    queues: Classes,
+    gates: Vec<LinkGate>,
+    framing: Framing,
+    send_buffer: Option<Room>,
+    allocation: Option<Allocation>,
+    errors: Vec<Errors>,
+    arq: Option<Arq>,
+    receive_buffer: Option<Room>,
+    credit: Option<Credit>,
+    grants: bool,
+    followers: Followers,
+    service: Service,
+    closed_by_hand: bool,
+    buffer: Buffer,
+    in_service: Option<InService>,
+    /// Until when something that could be sent has to wait.
+    resume: Time,
+    idle_since: Time,
+}
+
+impl Channel {
+    /// A channel in which nothing is.
+    pub fn new(config: ChannelConfig) -> Self {
+        let mut channel = Channel {
+            capacity: config.capacity,
+            delay: config.delay,
+            queues: Classes::new(config.classes),
+            gates: config.gates,
+            framing: config.framing,
+            send_buffer: config.send_buffer,
+            allocation: config.allocation,
+            errors: config.errors,
+            arq: config.arq.map(Arq::new),
+            receive_buffer: config.receive_buffer,
+            credit: config.credit,
+            grants: config.grants,
+            followers: Followers::new(config.followers),
+            service: Service::Go,
+            closed_by_hand: false,
+            buffer: Buffer::new(config.in_order),
+            in_service: None,
+            resume: Time::NEVER,
+            idle_since: Time::ZERO,
+        };
+        channel.service = channel.followers.service();
+        channel
+    }
+
+    /// Everything that is due, in order: changes of the world, what arrives, what the sender hears, what ends.
+    fn catch_up(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if self.followers.next_change() <= now {
+            self.with_service_kept(cx, |channel, cx| {
+                while let Some((number, change)) = channel.followers.step(now) {
+                    channel.changed(cx, number, change);
+                }
+            });
+        }
+        while let Some(unit) = self.buffer.deliver(now) {
+            self.deliver(cx, unit);
+        }
+        if let Some(credit) = &mut self.credit {
+            credit.take(now);
+        }
+        self.hear(cx);
+        if let Some(done) = self.in_service.filter(|s| s.end <= now) {
+            self.in_service = None;
+            self.idle_since = now;
+            self.ended(cx, done.frame);
+        }
+        self.expire(cx);
+    }
+
+    /// Drops what has waited too long.
+    fn expire(&mut self, cx: &mut Cx<'_>) {
+        self.granting(cx, 0, |queues, cx| queues.expire(cx));
+    }
+
+    /// Tells the stage before how many of its packets have left the queue, with `coming` more that are to join it.
+    fn granting<R>(
+        &mut self,
+        cx: &mut Cx<'_>,
+        coming: usize,
+        act: impl FnOnce(&mut Classes, &mut Cx<'_>) -> R,
+    ) -> R {
+        if !self.grants {
+            return act(&mut self.queues, cx);
+        }
+        let before = self.queues.real() + coming;
+        let done = act(&mut self.queues, cx);
+        for _ in self.queues.real()..before {
+            cx.forward(CREDIT, credit::grant());
+        }
+        done
+    }
+
+    /// A packet is at the far end.
+    fn deliver(&mut self, cx: &mut Cx<'_>, unit: Unit) {
+        let mut packet = unit.packet;
+        if let Some(reason) = unit.lost {
+            return self.lose(cx, packet, reason);
+        }
+        if unit.corrupt {
+            packet.flags = packet.flags.with(Flags::CORRUPT);
+        }
+        let now = cx.now();
+        cx.count_hop();
+        cx.record(Category::Path, now, || Event::Delivered { packet: packet.id });
+        cx.forward(Port(0), packet);
+    }
+
+    /// A packet that had begun ends on this link: the next stage will not give back the credit it took.
+    fn lose(&mut self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
+        if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
+            credit.sent(cx.now());
+        }
+        cx.drop(packet, reason);
+    }
+
+    /// What the sender hears of its frames.
+    fn hear(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let Some(arq) = &mut self.arq else { return };
+        let buffer = &mut self.buffer;
+        while let Some(verdict) =
+            arq.hear(now, |n| buffer.get(n).filter(|u| u.lost.is_none()).map(|u| u.began))
+        {
+            match verdict {
+                Verdict::Repeated => {}
+                Verdict::Acknowledged(frame) => heard(buffer, frame.unit, 1),
+                Verdict::GivenUp(frame) => {
+                    let forgotten = arq.forget(frame.unit);
+                    let arrival = now + buffer.get(frame.unit).map_or(Span::ZERO, |unit| unit.delay);
+                    buffer.give_up(frame.unit, arrival, DropReason::GivenUp);
+                    buffer.known(frame.unit, None);
+                    heard(buffer, frame.unit, forgotten + 1);
+                }
+            }
+        }
+    }
+
+    /// A frame has been transmitted.
+    fn ended(&mut self, cx: &mut Cx<'_>, frame: Frame) {
+        let now = cx.now();
+        let mut outcome = Outcome::default();
+        for errors in self.errors.iter_mut().chain(self.followers.errors()) {
+            errors.strike(now, frame.bytes, &mut outcome);
+        }
+        let Some(unit) = self.buffer.get_mut(frame.unit) else { return };
+        if unit.lost == Some(DropReason::GivenUp) {
+            if let Some(arq) = &mut self.arq {
+                arq.abandoned();
+            }
+            return heard(&mut self.buffer, frame.unit, 1);
+        }
+        if let Some(arq) = &mut self.arq {
+            arq.ended(now, Frame { good: !outcome.lost, ..frame });
+            if outcome.lost {
+                return;
+            }
+        }
+        unit.missing -= 1;
+        unit.arrival = unit.arrival.max(now + unit.delay + outcome.late);
+        unit.corrupt |= outcome.corrupt;
+        if outcome.lost {
+            unit.lost = Some(DropReason::Loss);
+        }
+        if unit.missing == 0 {
+            let room = self.receive_buffer.filter(|_| self.arq.is_none());
+            self.buffer.known(frame.unit, room);
+        }
+    }
+
+    /// The world changed.
+    fn changed(&mut self, cx: &mut Cx<'_>, number: u16, change: Change) {
+        let (machine, state, triggered) = (u32::from(number), change.state as u32, change.triggered);
+        cx.record(Category::Path, change.at, || Event::StateEntered { machine, state, triggered });
+        match self.followers.flush(number) {
+            Flush::None => {}
+            Flush::Waiting => self.flush_waiting(cx),
+            Flush::All => self.flush_all(cx),
+        }
+        self.service = self.followers.service();
+    }
+
+    fn flush_waiting(&mut self, cx: &mut Cx<'_>) {
+        self.granting(cx, 0, |queues, cx| queues.flush(cx));
+        while let Some(unit) = self.buffer.take_unbegun() {
+            cx.drop(unit.packet, DropReason::Flushed);
+        }
+    }
+
+    fn flush_all(&mut self, cx: &mut Cx<'_>) {
+        self.flush_waiting(cx);
+        while let Some(unit) = self.buffer.take_any() {
+            self.lose(cx, unit.packet, DropReason::Flushed);
+        }
+        if let Some(arq) = &mut self.arq {
+            arq.clear();
+        }
+        if self.in_service.take().is_some() {
+            self.idle_since = cx.now();
+        }
+    }
+
+    /// Computes the end of the frame in service again; `left` is what it still has to send.
+    fn reschedule(&mut self, now: Time, left: Option<u32>) {
+        let Some(left) = left else { return };
+        let end = if left == 0 { now } else { self.finish(now, left) };
+        if let Some(service) = &mut self.in_service {
+            (service.left, service.end) = (left, end);
+        }
+    }
+
+    /// What the frame in service still has to send at the present rate.
+    fn left(&mut self, now: Time) -> Option<u32> {
+        let InService { end, left, .. } = self.in_service?;
+        if end.is_never() {
+            return Some(left); // frozen since that was computed
+        }
+        let bits = match self.followers.rate() {
+            Some(rate) => Capacity::Fixed(rate).bits_between(now, end),
+            None => self.capacity.bits_between(now, end),
+        };
+        Some(u32::try_from(bits.div_ceil(8)).unwrap_or(u32::MAX).min(left))
+    }
+
+    /// When so many bytes, begun now, are transmitted.
+    fn finish(&mut self, now: Time, bytes: u32) -> Time {
+        match self.followers.rate() {
+            Some(rate) if rate.bps() == 0 => Time::NEVER,
+            Some(rate) => now + rate.span_of(u64::from(bytes)),
+            None => self.capacity.finish(now, now, bytes),
+        }
+    }
+
+    /// Sends what can be sent, until the link is busy or has to wait.
+    fn serve(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        self.resume = Time::NEVER;
+        loop {
+            self.fill(cx);
+            if self.in_service.is_some() {
+                return;
+            }
+            let repeats = self.arq.as_ref().is_some_and(Arq::repeats);
+            if !repeats && !self.has_new() {
+                self.idle(now);
+                return;
+            }
+            let (open, drops) = self.opens(now);
+            if drops && self.drop_next(cx, repeats) {
+                continue;
+            }
+            if drops || open > now {
+                self.resume = open;
+                return;
+            }
+            if let Some(allocation) = &mut self.allocation {
+                let at = allocation.request(now);
+                if at > now {
+                    self.resume = at;
+                    return;
+                }
+            }
+            self.begin(cx, repeats);
+        }
+    }
+
+    /// Nothing can be sent: if nothing is left to be sent either, resources are no longer needed.
+    fn idle(&mut self, now: Time) {
+        let heard = self.arq.as_ref().is_none_or(|arq| arq.next().is_never());
+        if let Some(allocation) = &mut self.allocation
+            && heard
+            && self.queues.len() == 0
+            && self.buffer.current().is_none()
+        {
+            allocation.idle(now);
+        }
+    }
+
+    /// Whether a new frame may begin, and there is one.
+    fn has_new(&self) -> bool {
+        let window = self.arq.as_ref().is_none_or(Arq::allows);
+        let under_way = match (self.receive_buffer, &self.arq) {
+            (Some(room), Some(_)) => self.buffer.may_begin(room),
+            _ => true,
+        };
+        let may_begin = || under_way && self.credit.as_ref().is_none_or(Credit::allows);
+        window
+            && match self.buffer.current() {
+                Some((_, unit)) => unit.sent > 0 || may_begin(),
+                None => self.queues.len() > 0 && may_begin(),
+            }
+    }
+
+    /// From when on a frame may begin, and whether packets are dropped until then.
+    fn opens(&mut self, now: Time) -> (Time, bool) {
+        if self.closed_by_hand || self.service != Service::Go {
+            return (Time::NEVER, !self.closed_by_hand && self.service == Service::Drop);
+        }
+        let mut open = now.max(self.followers.paused());
+        let mut drops = false;
+        for LinkGate { gate, stores } in &mut self.gates {
+            let after = gate.open_from(now, now);
+            drops |= after > now && !*stores;
+            open = open.max(after);
+        }
+        (open, drops)
+    }
+
+    /// A closed gate or a state drops what would be sent next. False if that waits all the same: frames of a packet
+    /// that has begun, on a link that repeats.
+    fn drop_next(&mut self, cx: &mut Cx<'_>, repeats: bool) -> bool {
+        let Some((number, unit)) = self.buffer.current().filter(|_| !repeats) else {
+            if !repeats {
+                self.take_in(cx);
+            }
+            return !repeats;
+        };
+        if unit.sent == 0 {
+            if let Some(unit) = self.buffer.take_current() {
+                cx.drop(unit.packet, DropReason::Outage);
+            }
+            return true;
+        }
+        if self.arq.is_some() {
+            return false;
+        }
+        let arrival = cx.now() + unit.delay;
+        self.buffer.give_up(number, arrival, DropReason::Outage);
+        self.buffer.known(number, None);
+        true
+    }
+
+    /// Moves packets from the queues into the send buffer as far as there is room.
+    fn fill(&mut self, cx: &mut Cx<'_>) {
+        let Some(room) = self.send_buffer else { return };
+        while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
+            self.take_in(cx);
+        }
+    }
+
+    /// Takes one packet from the queues; it may be dropped by its manager.
+    fn take_in(&mut self, cx: &mut Cx<'_>) {
+        if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
+            let body = self.framing.body(waiting.packet.size);
+            self.buffer.push(waiting, body, self.framing.count(body));
+        }
+    }
+
+    /// Begins a frame: one to be repeated, or a new one.
+    fn begin(&mut self, cx: &mut Cx<'_>, repeats: bool) {
+        let now = cx.now();
+        if repeats {
+            let Some(frame) = self.arq.as_mut().and_then(Arq::repeat) else { return };
+            let frame = Frame { repeated: frame.repeated + 1, ..frame };
+            let id = self.buffer.get(frame.unit).map_or(0, |unit| unit.packet.id);
+            cx.record(Category::Path, now, || Event::FrameRepeated { packet: id, time: frame.repeated });
+            let end = self.finish(now, frame.bytes);
+            self.in_service = Some(InService { frame, left: frame.bytes, end });
+            return;
+        }
+        if self.buffer.current().is_none() {
+            self.take_in(cx);
+        }
+        let Some((number, unit, nth)) = self.buffer.begin(now) else { return };
+        let bytes = self.framing.bytes(unit.body, nth);
+        unit.unheard += u32::from(self.arq.is_some());
+        if nth == 0 {
+            unit.delay = self.followers.delay().unwrap_or(self.delay);
+            let (packet, joined) = (unit.packet, unit.joined);
+            if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
+                credit.spend();
+            }
+            if packet.flags.has(Flags::DATA)
+                && let Some(ledger) = cx.ledger(&packet)
+            {
+                ledger.queue_delay_ns += now.since(joined).as_nanos();
+                ledger.queue_waits += 1;
+            }
+            cx.record(Category::Path, now, || Event::ServiceStarted { packet: packet.id });
+        }
+        match &mut self.arq {
+            Some(arq) => arq.begun(),
+            // It does not wait any longer.
+            None => self.buffer.release(number),
+        }
+        let end = self.finish(now, bytes);
+        let frame = Frame { unit: number, bytes, repeated: 0, known: Time::NEVER, good: false };
+        self.in_service = Some(InService { frame, left: bytes, end });
+    }
+
+    /// Whether a packet that comes now would not have to wait.
+    fn is_free(&mut self, now: Time, size: u32) -> bool {
+        if self.queues.len() > 0 {
+            return false;
+        }
+        if let Some(room) = self.send_buffer {
+            return self.buffer.takes(room, size);
+        }
+        if self.in_service.is_some()
+            || self.arq.as_ref().is_some_and(Arq::repeats)
+            || self.buffer.current().is_some()
+        {
+            return false;
+        }
+        let (open, drops) = self.opens(now);
+        drops || open <= now
+    }
+
+    /// Runs a change of the world with the frame in service kept whole.
+    fn with_service_kept(&mut self, cx: &mut Cx<'_>, act: impl FnOnce(&mut Self, &mut Cx<'_>)) {
+        let left = self.left(cx.now());
+        act(self, cx);
+        self.reschedule(cx.now(), left);
+    }
+}
+
+/// The sender has heard of frames of a packet; after the last one it keeps it no longer.
+fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
+    if let Some(unit) = buffer.get_mut(number) {
+        unit.unheard -= frames.min(unit.unheard);
+        if unit.unheard == 0 && unit.sent == unit.frames {
+            buffer.release(number);
+        }
+    }
+}
+
+impl Element for Channel {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        let now = cx.now();
+        self.catch_up(cx);
+        if port == CREDIT {
+            if let Some(credit) = &mut self.credit {
+                credit.sent(now);
+            }
+        } else {
+            let idle = self.in_service.is_none() && self.queues.len() == 0;
+            let idle = if idle { now.since(self.idle_since) } else { Span::ZERO };
+            let at_once = self.is_free(now, packet.size);
+            let real = usize::from(!packet.flags.has(Flags::VIRTUAL));
+            self.granting(cx, real, |queues, cx| queues.join(cx, packet, idle, at_once));
+        }
+        self.serve(cx);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.catch_up(cx);
+        self.serve(cx);
+    }
+
+    fn next_wake(&self) -> Time {
+        let mut next = self.resume.min(self.buffer.next_delivery()).min(self.queues.expires());
+        if let Some(service) = &self.in_service {
+            next = next.min(service.end);
+        }
+        if let Some(arq) = &self.arq {
+            next = next.min(arq.next());
+        }
+        if let Some(credit) = &self.credit {
+            next = next.min(credit.next());
+        }
+        if !self.followers.is_empty() && self.holds() > 0 {
+            next = next.min(self.followers.next_change());
+        }
+        next
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.catch_up(cx);
+        match signal {
+            Signal::State { machine, state } => self.with_service_kept(cx, |channel, cx| {
+                if let Some(change) = channel.followers.trigger(cx.now(), machine, state) {
+                    channel.changed(cx, machine, change);
+                }
+            }),
+            Signal::Rate(rate) => {
+                self.with_service_kept(cx, |channel, _| channel.capacity = Capacity::Fixed(rate));
+            }
+            Signal::Close => self.closed_by_hand = true,
+            Signal::Open => self.closed_by_hand = false,
+        }
+        self.serve(cx);
+    }
+
+    fn holds(&self) -> usize {
+        self.queues.len() + self.buffer.held()
+    }
+}

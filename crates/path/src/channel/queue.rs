@@ -1,0 +1,257 @@
+//! What waits for a link, how much of it, how long, and who goes when that is too much? One input queue, first in,
+//! first out (catalogue SW-23, SW-24).
+
+use super::manager::{Manager, View};
+use crate::element::Cx;
+use crate::red::Verdict;
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::rng::Stream;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// How much fits in; whichever is reached first, none: anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Room {
+    /// Packets.
+    pub packets: Option<u32>,
+    /// Bytes.
+    pub bytes: Option<u64>,
+}
+
+impl Room {
+    /// Whether one more of `size` bytes fits beside so much.
+    pub(crate) fn takes(&self, packets: usize, bytes: u64, size: u32) -> bool {
+        self.packets.is_none_or(|n| packets < n as usize)
+            && self.bytes.is_none_or(|n| bytes + u64::from(size) <= n)
+    }
+}
+
+/// Who goes when a packet does not fit.
+#[derive(Clone, Debug)]
+pub enum Discard {
+    /// The one that comes.
+    Tail,
+    /// Those that have waited longest.
+    Head,
+    /// Any of them, the one that comes included, each as likely as the others.
+    Random(Stream),
+    /// Those that were sent first, wherever they stand.
+    Oldest,
+    /// Those whose deadline is over; if that is not enough, the one that comes. At the head they go anyway.
+    Late,
+}
+
+/// What a queue is made of.
+#[derive(Clone, Debug)]
+pub struct QueueConfig {
+    /// What may wait.
+    pub room: Room,
+    /// Who goes when that is too much.
+    pub discard: Discard,
+    /// How long a packet may wait.
+    pub stay: Option<Span>,
+    /// Speaks up before it is full.
+    pub manager: Option<Manager>,
+}
+
+impl Default for QueueConfig {
+    fn default() -> Self {
+        QueueConfig { room: Room::default(), discard: Discard::Tail, stay: None, manager: None }
+    }
+}
+
+/// A packet and when it joined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) packet: Packet,
+    pub(crate) joined: Time,
+}
+
+/// An input queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    config: QueueConfig,
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    /// Packets among them that are no background load.
+    real: usize,
+}
+
+impl Queue {
+    pub(crate) fn new(config: QueueConfig) -> Self {
+        Queue { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Packets that wait and are no background load.
+    pub(crate) fn real(&self) -> usize {
+        self.real
+    }
+
+    fn left(&mut self, packet: &Packet) {
+        self.bytes -= u64::from(packet.size);
+        self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
+    }
+
+    /// The packet at the head.
+    pub(crate) fn head(&self) -> Option<&Packet> {
+        self.waiting.front().map(|w| &w.packet)
+    }
+
+    /// When the packet at the head has waited too long.
+    pub(crate) fn expires(&self) -> Time {
+        match (self.config.stay, self.waiting.front()) {
+            (Some(stay), Some(head)) => head.joined + stay,
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Drops what has waited too long; how many.
+    pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) -> usize {
+        let mut gone = 0;
+        while self.expires() <= cx.now() {
+            gone += usize::from(self.drop_at(cx, 0, DropReason::Expired));
+        }
+        gone
+    }
+
+    fn drop_at(&mut self, cx: &mut Cx<'_>, place: usize, reason: DropReason) -> bool {
+        let Some(waiting) = self.waiting.remove(place) else { return false };
+        self.left(&waiting.packet);
+        cx.drop(waiting.packet, reason);
+        true
+    }
+
+    /// A packet comes when the link has had nothing to do for `idle`; with `at_once` it would not have to wait, and no
+    /// limit holds for it. Returns how many packets were dropped, it may be among them.
+    pub(crate) fn join(&mut self, cx: &mut Cx<'_>, mut packet: Packet, idle: Span, at_once: bool) -> usize {
+        let now = cx.now();
+        let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
+        if let Some(manager) = &mut self.config.manager {
+            let (packets, bytes) = (self.waiting.len(), self.bytes);
+            match manager.comes(View { now, packets, bytes, ecn: packet.ecn, span: idle }) {
+                Verdict::Pass => {}
+                Verdict::Mark => mark(cx, &mut packet),
+                Verdict::Drop => {
+                    cx.drop(packet, DropReason::Early);
+                    return 1;
+                }
+            }
+            if full {
+                manager.overflowed();
+            }
+        }
+        let mut gone = 0;
+        if full {
+            let (dropped, room) = self.make_room(cx, &packet);
+            gone = dropped;
+            if !room {
+                cx.drop(packet, DropReason::QueueFull);
+                return gone + 1;
+            }
+        }
+        let waiting = self.waiting.len() as u32;
+        self.bytes += u64::from(packet.size);
+        self.real += usize::from(!packet.flags.has(Flags::VIRTUAL));
+        self.waiting.push_back(Waiting { packet, joined: now });
+        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+        gone
+    }
+
+    /// Drops by the rule of this queue; how many, and whether the packet that comes has room now.
+    #[cold]
+    fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> (usize, bool) {
+        if self.config.room.bytes.is_some_and(|n| u64::from(packet.size) > n) {
+            return (0, false);
+        }
+        let mut gone = 0;
+        let mut by_deadline = 0;
+        while !self.config.room.takes(self.waiting.len(), self.bytes, packet.size) {
+            let reason = DropReason::QueueFull;
+            let (victim, reason) = match &mut self.config.discard {
+                Discard::Tail => return (gone, false),
+                Discard::Head => (0, reason),
+                Discard::Random(stream) => {
+                    let chosen = (stream.uniform() * (self.waiting.len() + 1) as f64) as usize;
+                    if chosen >= self.waiting.len() {
+                        return (gone, false);
+                    }
+                    (chosen, reason)
+                }
+                Discard::Oldest => {
+                    let born = |w: &Waiting| w.packet.born;
+                    match self.waiting.iter().map(born).enumerate().min_by_key(|&(at, born)| (born, at)) {
+                        Some((at, oldest)) if oldest <= packet.born => (at, reason),
+                        _ => return (gone, false),
+                    }
+                }
+                Discard::Late => {
+                    let late = |w: &Waiting| w.packet.deadline <= cx.now();
+                    match self.waiting.iter().skip(by_deadline).position(late) {
+                        Some(at) => {
+                            by_deadline += at;
+                            (by_deadline, DropReason::Expired)
+                        }
+                        None => return (gone, false),
+                    }
+                }
+            };
+            if !self.drop_at(cx, victim, reason) {
+                return (gone, false);
+            }
+            gone += 1;
+        }
+        (gone, true)
+    }
+
+    /// Takes the packet at the head, if it is to be sent; dropped in place of that, and none, if its manager or its
+    /// deadline says so.
+    pub(crate) fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+        let mut waiting = self.waiting.pop_front()?;
+        self.left(&waiting.packet);
+        let now = cx.now();
+        if matches!(self.config.discard, Discard::Late) && waiting.packet.deadline <= now {
+            cx.drop(waiting.packet, DropReason::Expired);
+            return None;
+        }
+        if let Some(manager) = &mut self.config.manager {
+            let view = View {
+                now,
+                packets: self.waiting.len(),
+                bytes: self.bytes,
+                ecn: waiting.packet.ecn,
+                span: now.since(waiting.joined),
+            };
+            match manager.leaves(view) {
+                Verdict::Pass => {}
+                Verdict::Mark => mark(cx, &mut waiting.packet),
+                Verdict::Drop => {
+                    cx.drop(waiting.packet, DropReason::Early);
+                    return None;
+                }
+            }
+        }
+        Some(waiting)
+    }
+
+    /// Drops everything; how many.
+    pub(crate) fn flush(&mut self, cx: &mut Cx<'_>) -> usize {
+        let gone = self.waiting.len();
+        for waiting in self.waiting.drain(..) {
+            cx.drop(waiting.packet, DropReason::Flushed);
+        }
+        (self.bytes, self.real) = (0, 0);
+        gone
+    }
+}
+
+fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
+    //= RFC 3168 section 5: the CE codepoint is '11'
+    packet.ecn = 3;
+    let (id, now) = (packet.id, cx.now());
+    cx.record(Category::Path, now, || Event::Marked { packet: id });
+}

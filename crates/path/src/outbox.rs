@@ -1,0 +1,60 @@
+//! Where do packets lie between two elements? In order, a cache line each, in room that is used again: what
+//! was sent is copied once into its line and read there.
+
+use crate::element::ElementId;
+use base::packet::Packet;
+
+/// A packet on its way from one element to the next.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Parcel {
+    pub(crate) packet: Packet,
+    pub(crate) to: ElementId,
+    /// A port, as wide as it is read: a load wider than the store just before it waits until every
+    /// earlier store has reached the cache. Of a parcel to nobody: who sent it.
+    pub(crate) port: u32,
+}
+
+const _: () = assert!(size_of::<Parcel>() == 64);
+
+/// Parcels in the order in which they were sent.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    /// Room, of which the first `len` lines are in use.
+    room: Vec<Parcel>,
+    len: usize,
+}
+
+impl Outbox {
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: &Packet, to: ElementId, port: u32) {
+        if self.len == self.room.len() {
+            self.grow();
+        }
+        if let Some(parcel) = self.room.get_mut(self.len) {
+            parcel.packet = *packet;
+            (parcel.to, parcel.port) = (to, port);
+            self.len += 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let parcel = Parcel { packet: Packet::NONE, to: ElementId(0), port: 0 };
+        self.room.resize(2 * self.room.len() + 2, parcel);
+    }
+
+    #[inline]
+    pub(crate) fn parcels(&self) -> &[Parcel] {
+        self.room.get(..self.len).unwrap_or_default()
+    }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+}

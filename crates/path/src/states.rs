@@ -1,0 +1,253 @@
+//! In which state is the world, and until when? A machine of named states, each lasting a time drawn from a
+//! distribution or for ever, each saying what may follow (catalogue SW-42). It is weather: a function of seed,
+//! repetition and time, whatever the traffic. Every element that follows a machine keeps a copy of it, draws
+//! the same numbers from streams of the same name, and so all of them change at the same instants.
+//!
+//! A trigger (SW-43) puts the machine into a state from outside: at a time that the scenario gives, or when
+//! somebody says so. What follows is drawn from there on; what was before stays as it was.
+
+use base::dist::{Dist, Sampler};
+use base::rng::{Seed, Stream};
+use base::{Span, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// One state of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Its name: the key of its random streams.
+    pub name: String,
+    /// How long it lasts, nanoseconds; none: until a trigger.
+    pub lasts: Option<Dist>,
+    /// Which may follow, by number, and with which weight; the last one if the weights say nothing.
+    pub next: Vec<(usize, f64)>,
+    /// For how long nothing is sent after it was entered, nanoseconds.
+    pub pause: Option<Dist>,
+}
+
+/// What a machine is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The key of its random streams.
+    pub name: String,
+    /// Its states.
+    pub states: Vec<State>,
+    /// The one it starts in.
+    pub first: usize,
+    /// Triggers known beforehand: when, and into which state; ascending.
+    pub script: Vec<(Time, usize)>,
+}
+
+/// A change of state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// Into which state.
+    pub state: usize,
+    /// For how long nothing is sent from then on.
+    pub pause: Span,
+    /// A trigger did it.
+    pub triggered: bool,
+}
+
+/// A state that would last less lasts this long: a circle of states without length would never end.
+const LEAST: Span = Span::from_nanos(1_000);
+
+/// A machine in one repetition.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    plan: Arc<Plan>,
+    lasts: Vec<Option<Sampler>>,
+    pauses: Vec<Option<Sampler>>,
+    choice: Stream,
+    state: usize,
+    leaves: Time,
+    script: VecDeque<(Time, usize)>,
+}
+
+impl Machine {
+    /// The machine at time 0, in its first state.
+    pub fn new(plan: Arc<Plan>, seed: Seed) -> Self {
+        let sampler = |dist: &Option<Dist>, state: &State, what: &str| {
+            let stream = seed.stream(&format!("{}.{}", plan.name, state.name), what);
+            dist.clone().map(|dist| Sampler::new(dist, stream))
+        };
+        let lasts = plan.states.iter().map(|s| sampler(&s.lasts, s, "lasts")).collect();
+        let pauses = plan.states.iter().map(|s| sampler(&s.pause, s, "pause")).collect();
+        let mut machine = Machine {
+            lasts,
+            pauses,
+            choice: seed.stream(&plan.name, "next"),
+            state: plan.first,
+            leaves: Time::NEVER,
+            script: plan.script.iter().copied().collect(),
+            plan,
+        };
+        machine.leaves = machine.leaving(Time::ZERO);
+        machine
+    }
+
+    /// The present state.
+    pub fn state(&self) -> usize {
+        self.state
+    }
+
+    /// When it changes next; [`Time::NEVER`] if not by itself.
+    pub fn next_change(&self) -> Time {
+        self.script.front().map_or(self.leaves, |(at, _)| (*at).min(self.leaves))
+    }
+
+    /// The next change, if it is not after `until`.
+    pub fn step(&mut self, until: Time) -> Option<Change> {
+        let at = self.next_change();
+        if at > until || at.is_never() {
+            return None;
+        }
+        if let Some(&(_, state)) = self.script.front().filter(|(t, _)| *t == at) {
+            self.script.pop_front();
+            return Some(self.enter(at, state, true));
+        }
+        let state = self.follower();
+        Some(self.enter(at, state, false))
+    }
+
+    /// A trigger at `at`, up to which every change has been made.
+    pub fn trigger(&mut self, at: Time, state: usize) -> Change {
+        self.enter(at, state, true)
+    }
+
+    fn enter(&mut self, at: Time, state: usize, triggered: bool) -> Change {
+        self.state = state;
+        self.leaves = self.leaving(at);
+        let pause = self.pauses.get_mut(state).and_then(Option::as_mut);
+        let pause = pause.map_or(Span::ZERO, |p| Span::from_nanos(p.draw() as u64));
+        Change { at, state, pause, triggered }
+    }
+
+    fn leaving(&mut self, at: Time) -> Time {
+        match self.lasts.get_mut(self.state).and_then(Option::as_mut) {
+            Some(lasts) => at + Span::from_nanos(lasts.draw() as u64).max(LEAST),
+            None => Time::NEVER,
+        }
+    }
+
+    /// Who follows: one draw, taken only where there is a choice.
+    fn follower(&mut self) -> usize {
+        let next = &self.plan.states[self.state].next;
+        let Some(&(last, _)) = next.last() else { return self.state };
+        if next.len() == 1 {
+            return last;
+        }
+        let sum: f64 = next.iter().map(|(_, weight)| weight).sum();
+        let mut left = self.choice.uniform() * sum;
+        for &(state, weight) in next {
+            left -= weight;
+            if left < 0.0 {
+                return state;
+            }
+        }
+        last
+    }
+
+    /// Every change before `until`, from the start: for pictures.
+    pub fn changes_before(mut self, until: Time) -> Vec<Change> {
+        let mut changes = Vec::new();
+        while let Some(change) = self.step(until) {
+            changes.push(change);
+        }
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: Seed = Seed { seed: 1, repetition: 0 };
+
+    fn s(x: f64) -> Time {
+        Time::from_secs_f64(x)
+    }
+
+    fn state(name: &str, lasts: Option<Dist>, next: &[(usize, f64)]) -> State {
+        State { name: name.into(), lasts, next: next.to_vec(), pause: None }
+    }
+
+    fn plan(states: Vec<State>, script: Vec<(Time, usize)>) -> Arc<Plan> {
+        Arc::new(Plan { name: "mobility".into(), states, first: 0, script })
+    }
+
+    /// SW-42: a share of time in each state that follows from the mean lengths and the weights.
+    #[test]
+    fn sw_42_time_is_shared_as_the_chain_says() {
+        // From a: b with 3/4, c with 1/4; both back to a. Means 10, 4 and 20 s.
+        let e = |s: f64| Some(Dist::Exponential(s * 1e9));
+        let states = vec![
+            state("a", e(10.0), &[(1, 3.0), (2, 1.0)]),
+            state("b", e(4.0), &[(0, 1.0)]),
+            state("c", e(20.0), &[(0, 1.0)]),
+        ];
+        let until = s(2e6);
+        let changes = Machine::new(plan(states, vec![]), SEED).changes_before(until);
+        let mut spent = [0.0; 3];
+        let (mut from, mut now) = (Time::ZERO, 0);
+        for change in &changes {
+            spent[now] += change.at.since(from).as_secs_f64();
+            (from, now) = (change.at, change.state);
+        }
+        let total: f64 = spent.iter().sum();
+        for (spent, mean) in spent.iter().zip([10.0, 3.0, 5.0]) {
+            assert!((spent / total - mean / 18.0).abs() < 0.005, "{spent} of {total}");
+        }
+    }
+
+    /// SW-42: copies agree however often they are asked, and time only goes forward.
+    #[test]
+    fn sw_42_copies_change_at_the_same_instants() {
+        let u = Some(Dist::Uniform(1e9, 5e9));
+        let states = vec![state("a", u.clone(), &[(1, 1.0)]), state("b", u, &[(0, 1.0), (1, 1.0)])];
+        let whole = Machine::new(plan(states.clone(), vec![]), SEED).changes_before(s(1e4));
+        let mut step_by_step = Machine::new(plan(states, vec![]), SEED);
+        let mut seen = Vec::new();
+        for ms in 0..=10_000_000u64 {
+            while let Some(change) = step_by_step.step(Time::from_nanos(ms * 1_000_000)) {
+                seen.push(change);
+            }
+        }
+        assert_eq!(whole, seen);
+        assert!(whole.windows(2).all(|w| w[0].at < w[1].at) && whole.len() > 3000);
+    }
+
+    /// SW-43: a trigger in the script and one by hand at the same instant do the same.
+    #[test]
+    fn sw_43_a_script_replays_what_a_hand_did() {
+        let u = Some(Dist::Uniform(1e9, 5e9));
+        let states = vec![
+            state("a", u.clone(), &[(1, 1.0)]),
+            state("b", u, &[(0, 1.0)]),
+            state("gone", None, &[(0, 1.0)]),
+        ];
+        let mut hand = Machine::new(plan(states.clone(), vec![]), SEED);
+        let mut seen = Vec::new();
+        for (at, to) in [(s(7.3), 2), (s(20.0), 1)] {
+            while let Some(change) = hand.step(at) {
+                seen.push(change);
+            }
+            seen.push(hand.trigger(at, to));
+        }
+        while let Some(change) = hand.step(s(60.0)) {
+            seen.push(change);
+        }
+        let scripted = Machine::new(plan(states, vec![(s(7.3), 2), (s(20.0), 1)]), SEED);
+        assert_eq!(scripted.changes_before(s(60.0)), seen);
+        let gone = seen.iter().position(|c| c.state == 2).unwrap();
+        assert_eq!((seen[gone].at, seen[gone + 1].at), (s(7.3), s(20.0)), "it stays until a trigger");
+    }
+
+    #[test]
+    fn a_circle_without_length_ends() {
+        let states = vec![state("a", Some(Dist::Constant(0.0)), &[(0, 1.0)])];
+        assert!(Machine::new(plan(states, vec![]), SEED).changes_before(s(0.01)).len() <= 10_000);
+    }
+}

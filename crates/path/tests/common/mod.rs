@@ -1,0 +1,154 @@
+//! A network of one chain, driven packet by packet, and a sink that writes down what arrives.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use base::packet::{Flags, FlowId, NodeId, Packet};
+use base::pool::BodyRef;
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::{Rate, Span, Time};
+use path::capacity::Capacity;
+use path::channel::class::ClassConfig;
+use path::channel::frame::Framing;
+use path::channel::{Channel, ChannelConfig};
+use path::{Cx, Element, ElementId, Network, Port};
+
+/// Writes down what arrives.
+#[derive(Default)]
+pub(crate) struct Sink(pub(crate) Vec<(Time, Packet)>);
+
+impl Element for Sink {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        cx.absorb(&packet);
+        self.0.push((cx.now(), packet));
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+pub(crate) const SEED: Seed = Seed { seed: 1, repetition: 0 };
+
+pub(crate) fn s(x: f64) -> Time {
+    Time::from_secs_f64(x)
+}
+
+pub(crate) fn span(x: f64) -> Span {
+    Span::from_secs_f64(x)
+}
+
+pub(crate) fn packet(ordinal: u32, size: u32) -> Packet {
+    Packet {
+        id: u64::from(ordinal),
+        born: Time::ZERO,
+        deadline: Time::NEVER,
+        body: BodyRef::NONE,
+        flow: FlowId(0),
+        size,
+        ordinal,
+        source: NodeId(0),
+        destination: NodeId(1),
+        interface: 0,
+        flags: Flags::DATA,
+        class: 0,
+        ecn: 0,
+    }
+}
+
+/// A channel like a plain link of so many bit/s, without delay.
+pub(crate) fn plain(bps: u64) -> ChannelConfig {
+    ChannelConfig {
+        capacity: Capacity::Fixed(Rate::from_bps(bps)),
+        delay: Span::ZERO,
+        classes: vec![ClassConfig::default()],
+        gates: Vec::new(),
+        framing: Framing::default(),
+        send_buffer: None,
+        allocation: None,
+        errors: Vec::new(),
+        arq: None,
+        in_order: true,
+        receive_buffer: None,
+        credit: None,
+        grants: false,
+        followers: Vec::new(),
+    }
+}
+
+/// A distribution that always gives so many seconds.
+pub(crate) fn always(seconds: f64) -> base::dist::Sampler {
+    base::dist::Sampler::new(base::dist::Dist::Constant(seconds * 1e9), SEED.stream("x", "always"))
+}
+
+/// Adds one element.
+pub(crate) type Builder = Box<dyn FnOnce(&mut Network) -> ElementId>;
+
+/// Elements one after the other, and a sink.
+pub(crate) struct Bench {
+    pub(crate) network: Network,
+    pub(crate) entry: ElementId,
+    pub(crate) sink: ElementId,
+    /// The elements, the first one first.
+    pub(crate) chain: Vec<ElementId>,
+    pub(crate) sent: u64,
+}
+
+impl Bench {
+    pub(crate) fn of(config: ChannelConfig) -> Self {
+        Bench::chain(vec![Box::new(|network| network.add(Channel::new(config)))])
+    }
+
+    /// Builds a chain, the first one first; credit goes back from each to the one before.
+    pub(crate) fn chain(builders: Vec<Builder>) -> Self {
+        let mut network = Network::new(2, Tracer::off());
+        let sink = network.add(Sink::default());
+        let mut chain: Vec<ElementId> = builders.into_iter().rev().map(|b| b(&mut network)).collect();
+        chain.reverse();
+        for pair in chain.windows(2) {
+            network.wire(pair[0], Port(0), pair[1], Port(0));
+            network.wire(pair[1], Port(1), pair[0], Port(1));
+        }
+        let (entry, exit) = (chain[0], chain[chain.len() - 1]);
+        network.wire(exit, Port(0), sink, Port(0));
+        Bench { network, entry, sink, chain, sent: 0 }
+    }
+
+    pub(crate) fn start(mut self) -> Self {
+        self.network.start(None);
+        self
+    }
+
+    pub(crate) fn send(&mut self, at: f64, ordinal: u32, size: u32) {
+        self.put(s(at), packet(ordinal, size));
+    }
+
+    pub(crate) fn put(&mut self, at: Time, packet: Packet) {
+        self.sent += 1;
+        self.network.inject(at, self.entry, Port(0), Packet { born: at, ..packet });
+    }
+
+    pub(crate) fn arrived(&mut self) -> Vec<(Time, Packet)> {
+        self.network.run_until(s(1e6));
+        self.network.element::<Sink>(self.sink).unwrap().0.clone()
+    }
+
+    /// When which packet arrived.
+    pub(crate) fn arrivals(&mut self) -> Vec<(Time, u32)> {
+        self.arrived().into_iter().map(|(t, p)| (t, p.ordinal)).collect()
+    }
+
+    /// Whether every packet arrived or was dropped.
+    pub(crate) fn is_conserved(&self) -> bool {
+        let counters = self.network.counters();
+        self.sent == counters.absorbed + counters.dropped && self.network.packets_inside() == 0
+    }
+}
+
+/// Ordinals as they arrived.
+pub(crate) fn order(arrivals: &[(Time, u32)]) -> Vec<u32> {
+    arrivals.iter().map(|a| a.1).collect()
+}

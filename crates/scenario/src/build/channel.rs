@@ -1,0 +1,251 @@
+//! How does a link with more than a queue, a rate and a delay become an element? And how do machines of states become
+//! copies that every link on them follows.
+
+use super::{Builder, draw_time, gate_of_closures};
+use crate::model::channel::{self, ErrorKind, ErrorMode, When};
+use crate::model::{Capacity, Link, Model, Queue};
+use base::dist::{Dist, Sampler};
+use base::rng::Seed;
+use path::ElementId;
+use path::Port;
+use path::Signal;
+use path::channel::allocation::Allocation;
+use path::channel::arq::ArqConfig;
+use path::channel::class::{ClassConfig, Rule};
+use path::channel::codel::CoDel;
+use path::channel::credit::{CREDIT, Credit};
+use path::channel::error::{Errors, Mode, Process};
+use path::channel::follow::{Follower, Setting};
+use path::channel::manager::Manager;
+use path::channel::pie::{Pie, PieConfig};
+use path::channel::queue::{Discard, QueueConfig, Room};
+use path::channel::threshold::Threshold;
+use path::channel::{Channel, ChannelConfig};
+use path::red::Red;
+use path::states::{Machine, Plan, State};
+use std::sync::Arc;
+
+/// What the machines of a model do in one repetition, triggers included.
+pub(super) fn plans(model: &Model, seed: Seed) -> Vec<Arc<Plan>> {
+    let mut scripts = vec![Vec::new(); model.machines.len()];
+    for trigger in &model.triggers {
+        match &trigger.when {
+            When::Once { at, machine, state } => {
+                scripts[*machine].push((draw_time(at, seed, &trigger.name, "at"), *state));
+            }
+            When::Recorded(all) => {
+                all.iter().for_each(|&(t, machine, state)| scripts[machine].push((t, state)))
+            }
+        }
+    }
+    let plan = |(machine, mut script): (&channel::Machine, Vec<_>)| {
+        script.sort_by_key(|(t, _)| *t);
+        let state = |s: &channel::State| State {
+            name: s.name.clone(),
+            lasts: s.lasts.clone(),
+            next: s.next.clone(),
+            pause: s.pause.clone(),
+        };
+        Arc::new(Plan {
+            name: machine.name.clone(),
+            states: machine.states.iter().map(state).collect(),
+            first: machine.first,
+            script,
+        })
+    };
+    model.machines.iter().zip(scripts).map(plan).collect()
+}
+
+impl Builder<'_> {
+    /// The element of a link that is more than a plain one, known to those who trigger its machines.
+    pub(super) fn channel(&mut self, index: usize) -> ElementId {
+        let link = &self.model.links[index];
+        let none = channel::Channel::default();
+        let of = link.channel.as_deref().unwrap_or(&none);
+        let plain = self.config(link);
+        let config = ChannelConfig {
+            capacity: plain.capacity,
+            delay: plain.delay,
+            classes: self.classes(link, of),
+            gates: self.gates(link),
+            framing: of.framing,
+            send_buffer: of.send_buffer.map(room),
+            allocation: of.allocation.as_ref().map(|a| {
+                Allocation::new(
+                    self.sampler(&a.delay, &link.name, "allocation"),
+                    self.sampler(&a.release, &link.name, "release"),
+                )
+            }),
+            errors: of.errors.iter().map(|&e| self.errors_of(link, e)).collect(),
+            arq: of.arq.as_ref().map(|a| ArqConfig {
+                attempts: a.attempts,
+                time: a.time,
+                feedback: self.sampler(&a.feedback, &link.name, "feedback"),
+                window: a.window,
+            }),
+            in_order: !of.order_free,
+            receive_buffer: of.receive_buffer.map(room),
+            credit: of.credit.map(|c| Credit::new(c.window, c.delay)),
+            grants: of.grants,
+            followers: of.machines.iter().map(|&m| self.follower(index, m)).collect(),
+        };
+        let machines = of.machines.clone();
+        let id = self.add(link.name.clone(), Channel::new(config));
+        for m in machines {
+            let machine = &self.model.machines[m];
+            for (s, state) in machine.states.iter().enumerate() {
+                let signal = Signal::State { machine: m as u16, state: s as u16 };
+                self.network.lend(&format!("{}.{}", machine.name, state.name), id, signal);
+            }
+        }
+        self.channels[index] = Some(id);
+        id
+    }
+
+    fn sampler(&self, dist: &Dist, element: &str, purpose: &str) -> Sampler {
+        Sampler::new(dist.clone(), self.seed.stream(element, purpose))
+    }
+
+    fn classes(&self, link: &Link, of: &channel::Channel) -> Vec<ClassConfig> {
+        let mut classes: Vec<ClassConfig> = of
+            .classes
+            .iter()
+            .map(|class| {
+                let belongs = |names: &Vec<String>| {
+                    let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
+                    flows.flat_map(|belongs| [belongs, belongs]).collect()
+                };
+                let name = format!("{}.{}", link.name, class.name);
+                ClassConfig {
+                    rule: Rule {
+                        ledgers: class.flows.as_ref().map(belongs),
+                        service: class.dscp.map(|d| (d, d)),
+                        size: class.size,
+                        kind: class.kind,
+                    },
+                    priority: class.priority,
+                    weight: class.weight,
+                    queue: self.queue(&class.queue, class.stay, link, &name),
+                }
+            })
+            .collect();
+        classes.push(ClassConfig {
+            rule: Rule::default(),
+            priority: u32::MAX,
+            weight: 1,
+            queue: self.queue(&link.queue, of.stay, link, &link.name),
+        });
+        classes
+    }
+
+    fn queue(&self, queue: &Queue, stay: Option<base::Span>, link: &Link, name: &str) -> QueueConfig {
+        let stream = |purpose: &str| self.seed.stream(name, purpose);
+        let (limit, discard, manager) = match queue {
+            Queue::Unlimited => (Capacity { packets: None, bytes: None }, Discard::Tail, None),
+            Queue::DropTail(c) => (*c, Discard::Tail, None),
+            Queue::DropHead(c) => (*c, Discard::Head, None),
+            Queue::DropRandom(c) => (*c, Discard::Random(stream("queue")), None),
+            Queue::DropOldest(c) => (*c, Discard::Oldest, None),
+            Queue::DropLate(c) => (*c, Discard::Late, None),
+            Queue::Red(red) => {
+                let red_of = Red::new(red.decided(&link.rate), stream("red"));
+                (red.limit, Discard::Tail, Some(Manager::Red(Box::new(red_of))))
+            }
+            Queue::Threshold(t) => {
+                let mark = Threshold { packets: t.mark.packets, bytes: t.mark.bytes };
+                (t.limit, Discard::Tail, Some(Manager::Threshold(mark)))
+            }
+            Queue::CoDel(c) => {
+                let codel = CoDel::new(c.target, c.interval, c.ecn);
+                (c.limit, Discard::Tail, Some(Manager::CoDel(codel)))
+            }
+            Queue::Pie(p) => {
+                let config = PieConfig { target: p.target, update: p.update, burst: p.burst, ecn: p.ecn };
+                let pie = Pie::new(config, stream("pie"));
+                (p.limit, Discard::Tail, Some(Manager::Pie(Box::new(pie))))
+            }
+        };
+        QueueConfig { room: room(limit), discard, stay, manager }
+    }
+
+    fn errors_of(&self, link: &Link, error: usize) -> Errors {
+        let error = &self.model.errors[error];
+        // Its weather is shared by its links, its chance per frame is not.
+        self.errors(&error.kind, &error.mode, &error.name, &format!("{}@{}", error.name, link.name))
+    }
+
+    fn errors(&self, kind: &ErrorKind, mode: &ErrorMode, weather: &str, chance: &str) -> Errors {
+        let process = match kind {
+            ErrorKind::Steady(chance) => Process::Steady(*chance),
+            ErrorKind::PerFrame { to_bad, to_good, good, bad } => {
+                Process::PerFrame { leave_good: *to_bad, leave_bad: *to_good, good: *good, bad: *bad }
+            }
+            ErrorKind::OverTime { good_lasts, bad_lasts, good, bad } => {
+                let gate = gate_of_closures(good_lasts, bad_lasts, weather, self.seed);
+                Process::OverTime { gate, good: *good, bad: *bad }
+            }
+        };
+        let mode = match mode {
+            ErrorMode::Drop => Mode::Drop,
+            ErrorMode::Corrupt => Mode::Corrupt,
+            ErrorMode::Delay(by) => Mode::Delay(self.sampler(by, chance, "late")),
+        };
+        Errors::new(process, mode, self.seed.stream(chance, "error"))
+    }
+
+    fn follower(&self, link: usize, machine: usize) -> Follower {
+        let of = &self.model.machines[machine];
+        let name = &self.model.links[link].name;
+        let setting = |state: &channel::State| {
+            // Of several tables for one link in one state the last one counts.
+            let on = state.settings.iter().rev().find(|(l, _)| *l == link).map(|(_, s)| s);
+            let weather = format!("{}.{}", of.name, state.name);
+            let chance = format!("{weather}@{name}");
+            Setting {
+                rate: on.and_then(|s| s.rate),
+                delay: on.and_then(|s| s.delay.as_ref()).map(|d| self.sampler(d, &chance, "delay")),
+                errors: on
+                    .and_then(|s| s.error.as_ref())
+                    .map(|(kind, mode)| self.errors(kind, mode, &weather, &chance)),
+                service: on.map(|s| s.service).unwrap_or_default(),
+                flush: state.flush,
+            }
+        };
+        Follower {
+            number: machine as u16,
+            machine: Machine::new(self.plans[machine].clone(), self.seed),
+            settings: of.states.iter().map(setting).collect(),
+        }
+    }
+
+    /// Leads credit from each link that gives it back to the one before.
+    pub(super) fn wire_credit(&mut self) {
+        for (from, link) in self.model.links.iter().enumerate() {
+            if link.channel.as_ref().is_none_or(|c| c.credit.is_none()) {
+                continue;
+            }
+            let ways = self.model.flows.iter().flat_map(|f| [&f.route, &f.way_back]);
+            let next = |way: &Vec<usize>| way.iter().skip_while(|l| **l != from).nth(1).copied();
+            if let Some(to) = ways.filter_map(next).next()
+                && let (Some(to), Some(from)) = (self.channels[to], self.channels[from])
+            {
+                self.network.wire(to, CREDIT, from, Port(CREDIT.0));
+            }
+        }
+    }
+
+    /// Whether packets that come over these links may have wrong bits.
+    pub(super) fn may_be_corrupt(&self, route: &[usize]) -> bool {
+        let corrupts = |mode: &ErrorMode| *mode == ErrorMode::Corrupt;
+        route.iter().any(|&l| {
+            let of = self.model.links[l].channel.as_ref();
+            let errors = of.map_or(&[][..], |c| &c.errors);
+            errors.iter().any(|&e| corrupts(&self.model.errors[e].mode))
+                || crate::machine::corrupts(&self.model.machines, l)
+        })
+    }
+}
+
+fn room(c: Capacity) -> Room {
+    Room { packets: c.packets, bytes: c.bytes }
+}

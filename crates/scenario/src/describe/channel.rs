@@ -1,0 +1,212 @@
+//! What makes a link more than a plain one, and what do the machines of states do? In words.
+
+use super::{dist, loss_share};
+use crate::model::channel::{
+    Allocation, Arq, Chance, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine, Service,
+    Setting, State, Trigger, When,
+};
+use crate::model::{Capacity, Link, Model, Queue};
+use base::units::Limit;
+use std::fmt::Write;
+
+/// How much, in words: "10 packets and 15 kB".
+pub(super) fn capacity(c: &Capacity) -> String {
+    let packets = c.packets.map(|n| Limit::Packets(n).to_string());
+    let bytes = c.bytes.map(|n| Limit::Bytes(n).to_string());
+    let all: Vec<String> = [packets, bytes].into_iter().flatten().collect();
+    if all.is_empty() { "any size".to_owned() } else { all.join(" and ") }
+}
+
+/// A queue: "drop-tail queue of 10 packets".
+pub fn queue(queue: &Queue) -> String {
+    match queue {
+        Queue::Unlimited => "no limit to the queue".to_owned(),
+        Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(c)),
+        Queue::DropHead(c) => format!("drop-head queue of {}", capacity(c)),
+        Queue::DropRandom(c) => format!("drop-random queue of {}", capacity(c)),
+        Queue::DropOldest(c) => format!("drop-oldest queue of {}", capacity(c)),
+        Queue::DropLate(c) => format!("drop-late queue of {}", capacity(c)),
+        Queue::Red(red) => {
+            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
+            format!("{kind} queue of {}", capacity(&red.limit))
+        }
+        Queue::Threshold(t) => {
+            format!("queue of {} that marks from {} on", capacity(&t.limit), capacity(&t.mark))
+        }
+        Queue::CoDel(c) => format!("CoDel queue of {}, {} for {}", capacity(&c.limit), c.target, c.interval),
+        Queue::Pie(p) => format!("PIE queue of {}, {}", capacity(&p.limit), p.target),
+    }
+}
+
+/// What a link has beside queue, rate and delay, a piece each; nothing for a plain link.
+pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
+    let Some(c) = link.channel.as_deref() else { return Vec::new() };
+    let mut out: Vec<String> = c.classes.iter().map(class).collect();
+    out.extend(c.stay.map(|stay| format!("packets stay in the queue for at most {stay}")));
+    out.extend(c.send_buffer.map(|room| format!("send buffer of {}", capacity(&room))));
+    out.extend(framing(&c.framing));
+    out.extend(c.allocation.as_ref().map(allocation));
+    out.extend(c.errors.iter().map(|&e| error(&model.errors[e])));
+    out.extend(c.arq.as_ref().map(arq));
+    out.extend(c.order_free.then(|| "order not kept".to_owned()));
+    out.extend(c.receive_buffer.map(|room| format!("receive buffer of {}", capacity(&room))));
+    out.extend(
+        c.credit.map(|credit| format!("sends at most {} packets ahead of the next link", credit.window)),
+    );
+    out
+}
+
+fn class(class: &Class) -> String {
+    let mut rules = Vec::new();
+    rules.extend(class.flows.as_ref().map(|flows| format!("of {}", flows.join(", "))));
+    rules.extend(class.dscp.map(|d| format!("dscp {d}")));
+    rules.extend(class.size.map(|(least, most)| match most {
+        u32::MAX => format!("{least} B or more"),
+        _ => format!("{least} to {most} B"),
+    }));
+    rules.extend(class.kind.map(|kind| {
+        match kind {
+            Kind::Data => "data",
+            Kind::Ack => "acknowledgements",
+            Kind::Control => "control",
+            Kind::Background => "background load",
+        }
+        .to_owned()
+    }));
+    if rules.is_empty() {
+        rules.push("all packets".to_owned());
+    }
+    let mut out = format!(
+        "class {} ({}), priority {}, weight {}, {}",
+        class.name,
+        rules.join(", "),
+        class.priority,
+        class.weight,
+        queue(&class.queue)
+    );
+    if let Some(stay) = class.stay {
+        let _ = write!(out, ", for at most {stay}");
+    }
+    out
+}
+
+fn framing(framing: &Framing) -> Option<String> {
+    let mut parts = Vec::new();
+    if framing.factor != 1.0 {
+        parts.push(format!("{} times the size", framing.factor));
+    }
+    if framing.around > 0 {
+        parts.push(format!("{} B around each packet", framing.around));
+    }
+    if let Some(payload) = framing.payload {
+        let padded = if framing.padded { ", the last one padded" } else { "" };
+        parts.push(format!("frames of {payload} B{padded}"));
+    }
+    if framing.overhead > 0 {
+        parts.push(format!("{} B around each frame", framing.overhead));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn allocation(a: &Allocation) -> String {
+    format!("when idle, resources after {}, kept for {}", dist(&a.delay), dist(&a.release))
+}
+
+fn arq(arq: &Arq) -> String {
+    let mut out = format!("frames that came wrong are repeated after {}", dist(&arq.feedback));
+    if let Some(n) = arq.attempts {
+        let _ = write!(out, ", at most {n} times");
+    }
+    if let Some(time) = arq.time {
+        let _ = write!(out, ", for at most {time}");
+    }
+    if let Some(n) = arq.window {
+        let _ = write!(out, ", with {n} under way");
+    }
+    out
+}
+
+fn error(error: &Error) -> String {
+    format!("{}: {}", error.name, errors(&error.kind, &error.mode))
+}
+
+fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
+    let of = |chance: &Chance| match chance {
+        Chance::Frame(p) => format!("{p} of frames"),
+        Chance::Bit(p) => format!("{p} of bits"),
+    };
+    let kind = match kind {
+        ErrorKind::Steady(chance) => of(chance),
+        ErrorKind::PerFrame { to_bad, to_good, good, bad } => {
+            format!("{}, or {} in the bad state (in with {to_bad}, out with {to_good})", of(good), of(bad))
+        }
+        ErrorKind::OverTime { good_lasts, bad_lasts, good, bad } => {
+            loss_share(&of(good), good_lasts, &of(bad), bad_lasts)
+        }
+    };
+    match mode {
+        ErrorMode::Drop => format!("{kind} are lost"),
+        ErrorMode::Corrupt => format!("{kind} go on with wrong bits"),
+        ErrorMode::Delay(by) => format!("{kind} come {} later", dist(by)),
+    }
+}
+
+/// A machine, a line for each state and each link that it sets something on.
+pub fn machine(machine: &Machine, model: &Model) -> Vec<String> {
+    let mut out = Vec::new();
+    for (i, state) in machine.states.iter().enumerate() {
+        let begins = if i == machine.first { ", where it begins" } else { "" };
+        out.push(format!("{} {}{begins}: {}", machine.name, state.name, self::state(state, machine)));
+        for (link, setting) in &state.settings {
+            let what = self::setting(setting);
+            if !what.is_empty() {
+                out.push(format!("  {}: {what}", model.links[*link].name));
+            }
+        }
+    }
+    out
+}
+
+fn state(state: &State, machine: &Machine) -> String {
+    let mut out = match &state.lasts {
+        None => "until a trigger".to_owned(),
+        Some(lasts) => {
+            let named = |&(s, _): &(usize, f64)| machine.states[s].name.as_str();
+            let next: Vec<&str> = state.next.iter().map(named).collect();
+            format!("for {}, then {}", dist(lasts), next.join(" or "))
+        }
+    };
+    if let Some(pause) = &state.pause {
+        let _ = write!(out, ", at first silent for {}", dist(pause));
+    }
+    match state.flush {
+        Flush::None => {}
+        Flush::Waiting => out.push_str(", what waits is lost"),
+        Flush::All => out.push_str(", all packets on its links are lost"),
+    }
+    out
+}
+
+fn setting(setting: &Setting) -> String {
+    let mut parts = Vec::new();
+    parts.extend(setting.rate.map(|rate| format!("rate {rate}")));
+    parts.extend(setting.delay.as_ref().map(|d| format!("delay {}", dist(d))));
+    parts.extend(setting.error.as_ref().map(|(kind, mode)| errors(kind, mode)));
+    match setting.service {
+        Service::Go => {}
+        Service::Hold => parts.push("packets wait".to_owned()),
+        Service::Drop => parts.push("packets are dropped".to_owned()),
+    }
+    parts.join(", ")
+}
+
+/// A trigger.
+pub fn trigger(trigger: &Trigger, model: &Model) -> String {
+    match &trigger.when {
+        When::Once { at, machine, state } => {
+            let machine = &model.machines[*machine];
+            format!("{}: {} into {} at {}", trigger.name, machine.name, machine.states[*state].name, dist(at))
+        }
+        When::Recorded(all) => format!("{}: {} triggers as written down", trigger.name, all.len()),
+    }
+}

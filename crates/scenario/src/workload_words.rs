@@ -1,0 +1,85 @@
+//! What does a workload do, in a few words?
+
+use crate::model::{App, Asking, Telling, Useful};
+use base::Span;
+use base::dist::Dist;
+use base::units::Limit;
+use std::fmt::Write;
+
+/// One line; `time` writes a distribution of times.
+pub fn of(app: &App, time: &dyn Fn(&Dist) -> String) -> String {
+    match app {
+        App::Bulk { bytes, lasts } => {
+            let mut what = bytes.map_or("data without end".to_owned(), |n| Limit::Bytes(n).to_string());
+            add_span(&mut what, *lasts);
+            what
+        }
+        App::Ask(plan) => asking(plan, time),
+        App::Tell(plan) => telling(plan, time),
+    }
+}
+
+fn add_span(what: &mut String, lasts: Option<Span>) {
+    if let Some(span) = lasts {
+        let _ = write!(what, " for {span}");
+    }
+}
+
+fn times(count: Option<u64>, one: &str, many: &str) -> String {
+    match count {
+        None => format!("{many} without end"),
+        Some(1) => format!("1 {one}"),
+        Some(n) => format!("{n} {many}"),
+    }
+}
+
+/// Bytes or numbers, constant or on average.
+fn amount(dist: &Dist) -> String {
+    match dist {
+        Dist::Constant(x) => format!("{x}"),
+        other => format!("{} on average", (other.mean() * 10.0).round() / 10.0),
+    }
+}
+
+fn asking(plan: &Asking, time: &dyn Fn(&Dist) -> String) -> String {
+    let single = plan.objects == Dist::Constant(0.0);
+    let mut what =
+        if single { times(plan.pages, "request", "requests") } else { times(plan.pages, "page", "pages") };
+    add_span(&mut what, plan.lasts);
+    let _ = write!(what, ": {} B asked for with {} B", amount(&plan.reply), amount(&plan.request));
+    if !single {
+        let _ = write!(what, ", {} objects of {} B", amount(&plan.objects), amount(&plan.object));
+    }
+    if plan.think != Dist::Constant(0.0) {
+        let _ = write!(what, ", {} between", time(&plan.think));
+    }
+    if plan.serve != Dist::Constant(0.0) {
+        let _ = write!(what, ", {} to answer", time(&plan.serve));
+    }
+    if let Some(patience) = &plan.patience {
+        let _ = write!(what, ", given up after {}", time(patience));
+    }
+    let many = if plan.connections == 1 { "connection" } else { "connections" };
+    let _ = write!(what, "; {} {many} at a time, each for one {}", plan.connections, plan.keep);
+    if plan.pipelining {
+        what.push_str(", pipelined");
+    }
+    what
+}
+
+fn telling(plan: &Telling, time: &dyn Fn(&Dist) -> String) -> String {
+    let mut what = times(plan.count, "message", "messages");
+    add_span(&mut what, plan.lasts);
+    let _ = write!(what, ": {} B every {}", amount(&plan.size), time(&plan.every));
+    if let Some((on, off)) = &plan.bursts {
+        let _ = write!(what, " in bursts of {}, {} apart", time(on), time(off));
+    }
+    match plan.useful {
+        Useful::Always => {}
+        Useful::UntilNext => what.push_str(", of use until the next one"),
+        Useful::For(span) => {
+            let _ = write!(what, ", of use for {span}");
+        }
+    }
+    what
+}

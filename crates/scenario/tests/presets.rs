@@ -1,0 +1,156 @@
+//! The claim: a link with a name is what its file says, in a scenario as on paper; what a hop says itself goes before.
+
+use base::{Rate, Span};
+use scenario::model::{Delay, Direction, Link, LinkRate, LossKind, Model, Queue, Timing};
+use scenario::preset::{NAMES, about, text};
+use scenario::{NoFiles, Style, read_with};
+
+fn read(hop: &str, set: &[&str]) -> Result<Model, String> {
+    let text = format!(
+        "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\n{hop}\n\
+         [[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"1 MB\" }} }}\n"
+    );
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => Ok(scenario.first().clone()),
+        Err(diagnostics) => Err(diagnostics.render(Style::default())),
+    }
+}
+
+fn model(hop: &str, set: &[&str]) -> Model {
+    read(hop, set).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn link(model: &Model, direction: Direction) -> &Link {
+    model.links.iter().find(|l| l.direction == Some(direction)).expect("a hop has both")
+}
+
+fn bps(model: &Model, direction: Direction) -> u64 {
+    match &link(model, direction).rate {
+        LinkRate::Constant(rate) => rate.bps(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// WC-09: every preset can be read, has a rate, a delay and a buffer each way, and says where its numbers come from.
+#[test]
+fn every_preset_is_a_whole_link_with_its_sources() {
+    for name in NAMES {
+        let model = model(&format!("preset = \"{name}\""), &[]);
+        for direction in [Direction::Down, Direction::Up] {
+            let link = link(&model, direction);
+            assert!(bps(&model, direction) > 10_000, "{name}");
+            assert!(link.delay.mean_s() > 0.001, "{name}");
+            assert!(matches!(link.queue, Queue::DropTail(c) if c.bytes.is_some()), "{name}");
+        }
+        let file = text(name).expect("listed");
+        assert!(about(name).contains("Confidence: "), "{name} says how far it is to be believed");
+        assert!(file.contains("oss") && file.lines().all(|line| line.chars().count() <= 180), "{name}");
+        let mut said = false;
+        for line in file.lines().filter(|line| !line.is_empty()) {
+            // A number has its source on its line, or on the one above it.
+            let number = line.split('#').next().unwrap_or("").chars().any(|c| c.is_ascii_digit());
+            assert!(!number || said || line.contains('#'), "{name}: `{line}` has no source");
+            said = line.starts_with('#');
+        }
+    }
+    let umts = model("preset = \"umts\"", &[]);
+    assert_eq!((bps(&umts, Direction::Down), bps(&umts, Direction::Up)), (384_000, 64_000));
+}
+
+#[test]
+fn all_presets_at_once() {
+    let mut all = String::new();
+    for name in NAMES {
+        all += &format!(
+            "== {name}\n{}\n{}\n",
+            about(name),
+            describe(&model(&format!("preset = \"{name}\""), &[]))
+        );
+    }
+    insta::assert_snapshot!(all);
+}
+
+fn describe(model: &Model) -> String {
+    let mut out = String::new();
+    for direction in [Direction::Down, Direction::Up] {
+        let link = link(model, direction);
+        out += &format!("{}: {:?}, {:?}, {:?}\n", direction.name(), link.rate, link.delay, link.queue);
+    }
+    for gate in &model.gates {
+        out += &format!("{}: {:?}\n", gate.name, gate.timing);
+    }
+    for change in &model.rate_changes {
+        out += &format!("{}: {:?} {:?}\n", change.name, change.to, change.timing);
+    }
+    for loss in &model.losses {
+        out += &format!("{}: {:?}\n", loss.name, loss.kind);
+    }
+    out
+}
+
+/// What a hop says goes before: a whole value, one direction of it, one key of a fault, or one fault more.
+#[test]
+fn what_the_hop_says_goes_before() {
+    let plain = model("preset = \"lte-driving\"", &[]);
+    let slower = model("preset = \"lte-driving\"\nrate = \"1 Mbit/s\"", &[]);
+    assert_eq!(bps(&slower, Direction::Up), 1_000_000);
+    assert_eq!(link(&slower, Direction::Up).queue, link(&plain, Direction::Up).queue);
+    let down = model("preset = \"lte-driving\"\nrate = { down = \"1 Mbit/s\" }", &[]);
+    assert_eq!(bps(&down, Direction::Down), 1_000_000);
+    assert_eq!(bps(&down, Direction::Up), bps(&plain, Direction::Up));
+    let longer = model("preset = \"lte-driving\"", &["hop.radio.gate.handover.lasts=2 s"]);
+    assert_eq!(longer.gates.len(), plain.gates.len());
+    let handover =
+        |m: &Model| m.gates.iter().find(|g| g.name == "radio.handover").cloned().expect("a handover");
+    let (Timing::Every { every, lasts, .. }, Timing::Every { every: as_it_was, .. }) =
+        (handover(&longer).timing, handover(&plain).timing)
+    else {
+        panic!("again and again")
+    };
+    assert_eq!(every, as_it_was);
+    assert_eq!(lasts.mean(), 2e9);
+    let once = model(
+        "preset = \"lte-driving\"\n[[hop.gate]]\nname = \"handover\"\nspikes = [[\"5 s\", \"1 s\"]]\n\
+         [[hop.gate]]\nname = \"tunnel\"\nstart = \"60 s\"\nlasts = \"20 s\"\n\
+         [[hop.loss]]\nname = \"residual\"\npackets = \"7\"",
+        &[],
+    );
+    assert_eq!(once.gates.len(), plain.gates.len() + 1);
+    assert!(matches!(handover(&once).timing, Timing::Listed(list) if list.len() == 1));
+    assert!(matches!(once.losses[0].kind, LossKind::Packets(_)));
+    let still = model("preset = \"umts\"\ndelay = \"0 ms\"", &[]);
+    assert_eq!(link(&still, Direction::Down).delay, Delay::Constant(Span::ZERO));
+    assert_eq!(link(&still, Direction::Down).rate, LinkRate::Constant(Rate::from_bps(384_000)));
+}
+
+/// A grid may turn from one link to the next, and what is wrong is told at the hop.
+#[test]
+fn presets_in_grids_and_mistakes() {
+    let set = ["hop.radio.preset=geo"];
+    assert_eq!(bps(&model("preset = \"umts\"", &set), Direction::Down), 30_000_000);
+    let error = read("preset = \"lte-drivin\"", &[]).expect_err("there is none");
+    assert!(error.contains("did you mean `lte-driving`?") && error.contains("test.toml:5:10"), "{error}");
+}
+
+/// The rates of those made after recorded drives give the recorded means, fades and gaps counted.
+#[test]
+fn drives_have_the_recorded_mean_rates() {
+    for (name, down, up) in [("lte-driving", 12.8e6, 5.9e6), ("hspa-driving", 2.02e6, 0.94e6)] {
+        let model = model(&format!("preset = \"{name}\""), &[]);
+        let mut share = 1.0;
+        for change in &model.rate_changes {
+            let Timing::Every { every, lasts, .. } = &change.timing else { panic!("again and again") };
+            let scenario::model::ChangedRate::Times(factor) = change.to else { panic!("a factor") };
+            share *= (every.mean() + factor * lasts.mean()) / (every.mean() + lasts.mean());
+        }
+        for gate in model.gates.iter().filter(|g| g.name.ends_with(".gap")) {
+            let Timing::Every { every, lasts, .. } = &gate.timing else { panic!("again and again") };
+            share *= 1.0 - lasts.mean() / every.mean();
+        }
+        for (direction, recorded) in [(Direction::Down, down), (Direction::Up, up)] {
+            let mean = share * bps(&model, direction) as f64;
+            assert!((mean / recorded - 1.0).abs() < 0.02, "{name}: {mean} for {recorded}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Who asks, and who answers? A user opens a page: its main object is asked for, then the objects in it, over
+//! some connections; he reads, and opens the next one. A page without objects in it is a request and its
+//! reply. If he loses patience he gives the page up and opens the next one at once: what the network still
+//! holds of the old one is of no use (catalogue WL-05, WL-13, EG-18 to EG-20).
+
+use super::lines::{Letter, Letters, Lines, Workload};
+use super::seen::Seen;
+use base::dist::{Dist, Sampler};
+use base::rng::Seed;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+base::named! {
+    /// How long a connection is kept.
+    pub enum Keep {
+        /// For one object: HTTP 1.0.
+        Object = "object",
+        /// For the objects of one page.
+        Page = "page",
+        /// For all pages.
+        Session = "session",
+    }
+}
+
+/// What the user does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asking {
+    /// So many pages; none: without end.
+    pub pages: Option<u64>,
+    /// For so long; none: until all pages were there.
+    pub lasts: Option<Span>,
+    /// Bytes of a request.
+    pub request: Dist,
+    /// Bytes of the main object.
+    pub reply: Dist,
+    /// How many objects are in it.
+    pub objects: Dist,
+    /// Bytes of each of them.
+    pub object: Dist,
+    /// Nothing is larger than this, bytes; what is drawn larger is cut.
+    pub largest: u64,
+    /// From the end of a page to the next request, nanoseconds.
+    pub think: Dist,
+    /// The server takes so long for an answer, nanoseconds.
+    pub serve: Dist,
+    /// A page that takes longer is given up, nanoseconds.
+    pub patience: Option<Dist>,
+    /// At most so many connections at a time.
+    pub connections: u32,
+    /// How long each is kept.
+    pub keep: Keep,
+    /// Whether a request may be sent before the answer to the one before has come.
+    pub pipelining: bool,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    request: u64,
+    reply: u64,
+    wait: Span,
+    main: bool,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    ask: Ask,
+    at: Time,
+    /// It is answered when so many bytes were received on the line.
+    end: u64,
+}
+
+#[derive(Debug)]
+struct Line {
+    number: usize,
+    asked: VecDeque<Asked>,
+    /// Bytes written and bytes to be received in return, since it was opened.
+    written: u64,
+    expected: u64,
+}
+
+/// Who asks.
+pub struct Asker {
+    plan: Asking,
+    letters: Letters,
+    request: Sampler,
+    reply: Sampler,
+    objects: Sampler,
+    object: Sampler,
+    think: Sampler,
+    serve: Sampler,
+    patience: Option<Sampler>,
+    /// Open connections.
+    lines: Vec<Line>,
+    waiting: VecDeque<Ask>,
+    /// When the present page was asked for.
+    page: Option<Time>,
+    /// Pages begun.
+    begun: u64,
+    next: Time,
+    gives_up: Time,
+    ends: Time,
+    finished: Option<Time>,
+    seen: Seen,
+}
+
+impl Asker {
+    /// `name` is the flow's: every quantity has a random stream of its own, so that variants see the same pages.
+    pub fn new(plan: Asking, letters: Letters, name: &str, seed: Seed) -> Self {
+        let sampler = |dist: &Dist, purpose: &str| Sampler::new(dist.clone(), seed.stream(name, purpose));
+        Asker {
+            request: sampler(&plan.request, "request"),
+            reply: sampler(&plan.reply, "reply"),
+            objects: sampler(&plan.objects, "objects"),
+            object: sampler(&plan.object, "object"),
+            think: sampler(&plan.think, "think"),
+            serve: sampler(&plan.serve, "serve"),
+            patience: plan.patience.as_ref().map(|dist| sampler(dist, "patience")),
+            plan,
+            letters,
+            lines: Vec::new(),
+            waiting: VecDeque::new(),
+            page: None,
+            begun: 0,
+            next: Time::NEVER,
+            gives_up: Time::NEVER,
+            ends: Time::NEVER,
+            finished: None,
+            seen: Seen::default(),
+        }
+    }
+
+    fn ask(&mut self, main: bool) -> Ask {
+        let bytes = |x: f64, most: u64| (x.round() as u64).clamp(1, most);
+        let most = self.plan.largest;
+        let reply = if main { &mut self.reply } else { &mut self.object };
+        let reply = bytes(reply.draw(), most);
+        let wait = Span::from_nanos(self.serve.draw() as u64);
+        Ask { request: bytes(self.request.draw(), most), reply, wait, main }
+    }
+
+    fn begin(&mut self, now: Time, lines: &mut dyn Lines) {
+        self.next = Time::NEVER;
+        self.begun += 1;
+        self.page = Some(now);
+        if let Some(patience) = &mut self.patience {
+            self.gives_up = now + Span::from_nanos(patience.draw() as u64);
+        }
+        let main = self.ask(true);
+        self.waiting.push_back(main);
+        self.dispatch(now, lines);
+    }
+
+    /// Asks for what waits as far as there are connections for it.
+    fn dispatch(&mut self, now: Time, lines: &mut dyn Lines) {
+        while !self.waiting.is_empty() {
+            let Some(at) = self.line_for_next(lines) else { return };
+            let Some(ask) = self.waiting.pop_front() else { return };
+            let line = &mut self.lines[at];
+            line.written += ask.request;
+            line.expected += ask.reply;
+            line.asked.push_back(Asked { ask, at: now, end: line.expected });
+            let letter = Letter { end: line.written, made: now, reply: ask.reply, wait: ask.wait };
+            self.letters.post(line.number, letter);
+            if let Some(socket) = lines.line(line.number) {
+                socket.write(ask.request);
+            }
+        }
+    }
+
+    /// An idle connection, a new one, or with pipelining the one with the fewest questions.
+    fn line_for_next(&mut self, lines: &mut dyn Lines) -> Option<usize> {
+        if let Some(idle) = self.lines.iter().position(|line| line.asked.is_empty()) {
+            return Some(idle);
+        }
+        if self.lines.len() < self.plan.connections as usize {
+            let number = lines.open();
+            self.lines.push(Line { number, asked: VecDeque::new(), written: 0, expected: 0 });
+            return Some(self.lines.len() - 1);
+        }
+        // A connection for one object has no second request.
+        if !self.plan.pipelining || self.plan.keep == Keep::Object {
+            return None;
+        }
+        (0..self.lines.len()).min_by_key(|&i| self.lines[i].asked.len())
+    }
+
+    /// Takes in what has come whole on a line; true if there was something.
+    fn hear(&mut self, now: Time, at: usize, lines: &mut dyn Lines) -> bool {
+        let number = self.lines[at].number;
+        let Some(received) = lines.line(number).map(|socket| socket.received()) else { return false };
+        let mut heard = false;
+        while let Some(asked) = self.lines[at].asked.front().copied().filter(|asked| asked.end <= received) {
+            self.lines[at].asked.pop_front();
+            heard = true;
+            self.seen.responses.push(now.since(asked.at));
+            self.seen.bytes += asked.ask.request + asked.ask.reply;
+            if asked.ask.main {
+                let objects = self.objects.draw().round() as u64;
+                for _ in 0..objects.min(MOST_OBJECTS) {
+                    let ask = self.ask(false);
+                    self.waiting.push_back(ask);
+                }
+            }
+        }
+        heard
+    }
+
+    fn close(&mut self, at: usize, lines: &mut dyn Lines) {
+        let line = self.lines.remove(at);
+        if let Some(socket) = lines.line(line.number) {
+            socket.close();
+        }
+    }
+
+    fn give_up(&mut self, lines: &mut dyn Lines) {
+        for line in self.lines.drain(..) {
+            lines.abort(line.number);
+            self.letters.forget(line.number);
+        }
+        self.waiting.clear();
+        self.gives_up = Time::NEVER;
+        self.seen.aborted += u64::from(self.page.take().is_some());
+    }
+
+    fn all_begun(&self) -> bool {
+        self.plan.pages.is_some_and(|pages| self.begun >= pages)
+    }
+
+    fn finish(&mut self, now: Time, lines: &mut dyn Lines) {
+        while !self.lines.is_empty() {
+            self.close(0, lines);
+        }
+        (self.next, self.ends) = (Time::NEVER, Time::NEVER);
+        self.finished = Some(now);
+        self.letters.close(now);
+    }
+
+    fn page_done(&mut self, now: Time, lines: &mut dyn Lines) {
+        let Some(began) = self.page.take() else { return };
+        self.seen.pages.push(now.since(began));
+        self.gives_up = Time::NEVER;
+        if self.plan.keep != Keep::Session {
+            while !self.lines.is_empty() {
+                self.close(0, lines);
+            }
+        }
+        if self.all_begun() {
+            return self.finish(now, lines);
+        }
+        self.next = now + Span::from_nanos(self.think.draw() as u64);
+    }
+}
+
+/// More objects than this in one page are a slip.
+const MOST_OBJECTS: u64 = 100_000;
+
+impl Workload for Asker {
+    fn started(&mut self, now: Time, lines: &mut dyn Lines) {
+        if let Some(lasts) = self.plan.lasts {
+            self.ends = now + lasts;
+        }
+        self.begin(now, lines);
+    }
+
+    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
+        let Some(at) = self.lines.iter().position(|l| l.number == line) else { return };
+        if !self.hear(now, at, lines) {
+            return;
+        }
+        if self.plan.keep == Keep::Object {
+            self.close(at, lines);
+        }
+        self.dispatch(now, lines);
+        if self.waiting.is_empty() && self.lines.iter().all(|line| line.asked.is_empty()) {
+            self.page_done(now, lines);
+        }
+    }
+
+    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
+        if self.ends <= now {
+            if self.page.is_some() {
+                self.give_up(lines);
+            }
+            return self.finish(now, lines);
+        }
+        if self.gives_up <= now {
+            self.give_up(lines);
+            if self.all_begun() {
+                return self.finish(now, lines);
+            }
+            self.next = now;
+        }
+        if self.next <= now {
+            self.begin(now, lines);
+        }
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.next.min(self.gives_up).min(self.ends)
+    }
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}
+
+/// An answer in the making.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    due: Time,
+    line: usize,
+    bytes: u64,
+}
+
+/// Who answers: in the order of the questions of each line.
+pub struct Answerer {
+    letters: Letters,
+    making: Vec<Answer>,
+    seen: Seen,
+}
+
+impl Answerer {
+    /// Answers what `letters` ask for.
+    pub fn new(letters: Letters) -> Self {
+        Answerer { letters, making: Vec::new(), seen: Seen::default() }
+    }
+}
+
+impl Workload for Answerer {
+    fn started(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+
+    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
+        let Some(received) = lines.line(line).map(|socket| socket.received()) else { return };
+        while let Some(letter) = self.letters.take(line, received) {
+            let before = self.making.iter().filter(|a| a.line == line).map(|a| a.due).max();
+            let due = before.map_or(now, |before| before.max(now)) + letter.wait;
+            self.making.push(Answer { due, line, bytes: letter.reply });
+        }
+        self.timeout(now, lines);
+    }
+
+    fn broken(&mut self, _now: Time, line: usize) {
+        self.making.retain(|answer| answer.line != line);
+        self.letters.forget(line);
+    }
+
+    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
+        for answer in self.making.extract_if(.., |answer| answer.due <= now) {
+            if let Some(socket) = lines.line(answer.line) {
+                socket.write(answer.bytes);
+            }
+        }
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.making.iter().map(|answer| answer.due).min().unwrap_or(Time::NEVER)
+    }
+    fn finished(&self) -> Option<Time> {
+        self.letters.closed()
+    }
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}

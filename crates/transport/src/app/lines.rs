@@ -1,0 +1,93 @@
+//! What does an application see that may hold several connections to its peer? Its lines, by number, in the
+//! order in which they were opened; both ends call a line by the same number. A model's connections or a
+//! kernel's sockets stand behind them.
+
+use super::Socket;
+use super::seen::Seen;
+use base::{Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The connections of one end.
+pub trait Lines {
+    /// Opens one more, at the end that opens connections; its number.
+    fn open(&mut self) -> usize;
+    /// The connection with this number; none once it was given up.
+    fn line(&mut self, number: usize) -> Option<&mut dyn Socket>;
+    /// Gives a connection up at once, whatever is under way on it (RFC 9293 section 3.10.5).
+    fn abort(&mut self, number: usize);
+}
+
+/// An application over any number of connections.
+pub trait Workload: Send {
+    /// The time to start has come.
+    fn started(&mut self, now: Time, lines: &mut dyn Lines);
+    /// More was received or acknowledged on this line.
+    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines);
+    /// The peer gave this line up.
+    fn broken(&mut self, _now: Time, _line: usize) {}
+    /// The time it asked for has come.
+    fn timeout(&mut self, now: Time, lines: &mut dyn Lines);
+    /// When it wants to run; [`Time::NEVER`] if not.
+    fn next_timeout(&self) -> Time;
+    /// When its work was done, if it is, as seen from here.
+    fn finished(&self) -> Option<Time>;
+    /// What it has seen so far.
+    fn seen(&self) -> &Seen;
+}
+
+/// What the bytes on a line mean: applications count bytes and carry none, so what would be written in them
+/// stands here. It is read by the other end only when the bytes have arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Letter {
+    /// It is read when so many bytes (or datagrams) of the line have arrived.
+    pub end: u64,
+    /// When it was written.
+    pub made: Time,
+    /// It asks for so many bytes in return.
+    pub reply: u64,
+    /// The answer takes so long to make.
+    pub wait: Span,
+}
+
+/// The letters of a flow, on all of its lines; both ends hold the same box.
+#[derive(Clone, Default, Debug)]
+pub struct Letters(Arc<Mutex<Book>>);
+
+#[derive(Default, Debug)]
+struct Book {
+    lines: BTreeMap<usize, VecDeque<Letter>>,
+    over: Option<Time>,
+}
+
+impl Letters {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Writes one.
+    pub fn post(&self, line: usize, letter: Letter) {
+        self.book().lines.entry(line).or_default().push_back(letter);
+    }
+    /// The next one of the line that ends by `end`; it is taken out.
+    pub fn take(&self, line: usize, end: u64) -> Option<Letter> {
+        let mut book = self.book();
+        let letters = book.lines.get_mut(&line)?;
+        letters.front().is_some_and(|letter| letter.end <= end).then(|| letters.pop_front()).flatten()
+    }
+    /// Whether another one was written on this line.
+    pub fn more(&self, line: usize) -> bool {
+        self.book().lines.get(&line).is_some_and(|letters| !letters.is_empty())
+    }
+    /// Nobody will read what is left on this line.
+    pub fn forget(&self, line: usize) {
+        self.book().lines.remove(&line);
+    }
+    /// No more will be written.
+    pub fn close(&self, now: Time) {
+        self.book().over.get_or_insert(now);
+    }
+    /// Since when that is so, if it is.
+    pub fn closed(&self) -> Option<Time> {
+        self.book().over
+    }
+}

@@ -1,0 +1,221 @@
+//! Who speaks at his own pace? Voice at a constant rate, bursts with silences between, a news ticker: messages
+//! are made when it is time for them, whatever the transport does with them (catalogue RT-09, ME-05, NS-01).
+//! Over TCP they wait in its send buffer; over datagrams they leave at once.
+
+use super::lines::{Letter, Letters, Lines, Workload};
+use super::seen::Seen;
+use base::dist::{Dist, Sampler};
+use base::rng::Seed;
+use base::{Span, Time};
+
+/// When to say how much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Telling {
+    /// Bytes of a message.
+    pub size: Dist,
+    /// From one to the next, nanoseconds.
+    pub every: Dist,
+    /// Bursts, and the silences between them, nanoseconds; none: one burst without end.
+    pub bursts: Option<(Dist, Dist)>,
+    /// So many messages; none: without end.
+    pub count: Option<u64>,
+    /// For so long; none: without end.
+    pub lasts: Option<Span>,
+    /// How long a message is of use.
+    pub useful: Useful,
+}
+
+/// How long a message is of use to who hears it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Useful {
+    /// Whenever it comes.
+    Always,
+    /// Until the next one is made.
+    UntilNext,
+    /// For so long after it was made: the delay of a playout buffer.
+    For(Span),
+}
+
+impl Useful {
+    /// Whether a message is too late that took `delay`; `newer`: another one was made meanwhile.
+    pub fn late(self, delay: Span, newer: bool) -> bool {
+        match self {
+            Useful::Always => false,
+            Useful::UntilNext => newer,
+            Useful::For(span) => delay > span,
+        }
+    }
+}
+
+/// The messages of a [`Telling`], one after the other.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    size: Sampler,
+    every: Sampler,
+    bursts: Option<(Sampler, Sampler)>,
+    left: u64,
+    ends: Span,
+    /// When the next message is made, after the start.
+    at: Span,
+    silent_from: Span,
+}
+
+/// Bursts without length in a row, after which nothing more is expected.
+const EMPTY_BURSTS: u32 = 10_000;
+
+impl Pace {
+    /// `name` is the flow's.
+    pub fn new(plan: &Telling, name: &str, seed: Seed) -> Self {
+        let sampler = |dist: &Dist, purpose: &str| Sampler::new(dist.clone(), seed.stream(name, purpose));
+        let mut bursts = plan.bursts.as_ref().map(|(on, off)| (sampler(on, "on"), sampler(off, "off")));
+        Pace {
+            size: sampler(&plan.size, "size"),
+            every: sampler(&plan.every, "every"),
+            silent_from: bursts.as_mut().map_or(Span::FOREVER, |(on, _)| span(on)),
+            bursts,
+            left: plan.count.unwrap_or(u64::MAX),
+            ends: plan.lasts.unwrap_or(Span::FOREVER),
+            at: Span::ZERO,
+        }
+    }
+
+    /// When the next message is made, after the start, and its bytes; none: that was all.
+    pub fn message(&mut self) -> Option<(Span, u64)> {
+        if let Some((on, off)) = &mut self.bursts {
+            let mut empty = 0;
+            while self.at >= self.silent_from {
+                self.at = self.silent_from + span(off);
+                self.silent_from = self.at + span(on);
+                empty += 1;
+                if empty > EMPTY_BURSTS {
+                    return None;
+                }
+            }
+        }
+        if self.left == 0 || self.at >= self.ends {
+            return None;
+        }
+        self.left -= 1;
+        let now = self.at;
+        self.at += span(&mut self.every);
+        Some((now, (self.size.draw().round() as u64).max(1)))
+    }
+}
+
+fn span(sampler: &mut Sampler) -> Span {
+    Span::from_nanos(sampler.draw() as u64)
+}
+
+/// Who speaks, over a connection.
+pub struct Teller {
+    pace: Pace,
+    letters: Letters,
+    start: Time,
+    next: Option<(Span, u64)>,
+    line: usize,
+    written: u64,
+    finished: Option<Time>,
+    seen: Seen,
+}
+
+impl Teller {
+    /// Speaks at this pace.
+    pub fn new(mut pace: Pace, letters: Letters) -> Self {
+        let next = pace.message();
+        let (start, seen) = (Time::NEVER, Seen::default());
+        Teller { pace, letters, start, next, line: 0, written: 0, finished: None, seen }
+    }
+
+    fn done(&mut self, now: Time, lines: &mut dyn Lines) {
+        let acknowledged = lines.line(self.line).map_or(0, |socket| socket.acknowledged());
+        if self.next.is_none() && acknowledged >= self.written && self.finished.is_none() {
+            self.finished = Some(now);
+            self.letters.close(now);
+        }
+    }
+}
+
+impl Workload for Teller {
+    fn started(&mut self, now: Time, lines: &mut dyn Lines) {
+        self.start = now;
+        self.line = lines.open();
+        self.timeout(now, lines);
+    }
+
+    fn progressed(&mut self, now: Time, _line: usize, lines: &mut dyn Lines) {
+        self.done(now, lines);
+    }
+
+    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
+        while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
+            self.written += bytes;
+            self.seen.sent += 1;
+            let letter = Letter { end: self.written, made: now, reply: 0, wait: Span::ZERO };
+            self.letters.post(self.line, letter);
+            self.next = self.pace.message();
+            if let Some(socket) = lines.line(self.line) {
+                socket.write(bytes);
+                if self.next.is_none() {
+                    socket.close();
+                }
+            }
+        }
+        self.done(now, lines);
+    }
+
+    fn next_timeout(&self) -> Time {
+        if self.start.is_never() {
+            Time::NEVER
+        } else {
+            self.next.map_or(Time::NEVER, |(at, _)| self.start + at)
+        }
+    }
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}
+
+/// Who listens, over a connection.
+pub struct Listener {
+    letters: Letters,
+    useful: Useful,
+    read: u64,
+    seen: Seen,
+}
+
+impl Listener {
+    /// Hears what `letters` tell; see [`Telling::useful`].
+    pub fn new(letters: Letters, useful: Useful) -> Self {
+        Listener { letters, useful, read: 0, seen: Seen::default() }
+    }
+}
+
+impl Workload for Listener {
+    fn started(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+
+    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
+        let Some(received) = lines.line(line).map(|socket| socket.received()) else { return };
+        while let Some(letter) = self.letters.take(line, received) {
+            let delay = now.since(letter.made);
+            self.seen.delays.push(delay);
+            self.seen.hear(delay);
+            self.seen.bytes += letter.end - self.read;
+            self.read = letter.end;
+            self.seen.late += u64::from(self.useful.late(delay, self.letters.more(line)));
+        }
+    }
+
+    fn timeout(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+    fn next_timeout(&self) -> Time {
+        Time::NEVER
+    }
+    fn finished(&self) -> Option<Time> {
+        self.letters.closed()
+    }
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}

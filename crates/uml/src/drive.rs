@@ -1,0 +1,149 @@
+//! Who is next? In virtual time a network and the kernels at its doors take turns: whoever has something to do first
+//! does it, the network before a kernel at the same instant, a kernel before the next one. What one of them does to
+//! another lies between turns, while every kernel waits; so nobody is ever interrupted, and what happens depends on
+//! nothing but what happened.
+
+use crate::guest::Guest;
+use crate::{BOOT, Error};
+use base::Time;
+use emulate::capture::Capture;
+use host::{Door, Gate as _};
+use path::{ElementId, Network};
+
+/// A kernel and its door into the network.
+pub struct Post {
+    /// The kernel.
+    pub guest: Guest,
+    /// Its door.
+    pub door: ElementId,
+}
+
+/// A network and its kernels.
+pub struct Driver {
+    /// The network, started.
+    pub network: Network,
+    /// The kernels.
+    pub posts: Vec<Post>,
+    /// Where packets are kept, if they are; its doors in the order of the posts.
+    pub capture: Option<Capture>,
+}
+
+/// Turns of kernels at one instant, after which it is no instant any more.
+const TURNS: u32 = 200_000;
+
+fn of_guest(ns: u64) -> Time {
+    Time::from_nanos(ns.saturating_sub(BOOT.as_nanos()))
+}
+
+fn for_guest(t: Time) -> u64 {
+    t.as_nanos().saturating_add(BOOT.as_nanos()).min(crate::calendar::NEVER)
+}
+
+impl Driver {
+    /// Lets every kernel boot and do what it has to do before t = 0. They do not meet before, so one after the other.
+    ///
+    /// # Errors
+    /// A kernel dies, is silent, or has not set everything up by then.
+    pub fn boot(&mut self) -> Result<(), Error> {
+        let origin = BOOT.as_nanos();
+        for post in &mut self.posts {
+            let guest = &mut post.guest;
+            guest.boot()?;
+            while guest.expects() || guest.next_wake() < origin {
+                if guest.expects() {
+                    guest.deliver(guest.now())?;
+                }
+                // What it sends now reaches nobody.
+                let at = guest.next_wake();
+                if at < origin {
+                    guest.run(at, origin, &mut |_, _| origin)?;
+                }
+            }
+            if !guest.said().ready {
+                let what = format!("it was not ready {} s after its start", BOOT.as_secs_f64());
+                return Err(guest.fault(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets all of them run until `limit`, `done` (asked after each turn of a kernel) says so, or nothing is left to
+    /// do. True if `done` said so.
+    ///
+    /// # Errors
+    /// A kernel dies, is silent, or stays at one instant for ever.
+    pub fn run(
+        &mut self,
+        limit: Time,
+        mut done: impl FnMut(&Network, &[Post]) -> bool,
+    ) -> Result<bool, Error> {
+        let mut turns = 0;
+        let mut last = Time::ZERO;
+        loop {
+            self.hand_over()?;
+            if done(&self.network, &self.posts) {
+                return Ok(true);
+            }
+            let soonest = |(i, post): (usize, &Post)| (post.guest.next_wake(), i);
+            let (wake, i) = self.posts.iter().enumerate().map(soonest).min().unwrap_or((u64::MAX, 0));
+            let due = self.network.next_wake().unwrap_or(Time::NEVER);
+            let at = of_guest(wake);
+            if due.min(at) > limit {
+                return Ok(false);
+            }
+            if due <= at {
+                self.network.run_until(due);
+                continue;
+            }
+            turns = if at > last { 0 } else { turns + 1 };
+            last = last.max(at);
+            if turns > TURNS {
+                let what = format!("it stays at {} s for ever", at.as_secs_f64());
+                return Err(self.posts[i].guest.fault(what));
+            }
+            self.turn(i, wake, due.min(limit))?;
+        }
+    }
+
+    /// One kernel runs, as far as nobody else has anything to do.
+    fn turn(&mut self, i: usize, wake: u64, due: Time) -> Result<(), Error> {
+        let others = self.posts.iter().enumerate().filter(|(k, _)| *k != i);
+        let free =
+            others.map(|(_, post)| post.guest.next_wake()).min().unwrap_or(u64::MAX).min(for_guest(due));
+        let Driver { network, posts, capture } = self;
+        let Post { guest, door } = &mut posts[i];
+        // What waits for its buffers comes in before it goes on.
+        let free = if guest.expects() { wake } else { free };
+        guest.run(wake, free, &mut |now, packet| {
+            let before = network.counters().absorbed;
+            let at = of_guest(now);
+            let taken = network.enter(at, *door, |door: &mut Door, cx| door.take_in(cx, packet));
+            if let (Some(Ok(())), Some(capture)) = (taken, &mut *capture) {
+                capture.add(i, at, packet);
+            }
+            // Something has come through at once: it is handed over in a pause, now.
+            let through = network.counters().absorbed != before;
+            let next = network.next_wake().unwrap_or(Time::NEVER);
+            if through { now } else { free.min(for_guest(next)) }
+        })
+    }
+
+    /// Hands to each kernel what the network has brought to its door, and tells it what has left.
+    fn hand_over(&mut self) -> Result<(), Error> {
+        let now = self.network.now();
+        for (i, post) in self.posts.iter_mut().enumerate() {
+            while let Some(Some(leaving)) =
+                self.network.enter(now, post.door, |door: &mut Door, _| door.next_out())
+            {
+                if let Some(capture) = &mut self.capture {
+                    capture.add(i, leaving.due, &leaving.bytes);
+                }
+                post.guest.push(leaving.bytes);
+            }
+            if post.guest.expects() {
+                post.guest.deliver(for_guest(now))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! How is a kernel made that runs in virtual time? From the kernel's sources, for the architecture `um`, with the
+//! options in `kernel/config` and two changes: a tick of 250 Hz, as distributions have it (with 100 Hz timers are
+//! rounded to 10 ms), and room for the registers of processors that have many. What is made lies in a cache.
+
+use crate::Error;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the kernel is made of.
+const OPTIONS: &str = include_str!("../kernel/config");
+/// Without these it is of no use here.
+const NEEDED: &[&str] =
+    &["UML_TIME_TRAVEL_SUPPORT", "VIRTIO_UML", "VIRTIO_NET", "HOSTFS", "INET", "PROC_SYSCTL", "NULL_CHAN"];
+/// Programs that a build calls, and the package of Debian that has each.
+const TOOLS: &[(&str, &str)] = &[
+    ("make", "make"),
+    ("gcc", "gcc"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+    ("tar", "tar"),
+    ("xz", "xz-utils"),
+    ("strip", "binutils"),
+];
+/// Where distributions lay their kernel sources.
+const SOURCES: &str = "/usr/src";
+/// The first process of a guest, and its source of chance.
+const INIT: &str = include_str!("../guest/init.c");
+const SEED: &str = include_str!("../guest/seed.c");
+
+/// A change to a file of the sources, if that is found in it.
+struct Change {
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+const CHANGES: &[Change] = &[
+    Change {
+        file: "arch/um/Kconfig",
+        from: "config HZ\n\tint\n\tdefault 100\n",
+        to: "config HZ\n\tint\n\tdefault 250\n",
+    },
+    Change {
+        file: "arch/x86/um/user-offsets.c",
+        from: "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
+        to: "DEFINE_LONGS(HOST_FP_SIZE, 11264);",
+    },
+];
+
+/// What to make.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// A tree of kernel sources or an archive of one.
+    pub source: PathBuf,
+    /// Under which name it is kept.
+    pub name: String,
+    /// Processes at once.
+    pub jobs: usize,
+}
+
+fn asked(what: impl Into<String>, mend: impl Into<String>) -> Error {
+    Error::Asked { what: what.into(), mend: mend.into() }
+}
+
+/// The newest archive of kernel sources that a package has laid out.
+///
+/// # Errors
+/// There is none.
+pub fn find_source() -> Result<PathBuf, Error> {
+    let entries = fs::read_dir(SOURCES).into_iter().flatten().flatten().map(|entry| entry.path());
+    let version = |path: &Path| -> Option<Vec<u32>> {
+        let name = path.file_name()?.to_str()?.strip_prefix("linux-source-")?;
+        let end = [".tar.xz", ".tar.bz2", ".tar.gz"].iter().find_map(|end| name.strip_suffix(end))?;
+        end.split('.').map(|part| part.parse().ok()).collect()
+    };
+    let found = entries.filter_map(|path| Some((version(&path)?, path))).max();
+    found.map(|(_, path)| path).ok_or_else(|| {
+        asked(
+            format!("there are no kernel sources in {SOURCES}"),
+            "install the package linux-source-6.12 (Debian, Ubuntu: linux-source), or give --source DIR or TARBALL",
+        )
+    })
+}
+
+/// The packages that are missing on this machine to build a kernel.
+pub fn missing() -> Vec<&'static str> {
+    let there = |tool: &str| {
+        let mut command = Command::new(tool);
+        command
+            .arg("--version")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok()
+    };
+    TOOLS.iter().filter(|(tool, _)| !there(tool)).map(|(_, package)| *package).collect()
+}
+
+/// Where a kernel of this name lies.
+pub fn place(cache: &Path, name: &str) -> PathBuf {
+    cache.join("kernels").join(name).join("linux")
+}
+
+/// Builds a kernel into the cache; `say` hears how far it is. Where it lies.
+///
+/// # Errors
+/// Something is missing, or a step fails; the end of its output is in the message.
+pub fn build(what: &Build, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+    let missing = missing();
+    if !missing.is_empty() {
+        let list = missing.join(" ");
+        return Err(asked(
+            format!("a kernel cannot be built without {list}"),
+            format!("install them: apt-get install {list}"),
+        ));
+    }
+    let trees = cache.join("trees");
+    fs::create_dir_all(&trees).map_err(Error::of(format!("making `{}`", trees.display())))?;
+    let whole = what.source.is_dir();
+    let tree = trees.join(if whole { format!("{}-tree", what.name) } else { what.name.clone() });
+    if whole {
+        copy_tree(&what.source, &tree, say)?;
+    } else {
+        unpack(&what.source, &tree, say)?;
+    }
+    let made = make(what, &tree, cache, say);
+    // A tree that was copied makes the next build a matter of seconds; one that was unpacked is large and of no use.
+    if !whole && made.is_ok() {
+        let _ = fs::remove_dir_all(&tree);
+    }
+    made
+}
+
+fn unpack(archive: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+    if !archive.is_file() {
+        return Err(asked(
+            format!("there are no kernel sources at `{}`", archive.display()),
+            "name a folder or an archive",
+        ));
+    }
+    say(&format!("unpacking {}", archive.display()));
+    let _ = fs::remove_dir_all(tree);
+    fs::create_dir_all(tree).map_err(Error::of(format!("making `{}`", tree.display())))?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(archive).arg("-C").arg(tree).arg("--strip-components=1");
+    step("unpacking", &mut tar, &tree.with_extension("log"))
+}
+
+/// Copies what is newer in a user's own tree, which is never changed.
+fn copy_tree(source: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+    if !source.join("arch/um/Kconfig").is_file() {
+        return Err(asked(
+            format!("`{}` is no tree of kernel sources", source.display()),
+            "name the folder that holds `arch`, `net` and `Makefile`",
+        ));
+    }
+    say(&format!("copying {}", source.display()));
+    let first = !tree.is_dir();
+    fs::create_dir_all(tree).map_err(Error::of(format!("making `{}`", tree.display())))?;
+    let log = tree.with_extension("log");
+    let entries = fs::read_dir(source).map_err(Error::of(format!("reading `{}`", source.display())))?;
+    let names = entries.flatten().map(|entry| entry.path());
+    let mut parts: Vec<PathBuf> = names
+        .filter(|path| path.file_name().is_some_and(|n| n != ".git" && n != ".config" && n != "vmlinux"))
+        .collect();
+    parts.sort();
+    let mut copy = Command::new("cp");
+    copy.arg("-a").arg("-u").arg("--reflink=auto").args(parts).arg(tree);
+    step("copying", &mut copy, &log)?;
+    if first {
+        let mut clean = Command::new("make");
+        clean.arg("-C").arg(tree).arg("ARCH=um").arg("mrproper");
+        step("cleaning the copy", &mut clean, &log)?;
+    }
+    Ok(())
+}
+
+fn make(what: &Build, tree: &Path, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+    for change in CHANGES {
+        let path = tree.join(change.file);
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if text.contains(change.from) {
+            let text = text.replace(change.from, change.to);
+            fs::write(&path, text).map_err(Error::of(format!("changing `{}`", path.display())))?;
+        }
+    }
+    let log = tree.with_extension("log");
+    let options = tree.join("williwaw.config");
+    fs::write(&options, OPTIONS).map_err(Error::of("writing the options"))?;
+    let run = |args: &[&str], extra: &str| -> Result<(), Error> {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(tree).arg("ARCH=um").args(args);
+        if !extra.is_empty() {
+            make.arg(extra);
+        }
+        step("make", &mut make, &log)
+    };
+    run(&["allnoconfig"], &format!("KCONFIG_ALLCONFIG={}", options.display()))?;
+    let config = fs::read_to_string(tree.join(".config")).map_err(Error::of("reading the options made"))?;
+    let lacks = |name: &&&str| !config.lines().any(|line| line == format!("CONFIG_{name}=y"));
+    if let Some(name) = NEEDED.iter().find(lacks) {
+        return Err(asked(
+            format!("these sources have no option {name}"),
+            "kernels from 6.1 on have it for the architecture um",
+        ));
+    }
+    say(&format!("building {} with {} processes; this takes some minutes", what.name, what.jobs));
+    run(&[&format!("-j{}", what.jobs), "linux"], "")?;
+    let kernel = place(cache, &what.name);
+    let folder = kernel.parent().unwrap_or(cache);
+    fs::create_dir_all(folder).map_err(Error::of(format!("making `{}`", folder.display())))?;
+    let fresh = kernel.with_extension("new");
+    let mut strip = Command::new("strip");
+    strip.arg("-o").arg(&fresh).arg(tree.join("linux"));
+    step("strip", &mut strip, &log)?;
+    fs::rename(&fresh, &kernel).map_err(Error::of("keeping the kernel"))?;
+    let _ = fs::remove_file(&log);
+    Ok(kernel)
+}
+
+/// Does one step; its output goes to `log`, the end of it into the message if it fails.
+fn step(name: &str, command: &mut Command, log: &Path) -> Result<(), Error> {
+    let open = || -> io::Result<(File, File)> {
+        let file = File::create(log)?;
+        Ok((file.try_clone()?, file))
+    };
+    let (out, err) = open().map_err(Error::of(format!("writing `{}`", log.display())))?;
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    let status = command.status().map_err(Error::of(name.to_owned()))?;
+    if status.success() {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    let _ = File::open(log).and_then(|mut file| file.read_to_end(&mut text));
+    Err(Error::guest(
+        "williwaw linux build",
+        format!("{name} failed ({status}), see {}", log.display()),
+        &text,
+    ))
+}
+
+/// The programs that run in and beside every guest, compiled from sources within this program: the first
+/// process, and the source of chance. They are made once and found again.
+///
+/// # Errors
+/// There is no compiler, or no library to link the first process with.
+pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
+    let mark = base::rng::fnv1a(INIT) ^ base::rng::fnv1a(SEED).rotate_left(1);
+    let folder = cache.join("guest").join(format!("{mark:016x}"));
+    let (init, seed) = (folder.join("init"), folder.join("seed.so"));
+    if init.is_file() && seed.is_file() {
+        return Ok((init, seed));
+    }
+    fs::create_dir_all(&folder).map_err(Error::of(format!("making `{}`", folder.display())))?;
+    for (text, to, how) in [(INIT, &init, &["-static"][..]), (SEED, &seed, &["-shared", "-fPIC"][..])] {
+        let source =
+            folder.join(format!("{}.{}.c", to.file_stem().unwrap_or_default().display(), std::process::id()));
+        let fresh = source.with_extension("new");
+        fs::write(&source, text).map_err(Error::of(format!("writing `{}`", source.display())))?;
+        let mut cc = Command::new("cc");
+        cc.args(["-O2", "-o"]).arg(&fresh).args(how).arg(&source);
+        let compiled = step("compiling what runs in a guest", &mut cc, &source.with_extension("log"));
+        let _ = fs::remove_file(&source);
+        compiled?;
+        let _ = fs::remove_file(source.with_extension("log"));
+        // By rename: whoever does the same at the same time makes the same.
+        fs::rename(&fresh, to).map_err(Error::of("keeping what runs in a guest"))?;
+    }
+    Ok((init, seed))
+}
+
+/// What a kernel says of itself: its release. It is only asked, not booted.
+///
+/// # Errors
+/// It is no kernel for User-Mode Linux, or has no time travel.
+pub fn probe(kernel: &Path) -> Result<String, Error> {
+    let shown = kernel.display();
+    let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    if !has(b"uml_dir=") {
+        return Err(asked(
+            format!("`{shown}` is no kernel for User-Mode Linux"),
+            "build one: williwaw linux build",
+        ));
+    }
+    if !has(b"time-travel=ext") {
+        return Err(asked(
+            format!("the kernel `{shown}` has no time travel"),
+            "build one that has: williwaw linux build; in a build of your own, CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
+        ));
+    }
+    let mut command = Command::new(kernel);
+    command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+    let out = command.output().map_err(Error::of(format!("asking the kernel `{shown}`")))?;
+    let said = String::from_utf8_lossy(&out.stdout);
+    let release: String = said.lines().next().unwrap_or("").trim().chars().take(80).collect();
+    Ok(release)
+}

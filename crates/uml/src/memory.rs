@@ -1,0 +1,34 @@
+//! Where is a guest's memory? In files that its kernel hands over, a file for each part.
+
+use crate::nic::Region;
+use crate::ring::{self, Memory};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+/// The guest's memory, by the files that hold it. It is read and written there by system calls: a guest that
+/// cuts its file short is answered with an error, where a mapping would kill us.
+#[derive(Default)]
+pub(crate) struct Mapped(pub(crate) Vec<(Region, File)>);
+
+impl Mapped {
+    fn place(&self, at: u64, n: usize) -> Result<(&File, u64), ring::Fault> {
+        let n = n as u64;
+        let within = |r: &&(Region, File)| {
+            at.checked_sub(r.0.at).is_some_and(|off| n <= r.0.size && off <= r.0.size - n)
+        };
+        let (region, file) = self.0.iter().find(within).ok_or(ring::Fault::Outside(at, n))?;
+        let offset = (at - region.at).checked_add(region.offset).ok_or(ring::Fault::Outside(at, n))?;
+        Ok((file, offset))
+    }
+}
+
+impl Memory for Mapped {
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), ring::Fault> {
+        let (file, offset) = self.place(at, to.len())?;
+        file.read_exact_at(to, offset).map_err(|_| ring::Fault::Outside(at, to.len() as u64))
+    }
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), ring::Fault> {
+        let (file, offset) = self.place(at, from.len())?;
+        file.write_all_at(from, offset).map_err(|_| ring::Fault::Outside(at, from.len() as u64))
+    }
+}

@@ -1,0 +1,194 @@
+//! How is one repetition played? As with models, but that each end of a kernel's flow is a kernel with a task. They
+//! boot, take turns with the network until every workload is done, and tell what they counted.
+
+use crate::drive::{Driver, Post};
+use crate::guest::{Guest, Setup};
+use crate::task::{Task, Told};
+use crate::{Error, Kernels, Options, Outcome};
+use base::event::Category;
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::{Span, Time};
+use emulate::capture::Capture;
+use emulate::facts::FlowFacts;
+use emulate::proc;
+use host::Door;
+use lab::measure;
+use lab::once::finished;
+use path::{Network, Signal};
+use scenario::Model;
+use scenario::build::{Ends, World, build};
+use scenario::model::{Flow, Linux};
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is still on its way when all workloads are done may take so long.
+const DRAIN: Span = Span::from_secs(3600);
+/// After the limit a guest has so long to tell what it has counted.
+const GRACE: Span = Span::from_secs(2);
+/// As much memory as lets the kernel choose its default buffers.
+const MEMORY_MIB: u32 = 512;
+/// The largest packet that fits the buffers of the card.
+const MTU: u32 = 1500;
+/// Addresses of the range for tests of networks (RFC 2544). Every flow has the same two: each is alone on its wire.
+const FROM: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const TO: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+/// What every guest is set to before the scenario's own settings, as in real time.
+const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
+
+/// Plays repetition `repetition` of a model in virtual time, with real kernels where it asks for them. `stop`, once
+/// set, ends it early.
+///
+/// # Errors
+/// [`Error::Asked`] if the model asks for what cannot be; else what a kernel or the system did.
+pub fn once(
+    model: &Model,
+    repetition: u64,
+    kernels: &Kernels,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Outcome, Error> {
+    let seed = Seed { seed: model.run.seed, repetition };
+    let tracer =
+        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    let mut world = build(model, seed, tracer);
+    world.network.start(None);
+    let limit = Time::ZERO + model.run.limit;
+    let mut posts = Vec::new();
+    let mut owners = Vec::new();
+    for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
+        let Some(linux) = flow.transport.linux() else { continue };
+        check(flow, linux)?;
+        for (door, sends) in [(ends.from, true), (ends.to, false)] {
+            let name = world.names.get(door.0 as usize).cloned().unwrap_or_default();
+            let setup = Setup {
+                kernel: kernels.find(linux.kernel.as_deref())?,
+                init: kernels.init.clone(),
+                chance: Some(kernels.chance.clone()),
+                place: kernels.place.clone(),
+                task: task(flow, linux, *ends, limit, options, sends).text(),
+                seed: seed.stream(&name, "kernel").bits(),
+                memory_mib: MEMORY_MIB,
+                patience: kernels.patience,
+                name,
+            };
+            posts.push(Post { guest: Guest::start(&setup)?, door });
+            owners.push(i);
+        }
+    }
+    let capture = options.capture.then(|| {
+        let names = posts.iter().map(|post| post.guest.name().to_owned());
+        Capture::new(names.collect())
+    });
+    let network = std::mem::replace(&mut world.network, Network::new(0, Tracer::off()));
+    let mut driver = Driver { network, posts, capture };
+    driver.boot()?;
+    let mut waiting: Vec<Ends> = hosts(model, &world);
+    driver.run(limit + GRACE, |network, posts| {
+        while waiting.last().is_some_and(|ends| finished(network, ends)) {
+            waiting.pop();
+        }
+        let told = posts.iter().all(|post| post.guest.said().done);
+        told && (waiting.is_empty() || network.now() >= limit) || stop.load(Ordering::Relaxed)
+    })?;
+    let Driver { network, posts, capture } = driver;
+    world.network = network;
+    let mut complete = waiting.is_empty();
+    let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
+    for (pair, owner) in posts.chunks(2).zip(owners.iter().step_by(2)) {
+        let [from, to] = pair else { continue };
+        let bytes = model.flows[*owner].app.bulk().and_then(|(bytes, _)| bytes);
+        let told = [told(from)?, told(to)?];
+        complete &= told[0].finished.is_some() && (told[1].finished.is_some() || bytes.is_none());
+        for (post, told) in pair.iter().zip(&told) {
+            let told = host::Told { finished: told.finished, received: told.bytes };
+            let now = world.network.now();
+            world.network.enter(now, post.door, |door: &mut Door, _| door.tell(told));
+        }
+        facts[*owner] = Some(self::facts(pair, &told)?);
+    }
+    drop(posts);
+    for &id in &world.backgrounds {
+        world.network.signal(world.network.now(), id, Signal::Close);
+    }
+    if complete {
+        let end = world.network.now() + DRAIN;
+        world.network.run_until(end);
+    }
+    let flows = measure::flows(model, &world, repetition, limit);
+    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, capture })
+}
+
+/// What real time can do and this cannot.
+fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
+    let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
+    if linux.mtu > MTU {
+        let what = format!("flow `{}` asks for packets of {} B", flow.name, linux.mtu);
+        return refused(what, "in virtual time a kernel's card takes at most 1500 B");
+    }
+    if flow.app.bulk().is_none() {
+        let what = format!("flow `{}` asks a kernel for a workload other than bulk data", flow.name);
+        return refused(
+            what,
+            "in virtual time a kernel carries bulk data: app = { bulk = { bytes = \"300 kB\" } }",
+        );
+    }
+    if flow.reads.is_some() {
+        let what = format!("flow `{}` reads at a pace of its own", flow.name);
+        return refused(what, "the reading end of a kernel's flow takes what comes; leave `reads` out");
+    }
+    Ok(())
+}
+
+fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, sends: bool) -> Task {
+    let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+    let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Task {
+        sends,
+        addresses: if sends { [FROM, TO] } else { [TO, FROM] },
+        cc: linux.cc.clone(),
+        mtu: linux.mtu,
+        sysctl: always.chain(linux.sysctl.iter().cloned()).collect(),
+        start: ends.start,
+        until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
+        bytes,
+        look: options.look,
+    }
+}
+
+/// The ends of flows that are models.
+fn hosts(model: &Model, world: &World) -> Vec<Ends> {
+    let flows = model.flows.iter().zip(&world.flows);
+    flows.filter(|(flow, _)| flow.transport.linux().is_none()).map(|(_, ends)| *ends).collect()
+}
+
+/// What a guest has written down; nothing, if the run ended before it did.
+fn text(post: &Post, name: &str) -> Result<String, Error> {
+    if !post.guest.said().done {
+        return Ok(String::new());
+    }
+    let path = post.guest.folder().join(name);
+    std::fs::read_to_string(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
+}
+
+fn told(post: &Post) -> Result<Told, Error> {
+    Ok(Told::read(&text(post, "told")?))
+}
+
+fn facts(pair: &[Post], told: &[Told; 2]) -> Result<FlowFacts, Error> {
+    let counters = |post: &Post| -> Result<_, Error> {
+        let mut all = proc::counters(&text(post, "netstat")?);
+        all.extend(proc::counters(&text(post, "snmp")?));
+        Ok(all)
+    };
+    let ends = ["from", "to"].iter().zip(told);
+    let faults = ends.filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?))).collect();
+    let mut history = told[0].history.clone();
+    let info = history.last().map(|(_, info)| *info).unwrap_or_default();
+    // The last look is the end's, whether something had changed or not.
+    if history.len() > 1 && history[history.len() - 2].1.window() == info.window() {
+        history.pop();
+    }
+    let [from, to] = pair else { return Ok(FlowFacts::default()) };
+    Ok(FlowFacts { info, history, from: counters(from)?, to: counters(to)?, faults })
+}

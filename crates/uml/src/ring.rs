@@ -1,0 +1,308 @@
+//! How does a device take buffers from a driver and give them back? By a split virtqueue (virtio 1.2, section
+//! 2.7): a table of descriptors, a ring of what is offered, a ring of what was used, all in the guest's memory. The
+//! guest may write there what it likes, so nothing read from it is believed.
+
+use std::fmt;
+
+/// The guest's physical memory.
+pub trait Memory {
+    /// Reads as many bytes as there is room for.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault>;
+    /// Writes.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault>;
+}
+
+/// What is wrong with a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// These bytes are not in its memory: address, length.
+    Outside(u64, u64),
+    /// This queue has no place yet, or a size that no queue has.
+    Unready(u32),
+    /// A chain of descriptors that has no end, or leads out of the table.
+    Chain,
+    /// More is offered than the queue holds.
+    Offered,
+    /// A buffer that is larger than any packet, or too small for one.
+    Buffer(u64),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Outside(at, n) => write!(f, "{n} bytes at {at:#x} are not in its memory"),
+            Fault::Unready(ring) => write!(f, "queue {ring} is used before it is set up"),
+            Fault::Chain => f.write_str("a chain of its buffers has no end"),
+            Fault::Offered => f.write_str("it offers more buffers than its queue holds"),
+            Fault::Buffer(n) => write!(f, "a buffer of {n} bytes is not for packets"),
+        }
+    }
+}
+
+/// The largest queue that is served. Linux makes queues of 256; with the 32 768 that there may be, a hostile driver could
+/// have gigabytes read at once.
+const LARGEST: u16 = 1024;
+/// Flags of a descriptor: another one follows; for the device to write; a table of descriptors.
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+
+/// A queue, as the guest has set it up.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Ring {
+    /// Its number, for messages.
+    pub index: u32,
+    /// How many descriptors it has.
+    pub size: u16,
+    /// Where its three parts are, once that was said.
+    pub places: Option<Places>,
+    /// What was taken so far.
+    pub taken: u16,
+    /// What was given back so far.
+    pub used: u16,
+}
+
+/// Where the parts of a queue are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// The table of descriptors.
+    pub table: u64,
+    /// What the driver offers.
+    pub offered: u64,
+    /// What the device has used.
+    pub used: u64,
+}
+
+/// A chain of buffers that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    head: u16,
+    /// Address and length, those for reading first.
+    read: Vec<(u64, u32)>,
+    write: Vec<(u64, u32)>,
+}
+
+fn word(memory: &impl Memory, at: u64) -> Result<u16, Fault> {
+    let mut bytes = [0; 2];
+    memory.read(at, &mut bytes)?;
+    Ok(u16::from_le_bytes(bytes))
+}
+
+impl Ring {
+    fn ready(&self) -> Result<(Places, u16), Fault> {
+        match self.places {
+            Some(places) if self.size.is_power_of_two() && self.size <= LARGEST => Ok((places, self.size)),
+            _ => Err(Fault::Unready(self.index)),
+        }
+    }
+
+    /// Takes the next chain that is offered, if one is.
+    ///
+    /// # Errors
+    /// What the guest has written makes no sense.
+    pub fn take(&mut self, memory: &impl Memory) -> Result<Option<Chain>, Fault> {
+        let (places, size) = self.ready()?;
+        let offered = word(memory, places.offered.wrapping_add(2))?;
+        match offered.wrapping_sub(self.taken) {
+            0 => return Ok(None),
+            n if n > size => return Err(Fault::Offered),
+            _ => {}
+        }
+        let slot = u64::from(self.taken % size);
+        let head = word(memory, places.offered.wrapping_add(4 + 2 * slot))?;
+        let mut chain = Chain { head, read: Vec::new(), write: Vec::new() };
+        let mut at = head;
+        for _ in 0..size {
+            if at >= size {
+                return Err(Fault::Chain);
+            }
+            let mut d = [0; 16];
+            memory.read(places.table.wrapping_add(16 * u64::from(at)), &mut d)?;
+            let [address @ .., l0, l1, l2, l3, f0, f1, n0, n1] = d;
+            let part = (u64::from_le_bytes(address), u32::from_le_bytes([l0, l1, l2, l3]));
+            let flags = u16::from_le_bytes([f0, f1]);
+            if flags & INDIRECT != 0 {
+                return Err(Fault::Chain); // not negotiated
+            }
+            if flags & WRITE == 0 {
+                chain.read.push(part)
+            } else {
+                chain.write.push(part)
+            }
+            if flags & NEXT == 0 {
+                self.taken = self.taken.wrapping_add(1);
+                return Ok(Some(chain));
+            }
+            at = u16::from_le_bytes([n0, n1]);
+        }
+        Err(Fault::Chain)
+    }
+
+    /// Gives a chain back, with `written` bytes in it.
+    ///
+    /// # Errors
+    /// The queue is not where it was said to be.
+    pub fn give_back(&mut self, memory: &impl Memory, chain: &Chain, written: u32) -> Result<(), Fault> {
+        let (places, size) = self.ready()?;
+        let mut entry = [0; 8];
+        entry[..4].copy_from_slice(&u32::from(chain.head).to_le_bytes());
+        entry[4..].copy_from_slice(&written.to_le_bytes());
+        let slot = u64::from(self.used % size);
+        memory.write(places.used.wrapping_add(4 + 8 * slot), &entry)?;
+        self.used = self.used.wrapping_add(1);
+        memory.write(places.used.wrapping_add(2), &self.used.to_le_bytes())
+    }
+
+    /// Whether the driver wants to hear of what is given back.
+    ///
+    /// # Errors
+    /// The queue is not where it was said to be.
+    pub fn wants_call(&self, memory: &impl Memory) -> Result<bool, Fault> {
+        Ok(word(memory, self.ready()?.0.offered)? & 1 == 0)
+    }
+}
+
+impl Chain {
+    /// What the driver has put into it.
+    ///
+    /// # Errors
+    /// More than `most` bytes, or not in its memory.
+    pub fn read(&self, memory: &impl Memory, most: u64) -> Result<Vec<u8>, Fault> {
+        let length: u64 = self.read.iter().map(|(_, n)| u64::from(*n)).sum();
+        if length > most {
+            return Err(Fault::Buffer(length));
+        }
+        let mut out = vec![0; length as usize];
+        let mut rest = out.as_mut_slice();
+        for &(at, n) in &self.read {
+            let (part, more) = rest.split_at_mut((n as usize).min(rest.len()));
+            memory.read(at, part)?;
+            rest = more;
+        }
+        Ok(out)
+    }
+
+    /// Fills it for the driver.
+    ///
+    /// # Errors
+    /// There is no room for all of it, or not in its memory.
+    pub fn write(&self, memory: &impl Memory, bytes: &[u8]) -> Result<u32, Fault> {
+        let room: u64 = self.write.iter().map(|(_, n)| u64::from(*n)).sum();
+        if room < bytes.len() as u64 {
+            return Err(Fault::Buffer(room));
+        }
+        let mut rest = bytes;
+        for &(at, n) in &self.write {
+            let (part, more) = rest.split_at((n as usize).min(rest.len()));
+            memory.write(at, part)?;
+            rest = more;
+        }
+        Ok(bytes.len() as u32)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::RefCell;
+
+    /// Memory that begins at 0x1000.
+    pub(crate) struct Plain(pub(crate) RefCell<Vec<u8>>);
+
+    impl Plain {
+        fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, Fault> {
+            let from = at.checked_sub(0x1000).ok_or(Fault::Outside(at, n as u64))? as usize;
+            let until = from.checked_add(n).filter(|end| *end <= self.0.borrow().len());
+            Ok(from..until.ok_or(Fault::Outside(at, n as u64))?)
+        }
+    }
+
+    impl Memory for Plain {
+        fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault> {
+            let range = self.range(at, to.len())?;
+            to.copy_from_slice(&self.0.borrow()[range]);
+            Ok(())
+        }
+        fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault> {
+            let range = self.range(at, from.len())?;
+            self.0.borrow_mut()[range].copy_from_slice(from);
+            Ok(())
+        }
+    }
+
+    const PLACES: Places = Places { table: 0x1000, offered: 0x1100, used: 0x1200 };
+
+    fn ring() -> Ring {
+        Ring { index: 1, size: 4, places: Some(PLACES), taken: 0, used: 0 }
+    }
+
+    pub(crate) fn describe(m: &Plain, table: u64, i: u64, at: u64, n: u32, flags: u16, next: u16) {
+        let mut d = at.to_le_bytes().to_vec();
+        d.extend(n.to_le_bytes());
+        d.extend(flags.to_le_bytes());
+        d.extend(next.to_le_bytes());
+        m.write(table + 16 * i, &d).unwrap();
+    }
+
+    #[test]
+    fn a_chain_is_taken_read_and_given_back() {
+        let m = Plain(RefCell::new(vec![0; 0x1000]));
+        m.write(0x1400, b"hello").unwrap();
+        m.write(0x1500, b" there").unwrap();
+        describe(&m, PLACES.table, 2, 0x1400, 5, NEXT, 3);
+        describe(&m, PLACES.table, 3, 0x1500, 6, NEXT, 0);
+        describe(&m, PLACES.table, 0, 0x1600, 8, WRITE, 0);
+        m.write(PLACES.offered, &[1, 0, 1, 0, 2, 0]).unwrap();
+        let mut r = ring();
+        let chain = r.take(&m).unwrap().unwrap();
+        assert_eq!(chain.read(&m, 100).unwrap(), b"hello there");
+        assert_eq!(chain.read(&m, 10), Err(Fault::Buffer(11)));
+        assert_eq!(chain.write(&m, b"answer").unwrap(), 6);
+        assert_eq!(chain.write(&m, b"too long for it"), Err(Fault::Buffer(8)));
+        assert_eq!(&m.0.borrow()[0x600..0x606], b"answer");
+        r.give_back(&m, &chain, 6).unwrap();
+        assert_eq!(&m.0.borrow()[0x200..0x20c], &[0, 0, 1, 0, 2, 0, 0, 0, 6, 0, 0, 0]);
+        assert!(!r.wants_call(&m).unwrap());
+        assert!(r.take(&m).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_ring_of_descriptors_has_an_end() {
+        let m = Plain(RefCell::new(vec![0; 0x1000]));
+        describe(&m, PLACES.table, 0, 0x1400, 5, NEXT, 1);
+        describe(&m, PLACES.table, 1, 0x1400, 5, NEXT, 0);
+        m.write(PLACES.offered, &[0, 0, 1, 0, 0, 0]).unwrap();
+        assert_eq!(ring().take(&m), Err(Fault::Chain));
+        m.write(PLACES.offered, &[0, 0, 9, 0]).unwrap();
+        assert_eq!(ring().take(&m), Err(Fault::Offered));
+        assert_eq!(Ring::default().take(&m), Err(Fault::Unready(0)));
+    }
+
+    proptest! {
+        /// Whatever stands in the guest's memory, the device comes to an end and touches nothing else.
+        #[test]
+        fn no_memory_breaks_a_queue(
+            bytes in proptest::collection::vec(any::<u8>(), 0x400),
+            size in any::<u16>(),
+            taken in any::<u16>(),
+            offered in 0x0f00u64..0x1500,
+        ) {
+            let m = Plain(RefCell::new(bytes));
+            let mut r = Ring { size, taken, places: Some(Places { offered, ..PLACES }), ..ring() };
+            for _ in 0..8 {
+                let Ok(Some(chain)) = r.take(&m) else { break };
+                let _ = chain.read(&m, 2000);
+                let _ = chain.write(&m, &[1; 60]);
+                let _ = r.give_back(&m, &chain, 60);
+                let _ = r.wants_call(&m);
+            }
+        }
+    }
+}

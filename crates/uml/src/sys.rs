@@ -1,0 +1,99 @@
+//! What does the system offer without a safe face? Every `unsafe` of this crate stands here, a function each, and
+//! does one call with memory that it owns.
+#![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets `command` start with addresses that are the same every time, leave no image of its memory when it
+/// crashes, and die when the thread that starts it does.
+pub(crate) fn tame(command: &mut Command) {
+    let us = std::process::id();
+    let tame = move || {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `setrlimit` reads the one structure it is given; the others touch no memory.
+        unsafe {
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong))?;
+            // Whoever started it may be gone already.
+            if libc::getppid() as u32 != us {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            check(libc::setrlimit(libc::RLIMIT_CORE, &raw const none))?;
+            check(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong))
+        }
+    };
+    // SAFETY: between fork and exec only system calls are made that may be made there, and nothing is allocated.
+    unsafe { command.pre_exec(tame) };
+}
+
+/// Kills a process group at once. That it is gone already is no error.
+pub(crate) fn kill_group(leader: u32) {
+    let Ok(leader) = libc::pid_t::try_from(leader) else { return };
+    // SAFETY: no memory is involved. The group is that of a child which nobody has waited for yet, so its number
+    // cannot have been given to another.
+    unsafe { libc::kill(-leader, libc::SIGKILL) };
+}
+
+/// Which of these can be read from, or have ended, within so many milliseconds; all false: none.
+pub(crate) fn wait<const N: usize>(fds: [Option<RawFd>; N], ms: i32) -> io::Result<[bool; N]> {
+    // An entry of -1 is passed over.
+    let mut list = fds.map(|fd| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 });
+    // SAFETY: the kernel writes `revents` of as many entries as the array has.
+    let n = unsafe { libc::poll(list.as_mut_ptr(), N as libc::nfds_t, ms) };
+    match check(n) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+        other => other?,
+    }
+    Ok(list.map(|one| one.revents != 0))
+}
+
+/// Files that may come along with a message: one for each part of a guest's memory.
+const MOST: usize = 8;
+
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// Reads what is there, at most as much as there is room for, and the files that came along.
+pub(crate) fn receive(socket: &impl AsRawFd, to: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    let mut control = Control([0; 128]);
+    let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    // SAFETY: the kernel writes within the buffers whose addresses and lengths the header holds; they outlive it.
+    let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the header is as the kernel left it, its control buffer is aligned for `cmsghdr` and alive; these
+    // functions stay within the length that it names.
+    let mut entry = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !entry.is_null() {
+        // SAFETY: not null, so it points at a whole entry within the control buffer.
+        let (level, kind, length) =
+            unsafe { ((*entry).cmsg_level, (*entry).cmsg_type, (*entry).cmsg_len as usize) };
+        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            // SAFETY: pure arithmetic.
+            let head = unsafe { libc::CMSG_LEN(0) } as usize;
+            for i in 0..(length.saturating_sub(head) / size_of::<RawFd>()).min(MOST) {
+                // SAFETY: the kernel has put `length` bytes there, which hold this many descriptors; each is new and
+                // nobody else's.
+                let fd = unsafe {
+                    let at = libc::CMSG_DATA(entry).cast::<RawFd>().add(i).read_unaligned();
+                    OwnedFd::from_raw_fd(at)
+                };
+                files.push(fd);
+            }
+        }
+        // SAFETY: as above.
+        entry = unsafe { libc::CMSG_NXTHDR(&raw const message, entry) };
+    }
+    Ok(n)
+}

@@ -1,0 +1,221 @@
+//! The claim: two real kernels, in virtual time, do what they do in real time, and do it the same way every time. Needs a
+//! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test says so and is skipped.
+#![cfg(target_os = "linux")]
+
+use emulate::facts::FlowFacts;
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use uml::{Kernels, Options, Outcome, kernel};
+
+/// A download over a slow link that stands still for ten seconds.
+const SPIKE: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "30 kbit/s"
+    delay = "300 ms"
+    queue = { drop-tail = { limit = "5 packets" } }
+    [[hop.gate]]
+    name = "spike"
+    at = "after-queue"
+    start = "20 s"
+    lasts = "10 s"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = { linux = { cc = "cubic" } }
+    app = { bulk = { bytes = "200 kB" } }
+    [run]
+    limit = "10 min"
+"#;
+
+#[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where a kernel is; none, and a word about it, where there is none.
+fn kernels() -> Option<Kernels> {
+    let cache =
+        variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?.join("williwaw");
+    let kernel = variable("WILLIWAW_LINUX").unwrap_or_else(|| kernel::place(&cache, "default"));
+    if !kernel.is_file() {
+        eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+        return None;
+    }
+    let (init, chance) = kernel::guest_programs(&cache).expect("what runs in a guest");
+    let named = cache.join("kernels");
+    let patience = Duration::from_secs(60);
+    Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience })
+}
+
+fn model(text: &str, set: &[&str]) -> Model {
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match scenario::read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    }
+}
+
+fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {
+    let options = Options { capture: true, ..Options::default() };
+    uml::once(model, repetition, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn get(outcome: &Outcome, metric: Metric) -> f64 {
+    outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
+}
+
+fn facts(outcome: &Outcome) -> &FlowFacts {
+    let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
+    assert!(facts.faults.is_empty(), "{:?}", facts.faults);
+    facts
+}
+
+/// Three runs each of `williwaw emulate` with Linux 6.18, HZ 250, took 66.7387 s and 66.3609 s, each within 0.1 ms,
+/// with these counters.
+#[test]
+fn a_spike_takes_as_long_as_in_real_time() {
+    let Some(kernels) = kernels() else { return };
+    for (cc, native, counts) in [("cubic", 66.7387, [31, 1, 0, 0, 27]), ("reno", 66.3609, [12, 1, 1, 1, 11])]
+    {
+        let path = format!("flow.download.transport.linux.cc={cc}");
+        let outcome = play(&kernels, &model(SPIKE, &[&path]), 0);
+        let took = get(&outcome, Metric::DownloadTime);
+        assert!((took - native).abs() < 0.010, "{cc}: {took} s");
+        let names = ["TcpRetransSegs", "TCPTimeouts", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
+        assert_eq!(names.map(|name| facts(&outcome).counter(name)), counts, "{cc}");
+        assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), counts[0] as f64, "{cc}: what the door saw");
+        assert!(outcome.ran.complete);
+    }
+}
+
+/// The same seed, the same bytes; another repetition, other random numbers of the kernel.
+#[test]
+fn a_repetition_is_the_same_byte_for_byte() {
+    let Some(kernels) = kernels() else { return };
+    let model = model(SPIKE, &["flow.download.transport.linux.cc=bbr"]);
+    let bytes = |repetition| {
+        let mut file = Vec::new();
+        let outcome = play(&kernels, &model, repetition);
+        outcome.capture.expect("packets").write(&mut file).expect("memory");
+        file
+    };
+    let first = bytes(0);
+    assert!(first.len() > 100_000);
+    // Beside each other, so that the machine schedules them as it likes.
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..8).map(|_| scope.spawn(|| bytes(0))).collect();
+        for other in others {
+            assert!(other.join().expect("a run") == first, "a repetition differs from itself");
+        }
+    });
+    assert!(bytes(1) != first, "another repetition has the same random numbers");
+}
+
+/// SW-56: what native kernels counted (22 runs in real time): a pause of ten seconds and no loss, judged by F-RTO, by
+/// timestamps, by both or by neither.
+#[test]
+fn the_kernels_verdict_on_a_spurious_timeout_is_the_native_one() {
+    let Some(kernels) = kernels() else { return };
+    let base = [
+        "hop.radio.queue.drop-tail.limit=100 packets",
+        "hop.radio.gate.spike.start=11 s",
+        "flow.download.app.bulk.bytes=120 kB",
+        "flow.download.transport.linux.mtu=576 B",
+        "flow.download.transport.linux.sysctl.tcp_rmem=4096 16384 16384",
+    ];
+    // SACK, F-RTO, timestamps; retransmissions at least and at most, TCPTimeouts, TCPSpuriousRTOs, taken back by
+    // TCPLossUndo, TCPDSACKUndo.
+    let cases = [
+        ([1, 0, 0], (14, 15), [1, 0, 0]),
+        ([1, 0, 1], (2, 2), [1, 0, 1]),
+        ([1, 2, 0], (2, 2), [1, 1, 1]),
+        ([1, 2, 1], (2, 2), [1, 0, 1]),
+        ([0, 0, 0], (13, 14), [1, 0, 0]),
+        ([0, 0, 1], (1, 1), [1, 0, 1]),
+        ([0, 2, 0], (1, 1), [1, 1, 1]),
+    ];
+    for ([sack, frto, stamps], (least, most), counts) in cases {
+        let own = [("tcp_sack", sack), ("tcp_frto", frto), ("tcp_timestamps", stamps)]
+            .map(|(name, value)| format!("flow.download.transport.linux.sysctl.{name}={value}"));
+        let set: Vec<&str> = base.into_iter().chain(own.iter().map(String::as_str)).collect();
+        let outcome = play(&kernels, &model(SPIKE, &set), 0);
+        let facts = facts(&outcome);
+        let again = facts.counter("TcpRetransSegs");
+        assert!((least..=most).contains(&again), "sack {sack} frto {frto} timestamps {stamps}: {again}");
+        let found = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo"].map(|name| facts.counter(name));
+        assert_eq!(found, counts, "sack {sack} frto {frto} timestamps {stamps}");
+        // Nothing was lost, so every retransmission was unneeded; the ledger between the doors says so too.
+        assert_eq!(get(&outcome, Metric::UnneededRetransmissions), again as f64);
+        assert_eq!(get(&outcome, Metric::PacketsDropped), 0.0);
+    }
+}
+
+/// Kernels and models, one network: a model's flow shares the link with a kernel's.
+#[test]
+fn a_kernel_and_a_model_share_a_link() {
+    let Some(kernels) = kernels() else { return };
+    let text = SPIKE.replace(
+        "[run]",
+        "[[flow]]\nname = \"other\"\nfrom = \"server\"\nto = \"phone\"\ntransport = \"tcp\"\napp = { bulk = { bytes = \"50 kB\" } }\n[run]",
+    );
+    let outcome = play(&kernels, &model(&text, &[]), 0);
+    assert!(outcome.ran.complete);
+    let alone = play(&kernels, &model(SPIKE, &[]), 0);
+    assert!(get(&outcome, Metric::DownloadTime) > get(&alone, Metric::DownloadTime) + 10.0);
+    assert!(outcome.ran.flows[1].get(Metric::DownloadTime).is_some_and(|t| t > 20.0));
+    assert!(outcome.facts[1].is_none());
+}
+
+/// What the sender's kernel thinks, over time.
+#[test]
+fn the_kernel_is_looked_at_as_it_goes() {
+    let Some(kernels) = kernels() else { return };
+    let options = Options { look: Some(base::Span::from_millis(100)), ..Options::default() };
+    let model = model(SPIKE, &[]);
+    let outcome = uml::once(&model, 0, &kernels, &options, &AtomicBool::new(false)).expect("a run");
+    let facts = facts(&outcome);
+    assert!(facts.history.len() > 50, "{}", facts.history.len());
+    assert!(facts.history.is_sorted_by(|a, b| a.0 < b.0));
+    assert!(facts.history.iter().any(|(_, info)| info.ca_state == 4), "no timeout was seen");
+    assert_eq!(facts.info.total_retrans, 31);
+}
+
+/// A run that reaches its limit tells what was counted until then.
+#[test]
+fn time_is_up_before_the_work_is_done() {
+    let Some(kernels) = kernels() else { return };
+    let outcome = play(&kernels, &model(SPIKE, &["run.limit=25 s"]), 0);
+    assert!(!outcome.ran.complete);
+    assert_eq!(outcome.ran.flows[0].get(Metric::DownloadTime), None);
+    assert!(facts(&outcome).counter("TcpRetransSegs") > 0);
+    let delivered = get(&outcome, Metric::SegmentsDelivered);
+    assert!((30.0..60.0).contains(&delivered), "{delivered}");
+}
+
+/// What a kernel cannot do is said in its own words.
+#[test]
+fn a_kernel_without_it_says_so() {
+    let Some(kernels) = kernels() else { return };
+    let refused = |set: &str| {
+        let stop = AtomicBool::new(false);
+        match uml::once(&model(SPIKE, &[set]), 0, &kernels, &Options::default(), &stop) {
+            Ok(_) => panic!("it went well"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let said = refused("flow.download.transport.linux.cc=nosuch");
+    assert!(said.contains("using the congestion control nosuch: No such file"), "{said}");
+    let said = refused("flow.download.transport.linux.sysctl={ tcp_nosuch = 1 }");
+    assert!(said.contains("setting net/ipv4/tcp_nosuch: No such file"), "{said}");
+    let said = refused("flow.download.transport.linux.mtu=9000 B");
+    assert!(said.contains("packets of 9000 B"), "{said}");
+    let said = refused("flow.download.transport.linux.kernel=nosuch");
+    assert!(said.contains("there is no kernel `nosuch`"), "{said}");
+}

@@ -1,0 +1,176 @@
+//! What happened below the transport? A table in the manner of CSV, one event a line: `time_s,event`, and as far as
+//! they are known `until_s`, `detail`, `layer`. The first line names the columns; their order is free.
+
+use report::{Layer, LayerEvent};
+
+/// Why a table cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// The columns that are known.
+const COLUMNS: [&str; 5] = ["time_s", "event", "until_s", "detail", "layer"];
+/// More lines than this would not be told apart.
+const MOST: usize = 100_000;
+
+/// Reads a table. Events without a layer of their own belong to `name`; `shift` (s) is added to every time.
+///
+/// # Errors
+/// [`Wrong`] for the first line that makes no sense.
+pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
+    let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
+    let (at, head) = lines.next().ok_or(Wrong { line: 1, why: "the table is empty".to_owned() })?;
+    let wrong = |at: usize, why: String| Wrong { line: at + 1, why };
+    let head: Vec<String> = fields(head).into_iter().map(|f| f.trim().to_owned()).collect();
+    if let Some(strange) = head.iter().find(|h| !COLUMNS.contains(&h.as_str())) {
+        return Err(wrong(at, format!("there is no column `{strange}`: there are {}", COLUMNS.join(", "))));
+    }
+    let column = |name: &str| head.iter().position(|h| h == name);
+    let need = |name: &str| column(name).ok_or_else(|| wrong(at, format!("the column `{name}` is missing")));
+    let (time, event) = (need("time_s")?, need("event")?);
+    let (until, detail, layer) = (column("until_s"), column("detail"), column("layer"));
+    let mut out: Vec<Layer> = Vec::new();
+    for (n, (at, line)) in lines.enumerate() {
+        if n >= MOST {
+            return Err(wrong(at, format!("more than {MOST} events")));
+        }
+        let row = fields(line);
+        let text = |at: Option<usize>| at.and_then(|at| row.get(at)).map_or("", |f| f.trim());
+        let number = |name: &str, text: &str| match text.parse::<f64>() {
+            Ok(x) if x.is_finite() => Ok(x + shift),
+            _ => Err(wrong(at, format!("`{text}` is no number of seconds ({name})"))),
+        };
+        if row.len() > head.len() {
+            return Err(wrong(at, format!("{} fields under {} columns", row.len(), head.len())));
+        }
+        let t = number("time_s", text(Some(time)))?;
+        let until = match text(until) {
+            "" => None,
+            given => Some(number("until_s", given)?),
+        };
+        if until.is_some_and(|until| until < t) {
+            return Err(wrong(at, "it ends before it begins".to_owned()));
+        }
+        let happened =
+            LayerEvent { t, until, event: text(Some(event)).to_owned(), detail: text(detail).to_owned() };
+        if happened.event.is_empty() {
+            return Err(wrong(at, "the event has no name".to_owned()));
+        }
+        let own = match text(layer) {
+            "" => name,
+            own => own,
+        };
+        match out.iter_mut().find(|l| l.name == own) {
+            Some(layer) => layer.events.push(happened),
+            None => out.push(Layer { name: own.to_owned(), events: vec![happened] }),
+        }
+    }
+    Ok(out)
+}
+
+/// The fields of a line; one may stand between quotation marks, where two of them are one (RFC 4180).
+fn fields(line: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = line.trim_end_matches('\r').chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = out.len() - 1;
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                out[last].push('"');
+            }
+            '"' if quoted || out[last].trim().is_empty() => {
+                quoted = !quoted;
+                out[last] = if quoted { String::new() } else { std::mem::take(&mut out[last]) };
+            }
+            ',' if !quoted => out.push(String::new()),
+            c => out[last].push(c),
+        }
+    }
+    out
+}
+
+/// Writes layers as a table that [`read`] reads.
+pub fn write(layers: &[Layer]) -> String {
+    let quote = |text: &str| {
+        if text.contains([',', '"']) || text.trim() != text {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let mut out = String::from("time_s,event,until_s,detail,layer\n");
+    for layer in layers {
+        for e in &layer.events {
+            let until = e.until.map_or(String::new(), |until| until.to_string());
+            out +=
+                &format!("{},{},{until},{},{}\n", e.t, quote(&e.event), quote(&e.detail), quote(&layer.name));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn columns_may_stand_in_any_order_and_be_missing() {
+        let text = "# from the modem\nevent,time_s\nhandover,3.5\n\nrlc reset,4\n";
+        let layers = read(text, "modem", 1.0).unwrap();
+        assert_eq!(layers.len(), 1);
+        assert_eq!(layers[0].name, "modem");
+        let told: Vec<(f64, &str)> = layers[0].events.iter().map(|e| (e.t, e.event.as_str())).collect();
+        assert_eq!(told, [(4.5, "handover"), (5.0, "rlc reset")]);
+        let text =
+            "layer,time_s,until_s,event,detail\nrrc,1,2.5,\"cell, again\",\"a \"\"b\"\"\"\nrlc,1,,nack,\n";
+        let layers = read(text, "x", 0.0).unwrap();
+        assert_eq!((layers[0].name.as_str(), layers[1].name.as_str()), ("rrc", "rlc"));
+        let e = &layers[0].events[0];
+        assert_eq!((e.until, e.event.as_str(), e.detail.as_str()), (Some(2.5), "cell, again", "a \"b\""));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_line() {
+        for (text, line, word) in [
+            ("", 1, "empty"),
+            ("time_s,what\n", 1, "`what`"),
+            ("event\n", 1, "`time_s` is missing"),
+            ("time_s,event\n1,a\nx,b\n", 3, "`x` is no number"),
+            ("time_s,event\n1,\n", 2, "no name"),
+            ("time_s,event,until_s\n3,a,2\n", 2, "ends before"),
+            ("time_s,event\n1,a,b\n", 2, "3 fields"),
+        ] {
+            let wrong = read(text, "x", 0.0).unwrap_err();
+            assert_eq!(wrong.line, line, "{text:?}");
+            assert!(wrong.why.contains(word), "{text:?}: {}", wrong.why);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
+            let _ = read(&text, "x", 0.0);
+        }
+
+        #[test]
+        fn what_is_written_is_read(
+            events in prop::collection::vec((0.0f64..1e6, prop::option::of(0.0f64..100.0), "[a-z,\" ]{0,8}x", "[a-z,\" ]{0,8}"), 1..10)
+        ) {
+            let events = events.into_iter().map(|(t, lasts, event, detail)| LayerEvent {
+                t,
+                until: lasts.map(|lasts| t + lasts),
+                event: event.trim().to_owned(),
+                detail: detail.trim().to_owned(),
+            });
+            let layers = vec![Layer { name: "a b".to_owned(), events: events.collect() }];
+            prop_assert_eq!(read(&write(&layers), "x", 0.0).unwrap(), layers);
+        }
+    }
+}

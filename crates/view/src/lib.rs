@@ -1,0 +1,56 @@
+//! What does a captured connection look like? The analyser's facts and verdicts as the pictures that a simulator's run
+//! has: [`sequence`] is the time-sequence picture, [`lines`] are round trips, throughput, data outstanding and
+//! windows, [`clocks`] brings two captures onto one clock, [`layers`] reads what happened below the transport.
+//!
+//! All times of a picture are seconds from the capture's first packet, on the clock of the first capture.
+
+pub mod clocks;
+pub mod layers;
+pub mod lines;
+mod ranges;
+pub mod sequence;
+
+use analyse::{Flow, Way};
+use base::Time;
+
+/// One direction of a captured connection.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The connection.
+    pub flow: &'a Flow,
+    /// Which direction: 0 from the client, 1 from the server.
+    pub way: usize,
+    /// The same connection in a capture of the other end.
+    pub other: Option<&'a Flow>,
+    /// When t = 0 was.
+    pub start: Time,
+}
+
+impl View<'_> {
+    /// The direction that carried more.
+    pub fn busier(flow: &Flow) -> usize {
+        usize::from(flow.ways[1].data_bytes > flow.ways[0].data_bytes)
+    }
+
+    /// The direction shown.
+    pub fn data(&self) -> &Way {
+        &self.flow.ways[self.way]
+    }
+
+    /// Seconds from t = 0.
+    pub(crate) fn at(&self, t: Time) -> f64 {
+        (t.as_nanos() as f64 - self.start.as_nanos() as f64) / 1e9
+    }
+
+    /// The same direction as the capture of the other end has it.
+    pub(crate) fn there(&self) -> Option<(&Way, &Way)> {
+        let other = self.other?;
+        let way = if other.client == self.flow.client { self.way } else { 1 - self.way };
+        Some((&other.ways[way], &other.ways[1 - way]))
+    }
+}
+
+/// An offset as a byte of the data: the SYN is not counted.
+pub(crate) fn stream(seq: u64) -> u64 {
+    seq.saturating_sub(1)
+}

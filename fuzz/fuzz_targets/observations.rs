@@ -1,0 +1,7 @@
+#![no_main]
+//! The body is shared with the replay in `cargo test`.
+
+#[path = "../../crates/analyse/tests/fuzz/mod.rs"]
+mod fuzz;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::observations(bytes));
