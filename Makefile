@@ -14,6 +14,11 @@ LISTED = $(wildcard $(addprefix crates/transport/src/tcp/,cc/*.rs spurious/*.rs 
 run: toolchain
 	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
 
+# Random cases are the same in every run, so that what is red is red again. `make test PROPTEST_RNG_SEED=$$RANDOM`
+# looks at others.
+PROPTEST_RNG_SEED ?= 1
+export PROPTEST_RNG_SEED
+
 test: toolchain
 	$(CARGO) test --workspace --locked --no-fail-fast
 	$(CARGO) run --quiet --locked -p xtask -- check
