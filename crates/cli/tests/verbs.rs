@@ -96,15 +96,29 @@ fn imported_links_can_be_run() {
     assert_eq!(desk.run(&["import", "nowhere.csv"]).code, 2);
 }
 
+/// The verbs, as the help lists them.
+fn verbs(desk: &Desk) -> Vec<String> {
+    let help = desk.run_at(100, &["--help"]).out;
+    let list = help.split_once("Commands:\n").expect("a list of commands").1;
+    let names = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
+}
+
 #[test]
-fn completions_know_every_verb() {
+fn completions_and_the_readme_know_every_verb() {
     let desk = Desk::new();
+    let verbs = verbs(&desk);
+    assert!(verbs.iter().any(|verb| verb == "analyse"), "{verbs:?}");
     for shell in ["bash", "zsh", "fish"] {
         let ended = desk.run(&["completions", shell]);
         assert_eq!(ended.code, 0);
-        for verb in ["run", "plot", "check", "new", "presets", "completions"] {
+        for verb in &verbs {
             assert!(ended.out.contains(verb), "{shell} {verb}");
         }
+    }
+    let readme = include_str!("../../../README.md");
+    for verb in verbs.iter().filter(|verb| *verb != "help") {
+        assert!(readme.contains(&format!("| `{verb}")), "the README's table lacks `{verb}`");
     }
     assert!(desk.run(&["--version"]).out.starts_with("williwaw "));
     assert_eq!(desk.run(&["--help"]).code, 0);
