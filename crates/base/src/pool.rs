@@ -95,7 +95,7 @@ impl Pool {
     }
 
     /// Stores a segment.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, segment: &Segment) -> BodyRef {
         // Whole, so that a new field cannot be forgotten here.
         let Segment {

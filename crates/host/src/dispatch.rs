@@ -49,18 +49,21 @@ impl Dispatch {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, cx: &mut Cx<'_>, outgoing: &Outgoing) {
         let segment = &outgoing.segment;
         let data = segment.len > 0;
         let ordinal = &mut self.ordinals[usize::from(data)];
         *ordinal += 1;
         let ordinal = *ordinal;
-        let (body, id) = if self.base == 0 {
-            cx.emit(segment, outgoing.size)
+        let beside;
+        let carried = if self.base == 0 {
+            segment
         } else {
-            cx.emit(&moved(segment, |n| n + self.base), outgoing.size)
+            beside = moved(segment, |n| n + self.base);
+            &beside
         };
+        let (body, id) = cx.emit(carried, outgoing.size);
         self.counters.bytes_sent += u64::from(outgoing.size);
         if data {
             self.counters.data_sent += 1;

@@ -54,6 +54,8 @@ pub struct Host {
     app: Box<dyn App>,
     /// When the application wants to run, asked after every call.
     app_next: Time,
+    /// Before so many bytes are received, or so many acknowledged, it has nothing to do.
+    app_waits_for: (u64, u64),
     out: Vec<Outgoing>,
     dispatch: Dispatch,
     progress: (u64, u64),
@@ -70,6 +72,7 @@ impl Host {
             start: config.start,
             connection: Connection::new(config.tcp, config.role),
             app_next: app.next_timeout(),
+            app_waits_for: app.waits_for(),
             app,
             out: Vec::new(),
             progress: (0, 0),
@@ -133,7 +136,7 @@ impl Host {
     fn open(&mut self, cx: &mut Cx<'_>) {
         self.start = Time::NEVER;
         self.app.started(cx.now(), &mut self.connection);
-        self.app_next = self.app.next_timeout();
+        self.ask_app();
         self.run(cx, |connection, io| connection.open(io));
     }
 
@@ -155,16 +158,23 @@ impl Host {
     }
 
     /// Calls the connection and sends what it hands over.
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, cx: &mut Cx<'_>, call: impl FnOnce(&mut Connection, &mut Io<'_>)) {
         let (now, source) = (cx.now(), Source(cx.me().0));
         let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
         call(&mut self.connection, &mut io);
         self.tell_app(cx);
-        self.flush(cx);
+        if !self.out.is_empty() {
+            self.flush(cx);
+        }
     }
 
-    #[inline]
+    /// When the application wants to hear of time or progress again.
+    fn ask_app(&mut self) {
+        (self.app_next, self.app_waits_for) = (self.app.next_timeout(), self.app.waits_for());
+    }
+
+    #[inline(always)]
     fn tell_app(&mut self, cx: &mut Cx<'_>) {
         use transport::app::Socket as _;
         let progress = (self.connection.received(), self.connection.acknowledged());
@@ -172,9 +182,17 @@ impl Host {
             return;
         }
         self.progress = progress;
+        if progress.0 >= self.app_waits_for.0 || progress.1 >= self.app_waits_for.1 {
+            self.report(cx);
+        }
+    }
+
+    /// Tells the application of its progress, and sends what it writes.
+    #[inline(never)]
+    fn report(&mut self, cx: &mut Cx<'_>) {
         let (end, closed) = (self.connection.sender.end(), self.connection.sender.done());
-        self.app.progressed(cx.now(), &mut self.connection);
-        self.app_next = self.app.next_timeout();
+        let asked = self.app.progress(cx.now(), &mut self.connection);
+        (self.app_next, self.app_waits_for) = asked;
         let wrote = self.connection.sender.end() != end || self.connection.sender.done() != closed;
         if wrote {
             let (now, source) = (cx.now(), Source(cx.me().0));
@@ -183,14 +201,12 @@ impl Host {
         }
     }
 
-    #[inline]
+    #[inline(never)] // called from many places
     fn flush(&mut self, cx: &mut Cx<'_>) {
-        if !self.out.is_empty() {
-            for outgoing in &self.out {
-                self.dispatch.send(cx, outgoing);
-            }
-            self.out.clear();
+        for outgoing in &self.out {
+            self.dispatch.send(cx, outgoing);
         }
+        self.out.clear();
     }
 }
 
@@ -210,7 +226,7 @@ impl Element for Host {
         }
         if self.app_next <= now {
             self.app.timeout(now, &mut self.connection);
-            self.app_next = self.app.next_timeout();
+            self.ask_app();
             self.run(cx, |connection, io| connection.transmit(io));
         }
         if self.connection.next_timeout() <= now {

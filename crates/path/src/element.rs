@@ -188,7 +188,7 @@ impl Cx<'_> {
     }
 
     /// For hosts: stores a segment and gives its packet the next number.
-    #[inline]
+    #[inline(always)]
     pub fn emit(&mut self, segment: &Segment, size: u32) -> (BodyRef, u64) {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);

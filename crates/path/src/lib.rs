@@ -17,6 +17,7 @@ pub mod loss;
 pub mod network;
 mod outbox;
 pub mod red;
+mod ring;
 pub mod router;
 pub mod schedule;
 pub mod states;

@@ -15,10 +15,10 @@ use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
 use crate::red::{Red, Verdict};
+use crate::ring::Ring;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
-use std::collections::VecDeque;
 
 /// What a link is made of.
 #[derive(Clone, Debug)]
@@ -63,30 +63,35 @@ struct Slot {
 }
 
 /// One direction of a link. In this order, since there may be thousands: what every packet touches comes
-/// first and fills whole cache lines.
+/// first and fills two cache lines.
 #[repr(C, align(64))]
 pub struct Link {
     /// Packets in order: those that propagate, the one in service, those that wait.
-    slots: VecDeque<Slot>,
+    slots: Ring<Slot>,
     /// How many of them, from the front, had started when last looked at.
-    started: usize,
-    /// When the next one starts, [`Time::NEVER`] if none waits, and its size.
-    next: (Time, u32),
+    started: u32,
+    /// The size of the next one to start, if one waits.
+    next_size: u32,
+    /// When it starts; [`Time::NEVER`] if none waits.
+    next_start: Time,
     waiting_bytes: u64,
     /// When the transmitter is free.
     free: Time,
     /// From the first to before the second nothing is known to be closed.
     open: (Time, Time),
     delay: Span,
-    /// The last two sizes and their transmission times at a fixed rate.
+    /// The last two sizes and their transmission times at a fixed rate; while the rate varies, none.
     spans: [(u32, Span); 2],
-    limit: QueueLimit,
     /// Speaks up before the queue is full.
     red: Option<Box<Red>>,
+    limit: QueueLimit,
     capacity: Capacity,
     gates: Vec<LinkGate>,
     closed_by_hand: bool,
 }
+
+/// No packet has this size.
+const NO_SPANS: [(u32, Span); 2] = [(u32::MAX, Span::ZERO); 2];
 
 impl Link {
     /// A link with gates after its queue.
@@ -98,12 +103,13 @@ impl Link {
             gates,
             closed_by_hand: false,
             open: (Time::ZERO, Time::ZERO),
-            slots: VecDeque::new(),
+            slots: Ring::new(),
             started: 0,
-            next: (Time::NEVER, 0),
+            next_start: Time::NEVER,
+            next_size: 0,
             waiting_bytes: 0,
             free: Time::ZERO,
-            spans: [(0, Span::ZERO); 2],
+            spans: NO_SPANS,
             red: None,
         }
     }
@@ -120,7 +126,7 @@ impl Link {
     fn ask(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> bool {
         let now = cx.now();
         self.catch_up(now);
-        let waiting = self.slots.len() - self.started;
+        let waiting = (self.slots.len() - self.started) as usize;
         let idle = if waiting == 0 && !self.closed_by_hand && self.free < now {
             now.since(self.free)
         } else {
@@ -151,29 +157,69 @@ impl Link {
     /// Moves packets whose transmission has started out of the queue.
     #[inline(always)]
     fn catch_up(&mut self, now: Time) {
-        while self.next.0 <= now {
-            self.waiting_bytes -= u64::from(self.next.1);
+        while self.next_start <= now {
+            self.waiting_bytes -= u64::from(self.next_size);
             self.started += 1;
             self.look_ahead();
         }
+    }
+
+    /// The first packet is gone. Nobody may have looked since it started: it then still counts as waiting.
+    #[inline(always)]
+    fn leave(&mut self) {
+        if self.started > 0 {
+            self.started -= 1;
+            self.slots.pop_front();
+        } else {
+            self.waiting_bytes -= u64::from(self.next_size);
+            self.slots.pop_front();
+            self.look_ahead();
+        }
+    }
+
+    /// The first packet has come to the far end, or to the gate at which it ends.
+    #[inline(always)]
+    fn deliver(&mut self, cx: &mut Cx<'_>, now: Time) {
+        let Some(slot) = self.slots.get(0) else { return };
+        if slot.doomed {
+            cx.drop(slot.packet, DropReason::Outage);
+        } else {
+            let packet = slot.packet.id;
+            cx.count_hop();
+            cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet });
+            cx.record(Category::Path, now, || Event::Delivered { packet });
+            cx.forward_from(Port(0), &slot.packet);
+        }
+        self.leave();
+    }
+
+    /// The same for those that come at the same instant, which are few: a call, so that what delivers the first
+    /// keeps no registers for them.
+    #[cold]
+    #[inline(never)]
+    fn deliver_another(&mut self, cx: &mut Cx<'_>, now: Time) {
+        self.deliver(cx, now);
     }
 
     /// Looks when the next one starts.
     #[inline(always)]
     fn look_ahead(&mut self) {
         let next = self.slots.get(self.started);
-        self.next = next.map_or((Time::NEVER, 0), |slot| (slot.start, slot.packet.size));
+        (self.next_start, self.next_size) =
+            next.map_or((Time::NEVER, 0), |slot| (slot.start, slot.packet.size));
     }
 
     /// When transmission of `size` bytes that could begin at `t` begins and ends, and whether a gate
     /// ends it instead.
     #[inline(always)]
     fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
-        if self.open.0 <= t
-            && t < self.open.1
-            && let Capacity::Fixed(rate) = self.capacity
-        {
-            return (t, t + self.span_of(rate, size), false);
+        if self.open.0 <= t && t < self.open.1 {
+            if self.spans[0].0 == size {
+                return (t, t + self.spans[0].1, false);
+            }
+            if let Capacity::Fixed(rate) = self.capacity {
+                return (t, t + self.span_of(rate, size), false);
+            }
         }
         self.transmission_through(now, t, size)
     }
@@ -239,7 +285,7 @@ impl Link {
     #[inline]
     fn is_full(&self, size: u32) -> bool {
         let waiting = self.slots.len() - self.started;
-        self.limit.packets.is_some_and(|n| waiting >= n as usize)
+        self.limit.packets.is_some_and(|n| waiting >= n)
             || self.limit.bytes.is_some_and(|n| self.waiting_bytes + u64::from(size) > n)
     }
 
@@ -278,7 +324,7 @@ impl Link {
         if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
             return cx.drop(*packet, DropReason::QueueFull);
         }
-        let waiting = (self.slots.len() - self.started) as u32;
+        let waiting = self.slots.len() - self.started;
         let start = self.join(now, packet);
         if packet.flags.has(Flags::DATA)
             && let Some(ledger) = cx.ledger(packet)
@@ -294,10 +340,14 @@ impl Link {
     fn join(&mut self, now: Time, packet: &Packet) -> Time {
         let (start, end, doomed) = self.transmission(now, self.free.max(now), packet.size);
         self.free = end;
-        self.waiting_bytes += u64::from(packet.size);
         let arrival = if doomed { end } else { end + self.delay };
-        if self.slots.len() == self.started {
-            self.next = (start, packet.size);
+        if self.slots.len() > self.started {
+            self.waiting_bytes += u64::from(packet.size);
+        } else if start <= now {
+            self.started += 1; // it does not wait
+        } else {
+            self.waiting_bytes += u64::from(packet.size);
+            (self.next_start, self.next_size) = (start, packet.size);
         }
         self.slots.push_back(Slot { start, arrival, doomed, packet: *packet });
         start
@@ -313,21 +363,24 @@ impl Link {
     fn reschedule(&mut self, now: Time, in_service: Option<u32>) {
         let mut free = now;
         if let Some(i) = self.started.checked_sub(1)
-            && let end = self.end_of(&self.slots[i])
+            && let Some(end) = self.slots.get(i).map(|slot| self.end_of(slot))
             && end > now
         {
             free = end;
             if let Some(bytes) = in_service {
                 free = self.capacity.finish(now, now, bytes);
-                self.slots[i].arrival = free + self.delay;
+                if let Some(slot) = self.slots.get_mut(i) {
+                    slot.arrival = free + self.delay;
+                }
             }
         }
         for i in self.started..self.slots.len() {
-            let size = self.slots[i].packet.size;
+            let Some(size) = self.slots.get(i).map(|slot| slot.packet.size) else { break };
             let (start, end, doomed) = self.transmission(now, free, size);
             let arrival = if doomed { end } else { end + self.delay };
-            let slot = &mut self.slots[i];
-            (slot.start, slot.arrival, slot.doomed) = (start, arrival, doomed);
+            if let Some(slot) = self.slots.get_mut(i) {
+                (slot.start, slot.arrival, slot.doomed) = (start, arrival, doomed);
+            }
             free = end;
         }
         self.free = free;
@@ -371,31 +424,18 @@ impl Element for Link {
     #[inline(always)]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        self.catch_up(now);
-        while let Some(slot) = self.slots.front() {
-            if slot.arrival > now {
-                break;
-            }
-            self.started -= 1;
-            if slot.doomed {
-                cx.drop(slot.packet, DropReason::Outage);
-            } else {
-                let packet = slot.packet.id;
-                cx.count_hop();
-                cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet });
-                cx.record(Category::Path, now, || Event::Delivered { packet });
-                cx.forward_from(Port(0), &slot.packet);
-            }
-            self.slots.pop_front();
+        if self.next_wake() > now {
+            return;
         }
-        if self.slots.is_empty() {
-            self.slots.clear(); // begins again at its first place, which is in the cache
+        self.deliver(cx, now);
+        while self.next_wake() <= now {
+            self.deliver_another(cx, now);
         }
     }
 
     #[inline(always)]
     fn next_wake(&self) -> Time {
-        self.slots.front().map_or(Time::NEVER, |slot| slot.arrival)
+        self.slots.get(0).map_or(Time::NEVER, |slot| slot.arrival)
     }
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
@@ -411,7 +451,7 @@ impl Element for Link {
                     u32::try_from(bytes).unwrap_or(u32::MAX).min(size)
                 });
                 self.capacity = Capacity::Fixed(rate);
-                self.spans = [(0, Span::ZERO); 2];
+                self.spans = NO_SPANS;
                 self.reschedule(now, left);
             }
             Signal::Close => {
@@ -428,6 +468,6 @@ impl Element for Link {
     }
 
     fn holds(&self) -> usize {
-        self.slots.len()
+        self.slots.len() as usize
     }
 }

@@ -34,6 +34,11 @@ pub trait App: Send {
     fn started(&mut self, now: Time, socket: &mut dyn Socket);
     /// More has been received or acknowledged.
     fn progressed(&mut self, now: Time, socket: &mut dyn Socket);
+    /// Before so many bytes are received, or so many acknowledged, [`App::progressed`] would find nothing to
+    /// do, and need not be called. Asked after every call.
+    fn waits_for(&self) -> (u64, u64) {
+        (0, 0)
+    }
     /// The time it asked for has come.
     fn timeout(&mut self, _now: Time, _socket: &mut dyn Socket) {}
     /// When it wants to run; [`Time::NEVER`] if not.
@@ -42,6 +47,12 @@ pub trait App: Send {
     }
     /// When its work was done, if it is, as seen from here.
     fn finished(&self) -> Option<Time>;
+
+    /// [`App::progressed`], and what to ask after it, in one call: the host's way in.
+    fn progress(&mut self, now: Time, socket: &mut dyn Socket) -> (Time, (u64, u64)) {
+        self.progressed(now, socket);
+        (self.next_timeout(), self.waits_for())
+    }
 }
 
 /// Sends as fast as the transport allows: a fixed number of bytes, or for some time, or without end.
@@ -78,6 +89,10 @@ impl App for Bulk {
             self.finished = Some(now);
             self.stops = Time::NEVER;
         }
+    }
+    fn waits_for(&self) -> (u64, u64) {
+        let done = self.finished.is_some();
+        (u64::MAX, self.bytes.filter(|_| !done).unwrap_or(u64::MAX))
     }
     fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
         socket.stop();

@@ -34,6 +34,7 @@ pub struct Io<'a> {
 
 impl Io<'_> {
     /// Sends a segment.
+    #[inline]
     pub fn send(&mut self, segment: Segment, size: u32, cause: Cause) {
         self.out.push(Outgoing { segment, size, cause, ecn: 0 });
     }

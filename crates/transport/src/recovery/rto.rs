@@ -53,6 +53,7 @@ impl RtoTimer {
     }
 
     /// Takes in a round trip of which more is known.
+    #[inline]
     pub fn sample_in(&mut self, rtt: Span, round: &Round) {
         self.reseed_if_due();
         self.rtt.sample_in(rtt, round, &self.config);
@@ -60,6 +61,7 @@ impl RtoTimer {
     }
 
     /// After the estimate was changed from outside.
+    #[inline]
     pub fn recompute(&mut self) {
         if let Some(timeout) = self.rtt.timeout(&self.config) {
             self.base = match self.config.percent {
@@ -80,6 +82,7 @@ impl RtoTimer {
     }
 
     /// The timeout as it would be set now.
+    #[inline]
     pub fn timeout(&self) -> Span {
         let config = &self.config;
         let min = config.min + self.learned.longer;
@@ -93,6 +96,7 @@ impl RtoTimer {
     }
 
     /// Starts or restarts it.
+    #[inline]
     pub fn restart(&mut self, now: Time) {
         self.deadline = now + self.timeout();
     }
@@ -109,6 +113,7 @@ impl RtoTimer {
     }
 
     /// Starts it if it is off.
+    #[inline]
     pub fn ensure(&mut self, now: Time) {
         if self.deadline.is_never() {
             self.restart(now);

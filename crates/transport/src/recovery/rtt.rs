@@ -85,6 +85,7 @@ impl Rtt {
     }
 
     /// Takes in a sample.
+    #[inline]
     pub fn sample_in(&mut self, rtt: Span, round: &Round, config: &RtoConfig) {
         let ns = rtt.as_nanos();
         match self {
@@ -152,6 +153,7 @@ impl Rtt {
     }
 
     /// SRTT + K RTTVAR before bounds and back-off; `None` before the first sample.
+    #[inline]
     pub fn timeout(&self, config: &RtoConfig) -> Option<Span> {
         match *self {
             //= RFC 6298 section 2.3: RTO = SRTT + max(G, K RTTVAR)

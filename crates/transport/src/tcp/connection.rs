@@ -14,7 +14,7 @@ use crate::app::Socket;
 use crate::endpoint::Io;
 use base::Time;
 use base::event::Event;
-use base::tcp::{SackBlocks, Segment, Timestamps};
+use base::tcp::{Segment, Timestamps};
 use base::truth::Cause;
 use std::sync::Arc;
 
@@ -89,6 +89,7 @@ impl Connection {
     }
 
     /// The same, in a packet whose IP header carries the codepoint `ecn`.
+    #[inline(always)] // one road from the host to the sender and back, without a call on it
     pub fn on_packet(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64, ecn: u8) {
         if segment.rst {
             return; // nobody here aborts connections; a stray reset changes nothing
@@ -164,6 +165,7 @@ impl Connection {
         self.sender.done() && (self.one_way() || self.peer_fin)
     }
 
+    #[inline]
     fn acknowledge(&mut self, io: &mut Io<'_>) {
         let mut segment = self.receiver.acknowledge(io.now, self.config.timestamps);
         segment.seq = self.sender.max_sent();
@@ -174,33 +176,43 @@ impl Connection {
 
     /// Puts on the sender's segments what the connection knows: acknowledgement, window, timestamps,
     /// and their size on the wire.
+    #[inline(always)]
     fn complete(&mut self, io: &mut Io<'_>, first: usize) {
         if io.out.len() == first {
             return;
         }
-        let wire = self.config.wire;
-        let piggyback = self.peer_open && !self.one_way();
-        let ack =
-            if piggyback { Some(self.receiver.acknowledge(io.now, self.config.timestamps)) } else { None };
-        // What it has to report goes out once, with the first of several.
-        let mut report = ack.map_or(SackBlocks::default(), |ack| ack.sack);
-        for out in &mut io.out[first..] {
+        let config = &*self.config;
+        for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.segment;
             if self.sender.ecn.wanted {
                 mark(&mut self.sender.ecn, self.role, segment, &mut out.ecn, out.cause);
             }
-            if let Some(ack) = ack {
-                (segment.ack, segment.has_ack) = (ack.ack, true);
-                segment.timestamps = ack.timestamps;
-                segment.resent_echo = ack.resent_echo;
-            } else if self.config.timestamps {
-                segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
-            }
             segment.window = self.receiver.window(segment.syn);
-            let options = self.config.timestamps && (segment.len > 0 || wire.timestamps_on_acks);
-            out.size = wire.header + segment.len + if options { wire.timestamps } else { 0 };
+            out.size = config.wire.header + segment.len;
+            if config.timestamps {
+                segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
+                if segment.len > 0 || config.wire.timestamps_on_acks {
+                    out.size += config.wire.timestamps;
+                }
+            }
+        }
+        if self.peer_open && !self.one_way() {
+            self.piggyback(io, first);
+        }
+    }
+
+    /// The sender's segments carry the acknowledgement.
+    fn piggyback(&mut self, io: &mut Io<'_>, first: usize) {
+        let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
+        // What it has to report goes out once, with the first of several.
+        let mut report = ack.sack;
+        for out in io.out.iter_mut().skip(first) {
+            let segment = &mut out.segment;
+            (segment.ack, segment.has_ack) = (ack.ack, true);
+            segment.timestamps = ack.timestamps;
+            segment.resent_echo = ack.resent_echo;
             if !report.is_empty() {
-                out.size += wire.sack + 8 * report.as_slice().len() as u32;
+                out.size += self.config.wire.sack + 8 * report.as_slice().len() as u32;
                 segment.sack = std::mem::take(&mut report);
             }
         }

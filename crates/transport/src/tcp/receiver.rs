@@ -114,6 +114,7 @@ impl Receiver {
     }
 
     /// Takes in a segment that occupies sequence numbers.
+    #[inline(always)] // the connection's only call
     pub fn receive(&mut self, now: Time, segment: &Segment) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
         if self.unacked == 0 {
@@ -162,6 +163,7 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     fn answer(&mut self, now: Time, seq: u64, end: u64, before: u64) -> Answer {
         let in_order = delivered_in_order(seq, end, before, self.next);
         let syn = end <= 1;
@@ -275,6 +277,7 @@ impl Receiver {
     }
 
     /// The acknowledgement as it stands, to be sent now. Its `seq` is for the connection to set.
+    #[inline(always)]
     pub fn acknowledge(&mut self, now: Time, timestamps: bool) -> Segment {
         self.unacked = 0;
         self.ack_due = Time::NEVER;

@@ -30,6 +30,7 @@ pub struct SackPipe {
 impl Rules for SackPipe {
     const NEEDS_SACK: bool = true;
 
+    #[inline(always)]
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         on_ack(sender, io, ack);
     }
@@ -55,10 +56,12 @@ fn state(sender: &mut Sender) -> &mut SackPipe {
     }
 }
 
+#[inline(always)]
 pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     if state(sender).recovering { in_recovery(sender, io, ack) } else { outside(sender, io, ack) }
 }
 
+#[inline(always)]
 fn outside(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     if ack.newly_acked > 0 {
         *state(sender) = SackPipe::default();

@@ -16,6 +16,7 @@ use base::{Span, Time};
 
 impl Sender {
     /// Takes in the acknowledgement that `segment` carries.
+    #[inline(always)] // the connection's only call
     pub fn on_ack(&mut self, io: &mut Io<'_>, segment: &Segment) {
         self.probe_answered(io.now, segment.ack);
         if segment.ack > self.max {
@@ -52,11 +53,7 @@ impl Sender {
         self.only_new = course == Course::New;
         let sent = io.out.len();
         if self.special_duplicates {
-            let seen = self.filter_duplicate(io, &digest);
-            Strategy::on_ack(self, io, &seen);
-            if seen.duplicate {
-                self.after_duplicate(io, &seen);
-            }
+            self.recover_specially(io, &digest);
         } else {
             Strategy::on_ack(self, io, &digest);
         }
@@ -80,7 +77,18 @@ impl Sender {
         self.record_state(io);
     }
 
+    /// Recovery, where duplicates do more than it makes of them.
+    #[inline(never)]
+    fn recover_specially(&mut self, io: &mut Io<'_>, digest: &AckDigest) {
+        let seen = self.filter_duplicate(io, digest);
+        Strategy::on_ack(self, io, &seen);
+        if seen.duplicate {
+            self.after_duplicate(io, &seen);
+        }
+    }
+
     /// Tells the congestion control what was delivered, and how fast.
+    #[inline(never)]
     fn deliver(&mut self, now: Time) {
         let Some(sent) = &self.sent else { return };
         let Some(newest) = sent.newest() else { return };
@@ -100,6 +108,7 @@ impl Sender {
         self.control.on_delivery(&mut self.window, &delivery);
     }
 
+    #[inline(always)]
     fn digest(&mut self, now: Time, segment: &Segment, window_changed: bool) -> AckDigest {
         let ack = segment.ack;
         let newly_acked = ack.saturating_sub(self.una);
@@ -172,6 +181,7 @@ impl Sender {
         self.timed.one.filter(|(end, _)| *end <= ack).map(|(_, sent)| now.since(sent))
     }
 
+    #[inline(always)]
     fn take_sample(&mut self, ack: &AckDigest) {
         let partial = self.strategy.repairs_partially() && ack.ack < self.recover;
         let sample = ack.sample.filter(|_| !partial || self.config.rto.sample_partial_acks);

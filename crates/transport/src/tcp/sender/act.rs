@@ -10,12 +10,14 @@ use base::truth::Cause;
 
 impl Sender {
     /// The acknowledgement is accepted: moves the window on, and restarts the timer or stops it.
+    #[inline(always)]
     pub(in crate::tcp) fn advance(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
         self.acknowledge(io, ack, restart);
         self.nxt = self.nxt.max(self.una);
     }
 
     /// The same, but transmission goes on from where it was.
+    #[inline(always)]
     pub(in crate::tcp) fn acknowledge(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
         self.una = ack.ack;
         self.limited = 0;
@@ -30,6 +32,7 @@ impl Sender {
     }
 
     /// The acknowledgement opens the congestion window.
+    #[inline]
     pub(in crate::tcp) fn open_window(&mut self, ack: &AckDigest) {
         if !self.established {
             self.established = true;

@@ -21,7 +21,7 @@ impl Sender {
             if !self.released(io.now) {
                 return;
             }
-            if !self.send_next(io, limit) {
+            if !self.send_next_here(io, limit) {
                 self.maybe_persist(io.now);
                 break;
             }
@@ -77,8 +77,12 @@ impl Sender {
     }
 
     /// Sends the segment at `nxt` if it ends by `limit`.
-    #[inline]
     pub(super) fn send_next(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
+        self.send_next_here(io, limit)
+    }
+
+    #[inline(always)] // into the loop over a window
+    fn send_next_here(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
         if self.skips_reported && self.nxt < self.max {
             // What the receiver has reported is not sent again.
             if let Some(end) = self.scoreboard.end_of_range_at(self.nxt) {
