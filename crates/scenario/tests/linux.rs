@@ -52,7 +52,7 @@ fn paths_lead_to_it_and_away() {
 fn what_no_kernel_takes_is_refused() {
     for (transport, said) in [
         ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
-        ("{ linux = { protocol = \"sctp\" } }", "`protocol` must be"),
+        ("{ linux = { protocol = \"sctp\" } }", "`sctp` is not one of `tcp` or `udp`"),
         ("{ linux = { payload = \"100 B\" } }", "only datagrams have a `payload`"),
         ("{ linux = { protocol = \"udp\", payload = \"3 B\" } }", "from 4 B to 65507 B"),
         ("{ linux = { protocol = \"udp\", cc = \"reno\" } }", "datagrams know no congestion control"),
