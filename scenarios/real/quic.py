@@ -1,7 +1,7 @@
 """A QUIC server and client of a few lines, for scenarios/real/quic.toml. Needs aioquic (pip install aioquic).
 
     python3 quic.py server          answers on port 4433 with as many bytes as it is asked for
-    python3 quic.py client 200000   asks `server`, prints the bytes that came and the seconds it took
+    python3 quic.py client 1000000  asks `server`, prints the bytes that came and the seconds it took
 """
 
 import asyncio

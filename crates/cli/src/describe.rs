@@ -5,8 +5,8 @@ use base::{Rate, Span};
 use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
-    Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Loss, LossKind,
-    Position, Queue, Timing, Transport,
+    Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
+    LossKind, Position, Queue, Timing, Transport,
 };
 use serde_json::{Value, json};
 
@@ -223,6 +223,9 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
             config.recovery.name(),
             config.spurious.name()
         ),
+        Transport::Linux(Linux { datagrams: Some(payload), .. }) => {
+            format!("datagrams of at most {payload} bytes by the Linux kernel itself")
+        }
         Transport::Linux(linux) => {
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(" with {cc}"));
             format!("the TCP of the Linux kernel itself{cc}, in real time (`williwaw emulate`)")

@@ -12,6 +12,7 @@ use emulate::{CommandFacts, Options, Outcome};
 use lab::sweep::{Prepared, Sweep};
 use results::Row;
 use scenario::metric::Metric;
+use scenario::model::App;
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -85,10 +86,16 @@ impl Played {
         }
         for (flow, facts) in cell.model.flows.iter().zip(&self.outcome.facts) {
             let Some(facts) = facts else { continue };
+            if flow.transport.linux().is_some_and(|linux| linux.datagrams.is_some()) {
+                continue; // a kernel has no opinion on datagrams
+            }
+            // Where both ends send, both have something to tell.
+            let asks = matches!(flow.app, App::Ask(_));
+            let other = |name: &str| facts.to.get(name).copied().filter(|_| asks).unwrap_or(0);
             let told =
                 ["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossProbes", "TCPFastRetrans"];
             let counted: Vec<String> =
-                told.iter().map(|name| format!("{name} {}", facts.counter(name))).collect();
+                told.iter().map(|name| format!("{name} {}", facts.counter(name) + other(name))).collect();
             let undone = if facts.undone() { "undone" } else { "nothing undone" };
             text.push_str(&format!("\n  {}: the kernel says {}; {undone}", flow.name, counted.join(", ")));
         }

@@ -3,8 +3,8 @@
 //! `TCP_INFO` as it goes.
 
 use crate::clock::Clock;
-use crate::facts::TcpInfo;
 use crate::space::Space;
+use crate::watch::Watch;
 use crate::{Error, sys};
 use base::{Span, Time};
 use std::io::{self, Read as _, Write as _};
@@ -36,10 +36,8 @@ pub(crate) struct Told {
     pub(crate) finished: Option<Time>,
     /// Bytes read, or written.
     pub(crate) bytes: u64,
-    /// The writer's last look at the kernel.
-    pub(crate) info: TcpInfo,
-    /// What it saw change.
-    pub(crate) history: Vec<(f64, TcpInfo)>,
+    /// The writer's view of the kernel.
+    pub(crate) watch: Watch,
     /// What went wrong.
     pub(crate) fault: Option<String>,
     /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
@@ -50,6 +48,8 @@ pub(crate) struct Told {
 const LOOK: i32 = 10;
 /// The state of an open connection, as `TCP_INFO` tells it.
 const ESTABLISHED: u8 = 1;
+/// Bytes that wait in the kernel for being sent, of a transfer that may end at any time.
+const UNSENT: u32 = 1 << 14;
 /// Bytes offered to the kernel at once.
 const CHUNK: usize = 1 << 16;
 
@@ -90,10 +90,10 @@ fn read_all(
     told: &mut Told,
     done: &mut Option<impl FnOnce()>,
 ) -> io::Result<()> {
-    if job.bytes.is_none()
+    if (job.bytes.is_none() || job.lasts.is_some())
         && let Some(done) = done.take()
     {
-        done(); // there is nothing to wait for
+        done(); // the other end decides
     }
     let over = || stop.load(Ordering::Relaxed) || clock.now() >= job.limit;
     let stream = loop {
@@ -117,7 +117,11 @@ fn read_all(
             Ok(n) => {
                 let now = clock.now();
                 told.bytes += n as u64;
-                if job.bytes.is_some_and(|all| told.bytes >= all) {
+                let all = job.bytes.is_some_and(|all| told.bytes >= all);
+                if job.lasts.is_some() {
+                    told.finished = Some(now); // whatever came last ended it
+                }
+                if all {
                     told.finished.get_or_insert(now);
                     if let Some(done) = done.take() {
                         done();
@@ -172,6 +176,10 @@ fn write_all(
         }
         sys::wait_for(stream.as_raw_fd(), true, LOOK);
     }
+    if job.lasts.is_some() {
+        // What waits in the kernel when the time is up is sent all the same, as long as others go on.
+        sys::wait_below(stream.as_raw_fd(), UNSENT)?;
+    }
     let zeros = vec![0; CHUNK];
     let end = job.lasts.map_or(Time::NEVER, |lasts| job.start + lasts);
     let mut left = job.bytes.unwrap_or(u64::MAX);
@@ -186,7 +194,7 @@ fn write_all(
             looked = now;
             look(stream, now, told)?;
         }
-        if now >= end || (left == 0 && told.info.unacked == 0 && told.info.notsent_bytes == 0) {
+        if now >= end || (left == 0 && told.watch.info.unacked == 0 && told.watch.info.notsent_bytes == 0) {
             told.finished = Some(now);
             return Ok(());
         }
@@ -212,10 +220,6 @@ fn write_all(
 }
 
 fn look(stream: &TcpStream, now: Time, told: &mut Told) -> io::Result<()> {
-    let info = sys::tcp_info(stream.as_raw_fd())?;
-    if told.history.is_empty() || told.info.window() != info.window() {
-        told.history.push((now.as_secs_f64(), info));
-    }
-    told.info = info;
+    told.watch.note(now, sys::tcp_info(stream.as_raw_fd())?);
     Ok(())
 }

@@ -96,7 +96,7 @@ fn best(trials: &[Trial], asked: bool) -> usize {
 fn tried(way: Way) -> Option<Trial> {
     sys::punctual();
     if way.realtime {
-        sys::real_time().ok()?;
+        sys::real_time(sys::DRIVER).ok()?;
     }
     let timer = sys::timer().ok()?;
     let mut waiting = Waiting::new([timer.as_raw_fd()].into_iter());

@@ -150,7 +150,7 @@ impl Driver {
     /// it gives up what rights it has.
     pub fn settle_in(&mut self, wanted: bool) {
         sys::punctual();
-        self.timing.realtime = wanted && sys::real_time().is_ok();
+        self.timing.realtime = wanted && sys::real_time(sys::DRIVER).is_ok();
         if !self.timing.realtime {
             // Under fair scheduling whoever spins is preempted just when it matters.
             self.window = Span::ZERO;

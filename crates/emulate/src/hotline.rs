@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// What names of sockets begin with.
 const PREFIX: &str = "williwaw/";
+/// Emulations of one name in one process.
+const MOST: usize = 10_000;
 /// Somebody who asks may take so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -60,19 +62,27 @@ impl Hotline {
         let bell = sys::bell().map_err(Error::of("making a bell"))?;
         let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
         let clean: String = name.chars().filter(|c| !c.is_whitespace() && *c != '/').collect();
-        let name = format!("{PREFIX}{clean}/{}", std::process::id());
-        let mut line = Hotline { calls, bell, listeners: Vec::new(), name };
-        line.listeners.push(line.listener()?);
+        let mut line = Hotline { calls, bell, listeners: Vec::new(), name: String::new() };
+        // Repetitions beside each other are in one process: the second one is `NAME-2`.
+        for number in 1..=MOST {
+            let nth = if number == 1 { String::new() } else { format!("-{number}") };
+            line.name = format!("{PREFIX}{clean}{nth}/{}", std::process::id());
+            match line.listener() {
+                Ok(listener) => {
+                    line.listeners.push(listener);
+                    break;
+                }
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse && number < MOST => {}
+                Err(e) => return Err(Error::of("listening for triggers")(e)),
+            }
+        }
         Ok((line, Ear { calls: receiver, bell: ear }))
     }
 
-    fn listener(&self) -> Result<UnixListener, Error> {
-        let listen = || {
-            let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&self.name)?)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
-        listen().map_err(Error::of("listening for triggers"))
+    fn listener(&self) -> io::Result<UnixListener> {
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&self.name)?)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
     }
 
     /// Listens at a machine too.
@@ -80,7 +90,7 @@ impl Hotline {
     /// # Errors
     /// The kernel's.
     pub(crate) fn listen_at(&mut self, space: &Space) -> Result<(), Error> {
-        let listener = space.inside(|| self.listener())?;
+        let listener = space.inside(|| self.listener().map_err(Error::of("listening for triggers")))?;
         self.listeners.push(listener);
         Ok(())
     }

@@ -1,31 +1,78 @@
 //! What are the ends of a flow whose transport is the kernel's? Two namespaces with a device each, a socket in
 //! each, and a thread at each that carries the workload.
 
-use crate::Error;
 use crate::bulk::{self, Job};
 use crate::clock::Clock;
 use crate::driver::{Gateway, Kind};
 use crate::facts::FlowFacts;
+use crate::player::{self, End, Times};
 use crate::space::Space;
-use scenario::build::Ends;
-use scenario::model::Linux;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use crate::watch::Watch;
+use crate::{Error, messages, sys};
+use base::Time;
+use base::rng::Seed;
+use host::Told;
+use scenario::build::{Ends, workload};
+use scenario::model::{App, Flow, Linux};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Scope, ScopedJoinHandle};
+use transport::app::datagrams::{Hearing, Speaking};
+use transport::app::lines::{Letters, Workload};
+use transport::app::tell::Pace;
+use transport::tcp::Role;
 
 /// A flow whose ends are kernels.
 pub(crate) struct Real {
     /// Its index in the model.
     pub(crate) flow: usize,
     pub(crate) ends: Ends,
-    pub(crate) job: Job,
+    job: Job,
+    cc: Option<String>,
     spaces: [Space; 2],
-    listener: TcpListener,
-    stream: TcpStream,
+    carries: Carries,
 }
 
-/// The two threads of a flow: who reads, who writes.
-pub(crate) type Workers<'scope> = [ScopedJoinHandle<'scope, bulk::Told>; 2];
+/// What its ends do.
+enum Carries {
+    /// One writes, the other reads.
+    Bulk { listener: TcpListener, stream: TcpStream },
+    /// Both write and read, on any number of connections.
+    Lines { listener: TcpListener, from: Box<dyn Workload>, to: Box<dyn Workload> },
+    /// One speaks, the other hears.
+    Datagrams { sockets: [UdpSocket; 2], speaking: Box<Speaking>, hearing: Box<Hearing> },
+}
+
+/// What an end had to tell.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) told: Told,
+    watch: Watch,
+    written: u64,
+    fault: Option<String>,
+    /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
+    _stream: Option<TcpStream>,
+}
+
+impl From<bulk::Told> for Report {
+    fn from(told: bulk::Told) -> Report {
+        let bulk::Told { finished, bytes, watch, fault, stream } = told;
+        let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
+        Report { told, watch, written: 0, fault, _stream: stream }
+    }
+}
+
+impl From<player::Told> for Report {
+    fn from(told: player::Told) -> Report {
+        let player::Told { finished, read, written, lines, watch, seen, fault } = told;
+        let told = Told { finished, received: read, connections: lines, seen };
+        Report { told, watch, written, fault, _stream: None }
+    }
+}
+
+/// The two threads of a flow: who opens, who waits.
+pub(crate) type Workers<'scope> = [ScopedJoinHandle<'scope, Report>; 2];
 
 /// Addresses of the range for tests of networks (RFC 2544): they exist nowhere else. Namespaces do not see each
 /// other, so all flows may have the same two.
@@ -39,10 +86,11 @@ const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 impl Real {
     /// Sets up both ends.
     pub(crate) fn new(
-        flow: usize,
-        ends: Ends,
+        index: usize,
+        flow: &Flow,
         linux: &Linux,
-        job: Job,
+        ends: Ends,
+        (seed, limit): (Seed, Time),
         gateways: &mut Vec<Gateway>,
     ) -> Result<Real, Error> {
         let spaces = [Space::new()?, Space::new()?];
@@ -55,27 +103,73 @@ impl Real {
             }
             gateways.push(Gateway { door, device: space.device(at, linux.mtu)?, kind: Kind::Flow });
         }
-        let listener = bulk::listen(&spaces[1])?;
-        let stream = bulk::socket(&spaces[0], linux.cc.as_deref())?;
-        Ok(Real { flow, ends, job, spaces, listener, stream })
+        let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+        let job = Job { start: ends.start, limit, bytes, lasts };
+        let carries = Carries::new(flow, linux, job, seed, &spaces)?;
+        Ok(Real { flow: index, ends, job, cc: linux.cc.clone(), spaces, carries })
     }
 
     /// Starts both threads; each calls `done` once.
     pub(crate) fn start<'scope, 'env>(
-        &'env self,
+        &'env mut self,
         scope: &'scope Scope<'scope, 'env>,
-        clock: Clock,
+        (clock, realtime): (Clock, bool),
         over: &'env AtomicBool,
         done: &'env (impl Fn() + Sync),
     ) -> Workers<'scope> {
-        let (job, stream, listener) = (self.job, &self.stream, &self.listener);
-        let to = scope.spawn(move || bulk::receive(listener, job, clock, over, done));
-        let from = scope.spawn(move || {
-            let told = bulk::send(stream, TO, job, clock, over);
-            done();
-            told
-        });
-        [from, to]
+        let Real { job, spaces: [here, _], carries, cc, .. } = self;
+        let job = *job;
+        let times = Times { clock, start: job.start, limit: job.limit, over, realtime };
+        match carries {
+            Carries::Bulk { listener, stream } => {
+                let to = scope.spawn(move || bulk::receive(listener, job, clock, over, done).into());
+                let from = scope.spawn(move || {
+                    let told = bulk::send(stream, TO, job, clock, over);
+                    done();
+                    told.into()
+                });
+                [from, to]
+            }
+            Carries::Lines { listener, from, to } => {
+                let to = scope.spawn(move || {
+                    times.settle_in(false);
+                    player::play(End::Waits(listener), &mut **to, times, done).into()
+                });
+                let from = scope.spawn(move || {
+                    if let Err(error) = here.enter() {
+                        done();
+                        return Report { fault: Some(error.to_string()), ..Report::default() };
+                    }
+                    // Not every congestion control may be asked for without rights, and sockets are made as they are needed.
+                    times.settle_in(cc.is_some());
+                    let end = End::Opens { to: (TO, bulk::PORT), cc: cc.as_deref() };
+                    player::play(end, &mut **from, times, done).into()
+                });
+                [from, to]
+            }
+            Carries::Datagrams { sockets: [speaks, hears], speaking, hearing } => {
+                let to = scope.spawn(move || {
+                    times.settle_in(false);
+                    messages::hear(hears, hearing, times, done).into()
+                });
+                let from = scope.spawn(move || {
+                    times.settle_in(false);
+                    messages::speak(speaks, (TO, bulk::PORT), speaking, times, done).into()
+                });
+                [from, to]
+            }
+        }
+    }
+
+    /// Whether what is on its way when both ends are done matters: nobody waits for the last datagrams.
+    pub(crate) fn trails(&self) -> bool {
+        matches!(self.carries, Carries::Datagrams { .. })
+    }
+
+    /// Whether its workload was done.
+    pub(crate) fn complete(&self, [from, to]: &[Report; 2]) -> bool {
+        let timed = self.job.lasts.is_some() && matches!(self.carries, Carries::Bulk { .. });
+        from.told.finished.is_some() && (to.told.finished.is_some() || timed)
     }
 
     /// Packets that its devices threw away.
@@ -83,24 +177,61 @@ impl Real {
         Ok(self.spaces[0].overrun()? + self.spaces[1].overrun()?)
     }
 
-    /// What its kernels say.
-    pub(crate) fn facts(&self, told: &[bulk::Told; 2]) -> Result<FlowFacts, Error> {
-        let [from, to] = told;
+    /// What its kernels say. `TCP_INFO` is that of the end that wrote more, of its first connection.
+    pub(crate) fn facts(&self, reports: &[Report; 2]) -> Result<FlowFacts, Error> {
+        let [from, to] = reports;
         let faults = [("from", from), ("to", to)];
         let faults = faults
             .iter()
             .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
             .collect();
+        let watch = if to.written > from.written { &to.watch } else { &from.watch };
         let mut facts = FlowFacts {
-            info: from.info,
-            history: from.history.clone(),
+            info: watch.info,
+            history: watch.history.clone(),
             from: self.spaces[0].counters()?,
             to: self.spaces[1].counters()?,
             faults,
         };
-        if facts.info.state == 0 {
+        if facts.info.state == 0 && !self.trails() {
             facts.faults.push("the connection was never established".into());
         }
         Ok(facts)
+    }
+}
+
+impl Carries {
+    fn new(flow: &Flow, linux: &Linux, job: Job, seed: Seed, spaces: &[Space; 2]) -> Result<Carries, Error> {
+        let [here, there] = spaces;
+        let letters = Letters::default();
+        if let (Some(payload), App::Tell(plan)) = (linux.datagrams, &flow.app) {
+            let socket = |space: &Space, port: u16| {
+                space.inside(|| {
+                    let open = || {
+                        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+                        socket.set_nonblocking(port != 0)?;
+                        Ok(socket)
+                    };
+                    open().map_err(Error::of("making a socket for datagrams"))
+                })
+            };
+            let pace = Pace::new(plan, &flow.name, seed);
+            return Ok(Carries::Datagrams {
+                sockets: [socket(here, 0)?, socket(there, bulk::PORT)?],
+                speaking: Box::new(Speaking::new(payload, job.start, pace, letters.clone())),
+                hearing: Box::new(Hearing::new(letters, plan.useful)),
+            });
+        }
+        let listener = bulk::listen(there)?;
+        let side = |role| workload(flow, role, &letters, seed);
+        let (Some(from), Some(to)) = (side(Role::Active), side(Role::Passive)) else {
+            return Ok(Carries::Bulk { stream: bulk::socket(here, linux.cc.as_deref())?, listener });
+        };
+        if let Some(cc) = &linux.cc {
+            // What is accepted has it too; that there is such a one is known before anything starts.
+            let named = || sys::congestion_control(listener.as_raw_fd(), cc);
+            named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
+        }
+        Ok(Carries::Lines { listener, from, to })
     }
 }

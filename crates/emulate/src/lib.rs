@@ -37,7 +37,11 @@ pub mod keeper;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod messages;
+#[cfg(target_os = "linux")]
 mod once;
+#[cfg(target_os = "linux")]
+mod player;
 #[cfg(target_os = "linux")]
 pub mod space;
 #[cfg(target_os = "linux")]
@@ -52,6 +56,8 @@ pub mod uplink;
 pub mod user;
 #[cfg(target_os = "linux")]
 pub mod view;
+#[cfg(target_os = "linux")]
+mod watch;
 
 #[cfg(target_os = "linux")]
 pub use once::{once, play};

@@ -3,7 +3,6 @@
 //! workload is done. What is still under way then is run through without waiting, so that the truth about every
 //! packet is known.
 
-use crate::bulk;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::driver::Driver;
@@ -11,7 +10,7 @@ use crate::facts::FlowFacts;
 use crate::hotline::Hotline;
 use crate::job::{self, Ended, Job};
 use crate::keeper::{Keeper, Plan, Streams};
-use crate::kernel::Real;
+use crate::kernel::{Real, Report};
 use crate::stage::Stage;
 use crate::view::View;
 use crate::{CommandFacts, Error, Options, Outcome, Surroundings, uplink};
@@ -20,7 +19,7 @@ use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::{Door, Told};
+use host::Door;
 use lab::measure;
 use path::Network;
 use scenario::Model;
@@ -66,9 +65,7 @@ pub fn play(
     let (mut reals, mut gateways) = (Vec::new(), Vec::new());
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
         if let Some(linux) = flow.transport.linux() {
-            let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-            let job = bulk::Job { start: ends.start, limit, bytes, lasts };
-            reals.push(Real::new(i, *ends, linux, job, &mut gateways)?);
+            reals.push(Real::new(i, flow, linux, *ends, (seed, limit), &mut gateways)?);
         }
     }
     let stage = Stage::new(model, &world.stations, &mut world.network, around, &mut gateways)?;
@@ -125,10 +122,12 @@ pub fn play(
         .filter(|(_, flow)| flow.transport.linux().is_none())
         .map(|(ends, _)| *ends)
         .collect();
+    let trails = reals.iter().any(Real::trails);
     let mut complete = false;
     let (driven, told, ended) = std::thread::scope(|scope| {
         let (over, working, done) = (&over, &working, &done);
-        let workers: Vec<_> = reals.iter().map(|real| real.start(scope, clock, over, done)).collect();
+        let workers: Vec<_> =
+            reals.iter_mut().map(|real| real.start(scope, (clock, options.realtime), over, done)).collect();
         let mut commanded: Vec<_> = jobs
             .into_iter()
             .enumerate()
@@ -164,7 +163,7 @@ pub fn play(
                     hosts.pop();
                 }
                 let idle = working.load(Ordering::Acquire) == 0;
-                complete = idle && hosts.is_empty();
+                complete = idle && hosts.is_empty() && !(trails && network.bodies() > 0);
                 let late = now > limit && (idle || now > limit + GRACE) && !front;
                 let left = front && over.load(Ordering::Relaxed);
                 complete || late || left || stop.load(Ordering::Relaxed)
@@ -174,7 +173,7 @@ pub fn play(
         });
         // Everything that takes rights is done but for commands that are still to be started.
         let driven = driving.join();
-        let told: Vec<[bulk::Told; 2]> =
+        let told: Vec<[Report; 2]> =
             workers.into_iter().map(|both| both.map(|worker| worker.join().unwrap_or_default())).collect();
         let ended: Vec<_> = commanded.into_iter().map(|(i, worker)| (i, worker.join())).collect();
         (driven, told, ended)
@@ -196,13 +195,11 @@ pub fn play(
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
     for (real, told) in reals.iter().zip(told) {
         timing.overrun += real.overrun()?;
-        let [from, to] = &told;
-        complete &= from.finished.is_some() && (to.finished.is_some() || real.job.bytes.is_none());
-        let doors = [(real.ends.from, from), (real.ends.to, to)];
-        for (door, told) in doors {
+        complete &= real.complete(&told);
+        let doors = [(real.ends.from, &told[0]), (real.ends.to, &told[1])];
+        for (door, report) in doors {
             let at = network.now();
-            let told = Told { finished: told.finished, received: told.bytes };
-            network.enter(at, door, |door: &mut Door, _| door.tell(told));
+            network.enter(at, door, |door: &mut Door, _| door.tell(report.told.clone()));
         }
         facts[real.flow] = Some(real.facts(&told)?);
     }

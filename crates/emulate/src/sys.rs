@@ -224,6 +224,66 @@ pub(crate) fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
     all.iter().map(|entry| entry.revents != 0).collect()
 }
 
+/// What can be done with a file without waiting; errors count as both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
+/// Waits until one of these files can be read from, or written to where that is asked for, but not longer than so
+/// long; tells what can be done.
+pub(crate) fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec<Ready> {
+    let events = |write: bool| if write { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    let mut all: Vec<libc::pollfd> =
+        files.map(|(fd, write)| libc::pollfd { fd, events: events(write), revents: 0 }).collect();
+    let most = most.as_nanos();
+    let most = libc::timespec {
+        tv_sec: (most / 1_000_000_000) as libc::time_t,
+        tv_nsec: (most % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: the kernel writes `revents` of as many entries as the vector has, and reads one `timespec`.
+    unsafe {
+        libc::ppoll(all.as_mut_ptr(), all.len() as libc::nfds_t, &raw const most, std::ptr::null());
+    }
+    let ready = |entry: &libc::pollfd| {
+        let wrong = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
+        let has = |event: libc::c_short| wrong || entry.revents & event != 0;
+        Ready { read: has(libc::POLLIN), write: has(libc::POLLOUT) }
+    };
+    all.iter().map(ready).collect()
+}
+
+/// Lets the calling thread's timers go off when they are due and not when it suits.
+pub(crate) fn no_slack() {
+    // SAFETY: no memory is involved.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+/// Bytes that were written to a connection and are not yet acknowledged.
+pub(crate) fn unacknowledged(fd: RawFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one number, which outlives the call.
+    check(unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(bytes.max(0) as u64)
+}
+
+/// Gives a socket its own port, at all addresses of its namespace.
+pub(crate) fn bind(stream: &TcpStream, port: u16) -> io::Result<()> {
+    let at = with_port(Ipv4Addr::UNSPECIFIED, port);
+    let length = size_of::<libc::sockaddr>() as libc::socklen_t;
+    // SAFETY: the kernel reads as many bytes as the structure has.
+    check(unsafe { libc::bind(stream.as_raw_fd(), &raw const at, length) })
+}
+
+fn with_port(to: Ipv4Addr, port: u16) -> libc::sockaddr {
+    let mut at = address(to);
+    for (to, from) in at.sa_data[..2].iter_mut().zip(port.to_be_bytes()) {
+        *to = from as libc::c_char;
+    }
+    at
+}
+
 /// Waits until a file can be written to or read from, at most so many milliseconds.
 pub(crate) fn wait_for(fd: RawFd, write: bool, ms: i32) {
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
@@ -232,9 +292,14 @@ pub(crate) fn wait_for(fd: RawFd, write: bool, ms: i32) {
     unsafe { libc::poll(&raw mut one, 1, ms) };
 }
 
-/// Asks for real-time priority for the calling thread, in round numbers the middle of it.
-pub(crate) fn real_time() -> io::Result<()> {
-    let p = libc::sched_param { sched_priority: 50 };
+/// The real-time priority of drivers, in round numbers the middle of it.
+pub(crate) const DRIVER: i32 = 50;
+/// That of workloads: a network goes before who speaks through it.
+pub(crate) const WORKLOAD: i32 = 40;
+
+/// Asks for real-time priority for the calling thread.
+pub(crate) fn real_time(priority: i32) -> io::Result<()> {
+    let p = libc::sched_param { sched_priority: priority };
     // SAFETY: it reads the one structure it is given; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const p) })
 }
@@ -301,26 +366,42 @@ pub(crate) fn stream(cc: Option<&str>) -> io::Result<TcpStream> {
     // SAFETY: no memory is involved.
     let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
     if let Some(cc) = cc {
-        // SAFETY: the kernel reads as many bytes as the name has.
-        check(unsafe {
-            libc::setsockopt(
-                fd.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_CONGESTION,
-                cc.as_ptr().cast(),
-                cc.len() as libc::socklen_t,
-            )
-        })?;
+        congestion_control(fd.as_raw_fd(), cc)?;
     }
     Ok(fd.into())
 }
 
+/// Gives a socket its congestion control; one that listens hands it on to what it accepts.
+pub(crate) fn congestion_control(fd: RawFd, cc: &str) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the name has.
+    check(unsafe {
+        libc::setsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            cc.as_ptr().cast(),
+            cc.len() as libc::socklen_t,
+        )
+    })
+}
+
+/// Lets a connection take no more from its writer while so many bytes wait to be sent for the first time.
+pub(crate) fn wait_below(fd: RawFd, bytes: u32) -> io::Result<()> {
+    // SAFETY: the kernel reads the four bytes of one number.
+    check(unsafe {
+        libc::setsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw const bytes).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    })
+}
+
 /// Begins to connect.
 pub(crate) fn connect(stream: &TcpStream, to: Ipv4Addr, port: u16) -> io::Result<()> {
-    let mut at = address(to);
-    for (to, from) in at.sa_data[..2].iter_mut().zip(port.to_be_bytes()) {
-        *to = from as libc::c_char;
-    }
+    let at = with_port(to, port);
     // SAFETY: the kernel reads as many bytes as the structure has.
     let begun = unsafe {
         libc::connect(stream.as_raw_fd(), &raw const at, size_of::<libc::sockaddr>() as libc::socklen_t)

@@ -1,17 +1,19 @@
 //! How do packets of a real stack come in and go out? By a door: an element at the end of a flow that has no
 //! endpoint. A driver hands it the bytes of IP packets and takes those that are due; the door stamps a head on
-//! what comes in, and of TCP it follows enough to tell the flow's ledger what was sent, resent and received.
+//! what comes in, and of TCP it follows enough to tell the flow's ledger what was sent, resent and received, on each of
+//! the flow's connections.
 //! What happens between two doors is the business of the same elements as in virtual time.
 
 use crate::host::HostCounters;
 use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::rng::mix;
-use base::truth::Cause;
+use base::truth::{CONNECTION, Cause};
 use base::wire::{self, Digest, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use transport::app::seen::Seen;
 use transport::tcp::Role;
 
 /// One end of a flow.
@@ -52,19 +54,23 @@ pub struct Leaving {
 }
 
 /// What the stack outside, or whoever speaks with it, says of its end.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+#[derive(Clone, Default, Debug)]
 pub struct Told {
     /// When its workload was done.
     pub finished: Option<Time>,
     /// Bytes its application has received.
     pub received: u64,
+    /// Connections that it opened.
+    pub connections: u64,
+    /// What a workload of requests, pages or messages has seen.
+    pub seen: Seen,
 }
 
-/// The element through which packets of a real stack come in and go out.
-pub struct Door {
-    config: DoorConfig,
-    ordinals: [u32; 2],
-    counters: HostCounters,
+/// One connection, as it is seen from this end.
+#[derive(Clone, Copy, Default, Debug)]
+struct Conversation {
+    /// This end's port, and the other's.
+    ports: [u16; 2],
     /// Sequence number of this end's SYN, and of the other's.
     first: [Option<u32>; 2],
     /// One past the highest offset this end has sent.
@@ -73,6 +79,19 @@ pub struct Door {
     acked: u64,
     /// Shift of the windows that the peer offers.
     peer_scale: u8,
+}
+
+/// The element through which packets of a real stack come in and go out.
+pub struct Door {
+    config: DoorConfig,
+    ordinals: [u32; 2],
+    counters: HostCounters,
+    /// In the order in which they were first seen here.
+    conversations: Vec<Conversation>,
+    /// The last one of each pair of ports.
+    by_ports: BTreeMap<[u16; 2], usize>,
+    /// The one that was last looked for.
+    present: usize,
     /// The largest payload of a segment.
     largest: u32,
     last_data: Option<Time>,
@@ -84,6 +103,8 @@ pub struct Door {
 
 /// Shorter silences are what acknowledgement clocks do.
 const LONG: Span = Span::from_secs(1);
+/// Connections that are followed; there are no more pairs of ports to one service.
+const MOST_CONVERSATIONS: usize = 1 << 16;
 /// Buffers kept for packets to come.
 const SPARE: usize = 256;
 
@@ -94,10 +115,9 @@ impl Door {
             config,
             ordinals: [0; 2],
             counters: HostCounters::default(),
-            first: [None; 2],
-            sent: 0,
-            acked: 0,
-            peer_scale: 0,
+            conversations: Vec::new(),
+            by_ports: BTreeMap::new(),
+            present: 0,
             largest: 0,
             last_data: None,
             silences: Vec::new(),
@@ -112,8 +132,8 @@ impl Door {
         self.counters
     }
     /// What was told of the end behind it.
-    pub fn told(&self) -> Told {
-        self.told
+    pub fn told(&self) -> &Told {
+        &self.told
     }
     /// Takes note of what the end behind it has achieved.
     pub fn tell(&mut self, told: Told) {
@@ -145,27 +165,57 @@ impl Door {
         self.config.flow.0 as usize * 2 + usize::from(self.config.role == Role::Passive)
     }
 
-    /// A segment of this end: what it says of the stream. Offsets are as everywhere, a SYN has 0.
-    fn sent(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, len: u32, ordinal: u32, id: u64) {
-        if tcp.has(flag::SYN) {
-            self.first[0] = Some(tcp.seq);
-            self.sent = self.sent.max(1);
+    /// The connection between these ports, this end's first. A SYN of this end with another number than before begins
+    /// a new one. `opening`: it is a SYN with this number.
+    fn conversation(&mut self, ports: [u16; 2], opening: Option<u32>) -> Option<usize> {
+        let matches = |c: &Conversation| {
+            c.ports == ports && opening.is_none_or(|seq| c.first[0].is_none_or(|first| first == seq))
+        };
+        if self.conversations.get(self.present).is_some_and(matches) {
+            return Some(self.present);
         }
-        let Some(first) = self.first[0] else { return };
+        let known = self.by_ports.get(&ports).copied();
+        let found = known.filter(|&i| self.conversations.get(i).is_some_and(matches));
+        let index = match found {
+            Some(index) => index,
+            None if self.conversations.len() >= MOST_CONVERSATIONS => return None,
+            None => {
+                self.conversations.push(Conversation { ports, ..Conversation::default() });
+                self.conversations.len() - 1
+            }
+        };
+        self.by_ports.insert(ports, index);
+        self.present = index;
+        Some(index)
+    }
+
+    /// A segment of this end: what it says of the stream. Offsets are as everywhere, a SYN has 0, and each connection
+    /// counts from where its numbers begin.
+    fn sent(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, len: u32, ordinal: u32, id: u64) {
+        let opening = tcp.has(flag::SYN).then_some(tcp.seq);
+        let Some(number) = self.conversation([tcp.source, tcp.destination], opening) else { return };
+        let me = self.ledger();
+        let Some(here) = self.conversations.get_mut(number) else { return };
+        if opening.is_some() {
+            here.first[0] = opening;
+            here.sent = here.sent.max(1);
+        }
+        let Some(first) = here.first[0] else { return };
         if len == 0 {
             return;
         }
         // Data on a SYN lie behind it.
         let at = tcp.seq.wrapping_sub(first).wrapping_add(u32::from(tcp.has(flag::SYN)));
-        let seq = wire::unwrap(self.sent, at);
+        let base = number as u64 * CONNECTION;
+        let offset = wire::unwrap(here.sent, at);
+        let (seq, known) = (base + offset, base + here.sent);
         let end = seq + u64::from(len);
-        let (now, known) = (cx.now(), self.sent);
+        here.sent = here.sent.max(offset + u64::from(len));
+        let now = cx.now();
         let cause = if seq < known { Cause::Resent } else { Cause::New };
-        self.sent = known.max(end);
         if cause == Cause::Resent {
             self.counters.data_resent += 1;
         }
-        let me = self.ledger();
         if let Some(ledger) = cx.ledger_at(me) {
             if seq < known {
                 ledger.sent(now, seq, end.min(known), ordinal, Cause::Resent);
@@ -179,29 +229,33 @@ impl Door {
 
     /// A segment of the other end arrives.
     fn came(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, packet: &Packet) {
+        let Some(number) = self.conversation([tcp.destination, tcp.source], None) else { return };
+        let me = self.ledger();
+        let Some(here) = self.conversations.get_mut(number) else { return };
         if tcp.has(flag::SYN) {
-            self.first[1] = Some(tcp.seq);
-            self.peer_scale = tcp.scale.unwrap_or(0).min(14);
+            here.first[1] = Some(tcp.seq);
+            here.peer_scale = tcp.scale.unwrap_or(0).min(14);
         }
-        let Some(first) = self.first[0] else { return };
+        let Some(first) = here.first[0] else { return };
         if !tcp.has(flag::ACK) {
             return;
         }
-        let ack = wire::unwrap(self.acked, tcp.ack.wrapping_sub(first));
-        let duplicate = ack <= self.acked;
-        self.acked = self.acked.max(ack);
-        let me = self.ledger();
+        let base = number as u64 * CONNECTION;
+        let offset = wire::unwrap(here.acked, tcp.ack.wrapping_sub(first));
+        let duplicate = offset <= here.acked;
+        here.acked = here.acked.max(offset);
+        let ack = base + offset;
+        // The window of a SYN is not scaled (RFC 7323 section 2.2).
+        let scale = if tcp.has(flag::SYN) { 0 } else { here.peer_scale };
         if let Some(ledger) = cx.ledger_at(me) {
             ledger.acked(ack, packet.born);
         }
         let now = cx.now();
-        // The window of a SYN is not scaled (RFC 7323 section 2.2).
-        let scale = if tcp.has(flag::SYN) { 0 } else { self.peer_scale };
         let window = u32::from(tcp.window) << scale;
         cx.record(Category::Transport, now, || Event::AckReceived { ack, window, duplicate });
         let source = Source(cx.me().0);
         for &(left, right) in tcp.blocks() {
-            let at = |edge: u32| wire::unwrap(ack, edge.wrapping_sub(first));
+            let at = |edge: u32| base + wire::unwrap(offset, edge.wrapping_sub(first));
             let (left, right) = (at(left), at(right));
             cx.tracer().record(Category::Transport, now, source, || Event::SackBlock { left, right });
         }

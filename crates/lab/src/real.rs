@@ -16,7 +16,9 @@ pub(crate) fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit
     let (Some(from), Some(to)) = (door(ends.from), door(ends.to)) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
-    let (bytes, _) = flow.app.bulk().unwrap_or_default();
+    let Some((bytes, _)) = flow.app.bulk() else {
+        return crate::workload::sockets(model, world, index, seed, limit);
+    };
     let mss = f64::from(from.largest_segment().max(1));
     let (ledger, back) = (&world.network.ledgers()[2 * index], &world.network.ledgers()[2 * index + 1]);
     let sent = from.counters();

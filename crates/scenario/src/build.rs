@@ -83,6 +83,19 @@ struct Builder<'a> {
     choices: Vec<Arc<transport::tcp::Config>>,
 }
 
+/// The application of an end of a flow that may hold several connections; none: it carries bulk data. Both ends get
+/// the same letters.
+pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Option<Box<dyn Workload>> {
+    let letters = letters.clone();
+    Some(match (&flow.app, role) {
+        (App::Bulk { .. }, _) => return None,
+        (App::Ask(plan), Role::Active) => Box::new(Asker::new((**plan).clone(), letters, &flow.name, seed)),
+        (App::Ask(_), Role::Passive) => Box::new(Answerer::new(letters)),
+        (App::Tell(plan), Role::Active) => Box::new(Teller::new(Pace::new(plan, &flow.name, seed), letters)),
+        (App::Tell(plan), Role::Passive) => Box::new(Listener::new(letters, plan.useful)),
+    })
+}
+
 /// Builds one repetition of a model.
 pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     let mut b = Builder {
@@ -210,37 +223,21 @@ impl Builder<'_> {
         };
         let tcp = self.shared(config);
         let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
-        if let Some(workload) = self.workload(flow, role, letters) {
+        if let Some(workload) = workload(flow, role, letters, self.seed) {
             return self.add(name, Party::new(host, workload));
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => match flow.reads {
-                None => Box::new(Sink::new(bytes)),
+                None => Box::new(Sink::new(bytes).timed(lasts.is_some())),
                 Some(reads) => {
                     let rate = reads.rate.map(|r| r.bps() / 8);
-                    Box::new(Sink::new(bytes).reading(Reading::new(rate, reads.pause)))
+                    Box::new(Sink::new(bytes).timed(lasts.is_some()).reading(Reading::new(rate, reads.pause)))
                 }
             },
         };
         self.add(name, Host::new(host, app))
-    }
-
-    /// The application of an end that may hold several connections.
-    fn workload(&self, flow: &Flow, role: Role, letters: &Letters) -> Option<Box<dyn Workload>> {
-        let letters = letters.clone();
-        Some(match (&flow.app, role) {
-            (App::Bulk { .. }, _) => return None,
-            (App::Ask(plan), Role::Active) => {
-                Box::new(Asker::new((**plan).clone(), letters, &flow.name, self.seed))
-            }
-            (App::Ask(_), Role::Passive) => Box::new(Answerer::new(letters)),
-            (App::Tell(plan), Role::Active) => {
-                Box::new(Teller::new(Pace::new(plan, &flow.name, self.seed), letters))
-            }
-            (App::Tell(plan), Role::Passive) => Box::new(Listener::new(letters, plan.useful)),
-        })
     }
 
     fn link(&mut self, index: usize) {

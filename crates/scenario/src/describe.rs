@@ -5,8 +5,8 @@ pub mod channel;
 
 use crate::cost::Cost;
 use crate::model::{
-    ChangedRate, CountedFrom, Delay, First, Gate, GateMode, Link, LinkRate, Loss, LossKind, Model, Position,
-    RateChange, Timing, Transport,
+    ChangedRate, CountedFrom, Delay, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind, Model,
+    Position, RateChange, Timing, Transport,
 };
 use crate::scenario::Scenario;
 use crate::workload_words;
@@ -108,6 +108,10 @@ pub fn describe(model: &Model) -> String {
                     "    udp: at most {} B in a datagram, and {} B of headers",
                     udp.payload, udp.header
                 );
+                continue;
+            }
+            Transport::Linux(Linux { datagrams: Some(payload), mtu, .. }) => {
+                let _ = writeln!(out, "    the kernel's udp: at most {payload} B in a datagram, mtu {mtu} B");
                 continue;
             }
             Transport::Linux(linux) => {

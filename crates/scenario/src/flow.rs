@@ -61,7 +61,7 @@ pub(crate) static FLOW: TableShape = table(
                 },
                 Variant {
                     name: "linux",
-                    doc: "The Linux kernel's TCP itself, for `emulate`.",
+                    doc: "The Linux kernel's TCP itself, or its UDP.",
                     shape: Shape::Table(&crate::linux::LINUX),
                     bare: true,
                 },

@@ -6,38 +6,59 @@ use crate::diagnostic::Diagnostic;
 use crate::leaf;
 use crate::model::Linux;
 use crate::reader::Reader;
-use crate::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::tree::{Tree, Value};
 
 /// `transport = { linux = { ... } }`.
 pub(crate) static LINUX: TableShape = table(
     "linux",
-    "The Linux kernel's TCP itself. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
+    "The Linux kernel's TCP itself, or its UDP. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
     &[
+        CC,
+        KERNEL,
+        MTU,
         field(
-            "cc",
-            Shape::One(Kind::Name),
+            "payload",
+            Shape::One(Kind::Bytes),
             Need::Optional,
-            "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
+            "Most bytes of a message in one datagram, where `protocol` is udp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds.",
         ),
         field(
-            "kernel",
-            Shape::One(Kind::Text),
-            Need::Optional,
-            "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
+            "protocol",
+            Shape::One(Kind::Word(&["tcp", "udp"])),
+            Need::Default("\"tcp\""),
+            "What its sockets speak. Messages at their own pace go over either, all else over tcp.",
         ),
-        field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet."),
-        field(
-            "sysctl",
-            Shape::Settings,
-            Need::Optional,
-            "Settings of the network stack at both ends, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
-        ),
+        SYSCTL,
     ],
 );
 
+/// What the kernel at a node is set to.
+pub(crate) static NODE: TableShape =
+    table("linux", "The kernel at a node, for commands that run there.", &[CC, MTU, SYSCTL]);
+
+const CC: Field = field(
+    "cc",
+    Shape::One(Kind::Name),
+    Need::Optional,
+    "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
+);
+const KERNEL: Field = field(
+    "kernel",
+    Shape::One(Kind::Text),
+    Need::Optional,
+    "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
+);
+const MTU: Field = field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
+const SYSCTL: Field = field(
+    "sysctl",
+    Shape::Settings,
+    Need::Optional,
+    "Settings of the network stack at both ends, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
+);
+
 /// Between these the kernel takes an MTU for IPv4 and a TUN device.
-const MTU: std::ops::RangeInclusive<u64> = 68..=65_535;
+const MTUS: std::ops::RangeInclusive<u64> = 68..=65_535;
 
 /// Reads it, if `transport` says linux.
 pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
@@ -46,19 +67,51 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         Value::Table(table) => &table.get("linux")?.tree,
         _ => return None,
     };
-    Some(settings(tree, cx))
+    let linux = settings(tree, &LINUX, cx);
+    Some(Linux { datagrams: datagrams(Reader::new(tree, &LINUX), &linux, cx), ..linux })
+}
+
+/// A datagram is at least the number that tells it from the others.
+const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
+/// Headers of IPv4 and UDP.
+const HEADERS: u32 = 28;
+
+/// How large its datagrams are, if they are datagrams.
+fn datagrams(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Option<u32> {
+    let payload = reader.get("payload").is_some().then(|| reader.bytes("payload"));
+    if reader.word("protocol") != Some("udp") {
+        if payload.is_some() {
+            let message = "only datagrams have a `payload`";
+            cx.push(Diagnostic::error("impossible", reader.place("payload"), message).help(
+                "write protocol = \"udp\" beside it, or say with `mtu` how large the packets of TCP are",
+            ));
+        }
+        return None;
+    }
+    if linux.cc.is_some() {
+        let message = "datagrams know no congestion control";
+        cx.push(Diagnostic::error("impossible", reader.place("cc"), message).help("leave `cc` out"));
+    }
+    let fits = linux.mtu.saturating_sub(HEADERS);
+    let Some(payload) = payload.flatten() else { return Some(fits) };
+    if !PAYLOADS.contains(&payload) {
+        let message =
+            format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end());
+        cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
+    }
+    Some(payload as u32)
 }
 
 /// Reads the table itself.
-pub(crate) fn settings(tree: &Tree, cx: &Cx<'_>) -> Linux {
-    let reader = Reader::new(tree, &LINUX);
+pub(crate) fn settings(tree: &Tree, shape: &'static TableShape, cx: &Cx<'_>) -> Linux {
+    let reader = Reader::new(tree, shape);
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
-    let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
+    let kernel = tree.get("kernel").and_then(|tree| leaf::text(tree).ok());
     let mtu = reader.bytes("mtu").unwrap_or(1500);
-    if !MTU.contains(&mtu) {
+    if !MTUS.contains(&mtu) {
         cx.push(
             Diagnostic::error("bad-value", reader.place("mtu"), format!("no packet is {mtu} B at most"))
-                .help(format!("an mtu is between {} B and {} B", MTU.start(), MTU.end())),
+                .help(format!("an mtu is between {} B and {} B", MTUS.start(), MTUS.end())),
         );
     }
     let written = reader.get("sysctl").and_then(Tree::table);
@@ -67,7 +120,7 @@ pub(crate) fn settings(tree: &Tree, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, datagrams: None }
 }
 
 /// Checks a table of settings.

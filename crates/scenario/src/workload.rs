@@ -3,7 +3,7 @@
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::model::{App, Asking, Keep, Reads, Telling, Transport, Useful};
+use crate::model::{App, Asking, Keep, Linux, Reads, Telling, Transport, Useful};
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
@@ -336,9 +336,12 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
         cx.push(Diagnostic::error("impossible", place, message).help(help));
     };
     match (app, transport) {
-        (App::Bulk { .. } | App::Ask(_), Transport::Udp(_)) => complain(
+        (
+            App::Bulk { .. } | App::Ask(_),
+            Transport::Udp(_) | Transport::Linux(Linux { datagrams: Some(_), .. }),
+        ) => complain(
             "datagrams carry messages at their own pace; this workload needs a connection",
-            "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+            "write transport = \"tcp\" or \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Ask(_), Transport::Tcp { config, .. })
             if config.handshake == transport::tcp::config::Handshake::OneWay =>
@@ -348,10 +351,6 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
                 "choose another profile, such as \"rfc\"",
             );
         }
-        (App::Ask(_) | App::Tell(_), Transport::Linux(_)) => complain(
-            "between kernels there is bulk data only",
-            "write app = \"bulk\", or transport = \"tcp\" for the model's",
-        ),
         _ => {}
     }
 }

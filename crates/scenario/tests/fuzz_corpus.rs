@@ -1,13 +1,12 @@
-//! The claim: no file makes the reader of scenarios panic, and what it refuses it explains. These are the
+//! The claim: no file makes the reader of scenarios panic, nor that of other tools' words, and what they refuse they explain. These are the
 //! inputs that a fuzzer found worth keeping (`fuzz/README.md`).
 
 mod fuzz;
 
 use std::path::Path;
 
-#[test]
-fn scenario() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/scenario");
+fn replay(target: &str, body: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut inputs: Vec<_> = std::fs::read_dir(&folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
         .map(|entry| entry.expect("an entry").path())
@@ -16,6 +15,16 @@ fn scenario() {
     assert!(inputs.len() >= 10, "the corpus is missing");
     for input in inputs {
         eprintln!("{}", input.display()); // shown when it fails
-        fuzz::scenario(&std::fs::read(&input).expect("an input"));
+        body(&std::fs::read(&input).expect("an input"));
     }
+}
+
+#[test]
+fn scenario() {
+    replay("scenario", fuzz::scenario);
+}
+
+#[test]
+fn import() {
+    replay("import", fuzz::import);
 }

@@ -23,14 +23,14 @@ fn linux(transport: &str, set: &[&str]) -> Linux {
 
 #[test]
 fn a_kernel_is_asked_for_by_one_word_or_with_settings() {
-    assert_eq!(linux("\"linux\"", &[]), Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new() });
+    assert_eq!(linux("\"linux\"", &[]), Linux::default());
     let told = linux(
         "{ linux = { cc = \"cubic\", mtu = \"576 B\", sysctl = { tcp_frto = 0, \"net.ipv4.tcp_sack\" = true, tcp_rmem = \"4096 1 1\" } } }",
         &[],
     );
     let sysctl = [("net.ipv4.tcp_frto", "0"), ("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "4096 1 1")];
     let sysctl = sysctl.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    assert_eq!(told, Linux { kernel: None, cc: Some("cubic".into()), mtu: 576, sysctl });
+    assert_eq!(told, Linux { cc: Some("cubic".into()), mtu: 576, sysctl, ..Linux::default() });
 }
 
 #[test]
@@ -52,6 +52,11 @@ fn paths_lead_to_it_and_away() {
 fn what_no_kernel_takes_is_refused() {
     for (transport, said) in [
         ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
+        ("{ linux = { protocol = \"sctp\" } }", "`sctp` is not one of `tcp` or `udp`"),
+        ("{ linux = { payload = \"100 B\" } }", "only datagrams have a `payload`"),
+        ("{ linux = { protocol = \"udp\", payload = \"3 B\" } }", "from 4 B to 65507 B"),
+        ("{ linux = { protocol = \"udp\", cc = \"reno\" } }", "datagrams know no congestion control"),
+        ("{ linux = { protocol = \"udp\" } }", "this workload needs a connection"),
         ("{ linux = { cc = 1 } }", "`cc` must be a name"),
         ("{ linux = { colour = 1 } }", "there is no key `colour` in a linux"),
         ("{ linux = { sysctl = { \"kernel.panic\" = 1 } } }", "`kernel.panic` is no setting of a network"),
@@ -66,4 +71,26 @@ fn what_no_kernel_takes_is_refused() {
             Err(text) => assert!(text.contains(said), "{transport}:\n{text}"),
         }
     }
+}
+
+/// Every workload is carried by a kernel's sockets; datagrams are as large as packets may be, unless the file says less.
+#[test]
+fn every_workload_has_a_socket() {
+    let read = |transport: &str, app: &str| {
+        let set = [format!("flow.download.transport={transport}"), format!("flow.download.app={app}")];
+        let model = read("\"tcp\"", &[&set[0], &set[1]]).unwrap_or_else(|e| panic!("{e}"));
+        model.flows[0].transport.linux().and_then(|linux| linux.datagrams)
+    };
+    for app in [
+        "{ request-reply = { request = \"300 B\", reply = \"2 kB\" } }",
+        "{ web = { pages = 2 } }",
+        "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\" } }",
+        "{ on-off = { rate = \"64 kbit/s\", packet = \"160 B\", on = \"1 s\", off = \"1 s\" } }",
+        "{ ticker = { every = \"1 s\", size = \"200 B\" } }",
+    ] {
+        assert_eq!(read("linux", app), None);
+    }
+    let cbr = "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\" } }";
+    assert_eq!(read("{ linux = { protocol = \"udp\", mtu = \"576 B\" } }", cbr), Some(548));
+    assert_eq!(read("{ linux = { protocol = \"udp\", payload = \"100 B\" } }", cbr), Some(100));
 }

@@ -2,6 +2,7 @@
 //! kernel's socket. Applications count bytes, they do not carry any.
 
 pub mod ask;
+pub mod datagrams;
 pub mod lines;
 pub mod seen;
 pub mod tell;
@@ -157,10 +158,11 @@ impl Reading {
     }
 }
 
-/// Takes what comes; done when `expected` bytes have come.
+/// Takes what comes; done when `expected` bytes have come, or as soon as the other end is where that one decides.
 #[derive(Clone, Debug)]
 pub struct Sink {
     expected: Option<u64>,
+    timed: bool,
     finished: Option<Time>,
     reading: Option<Reading>,
     /// The longest pause between two arrivals of new data.
@@ -171,7 +173,21 @@ pub struct Sink {
 impl Sink {
     /// Waits for so many bytes; `None`: without end.
     pub fn new(expected: Option<u64>) -> Self {
-        Sink { expected, finished: None, reading: None, longest_pause: Span::ZERO, last: Time::ZERO }
+        Sink {
+            expected,
+            timed: false,
+            finished: None,
+            reading: None,
+            longest_pause: Span::ZERO,
+            last: Time::ZERO,
+        }
+    }
+
+    /// The same for a transfer that lasts for some time: whatever came last ended it.
+    #[must_use]
+    pub fn timed(mut self, timed: bool) -> Self {
+        self.timed = timed;
+        self
     }
 
     /// The same, read as `reading` says.
@@ -208,6 +224,6 @@ impl App for Sink {
         self.reading.map_or(Time::NEVER, |r| r.next)
     }
     fn finished(&self) -> Option<Time> {
-        self.finished
+        self.finished.or(self.timed.then_some(self.last))
     }
 }

@@ -101,7 +101,7 @@ pub fn once(
         let told = [told(from)?, told(to)?];
         complete &= told[0].finished.is_some() && (told[1].finished.is_some() || bytes.is_none());
         for (post, told) in pair.iter().zip(&told) {
-            let told = host::Told { finished: told.finished, received: told.bytes };
+            let told = host::Told { finished: told.finished, received: told.bytes, ..host::Told::default() };
             let now = world.network.now();
             world.network.enter(now, post.door, |door: &mut Door, _| door.tell(told));
         }

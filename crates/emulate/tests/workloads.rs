@@ -1,0 +1,250 @@
+//! The claim: a workload is the same over a kernel's sockets as over the model's: the same pages with the same objects,
+//! the same messages, in the same number of connections; and it takes the same time, but for what the lateness of the
+//! doors and of the threads at both ends explains. Where the process may not make namespaces it says so and is skipped.
+#![cfg(target_os = "linux")]
+
+use base::Span;
+use emulate::{Options, Outcome};
+use lab::measure::FlowMeasures;
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles};
+use std::sync::atomic::AtomicBool;
+
+/// No losses, no queue that fills: counts hang on nothing but the workload.
+const PATH: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "4 Mbit/s"
+    delay = "20 ms"
+    queue = "unlimited"
+    [run]
+    limit = "20 s"
+    [[flow]]
+    name = "work"
+    start = "100 ms"
+"#;
+
+/// The kernel's segments carry 1448 bytes beside the timestamps.
+const MODEL: &str = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B" } }"#;
+
+fn model(flow: &str, transport: &str) -> Model {
+    let text = format!("{PATH}\n{flow}\ntransport = {transport}\n");
+    match scenario::read("test.toml", text.as_bytes(), &NoFiles) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    }
+}
+
+/// What the model measured, and what the kernel did; none where the process lacks rights, which is said.
+fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, Outcome)> {
+    if let Err(error) = emulate::rights() {
+        eprintln!("skipped: {error}");
+        return None;
+    }
+    let virtual_time = lab::once::run_once(&model(flow, of_model), 0, lab::once::Options::default());
+    assert!(virtual_time.complete, "the model was not done");
+    let options = Options { lateness_limit: Span::from_millis(20), ..Options::default() };
+    let real = match emulate::once(&model(flow, of_kernel), 0, &options, &AtomicBool::new(false)) {
+        Ok(outcome) => outcome,
+        Err(error) => panic!("{error}"),
+    };
+    let faults: Vec<_> = real.facts.iter().flatten().flat_map(|facts| &facts.faults).collect();
+    assert!(real.ran.complete && faults.is_empty(), "{faults:?}");
+    Some((virtual_time.flows.into_iter().next().unwrap(), real))
+}
+
+fn get(measures: &FlowMeasures, metric: Metric) -> f64 {
+    measures.get(metric).unwrap_or_else(|| panic!("there is no {metric:?}"))
+}
+
+/// These are the same to the last one.
+#[track_caller]
+fn equal(model: &FlowMeasures, real: &Outcome, metrics: &[Metric]) {
+    for metric in metrics {
+        let (model, real) = (get(model, *metric), get(&real.ran.flows[0], *metric));
+        assert!(model == real, "{metric:?}: {model} of the model, {real} of the kernel");
+    }
+}
+
+/// A thread that is woken has a processor within this: two periods of the scheduler (4 ms), on a machine with others at
+/// work. Nobody measures it, so it stands here.
+const WOKEN: f64 = 0.008;
+/// What an opening of the kernel is longer than the model's, and what its headers differ by, at the link's rate.
+const HEADERS: f64 = 0.001;
+
+/// This time is never shorter, and longer by no more than lateness explains, if `exchanges` follow one after the other:
+/// each crosses the doors twice and wakes a thread at each end.
+#[track_caller]
+fn explained(model: &FlowMeasures, real: &Outcome, metric: Metric, exchanges: f64) {
+    let (model, measured) = (get(model, metric), get(&real.ran.flows[0], metric));
+    let late = real.timing.egress.max().as_secs_f64();
+    let most = model + exchanges * (2.0 * (late + WOKEN) + HEADERS);
+    assert!(
+        (model - HEADERS * exchanges..=most).contains(&measured),
+        "{metric:?}: {model} s of the model, {measured} s of the kernel, at most {most} s, doors late by {late} s"
+    );
+}
+
+/// Requests, each with its reply, over one connection (WL-05).
+#[test]
+fn requests_and_replies() {
+    let flow = r#"
+        from = "phone"
+        to = "server"
+        app = { request-reply = { request = "uniform(100 B, 600 B)", reply = "uniform(1 kB, 8 kB)", count = 12, think = "30 ms", serve = "5 ms" } }
+    "#;
+    let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
+    equal(&model, &real, &[Metric::Responses, Metric::Connections, Metric::SegmentsRetransmitted]);
+    assert_eq!(get(&model, Metric::Responses), 12.0);
+    // Fewer than eleven segments a reply: one round trip.
+    explained(&model, &real, Metric::ResponseTimeMedian, 1.0);
+    explained(&model, &real, Metric::CompletionTime, 13.0);
+    equal(&model, &real, &[Metric::SegmentsSent, Metric::PacketsDropped]);
+}
+
+/// Pages with objects over several connections, and a user who loses patience (WL-13, EG-18 to EG-20).
+#[test]
+fn pages() {
+    let flow = r#"
+        from = "phone"
+        to = "server"
+        app = { web = { pages = 4, main = "uniform(2 kB, 6 kB)", objects = "uniform(2, 6)", object = "uniform(500 B, 9 kB)", largest = "20 kB", request = "200 B", reading = "50 ms", serve = "1 ms", connections = 3, keep = "page" } }
+    "#;
+    let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
+    equal(&model, &real, &[Metric::Pages, Metric::PagesAborted, Metric::Responses, Metric::Connections]);
+    assert_eq!(get(&model, Metric::Pages), 4.0);
+    // The connection, the page, and at most six objects over three connections.
+    explained(&model, &real, Metric::PageTimeMedian, 4.0);
+    explained(&model, &real, Metric::PageTimeMax, 4.0);
+
+    // Large objects take longer than this user waits: both ends give the connections up and begin anew.
+    let impatient = flow
+        .replace("uniform(500 B, 9 kB)", "1 MB")
+        .replace("largest = \"20 kB\"", "largest = \"1 MB\", patience = \"400 ms\"");
+    let Some((model, real)) = both(&impatient, MODEL, "\"linux\"") else { return };
+    equal(&model, &real, &[Metric::Pages, Metric::PagesAborted, Metric::Responses, Metric::Connections]);
+    assert_eq!(get(&model, Metric::PagesAborted), 4.0);
+}
+
+/// Voice at a constant rate, over a connection and in datagrams (ME-05).
+#[test]
+fn voice() {
+    let flow = r#"
+        from = "server"
+        to = "phone"
+        app = { cbr = { rate = "64 kbit/s", packet = "160 B", lasts = "1500 ms", playout = "200 ms" } }
+    "#;
+    let counts = [Metric::MessagesSent, Metric::MessagesDelivered, Metric::MessagesLate, Metric::LossRatio];
+    let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
+    equal(&model, &real, &counts);
+    explained(&model, &real, Metric::MessageDelay, 1.0);
+    assert_eq!(get(&model, Metric::MessagesSent), 75.0);
+
+    let Some((model, real)) = both(flow, "\"udp\"", "{ linux = { protocol = \"udp\" } }") else { return };
+    equal(&model, &real, &counts);
+    equal(&model, &real, &[Metric::SegmentsSent, Metric::SegmentsDelivered, Metric::Reordered]);
+    explained(&model, &real, Metric::MessageDelay, 1.0);
+    explained(&model, &real, Metric::MessageDelayMax, 1.0);
+}
+
+/// Messages larger than a datagram take several, and a lost one costs the message: the fifth and the twelfth datagram,
+/// by number, in both.
+#[test]
+fn datagrams_are_lost_by_number() {
+    let flow = r#"
+        from = "server"
+        to = "phone"
+        app = { on-off = { rate = "400 kbit/s", packet = "3 kB", on = "300 ms", off = "exponential(100 ms)", lasts = "900 ms" } }
+        [[hop.loss]]
+        name = "noise"
+        directions = "down"
+        packets = "5, 12"
+    "#;
+    // The table of the loss belongs to the hop, which stands before the flow.
+    let (app, loss) = flow.split_at(flow.find("[[hop.loss]]").unwrap());
+    let path = PATH.replace("[run]", &format!("{loss}\n[run]"));
+    let text = |transport: &str| format!("{path}\n{app}\ntransport = {transport}\n");
+    let model = |transport: &str| {
+        let scenario = scenario::read("test.toml", text(transport).as_bytes(), &NoFiles);
+        scenario
+            .map(|s| s.first().clone())
+            .unwrap_or_else(|d| panic!("{}", d.render(scenario::Style::default())))
+    };
+    if let Err(error) = emulate::rights() {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let virtual_time = lab::once::run_once(&model("\"udp\""), 0, lab::once::Options::default());
+    let kernel = model("{ linux = { protocol = \"udp\" } }");
+    let options = Options { lateness_limit: Span::from_millis(20), ..Options::default() };
+    let real = emulate::once(&kernel, 0, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"));
+    let model = &virtual_time.flows[0];
+    let counts = [
+        Metric::MessagesSent,
+        Metric::MessagesDelivered,
+        Metric::LossRatio,
+        Metric::SegmentsSent,
+        Metric::SegmentsDelivered,
+    ];
+    equal(model, &real, &counts);
+    let (sent, came) = (get(model, Metric::MessagesSent), get(model, Metric::MessagesDelivered));
+    // Three datagrams a message: the fifth is of the second, the twelfth of the fourth.
+    assert_eq!(sent - came, 2.0);
+    assert_eq!(get(model, Metric::PacketsDropped), 2.0);
+}
+
+/// Bursts with silences, and a ticker whose messages make those before them obsolete (RT-09, ME-05).
+#[test]
+fn bursts_and_news() {
+    for app in [
+        "{ on-off = { rate = \"200 kbit/s\", packet = \"500 B\", on = \"exponential(200 ms)\", off = \"exponential(100 ms)\", lasts = \"1500 ms\" } }",
+        "{ ticker = { size = \"uniform(100 B, 900 B)\", every = \"uniform(80 ms, 200 ms)\", count = 8 } }",
+    ] {
+        let flow = format!("from = \"server\"\nto = \"phone\"\napp = {app}\n");
+        let counts = [Metric::MessagesSent, Metric::MessagesDelivered, Metric::MessagesLate];
+        for (of_model, of_kernel) in [(MODEL, "\"linux\""), ("\"udp\"", "{ linux = { protocol = \"udp\" } }")]
+        {
+            let Some((model, real)) = both(&flow, of_model, of_kernel) else { return };
+            equal(&model, &real, &counts);
+            explained(&model, &real, Metric::MessageDelay, 1.0);
+        }
+    }
+}
+
+/// A transfer that lasts for some time is done when it is over, in both clocks; its rate is that of the link.
+#[test]
+fn a_transfer_for_some_time_is_done() {
+    let flow = r#"
+        from = "server"
+        to = "phone"
+        app = { bulk = { lasts = "2 s" } }
+    "#;
+    let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
+    explained(&model, &real, Metric::CompletionTime, 1.0);
+    let link = 4e6 * 1448.0 / 1500.0;
+    for (who, rate) in
+        [("model", get(&model, Metric::Throughput)), ("kernel", get(&real.ran.flows[0], Metric::Throughput))]
+    {
+        // Opening and slow start take six round trips of 40 ms at most.
+        assert!((link * (1.0 - 0.24 / 2.0)..=link * 1.001).contains(&rate), "{who}: {rate} of {link} bit/s");
+    }
+}
+
+/// A kernel's connections have its congestion control at the end that answers too, and a name that no kernel knows is told.
+#[test]
+fn both_ends_have_the_control() {
+    let flow = r#"
+        from = "phone"
+        to = "server"
+        app = { request-reply = { request = "100 B", reply = "60 kB", count = 2 } }
+    "#;
+    let Some((_, real)) = both(flow, MODEL, "{ linux = { cc = \"reno\" } }") else { return };
+    // The answering end wrote more: what is told is its view.
+    let facts = real.facts[0].as_ref().unwrap();
+    assert!(facts.info.bytes_sent >= 120_000, "{:?}", facts.info);
+    let model = model(flow, "{ linux = { cc = \"nonsense\" } }");
+    let refused = emulate::once(&model, 0, &Options::default(), &AtomicBool::new(false));
+    assert!(matches!(refused, Err(emulate::Error::Refused { what, .. }) if what.contains("nonsense")));
+}
