@@ -9,7 +9,7 @@ use crate::{environment, labels};
 use base::{Span, units};
 use emulate::facts::FlowFacts;
 use lab::measure::FlowMeasures;
-use lab::sweep::{Player, Refused, Sweep};
+use lab::sweep::{Counters, Player, Refused, Sweep};
 use report::Picture;
 use scenario::Model;
 use scenario::metric::Metric;
@@ -68,6 +68,11 @@ pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failu
     Err(Failure::machine(what, "build one: williwaw linux build; or name the binary of one: --linux PATH"))
 }
 
+/// Whether one is there that nobody has to name. A name in the environment that is wrong is not none.
+pub(crate) fn there_is_one() -> Result<bool, Failure> {
+    Ok(environment::linux().is_some() || kernel::place(&cache()?, DEFAULT).is_file())
+}
+
 /// By cell and repetition, of each flow.
 type Facts = BTreeMap<(u32, u64), Vec<Option<FlowFacts>>>;
 
@@ -85,10 +90,22 @@ impl Stage {
         if sweep.cells.iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
             return Ok(None);
         }
+        Stage::for_models(sweep.cells.iter().map(|cell| &cell.model), wish).map(Some)
+    }
+
+    /// Sets up what these models need.
+    pub(crate) fn for_models<'a>(
+        models: impl Iterator<Item = &'a Model>,
+        wish: &Wish,
+    ) -> Result<Stage, Failure> {
+        let flows = models.flat_map(|model| &model.flows);
+        let linux = flows.filter_map(|flow| flow.transport.linux());
+        Stage::with(&linux.map(|linux| linux.kernel.as_deref()).collect(), wish)
+    }
+
+    /// Sets up kernels with these names; none stands for the one that is used where nothing is said.
+    pub(crate) fn with(asked: &BTreeSet<Option<&str>>, wish: &Wish) -> Result<Stage, Failure> {
         let cache = cache()?;
-        let flows = sweep.cells.iter().flat_map(|cell| &cell.model.flows);
-        let asked: BTreeSet<Option<&str>> =
-            flows.filter_map(|flow| flow.transport.linux()).map(|linux| linux.kernel.as_deref()).collect();
         // Where every flow names its kernel, no other is needed.
         let first = match asked.first().copied().flatten() {
             Some(name) if wish.linux.is_none() => chosen(Some(name), &cache)?,
@@ -105,12 +122,12 @@ impl Stage {
             patience: Duration::from_nanos(wish.patience.as_nanos()),
         };
         let mut release = BTreeSet::new();
-        for name in &asked {
+        for name in asked {
             release.insert(kernel::probe(&kernels.find(*name)?)?);
         }
         let release = release.into_iter().collect::<Vec<_>>().join(", ");
         let options = Options { look: wish.look, ..Options::default() };
-        Ok(Some(Stage { kernels, options, release, facts: Mutex::default() }))
+        Ok(Stage { kernels, options, release, facts: Mutex::default() })
     }
 
     fn facts(&self) -> Facts {
@@ -133,8 +150,12 @@ impl Stage {
 
     /// Plays a repetition again and draws each flow, with what its kernel thought.
     pub(crate) fn pictures(&self, model: &Model, repetition: u64) -> Result<Vec<(String, Picture)>, Failure> {
+        Ok(self.drawn(model, repetition)?)
+    }
+
+    fn drawn(&self, model: &Model, repetition: u64) -> Result<Vec<(String, Picture)>, Error> {
         let options = Options { trace: true, look: self.options.look.or(Some(LOOK)), ..self.options };
-        let outcome = self.again(model, repetition, options)?;
+        let outcome = uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?;
         let mut records = outcome.ran.world.network.records().to_vec();
         records.sort_by_key(|record| record.t);
         let draw = |(i, flow): (usize, &Flow)| {
@@ -258,6 +279,21 @@ impl Player for Stage {
             facts.insert((cell, repetition), outcome.facts);
         }
         Ok(Some(outcome.ran.flows))
+    }
+
+    fn release(&self) -> String {
+        self.release.clone()
+    }
+
+    fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
+        let facts = self.facts.lock().map(|mut facts| std::mem::take(&mut *facts)).unwrap_or_default();
+        let from = |facts: Option<FlowFacts>| facts.map(|facts| facts.from).unwrap_or_default();
+        facts.into_iter().map(|(key, flows)| (key, flows.into_iter().map(from).collect())).collect()
+    }
+
+    fn draw(&self, model: &Model, repetition: u64, flow: usize) -> Result<Option<Picture>, Refused> {
+        let mut pictures = self.drawn(model, repetition).map_err(refused)?;
+        Ok((flow < pictures.len()).then(|| pictures.swap_remove(flow).1))
     }
 }
 

@@ -85,17 +85,25 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// A grid with kernels is a grid: table, document with what they counted, captures (SW-56).
-#[test]
-fn a_grid_of_kernels_is_a_grid() {
+/// The user's cache and the kernel that is there; none, and a word about it, where there is none.
+fn kernel() -> Option<(PathBuf, String)> {
     let Some(cache) = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache"))) else {
-        return eprintln!("skipped: no cache");
+        eprintln!("skipped: no cache");
+        return None;
     };
     let kernel = variable("WILLIWAW_LINUX").unwrap_or_else(|| cache.join("williwaw/kernels/default/linux"));
     if !kernel.is_file() {
-        return eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+        eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+        return None;
     }
-    let kernel = kernel.to_str().unwrap();
+    Some((cache, kernel.to_str().unwrap().to_owned()))
+}
+
+/// A grid with kernels is a grid: table, document with what they counted, captures (SW-56).
+#[test]
+fn a_grid_of_kernels_is_a_grid() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let kernel = kernel.as_str();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     std::fs::write(&file, SCENARIO).unwrap();
@@ -116,4 +124,96 @@ fn a_grid_of_kernels_is_a_grid() {
     }
     let table = williwaw(&cache, &["run", file, "--linux", kernel, "--no-out", "--reps", "1"]);
     assert!(String::from_utf8_lossy(&table.stderr).contains("cc = reno, download: TcpRetransSegs"));
+}
+
+/// What studies published is set beside kernels of today: in the table, in the document, on the page; the same every time.
+#[test]
+fn a_study_is_set_beside_linux_of_today() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let args = ["reproduce", "delays/fig1", "delays/newreno-penalty", "responding/detectors", "--seeds", "0"];
+    let with = |more: &[&str]| {
+        let all: Vec<&str> = args.into_iter().chain(["--no-readings"]).chain(more.iter().copied()).collect();
+        let ran = williwaw(&cache, &all);
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        ran.stdout
+    };
+    let json = with(&["--linux", &kernel, "--json"]);
+    assert!(json == with(&["--linux", &kernel, "--json"]), "the same seed gives other kernels");
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let [fig1, penalty, detectors] = document["experiments"].as_array().unwrap().as_slice() else { panic!() };
+    // Nothing was lost and the kernel knows it: no copy was unneeded. The study's sender sent ten.
+    assert_eq!(fig1["values"][0]["linux"]["mean"], 0.0);
+    assert_eq!(fig1["values"][0]["measured"], 10.0);
+    let rows = |e: &serde_json::Value| e["linux_today"]["rows"].as_array().unwrap().clone();
+    let linux = |row: &serde_json::Value, metric: &str| row["linux"][metric]["mean"].as_f64().unwrap();
+    // Cells that differ in the study's senders alone are one path; experiments share it too.
+    let time: Vec<f64> =
+        [fig1, penalty].iter().flat_map(|e| rows(e)).map(|row| linux(&row, "completion_time_s")).collect();
+    assert_eq!(time.len(), 6);
+    assert!(time.iter().all(|t| *t == time[0] && *t > 80.0), "{time:?}");
+    // 150 segments of the study's size, of which one case loses one.
+    let lossy = rows(detectors).into_iter().find(|row| row["cell"] == "frto-duplicate").unwrap();
+    assert_eq!(linux(&lossy, "segments_sent"), 151.0);
+    assert_eq!(linux(&lossy, "segments_retransmitted"), 1.0);
+    let text = with(&["--linux", &kernel, "--html", page.to_str().unwrap()]);
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("today") && text.contains("TCPSpuriousRTOs"), "{text}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Linux today") && page.contains("Linux of today on the same path"));
+    // Who does not ask gets what he got.
+    let plain: serde_json::Value = serde_json::from_slice(&with(&["--json"])).unwrap();
+    assert!(plain["experiments"][0]["linux_today"].is_null());
+    assert!(plain["experiments"][0]["values"][0]["linux"].is_null());
+    assert_eq!(plain["experiments"][0]["values"][0]["measured"], 10.0);
+}
+
+#[test]
+fn without_a_kernel_a_study_stands_alone_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["reproduce", "delays/fig1", "--seeds", "0", "--no-readings", "--json"];
+    let ran = williwaw(folder.path(), &[&args[..], &["--today"]].concat());
+    refused(
+        &ran,
+        0,
+        "no column for Linux today: there is no kernel for virtual time; `williwaw linux build` makes one",
+    );
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert!(document["experiments"][0]["linux_today"].is_null());
+    refused(&williwaw(folder.path(), &[&args[..], &["--linux", "nosuch"]].concat()), 3, "no kernel `nosuch`");
+}
+
+/// A repetition of kernels as a picture: what was sent, what came back, the pause, and what the kernel thought.
+#[test]
+fn a_kernel_is_drawn() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    let [file, svg, xplot] = [file, folder.path().join("p.svg"), folder.path().join("p.xplot")]
+        .map(|path| path.to_str().unwrap().to_owned());
+    let plot = |more: &[&str]| {
+        let all: Vec<&str> = ["plot", &file, "--linux", &kernel, "--cell", "1"]
+            .into_iter()
+            .chain(more.iter().copied())
+            .collect();
+        williwaw(&cache, &all)
+    };
+    let drawn = plot(&["--json", "--svg", &svg, "-o", &xplot]);
+    assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&drawn.stdout).unwrap();
+    let picture = &document["picture"];
+    let len = |name: &str| picture[name].as_array().map_or(0, Vec::len);
+    // 70 segments of 1448 B, each received once; a spike; samples of window and timer.
+    assert!(len("sent") >= 70 && len("received") >= 70 && len("acks") > 30, "{document}");
+    assert_eq!(len("spikes"), 1);
+    assert!(len("window") > 10 && len("timer") > 3, "{} {}", len("window"), len("timer"));
+    assert!(std::fs::read_to_string(&svg).unwrap().starts_with("<svg"));
+    assert!(std::fs::metadata(&xplot).unwrap().len() > 1000);
+    // It is the repetition that `run` plays.
+    let again = plot(&["--json"]);
+    let same: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(same["picture"]["sent"], picture["sent"]);
+    refused(&plot(&["--kind", "rtt"]), 2, "run --pcap");
 }

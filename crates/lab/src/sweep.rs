@@ -5,11 +5,12 @@
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, run_once};
 use rayon::prelude::*;
+use report::Picture;
 use results::Error;
 use results::folder::RunFolder;
 use results::row::{Cell, Header, Row, finished};
 use scenario::{Diagnostics, Model, Scenario};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -68,7 +69,28 @@ pub trait Player: Sync {
         repetition: u64,
         stop: &AtomicBool,
     ) -> Result<Option<Vec<FlowMeasures>>, Refused>;
+
+    /// Which kernels they are; empty where nobody says.
+    fn release(&self) -> String {
+        String::new()
+    }
+
+    /// What the sending kernel of each flow has counted since this was last asked, by cell and repetition.
+    fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
+        BTreeMap::new()
+    }
+
+    /// Plays a repetition again and draws one of its flows; nothing from who does not draw.
+    ///
+    /// # Errors
+    /// As of [`Player::play`].
+    fn draw(&self, _model: &Model, _repetition: u64, _flow: usize) -> Result<Option<Picture>, Refused> {
+        Ok(None)
+    }
 }
+
+/// What a kernel has counted, by the names that it uses; what is 0 may be left out.
+pub type Counters = BTreeMap<String, u64>;
 
 /// Why a repetition with real kernels could not be played.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +119,12 @@ pub enum SweepError {
     Threads(String),
     /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
     Fault(String),
+}
+
+impl From<Refused> for SweepError {
+    fn from(why: Refused) -> Self {
+        SweepError::Refused(why)
+    }
 }
 
 impl From<Error> for SweepError {

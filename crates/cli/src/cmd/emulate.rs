@@ -159,8 +159,15 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         None => Vec::new(),
     };
     let before: Vec<(u32, u64)> = finished(&rows);
-    let going = Going { sweep: &sweep, options: &options, store: store.as_ref(), stop, talk };
-    let (played, rows, complete) = going.play(usize::from(args.jobs), rows, kept.as_mut())?;
+    let going = Going {
+        sweep: &sweep,
+        options: &options,
+        store: store.as_ref(),
+        jobs: usize::from(args.jobs),
+        stop,
+        talk,
+    };
+    let (played, rows, complete) = going.play(rows, kept.as_mut())?;
     if let (Some(path), Some(first)) = (&args.svg, played.first()) {
         draw(path, &sweep, first, talk)?;
     }
@@ -224,6 +231,8 @@ struct Going<'a> {
     sweep: &'a Sweep,
     options: &'a Options,
     store: Option<&'a Store>,
+    /// So many beside each other.
+    jobs: usize,
     stop: &'a AtomicBool,
     talk: &'a Talk,
 }
@@ -233,7 +242,6 @@ impl Going<'_> {
     /// next begins. False if it was stopped before the end.
     fn play(
         &self,
-        jobs: usize,
         mut rows: Vec<Row>,
         kept: Option<&mut Kept>,
     ) -> Result<(Vec<Played>, Vec<Row>, bool), Failure> {
@@ -245,7 +253,7 @@ impl Going<'_> {
         let todo: Vec<(u32, u64)> = all.filter(|key| !done.contains(key)).collect();
         let next = AtomicUsize::new(0);
         let lives: Vec<Arc<emulate::live::Live>> =
-            (0..jobs.min(todo.len())).map(|_| Arc::default()).collect();
+            (0..self.jobs.min(todo.len())).map(|_| Arc::default()).collect();
         let sink = Mutex::new((Vec::new(), rows, kept, None::<Failure>));
         let ended = AtomicUsize::new(0);
         let screen = live::Screen { lives: &lives, done: &ended, total: todo.len() };
@@ -292,12 +300,17 @@ impl Going<'_> {
         live: &Arc<emulate::live::Live>,
     ) -> Result<Played, Failure> {
         let nested = surroundings::nested();
+        // Each of those beside each other is called by a name of its own.
+        let mut called = self.store.and_then(Store::name).unwrap_or("emulate".into());
+        if self.jobs > 1 {
+            called.push_str(&format!(".{cell}-{repetition}"));
+        }
         let around = Surroundings {
             level: nested.level(),
             variables: nested.variables(false),
             resolver: crate::behind::resolver(None),
             outputs: self.store.map(|store| store.outputs(cell, repetition)),
-            called: self.store.and_then(Store::name).or(Some("emulate".into())),
+            called: Some(called),
             live: Some(live.clone()),
             ..surroundings::common()
         };

@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         if args.kind != Kind::TimeSequence {
             return Err(Failure::usage(
                 "only the time sequence of a simulated repetition can be drawn",
-                "leave --kind out; window and timer are below the sequence",
+                "leave --kind out: window and timer are below the sequence; or draw a capture, which `run --pcap` writes",
             ));
         }
         simulated::run(&args, talk)

@@ -3,13 +3,14 @@
 use crate::board::Board;
 use crate::clock::Stopwatch;
 use crate::exit::{End, Failure};
+use crate::kernels::{self, Stage, Wish};
 use crate::plan::VERSION;
 use crate::talk::Talk;
 use crate::{environment, interrupt, progress, render};
 use lab::reproduce::{
     Laboratory, ReproduceError, Reproduced, Settings, Totals, json, list, page, scenario_text,
 };
-use lab::sweep::{Control, Progress};
+use lab::sweep::{Control, Player, Progress};
 use serde_json::json as value;
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     williwaw reproduce gprs-eifel/table2 gprs-eifel/table3\n  \
     williwaw reproduce --list\n  \
+    williwaw reproduce delays responding/table1 --today\n  \
     williwaw reproduce gprs-eifel/table2 --scenario > table2.toml")]
 pub(crate) struct Args {
     /// Ids of experiments or of papers
@@ -52,9 +54,40 @@ pub(crate) struct Args {
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     no_html: bool,
+    /// Set beside the study's senders what a real Linux of today does on the same paths, in the first REPS repetitions of each
+    /// experiment at most. Needs a kernel for virtual time (`williwaw linux build`) and some minutes for the large tables
+    #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "20",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    today: Option<u32>,
+    /// The kernel of `--today`, which it implies: a name given to `williwaw linux build`, or the path of a binary
+    #[arg(long, value_name = "KERNEL")]
+    linux: Option<String>,
     /// Print one JSON document in place of the tables
     #[arg(long)]
     json: bool,
+}
+
+/// Repetitions by kernels, where nothing is said.
+const TODAY: u32 = 20;
+/// A kernel that is silent for so long is given up.
+const PATIENCE: base::Span = base::Span::from_secs(30);
+
+impl Args {
+    /// The kernels of today; where there are none, that is said, and the study's senders stay alone.
+    fn stage(&self, talk: &Talk) -> Result<Option<Stage>, Failure> {
+        if self.today.is_none() && self.linux.is_none() {
+            return Ok(None);
+        }
+        let wish = Wish { linux: self.linux.clone(), look: None, patience: PATIENCE };
+        // Who names a kernel wants that one.
+        if wish.linux.is_none() && !kernels::there_is_one()? {
+            talk.note(
+                "no column for Linux today: there is no kernel for virtual time; `williwaw linux build` makes one",
+            );
+            return Ok(None);
+        }
+        Stage::with(&std::iter::once(None).collect(), &wish).map(Some)
+    }
 }
 
 /// Does it.
@@ -78,12 +111,15 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         seeds: args.seeds,
         reading_repetitions: if args.no_readings { 0 } else { Settings::default().reading_repetitions },
         pictures: !args.no_html && (!args.json || args.html.is_some()),
+        today: args.today.unwrap_or(TODAY),
     };
+    let stage = args.stage(talk)?;
     let stop = interrupt::watch(talk);
     let jobs = args.jobs.map_or(0, usize::from);
     let outcome = progress::shown(talk, |tell| {
         let progress = |p: Progress| tell(p.done, p.total);
-        let control = Control { progress: &progress, stop, jobs, shuffle_ties: None, player: None };
+        let player = stage.as_ref().map(|stage| stage as &dyn Player);
+        let control = Control { progress: &progress, stop, jobs, shuffle_ties: None, player };
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
         ids.iter().map(|id| laboratory.reproduce(id)).collect::<Result<Vec<Reproduced>, _>>()
     });
@@ -114,11 +150,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     };
     let seconds = watch.seconds();
     if let Some(path) = path {
-        let provenance = vec![
+        let mut provenance = vec![
             ("version".to_owned(), VERSION.to_owned()),
             ("seed".to_owned(), args.seed.to_string()),
             ("made in".to_owned(), format!("{seconds:.1} s")),
         ];
+        provenance.extend(stage.as_ref().map(|stage| ("Linux today".to_owned(), stage.release())));
         let html = page::page(&all, provenance).html();
         std::fs::write(&path, html).map_err(|error| Failure::write(&path, &error))?;
         talk.note(&format!("pictures and tables: {}", path.display()));
@@ -186,6 +223,12 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
     if !r.values.is_empty() {
         talk.data(&render::text(&values(r), talk.width, talk.colour))?;
     }
+    if let Some(today) = &r.today {
+        let (heads, rows) = page::beside(r, today);
+        let labels = heads.iter().position(|head| head.starts_with("time")).unwrap_or(0);
+        let board = Board { heads, labels, rows, notes: vec![page::about(today)] };
+        talk.data(&render::text(&board, talk.width, talk.colour))?;
+    }
     for claim in &r.claims {
         let word = if claim.holds { "holds" } else { "FAILS" };
         talk.data(&format!("  {} {word}: {} [{}]\n", claim.id, claim.text, claim.detail))?;
@@ -214,7 +257,11 @@ fn values(r: &Reproduced) -> Board {
     units.dedup();
     let unit = if units.len() == 1 { units[0] } else { "" };
     let with_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
-    heads.extend([with_unit("published"), with_unit("measured"), "95 % interval".into(), "verdict".into()]);
+    heads.extend([with_unit("published"), with_unit("measured"), "95 % interval".into()]);
+    if r.today.is_some() {
+        heads.push(with_unit(page::TODAY));
+    }
+    heads.push("verdict".into());
     let mut reasons: Vec<(String, String)> = Vec::new();
     let rows = r
         .values
@@ -223,6 +270,9 @@ fn values(r: &Reproduced) -> Board {
             let mut row: Vec<String> = v.key.split('/').map(str::to_owned).collect();
             let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$}..{high:.d$}"));
             row.extend([v.published.to_string(), format!("{:.d$}", v.measured), interval]);
+            if r.today.is_some() {
+                row.push(page::linux(v, d));
+            }
             row.push(if v.within { "inside" } else { "OUTSIDE" }.to_owned());
             if let Some(why) = &v.why {
                 // What several values have in common is said once.

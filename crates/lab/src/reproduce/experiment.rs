@@ -69,15 +69,17 @@ impl Experiment {
                 .map(|i| if i == 0 { "case".to_owned() } else { String::new() })
                 .collect();
         }
-        let mut heads: Vec<String> = Vec::new();
-        if !self.case.is_empty() {
-            heads.push("case".to_owned());
-        }
-        heads.extend(self.axis.iter().map(|a| a.name.clone()));
+        let mut heads = self.cell_heads();
         if self.tables().any(|t| !t.name.is_empty()) {
             heads.push("value".to_owned());
         }
         heads
+    }
+
+    /// What the labels of a cell are.
+    pub fn cell_heads(&self) -> Vec<String> {
+        let case = (!self.case.is_empty()).then(|| "case".to_owned());
+        case.into_iter().chain(self.axis.iter().map(|a| a.name.clone())).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use super::ReproduceError;
 use super::claim::Cells;
 use super::experiment::{Axis, Case, Experiment};
 use crate::probe::{self, Readings};
-use crate::sweep::{Prepared, Sweep};
+use crate::sweep::{Counters, Prepared, Sweep, real};
 use results::row::Row;
 use scenario::{Model, Scenario};
 use std::cell::RefCell;
@@ -26,13 +26,25 @@ pub(super) struct Measured {
     metrics: Vec<String>,
     flows: Vec<String>,
     traces: Traces,
+    /// What kernels counted, by cell, repetition and flow; empty without any.
+    counted: Vec<Vec<Vec<Counters>>>,
 }
 
 impl Measured {
     /// Sorts the rows of a sweep.
     pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row]) -> Self {
+        let flows = scenario.first().flows.iter().map(|f| f.name.clone()).collect();
+        Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows)
+    }
+
+    /// The same cells with other results.
+    pub(super) fn again(&self, sweep: Sweep, rows: &[Row], counted: Vec<Vec<Vec<Counters>>>) -> Self {
+        let again = Measured::sorted(sweep, self.flows.clone(), self.overrides.clone(), rows);
+        Measured { counted, ..again }
+    }
+
+    fn sorted(sweep: Sweep, flows: Vec<String>, overrides: Vec<(String, String)>, rows: &[Row]) -> Self {
         let metrics: Vec<String> = sweep.header.columns.iter().map(|c| c.name.clone()).collect();
-        let flows: Vec<String> = scenario.first().flows.iter().map(|f| f.name.clone()).collect();
         let empty = vec![vec![vec![None; sweep.repetitions as usize]; metrics.len()]; flows.len()];
         let mut values = vec![empty; sweep.cells.len()];
         for row in rows {
@@ -41,8 +53,8 @@ impl Measured {
                 values[row.cell as usize][flow][metric][row.repetition as usize] = *value;
             }
         }
-        let overrides = scenario.overrides().to_vec();
-        Measured { sweep, overrides, values, metrics, flows, traces: RefCell::default() }
+        let (traces, counted) = (RefCell::default(), Vec::new());
+        Measured { sweep, overrides, values, metrics, flows, traces, counted }
     }
 
     /// A metric or probe of a cell, of the first flow or of the one named before a dot.
@@ -57,6 +69,10 @@ impl Measured {
         }
         if !probe::is_probe(name) {
             return Err(format!("{name} is not measured"));
+        }
+        if real(&self.sweep.cells[cell].model).is_some() {
+            // A kernel leaves no trace of what it thinks.
+            return Ok(vec![None; self.sweep.repetitions as usize]);
         }
         Ok(self.trace(cell, flow).iter().map(|r| r.get(name).copied()).collect())
     }
@@ -111,6 +127,17 @@ impl Grid {
     /// The labels of every cell.
     pub(super) fn labels(&self) -> impl Iterator<Item = &Vec<String>> {
         self.cells.iter().map(|c| &c.0)
+    }
+
+    /// Its cases.
+    pub(super) fn parts(&self) -> &[Rc<Measured>] {
+        &self.parts
+    }
+
+    /// What kernels counted in the cell with these labels, by repetition and flow.
+    pub(super) fn counted(&self, labels: &[&str]) -> &[Vec<Counters>] {
+        let found = self.find(labels).and_then(|(part, cell)| self.parts[part].counted.get(cell));
+        found.map_or(&[], Vec::as_slice)
     }
 
     /// Repetitions of each cell.

@@ -1,6 +1,8 @@
 //! What do other programs read? The document of `reproduce --json`.
 
+use super::today::{COUNTERS, METRICS, Today};
 use super::{Reproduced, Totals};
+use results::stats::Summary;
 use serde_json::{Value, json};
 
 /// Name and version of the document's shape.
@@ -27,6 +29,7 @@ fn experiment(r: &Reproduced) -> Value {
             json!({
                 "key": v.key, "published": v.published, "measured": v.measured, "ci95": v.ci95,
                 "unit": v.unit, "tolerance": v.tolerance, "within": v.within, "why": v.why,
+                "linux": v.linux.map(|(mean, ci95)| json!({ "mean": mean, "ci95": ci95 })),
             })
         })
         .collect();
@@ -60,8 +63,28 @@ fn experiment(r: &Reproduced) -> Value {
         "claims": claims,
         "untested": untested,
         "readings": readings,
+        "linux_today": r.today.as_ref().map(today),
         "share_within": r.share.map(|s| json!({
             "seeds": s.seeds, "repetitions": s.repetitions, "within": s.within, "of": s.of,
         })),
     })
+}
+
+fn today(today: &Today) -> Value {
+    let metrics = |all: &[Option<Summary>]| -> serde_json::Map<String, Value> {
+        METRICS.iter().zip(all).map(|(metric, summary)| (metric.name().to_owned(), json!(summary))).collect()
+    };
+    let rows: Vec<Value> = today
+        .rows
+        .iter()
+        .map(|row| {
+            let counted: serde_json::Map<String, Value> =
+                COUNTERS.iter().zip(&row.counted).map(|(name, n)| ((*name).to_owned(), json!(n))).collect();
+            json!({
+                "cell": row.labels.join("/"), "flow": row.flow,
+                "study": metrics(&row.study), "linux": metrics(&row.linux), "counted": counted,
+            })
+        })
+        .collect();
+    json!({ "release": today.release, "repetitions": today.repetitions, "rows": rows })
 }

@@ -13,6 +13,7 @@ mod grid;
 pub mod json;
 pub mod page;
 mod papers;
+pub mod today;
 
 use crate::picture::picture;
 use crate::sweep::{Control, Progress, Sweep, SweepError};
@@ -20,7 +21,7 @@ use experiment::{Claims, Experiment, PAPERS, Paper, Published};
 use grid::{Grid, Measured, View, cases};
 use report::Picture;
 use results::stats::Summary;
-use scenario::NoFiles;
+use scenario::{Model, NoFiles};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -43,6 +44,8 @@ pub struct Value {
     pub within: bool,
     /// A known difference, explained.
     pub why: Option<String>,
+    /// What kernels of today make of the same path, if they were asked: mean and its 95 % interval.
+    pub linux: Option<(f64, Option<[f64; 2]>)>,
 }
 
 /// A claim and what came of it.
@@ -117,6 +120,8 @@ pub struct Reproduced {
     pub pictures: Vec<(String, Picture)>,
     /// Runs that were made for it alone or shared with others.
     pub runs: u64,
+    /// Beside kernels of today, if they were asked and can.
+    pub today: Option<today::Today>,
 }
 
 /// Why an experiment could not be run.
@@ -152,11 +157,20 @@ pub struct Settings {
     pub reading_repetitions: u32,
     /// Draw pictures.
     pub pictures: bool,
+    /// Most repetitions that kernels of today play beside the study's senders; 0: none.
+    pub today: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 1, repetitions: None, seeds: 20, reading_repetitions: 1000, pictures: true }
+        Settings {
+            seed: 1,
+            repetitions: None,
+            seeds: 20,
+            reading_repetitions: 1000,
+            pictures: true,
+            today: 0,
+        }
     }
 }
 
@@ -192,13 +206,14 @@ pub struct Laboratory<'a> {
     settings: Settings,
     control: &'a Control<'a>,
     measured: BTreeMap<String, Rc<Measured>>,
+    played: Vec<today::Played>,
     version: &'a str,
 }
 
 impl<'a> Laboratory<'a> {
     /// A laboratory in which nothing has been run yet.
     pub fn new(settings: Settings, control: &'a Control<'a>, version: &'a str) -> Self {
-        Laboratory { settings, control, measured: BTreeMap::new(), version }
+        Laboratory { settings, control, measured: BTreeMap::new(), played: Vec::new(), version }
     }
 
     /// Runs one experiment.
@@ -211,12 +226,20 @@ impl<'a> Laboratory<'a> {
             (_, own) => own,
         };
         let grid = self.grid(paper, &experiment, &[], self.settings.seed, repetitions)?;
-        let values = values(&experiment, &claims, &grid)?;
+        let mut values = values(&experiment, &claims, &grid)?;
+        let grid_today = self.grid_today(&experiment, &grid)?;
+        if let Some(today) = &grid_today {
+            beside(&mut values, &experiment, &claims, today)?;
+        }
+        let today = grid_today.as_ref().map(|today| self.today(&grid, today)).transpose()?;
         let (claim_results, untested) = judge_claims(&experiment, &claims, &grid)?;
         let readings = self.readings(paper, &experiment, &claims)?;
         let share = self.share(paper, &experiment, &claims)?;
-        let pictures =
+        let mut pictures =
             if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
+        if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
+            pictures.extend(self.pictures_today(&experiment, today, &claim_results)?);
+        }
         let runs = grid.total();
         Ok(Reproduced {
             experiment,
@@ -227,7 +250,28 @@ impl<'a> Laboratory<'a> {
             share,
             pictures,
             runs,
+            today,
         })
+    }
+
+    /// What is drawn of the study's senders, of kernels; what is the same path and repetition, once.
+    fn pictures_today(
+        &self,
+        experiment: &Experiment,
+        grid: &Grid,
+        claims: &[ClaimResult],
+    ) -> Result<Vec<(String, Picture)>, ReproduceError> {
+        let mut all = Vec::new();
+        let mut drawn: Vec<(&Model, u64, usize)> = Vec::new();
+        for (_, model, repetition, flow) in scenes(experiment, grid, claims)? {
+            if drawn.contains(&(model, repetition, flow)) {
+                continue;
+            }
+            drawn.push((model, repetition, flow));
+            let picture = today::picture(self.control, model, repetition, flow)?;
+            all.extend(picture.map(|picture| ("Linux of today on the same path".to_owned(), picture)));
+        }
+        Ok(all)
     }
 
     /// The cells of an experiment; runs that were made already are not made again.
@@ -323,6 +367,25 @@ impl<'a> Laboratory<'a> {
     }
 }
 
+/// Puts beside values what kernels make of the same cells. What is computed from several cells has no such thing: they
+/// differ in the study's senders, and a kernel is no such sender.
+fn beside(
+    values: &mut [Value],
+    experiment: &Experiment,
+    claims: &Claims,
+    today: &Grid,
+) -> Result<(), ReproduceError> {
+    let mut plain = experiment.clone();
+    plain.table = plain.table.filter(|table| table.value.is_none());
+    plain.column.retain(|table| table.value.is_none());
+    for linux in self::values(&plain, claims, today)? {
+        if let Some(value) = values.iter_mut().find(|value| value.key == linux.key) {
+            value.linux = Some((linux.measured, linux.ci95));
+        }
+    }
+    Ok(())
+}
+
 fn values(experiment: &Experiment, claims: &Claims, grid: &Grid) -> Result<Vec<Value>, ReproduceError> {
     let view = View { grid, quantity: &claims.quantity };
     let mut all = Vec::new();
@@ -383,6 +446,7 @@ fn value(table: &Published, key: &str, published: f64, each: &[Option<f64>]) -> 
         unit: table.unit.clone(),
         tolerance,
         within,
+        linux: None,
     })
 }
 
@@ -419,11 +483,14 @@ fn judge_claims(
     Ok((all, untested))
 }
 
-fn pictures(
-    experiment: &Experiment,
-    grid: &Grid,
+/// What an experiment draws: heading, model, repetition, flow.
+type Scene<'a> = (&'a str, &'a Model, u64, usize);
+
+fn scenes<'a>(
+    experiment: &'a Experiment,
+    grid: &'a Grid,
     claims: &[ClaimResult],
-) -> Result<Vec<(String, Picture)>, ReproduceError> {
+) -> Result<Vec<Scene<'a>>, ReproduceError> {
     let mut all = Vec::new();
     for spec in &experiment.picture {
         let labels: Vec<&str> = spec.cell.split('/').filter(|l| !l.is_empty()).collect();
@@ -439,9 +506,19 @@ fn pictures(
         };
         let flow =
             spec.flow.as_ref().and_then(|f| model.flows.iter().position(|x| x.name == *f)).unwrap_or(0);
-        all.push((spec.title.clone(), picture(model, repetition, flow)));
+        all.push((spec.title.as_str(), model, repetition, flow));
     }
     Ok(all)
+}
+
+fn pictures(
+    experiment: &Experiment,
+    grid: &Grid,
+    claims: &[ClaimResult],
+) -> Result<Vec<(String, Picture)>, ReproduceError> {
+    let draw =
+        |(title, model, repetition, flow): Scene<'_>| (title.to_owned(), picture(model, repetition, flow));
+    Ok(scenes(experiment, grid, claims)?.into_iter().map(draw).collect())
 }
 
 /// Adds up several experiments.

@@ -1,7 +1,9 @@
 //! What does a person look at? One page: published beside measured, verdicts, claims, pictures.
 
+use super::today::{COUNTERS, Today};
 use super::{Reproduced, Totals, Value};
 use report::{Bar, BarGroup, Bars, Cell, Item, Page, Section, State, Strip, Table};
+use results::stats::Summary;
 
 /// The page of experiments that were run. `provenance` says how they were.
 pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
@@ -30,6 +32,11 @@ fn section(r: &Reproduced) -> Section {
     if !r.values.is_empty() && !e.bars {
         items.push(values(r).into());
     }
+    if let Some(today) = &r.today {
+        let (columns, rows) = beside(r, today);
+        let rows = rows.into_iter().map(|row| row.into_iter().map(Cell::plain).collect()).collect();
+        items.push(Table { title: BESIDE.to_owned(), columns, rows, notes: vec![about(today)] }.into());
+    }
     if !r.claims.is_empty() {
         items.push(claims(r).into());
     }
@@ -47,6 +54,60 @@ fn section(r: &Reproduced) -> Section {
     Section { heading: format!("{}: {}", e.id, e.title), text: format!("{}\n\n{}", e.source, e.text), items }
 }
 
+/// The head of the column with the kernels' values.
+pub const TODAY: &str = "Linux today";
+/// The heading of the table of all cells.
+pub const BESIDE: &str = "The study's senders beside Linux of today";
+
+/// What kernels of today make of a published value's path.
+pub fn linux(v: &Value, decimals: usize) -> String {
+    v.linux.map_or_else(String::new, |(mean, _)| format!("{mean:.decimals$}"))
+}
+
+/// What the table of all cells is of.
+pub fn about(today: &Today) -> String {
+    let of = match today.repetitions {
+        1 => "one repetition of each".to_owned(),
+        n => format!("means of the first {n} repetitions of each"),
+    };
+    format!(
+        "Linux {} with its own defaults and CUBIC, in virtual time, on the same paths with the same data; {of}. Cells that \
+         differ in the study's senders alone share one kernel's run. TCPTimeouts counts a SYN that is sent again.",
+        today.release
+    )
+}
+
+/// Every cell by the study's sender and by kernels: heads and rows.
+pub fn beside(r: &Reproduced, today: &Today) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut columns = r.experiment.cell_heads();
+    let flows = today.rows.iter().any(|row| row.flow.is_some());
+    if flows {
+        columns.push("flow".to_owned());
+    }
+    let told = [("time, s", 2), ("segments sent", 1), ("resent", 1), ("unneeded", 1)];
+    for (name, _) in told {
+        columns.extend([name.to_owned(), "Linux".to_owned()]);
+    }
+    columns.extend(COUNTERS.map(str::to_owned));
+    let rows = today.rows.iter().map(|row| {
+        let mut cells = row.labels.clone();
+        if flows {
+            cells.push(row.flow.clone().unwrap_or_default());
+        }
+        for ((_, d), (study, linux)) in told.iter().zip(row.study.iter().zip(&row.linux)) {
+            let text = |s: &Option<Summary>| s.map_or_else(String::new, |s| format!("{:.d$}", s.mean));
+            cells.extend([text(study), text(linux)]);
+        }
+        cells.extend(
+            row.counted
+                .iter()
+                .map(|n| format!("{:.2}", n).trim_end_matches("0").trim_end_matches(".").to_owned()),
+        );
+        cells
+    });
+    (columns, rows.collect())
+}
+
 /// As many decimals as the published numbers have.
 pub fn decimals(values: &[Value]) -> usize {
     if values.iter().all(|v| v.published.fract() == 0.0) { 1 } else { 3 }
@@ -55,7 +116,13 @@ pub fn decimals(values: &[Value]) -> usize {
 fn values(r: &Reproduced) -> Table {
     let d = decimals(&r.values);
     let mut columns = r.experiment.heads();
-    for name in ["published", "measured", "95 % interval", "off by", "may be off by", "verdict"] {
+    for name in ["published", "measured", "95 % interval"] {
+        columns.push(name.to_owned());
+    }
+    if r.today.is_some() {
+        columns.push(TODAY.to_owned());
+    }
+    for name in ["off by", "may be off by", "verdict"] {
         columns.push(name.to_owned());
     }
     let rows = r
@@ -69,6 +136,9 @@ fn values(r: &Reproduced) -> Table {
             row.push(Cell::plain(format!("{}", v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.measured)));
             row.push(Cell::plain(interval));
+            if r.today.is_some() {
+                row.push(Cell::plain(linux(v, d)));
+            }
             row.push(Cell::plain(format!("{:+.d$}", v.measured - v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.tolerance)));
             let state = if v.within { State::Inside } else { State::Outside };

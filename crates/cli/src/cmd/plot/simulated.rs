@@ -3,6 +3,7 @@
 use super::output::Drawn;
 use crate::exit::{End, Failure};
 use crate::input::{self, Input};
+use crate::kernels::{Stage, Wish};
 use crate::plan::VERSION;
 use crate::record::Record;
 use crate::talk::Talk;
@@ -31,6 +32,15 @@ pub(super) struct Simulated {
     /// same repetition
     #[arg(long, value_name = "CSV")]
     layers_out: Option<PathBuf>,
+    /// The kernel of flows with `transport = "linux"`: a name given to `williwaw linux build`, or the path of a binary
+    #[arg(long, value_name = "KERNEL")]
+    linux: Option<String>,
+    /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, every 20 ms
+    #[arg(long, value_name = "TIME", value_parser = crate::kernels::span)]
+    look: Option<base::Span>,
+    /// Give up a kernel that is silent for so long of real time
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::kernels::span)]
+    patience: base::Span,
 }
 
 impl Simulated {
@@ -42,6 +52,8 @@ impl Simulated {
             ("--seed", self.seed.is_some()),
             ("--set", !self.changes.set.is_empty()),
             ("--layers-out", self.layers_out.is_some()),
+            ("--linux", self.linux.is_some()),
+            ("--look", self.look.is_some()),
         ];
         match said.iter().find(|(_, said)| *said) {
             None => Ok(()),
@@ -50,6 +62,22 @@ impl Simulated {
                 "leave it out, or give a scenario",
             )),
         }
+    }
+}
+
+impl Simulated {
+    /// Plays the repetition again, by kernels where the scenario asks for them, and draws a flow of it.
+    fn picture(&self, model: &Model, flow: usize) -> Result<Picture, Failure> {
+        if let Some(command) = model.commands.first() {
+            return Err(Failure::command(&command.name));
+        }
+        if lab::sweep::real(model).is_none() {
+            return Ok(lab::picture::picture(model, self.rep, flow));
+        }
+        let wish = Wish { linux: self.linux.clone(), look: self.look, patience: self.patience };
+        let stage = Stage::for_models(std::iter::once(model), &wish)?;
+        let mut pictures = stage.pictures(model, self.rep)?;
+        Ok(pictures.swap_remove(flow).1)
     }
 }
 
@@ -74,11 +102,8 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(seed) = seed {
         model.run.seed = seed;
     }
-    if let Some(flow) = lab::sweep::real(&model) {
-        return Err(Failure::real(flow));
-    }
     let flow = flow(&model, all.flow.as_deref())?;
-    let mut picture = lab::picture::picture(&model, args.rep, flow);
+    let mut picture = args.picture(&model, flow)?;
     let params: Vec<(String, String)> =
         cell.params.iter().map(|(key, value)| (key.clone(), lab::sweep::plain(value))).collect();
     let label = labels::cell(&params);

@@ -1,0 +1,206 @@
+//! What would the Linux of today do there? The paths, the weather and the data of an experiment with real kernels at
+//! their ends in place of the study's senders, beside them repetition by repetition.
+//!
+//! A kernel has its own defaults: what a study sets in its senders and receivers means nothing to it, so cells that differ
+//! in nothing else share one run. Only the bytes in a segment are kept.
+
+use super::experiment::Experiment;
+use super::grid::{Grid, Measured};
+use super::{Laboratory, ReproduceError};
+use crate::sweep::{Control, Counters, Prepared, Sweep};
+use report::Picture;
+use results::row::Row;
+use results::stats::Summary;
+use scenario::Model;
+use scenario::metric::Metric;
+use scenario::model::{Linux, Transport};
+use std::rc::Rc;
+
+/// What is told of each sender.
+pub const METRICS: [Metric; 4] = [
+    Metric::CompletionTime,
+    Metric::SegmentsSent,
+    Metric::SegmentsRetransmitted,
+    Metric::UnneededRetransmissions,
+];
+/// What is told of what kernels counted.
+pub const COUNTERS: [&str; 4] = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPDSACKUndo"];
+/// Headers of IP and TCP with timestamps, which every segment of a kernel carries, bytes.
+const HEADERS: u32 = 52;
+/// The largest packet of a kernel in virtual time, bytes.
+const MTU: u32 = 1500;
+
+/// An experiment beside kernels.
+#[derive(Clone, Debug)]
+pub struct Today {
+    /// Which kernels.
+    pub release: String,
+    /// Repetitions of each cell, the first of the experiment's.
+    pub repetitions: u32,
+    /// A row for every cell and flow.
+    pub rows: Vec<Beside>,
+}
+
+/// One flow of one cell, by the study's sender and by a kernel, over the same repetitions.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The cell's labels.
+    pub labels: Vec<String>,
+    /// The flow, where there are several.
+    pub flow: Option<String>,
+    /// The study's sender, by [`METRICS`].
+    pub study: Vec<Option<Summary>>,
+    /// The kernel, likewise.
+    pub linux: Vec<Option<Summary>>,
+    /// Means of what the sending kernel counted, by [`COUNTERS`].
+    pub counted: Vec<f64>,
+}
+
+/// A path that kernels have been sent over.
+pub(super) struct Played {
+    model: Model,
+    repetitions: u32,
+    rows: Vec<Row>,
+    /// By repetition, of each flow.
+    counted: Vec<Vec<Counters>>,
+}
+
+/// The same with kernels at the ends of every flow; nothing, where a workload is none of theirs.
+pub fn with_kernels(model: &Model) -> Option<Model> {
+    let mut model = model.clone();
+    for flow in &mut model.flows {
+        flow.app.bulk()?;
+        if flow.reads.is_some() {
+            return None;
+        }
+        let mss = flow.transport.tcp()?.mss;
+        let linux = Linux {
+            // Distributions differ in theirs; this is the kernel's own.
+            cc: Some("cubic".to_owned()),
+            mtu: (mss + HEADERS).min(MTU),
+            ..Linux::default()
+        };
+        flow.transport = Transport::Linux(linux);
+    }
+    Some(model)
+}
+
+impl Laboratory<'_> {
+    /// The cells of an experiment, played by kernels; nothing, if that was not asked for or kernels cannot.
+    pub(super) fn grid_today(
+        &mut self,
+        experiment: &Experiment,
+        grid: &Grid,
+    ) -> Result<Option<Grid>, ReproduceError> {
+        if self.settings.today == 0 || self.control.player.is_none() {
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        for part in grid.parts() {
+            match self.part_today(part)? {
+                Some(part) => parts.push(part),
+                None => return Ok(None),
+            }
+        }
+        Grid::new(experiment, parts).map(Some)
+    }
+
+    fn part_today(&mut self, part: &Measured) -> Result<Option<Rc<Measured>>, ReproduceError> {
+        let repetitions = part.sweep.repetitions.min(self.settings.today);
+        let mut cells = Vec::new();
+        for cell in &part.sweep.cells {
+            let Some(model) = with_kernels(&cell.model) else { return Ok(None) };
+            cells.push(Prepared { params: cell.params.clone(), model });
+        }
+        let mut new: Vec<Prepared> = Vec::new();
+        for cell in &cells {
+            if self.find_played(&cell.model, repetitions).is_none()
+                && !new.iter().any(|n| n.model == cell.model)
+            {
+                new.push(Prepared { params: Vec::new(), model: cell.model.clone() });
+            }
+        }
+        let header = part.sweep.header.clone();
+        if !new.is_empty() {
+            self.play(Sweep { cells: new, repetitions, header: header.clone() })?;
+        }
+        let (mut rows, mut counted) = (Vec::new(), Vec::new());
+        for (i, cell) in cells.iter().enumerate() {
+            let Some(played) = self.find_played(&cell.model, repetitions) else { continue };
+            let wanted = played.rows.iter().filter(|row| row.repetition < u64::from(repetitions));
+            rows.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
+            counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
+        }
+        Ok(Some(Rc::new(part.again(Sweep { cells, repetitions, header }, &rows, counted))))
+    }
+
+    fn find_played(&self, model: &Model, repetitions: u32) -> Option<&Played> {
+        self.played.iter().find(|p| p.repetitions >= repetitions && p.model == *model)
+    }
+
+    /// Plays each of these cells, and keeps what came out.
+    fn play(&mut self, sweep: Sweep) -> Result<(), ReproduceError> {
+        let (rows, complete) = sweep.run(None, self.control)?;
+        if !complete {
+            return Err(ReproduceError::Stopped);
+        }
+        let mut counted = self.control.player.map(|player| player.counted()).unwrap_or_default();
+        for (i, cell) in sweep.cells.into_iter().enumerate() {
+            let i = i as u32;
+            let own = rows.iter().filter(|row| row.cell == i).cloned().collect();
+            let of = |r: u32| counted.remove(&(i, u64::from(r))).unwrap_or_default();
+            self.played.push(Played {
+                model: cell.model,
+                repetitions: sweep.repetitions,
+                rows: own,
+                counted: (0..sweep.repetitions).map(of).collect(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Every cell by the study's sender and by kernels.
+    pub(super) fn today(&self, grid: &Grid, today: &Grid) -> Result<Today, ReproduceError> {
+        let release = self.control.player.map(|player| player.release()).unwrap_or_default();
+        let repetitions = today.repetitions();
+        let mut rows = Vec::new();
+        for labels in grid.labels() {
+            let names: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let Some(model) = grid.model(&names) else { continue };
+            for (i, flow) in model.flows.iter().enumerate() {
+                let of = |grid: &Grid| -> Result<Vec<Option<Summary>>, ReproduceError> {
+                    let one = |metric: &Metric| {
+                        let each = grid.values(&format!("{}.{}", flow.name, metric.name()), &names)?;
+                        Ok(Summary::of(&each[..repetitions.min(each.len())]))
+                    };
+                    METRICS.iter().map(one).collect::<Result<_, String>>().map_err(ReproduceError::Data)
+                };
+                let counted = today.counted(&names);
+                let mean = |name: &&str| {
+                    let each = counted.iter().filter_map(|flows| flows.get(i));
+                    let sum: u64 = each.map(|counters| counters.get(*name).copied().unwrap_or(0)).sum();
+                    sum as f64 / counted.len().max(1) as f64
+                };
+                rows.push(Beside {
+                    labels: labels.clone(),
+                    flow: (model.flows.len() > 1).then(|| flow.name.clone()),
+                    study: of(grid)?,
+                    linux: of(today)?,
+                    counted: COUNTERS.iter().map(mean).collect(),
+                });
+            }
+        }
+        Ok(Today { release, repetitions: repetitions as u32, rows })
+    }
+}
+
+/// The same picture of a kernel; nothing, if nobody draws one.
+pub(super) fn picture(
+    control: &Control<'_>,
+    model: &Model,
+    repetition: u64,
+    flow: usize,
+) -> Result<Option<Picture>, ReproduceError> {
+    let Some(player) = control.player else { return Ok(None) };
+    player.draw(model, repetition, flow).map_err(|why| ReproduceError::Sweep(why.into()))
+}

@@ -1,0 +1,88 @@
+//! Kernels and scenarios, where several tests need them; and what was recorded of native ones.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+
+use scenario::{Model, NoFiles};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use uml::{Kernels, Options, Outcome, kernel};
+
+#[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
+pub fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where a kernel is; none, and a word about it, where there is none.
+pub fn kernels() -> Option<Kernels> {
+    let cache =
+        variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?.join("williwaw");
+    let kernel = variable("WILLIWAW_LINUX").unwrap_or_else(|| kernel::place(&cache, "default"));
+    if !kernel.is_file() {
+        eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+        return None;
+    }
+    let (init, chance) = kernel::guest_programs(&cache).expect("what runs in a guest");
+    let named = cache.join("kernels");
+    let patience = Duration::from_secs(60);
+    Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience })
+}
+
+/// One repetition in virtual time, with its packets.
+pub fn play(kernels: &Kernels, model: &Model) -> Outcome {
+    let options = Options { capture: true, ..Options::default() };
+    uml::once(model, 0, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What was recorded of native kernels.
+#[derive(serde::Deserialize)]
+pub struct Recorded {
+    scenario: String,
+    /// Which counters.
+    pub counters: Vec<String>,
+    pub situation: Vec<Situation>,
+}
+
+#[derive(serde::Deserialize)]
+pub struct Situation {
+    pub name: String,
+    pub text: String,
+    pub set: Vec<String>,
+    pub cell: Vec<Cell>,
+}
+
+#[derive(Clone, serde::Deserialize)]
+pub struct Cell {
+    pub sack: u8,
+    pub frto: u8,
+    pub timestamps: u8,
+    /// Why not every counter is the same in virtual time.
+    pub differs: Option<String>,
+    /// Counters, run by run.
+    pub runs: Vec<Vec<u64>>,
+}
+
+impl Cell {
+    pub fn name(&self, situation: &Situation) -> String {
+        format!("{}, sack {}, frto {}, timestamps {}", situation.name, self.sack, self.frto, self.timestamps)
+    }
+}
+
+pub fn recorded() -> Recorded {
+    toml::from_str(include_str!("../data/spurious.toml")).expect("the recorded runs")
+}
+
+impl Recorded {
+    /// The scenario of a cell, its grid left out.
+    pub fn model(&self, situation: &Situation, cell: &Cell) -> Model {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let text = std::fs::read_to_string(root.join(&self.scenario)).expect("the scenario");
+        let (text, _) = text.split_once("[grid]").expect("a grid");
+        let own = [("tcp_sack", cell.sack), ("tcp_frto", cell.frto), ("tcp_timestamps", cell.timestamps)]
+            .map(|(name, value)| format!("flow.download.transport.linux.sysctl.{name}={value}"));
+        let set: Vec<String> = situation.set.iter().cloned().chain(own).collect();
+        match scenario::read_with(&self.scenario, text.as_bytes(), &NoFiles, &set) {
+            Ok(scenario) => scenario.first().clone(),
+            Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+        }
+    }
+}
