@@ -2,11 +2,12 @@
 //! every repetition in which kernels take part is played here, and what they counted is kept beside its measures.
 
 use crate::clock::Stopwatch;
-use crate::exit::Failure;
-use crate::played::facts_document;
+use crate::exit::{End, Failure};
+use crate::played::{command, facts_document, judge_command, values};
 use crate::talk::Talk;
 use crate::{environment, labels};
 use base::{Span, units};
+use emulate::CommandFacts;
 use emulate::facts::FlowFacts;
 use lab::measure::FlowMeasures;
 use lab::sweep::{Player, Refused, Sweep};
@@ -68,8 +69,15 @@ pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failu
     Err(Failure::machine(what, "build one: williwaw linux build; or name the binary of one: --linux PATH"))
 }
 
-/// By cell and repetition, of each flow.
-type Facts = BTreeMap<(u32, u64), Vec<Option<FlowFacts>>>;
+/// What is told of a repetition.
+#[derive(Clone)]
+struct Said {
+    flows: Vec<Option<FlowFacts>>,
+    commands: Vec<CommandFacts>,
+}
+
+/// By cell and repetition.
+type Facts = BTreeMap<(u32, u64), Said>;
 
 /// Plays repetitions with kernels, and keeps what they say.
 pub(crate) struct Stage {
@@ -77,6 +85,8 @@ pub(crate) struct Stage {
     options: Options,
     release: String,
     facts: Mutex<Facts>,
+    /// The run's folder, for what commands write.
+    folder: Option<PathBuf>,
 }
 
 impl Stage {
@@ -86,9 +96,10 @@ impl Stage {
             return Ok(None);
         }
         let cache = cache()?;
-        let flows = sweep.cells.iter().flat_map(|cell| &cell.model.flows);
-        let asked: BTreeSet<Option<&str>> =
-            flows.filter_map(|flow| flow.transport.linux()).map(|linux| linux.kernel.as_deref()).collect();
+        let models = || sweep.cells.iter().map(|cell| &cell.model);
+        let flows = models().flat_map(|model| &model.flows).filter_map(|flow| flow.transport.linux());
+        let nodes = models().flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux));
+        let asked: BTreeSet<Option<&str>> = flows.chain(nodes).map(|linux| linux.kernel.as_deref()).collect();
         // Where every flow names its kernel, no other is needed.
         let first = match asked.first().copied().flatten() {
             Some(name) if wish.linux.is_none() => chosen(Some(name), &cache)?,
@@ -103,14 +114,48 @@ impl Stage {
             chance,
             place: environment::scratch(),
             patience: Duration::from_nanos(wish.patience.as_nanos()),
+            folder: environment::folder(),
         };
         let mut release = BTreeSet::new();
         for name in &asked {
             release.insert(kernel::probe(&kernels.find(*name)?)?);
         }
+        for name in models().flat_map(|model| &model.stations).next().iter().flat_map(|_| &asked) {
+            kernel::has_overlays(&kernels.find(*name)?)?;
+        }
         let release = release.into_iter().collect::<Vec<_>>().join(", ");
         let options = Options { look: wish.look, ..Options::default() };
-        Ok(Some(Stage { kernels, options, release, facts: Mutex::default() }))
+        Ok(Some(Stage { kernels, options, release, facts: Mutex::default(), folder: None }))
+    }
+
+    /// Where what commands write is kept: in the run's folder.
+    pub(crate) fn keep_in(&mut self, folder: &Path) {
+        self.folder = Some(folder.to_owned());
+    }
+
+    /// Keeps what commands have written, as `emulate` does.
+    fn keep(&self, cell: u32, repetition: u64, commands: &[uml::Command]) -> std::io::Result<()> {
+        let Some(folder) = self.folder.as_ref().filter(|_| !commands.is_empty()) else { return Ok(()) };
+        let folder = folder.join("commands").join(format!("{cell}-{repetition}"));
+        std::fs::create_dir_all(&folder)?;
+        for command in commands {
+            for (bytes, end) in command.wrote.iter().zip(["stdout", "stderr"]) {
+                std::fs::write(folder.join(format!("{}.{end}", command.facts.name)), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with commands, aloud; and how the verb then ends.
+    pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
+        let mut end = end;
+        for ((cell, repetition), said) in self.facts() {
+            let which = format!("repetition {repetition} of cell {cell}");
+            for facts in &said.commands {
+                end = judge_command(facts, &which, end, talk);
+            }
+        }
+        end
     }
 
     fn facts(&self) -> Facts {
@@ -158,7 +203,7 @@ impl Stage {
             for (k, flow) in cell.model.flows.iter().enumerate() {
                 let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
                 let of_flow: Vec<&FlowFacts> =
-                    of_cell.filter_map(|(_, flows)| flows.get(k)?.as_ref()).collect();
+                    of_cell.filter_map(|(_, said)| said.flows.get(k)?.as_ref()).collect();
                 if of_flow.is_empty() {
                     continue;
                 }
@@ -176,6 +221,21 @@ impl Stage {
                     text.push_str(&format!("\n    {fault}"));
                 }
             }
+            for (k, command) in cell.model.commands.iter().enumerate().filter(|(_, c)| !c.serves) {
+                let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
+                let ends: Vec<_> = of_cell
+                    .filter_map(|(_, said)| said.commands.get(k))
+                    .map(|facts| facts.ended.status.as_ref().map(|status| status.code))
+                    .collect();
+                let good = ends.iter().filter(|code| **code == Some(0)).count();
+                let label = labels::cell(&cell.params);
+                let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
+                text.push_str(&format!("\n  {of}{}: status 0 in {good} of {}", command.name, ends.len()));
+                let late = ends.iter().filter(|code| code.is_none()).count();
+                if late > 0 {
+                    text.push_str(&format!(", not done at the limit in {late}"));
+                }
+            }
         }
         talk.note(&text);
     }
@@ -185,12 +245,14 @@ impl Stage {
         let repetitions: Vec<Value> = self
             .facts()
             .into_iter()
-            .filter_map(|((cell, repetition), flows)| {
-                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(flows);
+            .filter_map(|((cell, repetition), said)| {
+                let commands: serde_json::Map<String, Value> =
+                    said.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
+                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(said.flows);
                 let flows: serde_json::Map<String, Value> = named
                     .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
                     .collect();
-                Some(json!({ "cell": cell, "repetition": repetition, "flows": flows }))
+                Some(json!({ "cell": cell, "repetition": repetition, "flows": flows, "commands": commands }))
             })
             .collect();
         json!({ "release": self.release, "repetitions": repetitions })
@@ -225,6 +287,7 @@ pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
         chance,
         place: environment::scratch(),
         patience: Duration::from_secs(30),
+        folder: environment::folder(),
     };
     let scenario = scenario::read_with("trial", TRIAL.as_bytes(), &scenario::NoFiles, &[])?;
     let options = Options { capture: true, ..Options::default() };
@@ -254,10 +317,19 @@ impl Player for Stage {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        self.keep(cell, repetition, &outcome.commands).map_err(|error| Refused {
+            message: format!("what commands wrote cannot be kept: {error}"),
+            mend: String::new(),
+            asked: false,
+        })?;
+        let mut measures = outcome.ran.flows;
+        let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
+        measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
+        let commands = outcome.commands.into_iter().map(|command| command.facts).collect();
         if let Ok(mut facts) = self.facts.lock() {
-            facts.insert((cell, repetition), outcome.facts);
+            facts.insert((cell, repetition), Said { flows: outcome.facts, commands });
         }
-        Ok(Some(outcome.ran.flows))
+        Ok(Some(measures))
     }
 }
 

@@ -6,33 +6,52 @@ use crate::diagnostic::Diagnostic;
 use crate::leaf;
 use crate::model::Linux;
 use crate::reader::Reader;
-use crate::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::tree::{Tree, Value};
+
+const CC: Field = field(
+    "cc",
+    Shape::One(Kind::Name),
+    Need::Optional,
+    "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
+);
+const KERNEL: Field = field(
+    "kernel",
+    Shape::One(Kind::Text),
+    Need::Optional,
+    "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
+);
+const MTU_FIELD: Field =
+    field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
+const SYSCTL: Field = field(
+    "sysctl",
+    Shape::Settings,
+    Need::Optional,
+    "Settings of the network stack, at both ends if it is a flow's, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
+);
 
 /// `transport = { linux = { ... } }`.
 pub(crate) static LINUX: TableShape = table(
     "linux",
     "The Linux kernel's TCP itself. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
+    &[CC, KERNEL, MTU_FIELD, SYSCTL],
+);
+
+/// `linux` of a node.
+pub(crate) static MACHINE: TableShape = table(
+    "machine",
+    "The kernel at a node where commands run.",
     &[
+        CC,
+        KERNEL,
+        MTU_FIELD,
         field(
-            "cc",
-            Shape::One(Kind::Name),
-            Need::Optional,
-            "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
-        ),
-        field(
-            "kernel",
+            "root",
             Shape::One(Kind::Text),
-            Need::Optional,
-            "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
+            Need::Default("\"/\""),
+            "In virtual time, the folder of this machine that programs see as `/`; they can change nothing in it. In real time it is `/`.",
         ),
-        field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet."),
-        field(
-            "sysctl",
-            Shape::Settings,
-            Need::Optional,
-            "Settings of the network stack at both ends, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
-        ),
+        SYSCTL,
     ],
 );
 
@@ -46,12 +65,18 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         Value::Table(table) => &table.get("linux")?.tree,
         _ => return None,
     };
-    Some(settings(tree, cx))
+    Some(settings(Reader::new(tree, &LINUX), cx))
+}
+
+/// Reads what is asked of the kernel at a node.
+pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
+    let reader = Reader::new(tree, &MACHINE);
+    let root = reader.get("root").and_then(|tree| leaf::text(tree).ok());
+    Linux { root, ..settings(reader, cx) }
 }
 
 /// Reads the table itself.
-pub(crate) fn settings(tree: &Tree, cx: &Cx<'_>) -> Linux {
-    let reader = Reader::new(tree, &LINUX);
+fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
     let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
     let mtu = reader.bytes("mtu").unwrap_or(1500);
@@ -67,7 +92,7 @@ pub(crate) fn settings(tree: &Tree, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, root: None }
 }
 
 /// Checks a table of settings.

@@ -470,12 +470,14 @@ pub struct Linux {
     pub mtu: u32,
     /// Settings of the network stack, full names (`net.ipv4.tcp_frto`), and their values.
     pub sysctl: Vec<(String, String)>,
+    /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
+    pub root: Option<String>,
 }
 
 impl Default for Linux {
     /// The kernel's own choices, and packets of 1500 bytes.
     fn default() -> Linux {
-        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new() }
+        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new(), root: None }
     }
 }
 
