@@ -38,6 +38,11 @@ pub(crate) fn linux() -> Option<PathBuf> {
     path("WILLIWAW_LINUX")
 }
 
+/// The folder we are in.
+pub(crate) fn folder() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+}
+
 /// Where files are laid that live as long as a run.
 pub(crate) fn scratch() -> PathBuf {
     std::env::temp_dir()

@@ -64,20 +64,12 @@ impl Failure {
         Failure { end: End::Machine, why: Why::Sentence(message.into(), mend.into()) }
     }
 
-    /// A command, where there is no real time.
-    pub(crate) fn command(name: &str) -> Failure {
-        Failure::usage(
-            format!("`{name}` is a command, and programs do not run in virtual time"),
-            "play the file with `williwaw emulate`",
-        )
-    }
-
     /// A flow or a command with a real kernel, for a verb that has none.
     pub(crate) fn real(name: &str) -> Failure {
         Failure::usage(
             format!("`{name}` is a command, or has the TCP of a real kernel, which this verb does not run"),
             format!(
-                "play it with `williwaw emulate`, a flow also with `williwaw run`; or put a model in a flow's place: --set flow.{name}.transport=tcp"
+                "play it with `williwaw emulate` or `williwaw run`; or put a model in a flow's place: --set flow.{name}.transport=tcp"
             ),
         )
     }

@@ -2,16 +2,18 @@
 //! every repetition in which kernels take part is played here, and what they counted is kept beside its measures.
 
 use crate::clock::Stopwatch;
-use crate::exit::Failure;
-use crate::played::facts_document;
+use crate::exit::{End, Failure};
+use crate::played::{command, facts_document, judge_command, values};
 use crate::talk::Talk;
 use crate::{environment, labels};
 use base::{Span, units};
+use emulate::CommandFacts;
 use emulate::facts::FlowFacts;
 use lab::measure::FlowMeasures;
 use lab::sweep::{Counters, Player, Refused, Sweep};
 use report::Picture;
 use scenario::Model;
+use scenario::model::Linux;
 use scenario::metric::Metric;
 use scenario::model::Flow;
 use serde_json::{Value, json};
@@ -73,8 +75,15 @@ pub(crate) fn there_is_one() -> Result<bool, Failure> {
     Ok(environment::linux().is_some() || kernel::place(&cache()?, DEFAULT).is_file())
 }
 
-/// By cell and repetition, of each flow.
-type Facts = BTreeMap<(u32, u64), Vec<Option<FlowFacts>>>;
+/// What is told of a repetition.
+#[derive(Clone)]
+struct Said {
+    flows: Vec<Option<FlowFacts>>,
+    commands: Vec<CommandFacts>,
+}
+
+/// By cell and repetition.
+type Facts = BTreeMap<(u32, u64), Said>;
 
 /// Plays repetitions with kernels, and keeps what they say.
 pub(crate) struct Stage {
@@ -82,6 +91,8 @@ pub(crate) struct Stage {
     options: Options,
     release: String,
     facts: Mutex<Facts>,
+    /// The run's folder, for what commands write.
+    folder: Option<PathBuf>,
 }
 
 impl Stage {
@@ -98,9 +109,19 @@ impl Stage {
         models: impl Iterator<Item = &'a Model>,
         wish: &Wish,
     ) -> Result<Stage, Failure> {
-        let flows = models.flat_map(|model| &model.flows);
-        let linux = flows.filter_map(|flow| flow.transport.linux());
-        Stage::with(&linux.map(|linux| linux.kernel.as_deref()).collect(), wish)
+        let models: Vec<&Model> = models.collect();
+        let flows = models.iter().flat_map(|model| &model.flows).filter_map(|flow| flow.transport.linux());
+        let stations: Vec<&Linux> = models
+            .iter()
+            .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))
+            .collect();
+        let named = |linux: &'a Linux| linux.kernel.as_deref();
+        let asked = flows.map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
+        let stage = Stage::with(&asked, wish)?;
+        for linux in stations {
+            kernel::has_overlays(&stage.kernels.find(named(linux))?)?;
+        }
+        Ok(stage)
     }
 
     /// Sets up kernels with these names; none stands for the one that is used where nothing is said.
@@ -120,6 +141,7 @@ impl Stage {
             chance,
             place: environment::scratch(),
             patience: Duration::from_nanos(wish.patience.as_nanos()),
+            folder: environment::folder(),
         };
         let mut release = BTreeSet::new();
         for name in asked {
@@ -127,7 +149,37 @@ impl Stage {
         }
         let release = release.into_iter().collect::<Vec<_>>().join(", ");
         let options = Options { look: wish.look, ..Options::default() };
-        Ok(Stage { kernels, options, release, facts: Mutex::default() })
+        Ok(Stage { kernels, options, release, facts: Mutex::default(), folder: None })
+    }
+
+    /// Where what commands write is kept: in the run's folder.
+    pub(crate) fn keep_in(&mut self, folder: &Path) {
+        self.folder = Some(folder.to_owned());
+    }
+
+    /// Keeps what commands have written, as `emulate` does.
+    fn keep(&self, cell: u32, repetition: u64, commands: &[uml::Command]) -> std::io::Result<()> {
+        let Some(folder) = self.folder.as_ref().filter(|_| !commands.is_empty()) else { return Ok(()) };
+        let folder = folder.join("commands").join(format!("{cell}-{repetition}"));
+        std::fs::create_dir_all(&folder)?;
+        for command in commands {
+            for (bytes, end) in command.wrote.iter().zip(["stdout", "stderr"]) {
+                std::fs::write(folder.join(format!("{}.{end}", command.facts.name)), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with commands, aloud; and how the verb then ends.
+    pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
+        let mut end = end;
+        for ((cell, repetition), said) in self.facts() {
+            let which = format!("repetition {repetition} of cell {cell}");
+            for facts in &said.commands {
+                end = judge_command(facts, &which, end, talk);
+            }
+        }
+        end
     }
 
     fn facts(&self) -> Facts {
@@ -179,7 +231,7 @@ impl Stage {
             for (k, flow) in cell.model.flows.iter().enumerate() {
                 let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
                 let of_flow: Vec<&FlowFacts> =
-                    of_cell.filter_map(|(_, flows)| flows.get(k)?.as_ref()).collect();
+                    of_cell.filter_map(|(_, said)| said.flows.get(k)?.as_ref()).collect();
                 if of_flow.is_empty() {
                     continue;
                 }
@@ -197,6 +249,21 @@ impl Stage {
                     text.push_str(&format!("\n    {fault}"));
                 }
             }
+            for (k, command) in cell.model.commands.iter().enumerate().filter(|(_, c)| !c.serves) {
+                let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
+                let ends: Vec<_> = of_cell
+                    .filter_map(|(_, said)| said.commands.get(k))
+                    .map(|facts| facts.ended.status.as_ref().map(|status| status.code))
+                    .collect();
+                let good = ends.iter().filter(|code| **code == Some(0)).count();
+                let label = labels::cell(&cell.params);
+                let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
+                text.push_str(&format!("\n  {of}{}: status 0 in {good} of {}", command.name, ends.len()));
+                let late = ends.iter().filter(|code| code.is_none()).count();
+                if late > 0 {
+                    text.push_str(&format!(", not done at the limit in {late}"));
+                }
+            }
         }
         talk.note(&text);
     }
@@ -206,12 +273,14 @@ impl Stage {
         let repetitions: Vec<Value> = self
             .facts()
             .into_iter()
-            .filter_map(|((cell, repetition), flows)| {
-                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(flows);
+            .filter_map(|((cell, repetition), said)| {
+                let commands: serde_json::Map<String, Value> =
+                    said.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
+                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(said.flows);
                 let flows: serde_json::Map<String, Value> = named
                     .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
                     .collect();
-                Some(json!({ "cell": cell, "repetition": repetition, "flows": flows }))
+                Some(json!({ "cell": cell, "repetition": repetition, "flows": flows, "commands": commands }))
             })
             .collect();
         json!({ "release": self.release, "repetitions": repetitions })
@@ -246,6 +315,7 @@ pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
         chance,
         place: environment::scratch(),
         patience: Duration::from_secs(30),
+        folder: environment::folder(),
     };
     let scenario = scenario::read_with("trial", TRIAL.as_bytes(), &scenario::NoFiles, &[])?;
     let options = Options { capture: true, ..Options::default() };
@@ -275,10 +345,19 @@ impl Player for Stage {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        self.keep(cell, repetition, &outcome.commands).map_err(|error| Refused {
+            message: format!("what commands wrote cannot be kept: {error}"),
+            mend: String::new(),
+            asked: false,
+        })?;
+        let mut measures = outcome.ran.flows;
+        let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
+        measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
+        let commands = outcome.commands.into_iter().map(|command| command.facts).collect();
         if let Ok(mut facts) = self.facts.lock() {
-            facts.insert((cell, repetition), outcome.facts);
+            facts.insert((cell, repetition), Said { flows: outcome.facts, commands });
         }
-        Ok(Some(outcome.ran.flows))
+        Ok(Some(measures))
     }
 
     fn release(&self) -> String {
@@ -288,7 +367,7 @@ impl Player for Stage {
     fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
         let facts = self.facts.lock().map(|mut facts| std::mem::take(&mut *facts)).unwrap_or_default();
         let from = |facts: Option<FlowFacts>| facts.map(|facts| facts.from).unwrap_or_default();
-        facts.into_iter().map(|(key, flows)| (key, flows.into_iter().map(from).collect())).collect()
+        facts.into_iter().map(|(key, said)| (key, said.flows.into_iter().map(from).collect())).collect()
     }
 
     fn draw(&self, model: &Model, repetition: u64, flow: usize) -> Result<Option<Picture>, Refused> {

@@ -72,7 +72,7 @@ impl Plan {
         };
         let run = input.scenario.first().run;
         let repetitions = args.reps.or(record.map(|r| r.repetitions)).unwrap_or(run.repetitions);
-        let plan = Plan {
+        let mut plan = Plan {
             repetitions,
             seed: args.seed.or(record.map(|r| r.seed)).unwrap_or(run.seed),
             given_seed: args.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
@@ -87,6 +87,12 @@ impl Plan {
             place,
         };
         plan.choice.check(Metric::NAMES)?;
+        let model = plan.input.scenario.first();
+        if args.metrics.is_none() && !model.commands.is_empty() {
+            // Of a command there is one number, and those of several mean nothing together.
+            plan.choice.flows |= model.commands.len() + model.flows.len() > 1;
+            plan.choice.metrics = model.flows.is_empty().then(|| vec!["completion_time_s".to_owned()]);
+        }
         plan.check(&args)?;
         talk.warnings(plan.input.scenario.warnings());
         if !args.yes {

@@ -44,10 +44,7 @@ impl Played {
         let mut rows: Vec<Row> =
             flows.map(|(flow, measures)| row(&flow.name, measures.values.clone())).collect();
         for facts in self.outcome.commands.iter().filter(|facts| !facts.serves) {
-            let took =
-                facts.ended.started.zip(facts.ended.ended).map(|(from, to)| to.since(from).as_secs_f64());
-            let value = |metric: &Metric| took.filter(|_| *metric == Metric::CompletionTime);
-            rows.push(row(&facts.name, Metric::ALL.iter().map(value).collect()));
+            rows.push(row(&facts.name, values(facts)));
         }
         rows
     }
@@ -123,17 +120,7 @@ impl Played {
         let mut end = end;
         let which = format!("repetition {} of cell {}", self.repetition, self.cell);
         for facts in &self.outcome.commands {
-            for lack in &facts.ended.lacks {
-                talk.complaint("warning", &format!("{which}, {}: {lack}", facts.name));
-            }
-            let Some(status) = facts.ended.status.as_ref().filter(|status| status.code != 0) else {
-                continue;
-            };
-            let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
-            talk.complaint("failed", &format!("{which}, {}: {why}", facts.name));
-            if end == End::Good {
-                end = End::Failed;
-            }
+            end = judge_command(facts, &which, end, talk);
         }
         if let Some(why) = self.outcome.unfaithful(options) {
             talk.complaint("unfaithful", &format!("{which}: {why}"));
@@ -144,6 +131,23 @@ impl Played {
         }
         end
     }
+}
+
+/// The measures of a command: how long it took.
+pub(crate) fn values(facts: &CommandFacts) -> Vec<Option<f64>> {
+    let took = facts.ended.started.zip(facts.ended.ended).map(|(from, to)| to.since(from).as_secs_f64());
+    Metric::ALL.iter().map(|metric| took.filter(|_| *metric == Metric::CompletionTime)).collect()
+}
+
+/// What is wrong with a command, aloud; and how the verb then ends.
+pub(crate) fn judge_command(facts: &CommandFacts, which: &str, end: End, talk: &Talk) -> End {
+    for lack in &facts.ended.lacks {
+        talk.complaint("warning", &format!("{which}, {}: {lack}", facts.name));
+    }
+    let Some(status) = facts.ended.status.as_ref().filter(|status| status.code != 0) else { return end };
+    let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
+    talk.complaint("failed", &format!("{which}, {}: {why}", facts.name));
+    if end == End::Good { End::Failed } else { end }
 }
 
 impl Store {
@@ -247,7 +251,7 @@ pub(crate) fn calibration(c: &Calibration) -> Value {
     json!({ "quiet": c.quiet(), "trials": c.trials.iter().enumerate().map(trial).collect::<Vec<_>>() })
 }
 
-fn command(facts: &CommandFacts) -> Value {
+pub(crate) fn command(facts: &CommandFacts) -> Value {
     let ended = &facts.ended;
     let t = |t: Option<base::Time>| t.map(base::Time::as_secs_f64);
     json!({

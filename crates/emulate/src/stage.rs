@@ -94,9 +94,9 @@ impl Stage {
     }
 }
 
-/// A name leads to the address of version 4 alone: with both, programs try version 6 first, and servers that do not
-/// speak it cost a round trip that nobody asked for.
-fn hosts(model: &Model, level: u8) -> String {
+/// The names of all machines of a model, as `/etc/hosts` has them. A name leads to the address of version 4 alone: with
+/// both, programs try version 6 first, and servers that do not speak it cost a round trip that nobody asked for.
+pub fn hosts(model: &Model, level: u8) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
     for &node in &model.stations {
         let ((four, six), name) = (addresses(node, level), &model.nodes[node].name);

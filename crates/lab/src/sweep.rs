@@ -58,7 +58,8 @@ pub struct Control<'a> {
 /// Plays repetitions in which real kernels take part, in virtual time. Whoever implements it starts processes, which
 /// is no business of ours.
 pub trait Player: Sync {
-    /// Plays one repetition of a cell; no measures if it was stopped before its end.
+    /// Plays one repetition of a cell: the measures of each flow, then of each command that does not serve, in the
+    /// order of the model. None if it was stopped before its end.
     ///
     /// # Errors
     /// It cannot be played, on this machine or at all.
@@ -138,7 +139,7 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A flow or a command that cannot run in virtual time, if there is one.
+/// A flow or a command in which a real kernel takes part, if there is one.
 pub fn real(model: &Model) -> Option<&str> {
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
     flow.or(model.commands.first().map(|command| &command.name)).map(String::as_str)
@@ -321,11 +322,13 @@ impl Sweep {
             _ => Some(run_once(model, repetition, options).flows),
         };
         let Some(measured) = measured else { return Ok(None) };
-        let named = model.flows.iter().zip(measured);
-        let row = |(flow, measures): (&scenario::model::Flow, FlowMeasures)| Row {
+        let commands = model.commands.iter().filter(|command| !command.serves);
+        let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
+        let named = names.zip(measured);
+        let row = |(name, measures): (&String, FlowMeasures)| Row {
             cell,
             repetition,
-            flow: flow.name.clone(),
+            flow: name.clone(),
             values: measures.values,
         };
         Ok(Some(named.map(row).collect()))

@@ -1,6 +1,6 @@
 //! Which programs run at the nodes? `[[command]]`: what `/bin/sh` is to run, at which node, from when on. Nodes with
 //! commands, and those at the ends of the graph, are machines of their own; between every two of them goes the way
-//! with the fewest links. Only `emulate` can play them.
+//! with the fewest links. `emulate` plays them in real time, `run` in virtual time inside kernels built for that.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
@@ -13,7 +13,7 @@ use crate::shape::{Kind, Need, Quantity, Shape, TableShape, field, table};
 /// `[[command]]`.
 pub(crate) static COMMAND: TableShape = table(
     "command",
-    "A program at a node, for `emulate`. Nodes reach each other by their names.",
+    "A program at a node: `emulate` plays it in real time, `run` in virtual time with a kernel built for that at each node. Nodes reach each other by their names.",
     &[
         field("name", Shape::One(Kind::Name), Need::Required("\"fetch\""), "How results and files call it."),
         field("at", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node at which it runs."),

@@ -150,7 +150,7 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
             Some(name) => {
                 let index = graph.node(&name);
                 if let Some(tree) = node.get("linux") {
-                    graph.nodes[index].linux = linux::settings(tree, &linux::NODE, cx);
+                    graph.nodes[index].linux = linux::machine(tree, cx);
                 }
             }
             None => graph.complete = false,

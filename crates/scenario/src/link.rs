@@ -191,7 +191,7 @@ pub(crate) static NODE: TableShape = table(
         field("name", Shape::One(Kind::Name), Need::Required("\"router\""), "How links and flows call it."),
         field(
             "linux",
-            Shape::Table(&crate::linux::NODE),
+            Shape::Table(&crate::linux::MACHINE),
             Need::Optional,
             "What the kernel at this node is set to when commands run there.",
         ),

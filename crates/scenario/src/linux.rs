@@ -33,9 +33,23 @@ pub(crate) static LINUX: TableShape = table(
     ],
 );
 
-/// What the kernel at a node is set to.
-pub(crate) static NODE: TableShape =
-    table("linux", "The kernel at a node, for commands that run there.", &[CC, MTU, SYSCTL]);
+/// `linux` of a node.
+pub(crate) static MACHINE: TableShape = table(
+    "machine",
+    "The kernel at a node where commands run.",
+    &[
+        CC,
+        KERNEL,
+        MTU,
+        field(
+            "root",
+            Shape::One(Kind::Text),
+            Need::Default("\"/\""),
+            "In virtual time, the folder of this machine that programs see as `/`; they can change nothing in it. In real time it is `/`.",
+        ),
+        SYSCTL,
+    ],
+);
 
 const CC: Field = field(
     "cc",
@@ -54,7 +68,7 @@ const SYSCTL: Field = field(
     "sysctl",
     Shape::Settings,
     Need::Optional,
-    "Settings of the network stack at both ends, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
+    "Settings of the network stack, at both ends if it is a flow's, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
 );
 
 /// Between these the kernel takes an MTU for IPv4 and a TUN device.
@@ -67,7 +81,7 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         Value::Table(table) => &table.get("linux")?.tree,
         _ => return None,
     };
-    let linux = settings(tree, &LINUX, cx);
+    let linux = settings(Reader::new(tree, &LINUX), cx);
     Some(Linux { datagrams: datagrams(Reader::new(tree, &LINUX), &linux, cx), ..linux })
 }
 
@@ -102,11 +116,17 @@ fn datagrams(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Option<u32> {
     Some(payload as u32)
 }
 
+/// Reads what is asked of the kernel at a node.
+pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
+    let reader = Reader::new(tree, &MACHINE);
+    let root = reader.get("root").and_then(|tree| leaf::text(tree).ok());
+    Linux { root, ..settings(reader, cx) }
+}
+
 /// Reads the table itself.
-pub(crate) fn settings(tree: &Tree, shape: &'static TableShape, cx: &Cx<'_>) -> Linux {
-    let reader = Reader::new(tree, shape);
+fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
-    let kernel = tree.get("kernel").and_then(|tree| leaf::text(tree).ok());
+    let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
     let mtu = reader.bytes("mtu").unwrap_or(1500);
     if !MTUS.contains(&mtu) {
         cx.push(
@@ -120,7 +140,7 @@ pub(crate) fn settings(tree: &Tree, shape: &'static TableShape, cx: &Cx<'_>) -> 
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, datagrams: None }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, datagrams: None, root: None }
 }
 
 /// Checks a table of settings.

@@ -472,12 +472,14 @@ pub struct Linux {
     pub sysctl: Vec<(String, String)>,
     /// A flow's datagrams (UDP) carry at most so many bytes; none: TCP.
     pub datagrams: Option<u32>,
+    /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
+    pub root: Option<String>,
 }
 
 impl Default for Linux {
     /// The kernel's own choices, and packets of 1500 bytes.
     fn default() -> Linux {
-        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new(), datagrams: None }
+        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new(), datagrams: None, root: None }
     }
 }
 

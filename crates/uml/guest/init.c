@@ -1,10 +1,11 @@
 /* What runs in a guest: the one process of a kernel under User-Mode Linux. It reads its task from /task, sets up
  * the network, carries its data, and tells what the kernel says of it in /told, /netstat and /snmp. Lines on the
  * console mark where it stands. It reads the clock as rarely as it can: in virtual time that costs time. */
-#define _GNU_SOURCE
+#include "guest.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -18,28 +19,23 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, PORT = 9, SAMPLES = 1 << 20 };
+enum { SAMPLES = 1 << 20 };
 
-static struct {
-    int sends;
-    char address[32], peer[32], cc[32];
-    int mtu;
-    uint64_t start, until, look;
-    int64_t bytes; /* -1: without end */
-} task = {.mtu = 1500, .bytes = -1};
+struct task task = {.work = "bulk", .width = 30, .mtu = 1500, .bytes = -1};
 
 static struct {
     uint64_t t;
     struct tcp_info info;
 } *samples;
 static size_t taken;
-static uint64_t carried, finished;
+uint64_t carried, finished;
 static char fault[256];
 
-static void say(const char *what)
+void say(const char *what)
 {
     char line[300];
     int n = snprintf(line, sizeof line, "williwaw: %s\n", what);
@@ -47,13 +43,13 @@ static void say(const char *what)
         return;
 }
 
-static void rest(void)
+static void __attribute__((noreturn)) rest(void)
 {
     for (;;)
         pause();
 }
 
-static void __attribute__((format(printf, 1, 2))) fail(const char *format, ...)
+void fail(const char *format, ...)
 {
     char text[200];
     va_list args;
@@ -68,7 +64,7 @@ static void __attribute__((format(printf, 1, 2))) fail(const char *format, ...)
     rest();
 }
 
-static uint64_t now(void)
+uint64_t now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -93,27 +89,45 @@ static void sysctl_set(const char *name, const char *value)
     close(fd);
 }
 
+static void text_of(char *to, size_t size, const char *value)
+{
+    if (snprintf(to, size, "%s", value) >= (int)size) {
+        errno = ENAMETOOLONG;
+        fail("reading the task");
+    }
+}
+
 /* One word and its value a line; settings are applied as they come. */
 static void read_task(void)
 {
     FILE *file = fopen("/task", "r");
-    char line[512], value[400], name[120];
+    static char line[8192];
+    char value[400], name[120];
     if (!file)
         fail("reading the task");
+    const struct {
+        const char *word;
+        char *to;
+        size_t size;
+    } texts[] = {
+        {"work", task.work, sizeof task.work},          {"address", task.address, sizeof task.address},
+        {"peer", task.peer, sizeof task.peer},          {"address6", task.address6, sizeof task.address6},
+        {"cc", task.cc, sizeof task.cc},                {"root", task.root, sizeof task.root},
+        {"folder", task.folder, sizeof task.folder},    {"host", task.host, sizeof task.host},
+    };
     while (fgets(line, sizeof line, file)) {
         char *text = strchr(line, ' ');
         line[strcspn(line, "\n")] = 0;
         if (!text)
             continue;
         *text++ = 0;
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            if (!strcmp(line, texts[i].word))
+                text_of(texts[i].to, texts[i].size, text);
         if (!strcmp(line, "sends"))
             task.sends = atoi(text);
-        else if (!strcmp(line, "address"))
-            snprintf(task.address, sizeof task.address, "%s", text);
-        else if (!strcmp(line, "peer"))
-            snprintf(task.peer, sizeof task.peer, "%s", text);
-        else if (!strcmp(line, "cc"))
-            snprintf(task.cc, sizeof task.cc, "%s", text);
+        else if (!strcmp(line, "width"))
+            task.width = atoi(text);
         else if (!strcmp(line, "mtu"))
             task.mtu = atoi(text);
         else if (!strcmp(line, "start"))
@@ -124,7 +138,13 @@ static void read_task(void)
             task.look = strtoull(text, NULL, 10);
         else if (!strcmp(line, "bytes"))
             task.bytes = strtoll(text, NULL, 10);
-        else if (!strcmp(line, "sysctl") && sscanf(text, "%119s %399[^\n]", name, value) == 2)
+        else if (!strcmp(line, "variable") && task.n_variables + 1 < sizeof task.variables / sizeof *task.variables)
+            task.variables[task.n_variables++] = strdup(text);
+        else if (!strcmp(line, "command") && task.n_commands < COMMANDS) {
+            struct command *c = &task.commands[task.n_commands++];
+            c->start = strtoull(text, &text, 10);
+            c->serves = atoi(text);
+        } else if (!strcmp(line, "sysctl") && sscanf(text, "%119s %399[^\n]", name, value) == 2)
             sysctl_set(name, value);
     }
     fclose(file);
@@ -134,6 +154,21 @@ static void configure(int fd, unsigned long what, struct ifreq *request, const c
 {
     if (ioctl(fd, what, request) < 0)
         fail("%s", name);
+}
+
+/* An address of version 6, in a network of 64 bits. */
+static void address6(void)
+{
+    struct {
+        struct in6_addr address;
+        uint32_t width;
+        int interface;
+    } what = {.width = 64, .interface = (int)if_nametoindex("eth0")};
+    int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+    inet_pton(AF_INET6, task.address6, &what.address);
+    if (fd < 0 || ioctl(fd, SIOCSIFADDR, &what) < 0)
+        fail("setting the address of version 6");
+    close(fd);
 }
 
 static void interface_up(void)
@@ -153,14 +188,16 @@ static void interface_up(void)
     at->sin_family = AF_INET;
     inet_pton(AF_INET, task.address, &at->sin_addr);
     configure(fd, SIOCSIFADDR, &r, "setting the address");
-    inet_pton(AF_INET, "255.255.255.252", &at->sin_addr);
+    at->sin_addr.s_addr = htonl(~0u << (32 - task.width));
     configure(fd, SIOCSIFNETMASK, &r, "setting the width of the network");
     r.ifr_flags = IFF_UP | IFF_NOARP;
     configure(fd, SIOCSIFFLAGS, &r, "bringing eth0 up");
     close(fd);
+    if (task.address6[0])
+        address6();
 }
 
-static struct tcp_info look(int fd, int keep)
+struct tcp_info look(int fd, int keep)
 {
     struct tcp_info i;
     socklen_t n = sizeof i;
@@ -183,16 +220,40 @@ static struct tcp_info look(int fd, int keep)
     return i;
 }
 
-static void copy(const char *from, const char *to)
+void copy(const char *from, const char *to)
 {
-    char buffer[CHUNK];
+    static char buffer[CHUNK];
     int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (out < 0)
+        fail("writing %s", to);
     for (ssize_t n; (n = read(in, buffer, sizeof buffer)) > 0;)
         if (write(out, buffer, (size_t)n) != n)
             fail("writing %s", to);
     fsync(out);
     close(in);
     close(out);
+}
+
+static void tell_command(FILE *out, size_t n)
+{
+    struct command *c = &task.commands[n];
+    char from[64], to[64];
+    if (!c->begun)
+        return;
+    fprintf(out, "begun %zu %llu\n", n, (unsigned long long)c->begun);
+    if (c->ended) {
+        int signal = WIFSIGNALED(c->status) ? WTERMSIG(c->status) : 0;
+        int code = signal ? 128 + signal : WEXITSTATUS(c->status);
+        fprintf(out, "ended %zu %llu %d %d\n", n, (unsigned long long)c->ended, code, signal);
+    }
+    if (c->lacks)
+        fprintf(out, "lacks %zu %s\n", n, c->lacks);
+    const char *const ends[] = {"stdout", "stderr"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(from, sizeof from, "/over/out/%zu.%s", n, ends[i]);
+        snprintf(to, sizeof to, "/%zu.%s", n, ends[i]);
+        copy(from, to);
+    }
 }
 
 static void tell(void)
@@ -214,6 +275,8 @@ static void tell(void)
             fprintf(out, "%02x", ((unsigned char *)&samples[i].info)[k]);
         fputc('\n', out);
     }
+    for (size_t i = 0; i < task.n_commands; i++)
+        tell_command(out, i);
     fflush(out);
     fsync(fileno(out));
     fclose(out);
@@ -222,134 +285,54 @@ static void tell(void)
     say("done");
 }
 
-static int watch_alarm(int queue, uint64_t at, uint64_t every)
+void broken(const char *doing, int error)
 {
-    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+    snprintf(fault, sizeof fault, "%s: %s", doing, strerror(error));
+}
+
+int watch(int queue, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    return epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
+}
+
+int watch_alarm(int queue, uint64_t at, uint64_t every)
+{
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     struct itimerspec when = {.it_value = spec(at), .it_interval = spec(every)};
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = timer};
     timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL);
-    epoll_ctl(queue, EPOLL_CTL_ADD, timer, &event);
+    watch(queue, timer, EPOLLIN);
     return timer;
 }
 
-static void sleep_until(uint64_t at)
+void sleep_until(uint64_t at)
 {
     struct timespec t = spec(at);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
         ;
 }
 
-static void broken(const char *doing, int error)
+/* Tells whoever drives this kernel something at this very instant; a line on the console has no time. */
+void tell_driver(int fd, const void *word, size_t size)
 {
-    snprintf(fault, sizeof fault, "%s: %s", doing, strerror(error));
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_protocol = htons(WORDS), .sll_halen = 6};
+    to.sll_ifindex = (int)if_nametoindex("eth0");
+    memset(to.sll_addr, 0xff, 6);
+    if (sendto(fd, word, size, 0, (struct sockaddr *)&to, sizeof to) < 0)
+        fail("speaking with the driver");
 }
 
-/* The writing end: connects at its time, writes, closes its half, and waits until all of it is acknowledged. */
-static void send_all(int fd)
+/* Listens to it. */
+int hear_driver(void)
 {
-    static char zeros[CHUNK];
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    inet_pton(AF_INET, task.peer, &to.sin_addr);
-    sleep_until(task.start);
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS)
-        return broken("connecting", errno);
-    int queue = epoll_create1(0);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = fd};
-    epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
-    int end = watch_alarm(queue, task.until, 0);
-    int looks = task.look ? watch_alarm(queue, task.start + task.look, task.look) : -1;
-    int64_t left = task.bytes;
-    int closed = 0;
-    for (;;) {
-        struct epoll_event got;
-        if (epoll_wait(queue, &got, 1, -1) != 1)
-            continue;
-        if (got.data.fd == end)
-            break;
-        if (got.data.fd == looks) {
-            uint64_t times;
-            if (read(looks, &times, sizeof times) == sizeof times)
-                look(fd, 1);
-            continue;
-        }
-        int error = 0;
-        socklen_t n = sizeof error;
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
-        if (error) {
-            broken("writing", error);
-            break;
-        }
-        while (left != 0) {
-            size_t most = left < 0 || left > CHUNK ? CHUNK : (size_t)left;
-            ssize_t wrote = send(fd, zeros, most, MSG_NOSIGNAL);
-            if (wrote < 0)
-                break;
-            carried += (uint64_t)wrote;
-            if (left > 0)
-                left -= wrote;
-        }
-        if (left != 0)
-            continue;
-        if (!closed) {
-            closed = 1;
-            shutdown(fd, SHUT_WR);
-        }
-        /* The socket tells of every change of its state: its FIN was acknowledged, and all before it. */
-        uint8_t state = look(fd, 0).tcpi_state;
-        if (state == 5 || state == 6 || state == 7) {
-            finished = now();
-            break;
-        }
-    }
-    if (!finished && task.bytes < 0)
-        finished = now();
-    look(fd, 2);
+    int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(WORDS));
+    if (fd < 0)
+        fail("listening to the driver");
+    return fd;
 }
 
-/* The reading end: takes what comes until the other end closes or time is up. */
-static void receive_all(int ear)
+static void bulk(void)
 {
-    static char buffer[CHUNK];
-    int queue = epoll_create1(0), fd = -1;
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = ear};
-    epoll_ctl(queue, EPOLL_CTL_ADD, ear, &event);
-    int end = watch_alarm(queue, task.until, 0);
-    for (;;) {
-        struct epoll_event got;
-        if (epoll_wait(queue, &got, 1, -1) != 1)
-            continue;
-        if (got.data.fd == end)
-            return;
-        if (got.data.fd == ear && fd < 0) {
-            fd = accept4(ear, NULL, NULL, SOCK_NONBLOCK);
-            event.data.fd = fd;
-            epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
-            continue;
-        }
-        ssize_t n = read(fd, buffer, sizeof buffer);
-        if (n == 0)
-            return;
-        if (n < 0 && errno == EAGAIN)
-            continue;
-        if (n < 0)
-            return broken("reading", errno);
-        carried += (uint64_t)n;
-        if (!finished && task.bytes >= 0 && carried >= (uint64_t)task.bytes)
-            finished = now();
-    }
-}
-
-int main(void)
-{
-    if (mount("proc", "/proc", "proc", 0, NULL) < 0)
-        fail("mounting /proc");
-    /* No packets but those of the task. */
-    if (access("/proc/sys/net/ipv6", F_OK) == 0) {
-        sysctl_set("net.ipv6.conf.all.disable_ipv6", "1");
-        sysctl_set("net.ipv6.conf.default.disable_ipv6", "1");
-    }
-    read_task();
-    interface_up();
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (task.cc[0] && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, task.cc, (socklen_t)strlen(task.cc)) < 0)
         fail("using the congestion control %s", task.cc);
@@ -363,6 +346,36 @@ int main(void)
         send_all(fd);
     else
         receive_all(fd);
+}
+
+int main(void)
+{
+    if (mount("proc", "/proc", "proc", 0, NULL) < 0)
+        fail("mounting /proc");
+    /* No packets but those of the task. */
+    int six = access("/proc/sys/net/ipv6", F_OK) == 0;
+    if (six) {
+        sysctl_set("net.ipv6.conf.all.disable_ipv6", "1");
+        sysctl_set("net.ipv6.conf.default.disable_ipv6", "1");
+    }
+    read_task();
+    if (!six)
+        task.address6[0] = 0;
+    if (task.address6[0]) {
+        /* Its one address is given; it need not look for others. */
+        sysctl_set("net.ipv6.conf.eth0.addr_gen_mode", "1");
+        sysctl_set("net.ipv6.conf.eth0.accept_ra", "0");
+        sysctl_set("net.ipv6.conf.eth0.router_solicitations", "0");
+        sysctl_set("net.ipv6.conf.all.disable_ipv6", "0");
+        sysctl_set("net.ipv6.conf.default.disable_ipv6", "0");
+    }
+    interface_up();
+    if (!strcmp(task.work, "commands")) {
+        prepare_commands();
+        say("ready");
+        run_commands();
+    } else
+        bulk();
     tell();
     rest();
 }

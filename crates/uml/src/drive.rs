@@ -7,8 +7,8 @@ use crate::guest::Guest;
 use crate::{BOOT, Error};
 use base::Time;
 use emulate::capture::Capture;
-use host::{Door, Gate as _};
-use path::{ElementId, Network};
+use host::{Door, Gate, Machine};
+use path::{Cx, ElementId, Network};
 
 /// A kernel and its door into the network.
 pub struct Post {
@@ -16,6 +16,30 @@ pub struct Post {
     pub guest: Guest,
     /// Its door.
     pub door: ElementId,
+    /// What kind of door it is.
+    pub kind: Kind,
+}
+
+/// What a kernel is to the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The end of a flow: a [`host::Door`].
+    Flow,
+    /// A machine with programs: a [`host::Machine`].
+    Machine,
+}
+
+/// Acts through a door.
+fn through<R>(
+    network: &mut Network,
+    at: Time,
+    (kind, door): (Kind, ElementId),
+    act: impl FnOnce(&mut dyn Gate, &mut Cx<'_>) -> R,
+) -> Option<R> {
+    match kind {
+        Kind::Flow => network.enter(at, door, |door: &mut Door, cx| act(door, cx)),
+        Kind::Machine => network.enter(at, door, |door: &mut Machine, cx| act(door, cx)),
+    }
 }
 
 /// A network and its kernels.
@@ -28,6 +52,19 @@ pub struct Driver {
     pub capture: Option<Capture>,
 }
 
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// There is more to do.
+    GoOn,
+    /// Nobody waits for the programs of machines any more: they are ended, and their kernels tell.
+    End,
+    /// Everything is done.
+    Stop,
+}
+
+/// The word by which a machine's programs are ended.
+const END: &[u8] = b"end";
 /// Turns of kernels at one instant, after which it is no instant any more.
 const TURNS: u32 = 200_000;
 
@@ -75,14 +112,16 @@ impl Driver {
     pub fn run(
         &mut self,
         limit: Time,
-        mut done: impl FnMut(&Network, &[Post]) -> bool,
+        mut done: impl FnMut(&Network, &[Post]) -> Next,
     ) -> Result<bool, Error> {
         let mut turns = 0;
         let mut last = Time::ZERO;
         loop {
             self.hand_over()?;
-            if done(&self.network, &self.posts) {
-                return Ok(true);
+            match done(&self.network, &self.posts) {
+                Next::GoOn => {}
+                Next::End => self.end_programs()?,
+                Next::Stop => return Ok(true),
             }
             let soonest = |(i, post): (usize, &Post)| (post.guest.next_wake(), i);
             let (wake, i) = self.posts.iter().enumerate().map(soonest).min().unwrap_or((u64::MAX, 0));
@@ -105,19 +144,29 @@ impl Driver {
         }
     }
 
+    /// Tells all machines at the present instant that nobody waits for their programs any more.
+    fn end_programs(&mut self) -> Result<(), Error> {
+        let latest = self.posts.iter().map(|post| post.guest.now()).max().unwrap_or(0);
+        self.network.run_until(of_guest(latest));
+        for post in self.posts.iter_mut().filter(|post| post.kind == Kind::Machine) {
+            post.guest.tell_init(END.to_vec());
+        }
+        self.hand_over()
+    }
+
     /// One kernel runs, as far as nobody else has anything to do.
     fn turn(&mut self, i: usize, wake: u64, due: Time) -> Result<(), Error> {
         let others = self.posts.iter().enumerate().filter(|(k, _)| *k != i);
         let free =
             others.map(|(_, post)| post.guest.next_wake()).min().unwrap_or(u64::MAX).min(for_guest(due));
         let Driver { network, posts, capture } = self;
-        let Post { guest, door } = &mut posts[i];
+        let Post { guest, door, kind } = &mut posts[i];
         // What waits for its buffers comes in before it goes on.
         let free = if guest.expects() { wake } else { free };
         guest.run(wake, free, &mut |now, packet| {
             let before = network.counters().absorbed;
             let at = of_guest(now);
-            let taken = network.enter(at, *door, |door: &mut Door, cx| door.take_in(cx, packet));
+            let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, packet));
             if let (Some(Ok(())), Some(capture)) = (taken, &mut *capture) {
                 capture.add(i, at, packet);
             }
@@ -133,16 +182,22 @@ impl Driver {
         let now = self.network.now();
         for (i, post) in self.posts.iter_mut().enumerate() {
             while let Some(Some(leaving)) =
-                self.network.enter(now, post.door, |door: &mut Door, _| door.next_out())
+                through(&mut self.network, now, (post.kind, post.door), |door, _| door.next_out())
             {
                 if let Some(capture) = &mut self.capture {
                     capture.add(i, leaving.due, &leaving.bytes);
                 }
                 post.guest.push(leaving.bytes);
             }
-            if post.guest.expects() {
-                post.guest.deliver(for_guest(now))?;
-            }
+        }
+        self.deliver()
+    }
+
+    /// Delivers to each kernel what waits for it.
+    fn deliver(&mut self) -> Result<(), Error> {
+        let now = for_guest(self.network.now());
+        for post in self.posts.iter_mut().filter(|post| post.guest.expects()) {
+            post.guest.deliver(now)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 use crate::calendar::{self, Calendar};
 use crate::folder::{folder, listen};
 use crate::memory::Mapped;
-use crate::nic::{Effect, Nic, RECEIVE, SEND};
+use crate::nic::{Effect, Frame, Nic, RECEIVE, SEND};
 use crate::vhost;
 use crate::{Error, sys};
 use std::collections::VecDeque;
@@ -31,8 +31,8 @@ pub struct Setup {
     pub chance: Option<PathBuf>,
     /// Where its folder is made.
     pub place: PathBuf,
-    /// Its task, for its first process.
-    pub task: String,
+    /// The files of its task, by name, for its first process.
+    pub files: Vec<(String, String)>,
     /// Where its random numbers come from.
     pub seed: u64,
     /// Its memory. What it does not touch costs nothing, but the kernel sizes its buffers by it.
@@ -41,11 +41,13 @@ pub struct Setup {
     pub patience: Duration,
 }
 
-/// What a kernel's first process has said on the console.
+/// What a kernel's first process has said.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Said {
     /// It has set everything up and waits for its time.
     pub ready: bool,
+    /// None of its programs is waited for any more.
+    pub idle: bool,
     /// Its work is done, and what it has to tell lies in its folder.
     pub done: bool,
 }
@@ -72,13 +74,17 @@ pub struct Guest {
     text: Vec<u8>,
     said: Said,
     /// Packets on their way into it.
-    coming: VecDeque<Vec<u8>>,
+    coming: VecDeque<Frame>,
+    /// Words of its first process that nobody has heard yet.
+    words: Vec<Vec<u8>>,
     /// It wants to hear that what it sent has left.
     completion: bool,
 }
 
 /// What it is told that a clock on the wall shows at its start: 2001-09-09 01:46:40 UTC, whenever it is.
 const EPOCH: u64 = 1_000_000_000_000_000_000;
+/// The word by which its first process says that it waits for no program any more.
+const IDLE: &[u8] = b"idle";
 /// Its console is kept so far back.
 const TEXT: usize = 1 << 16;
 /// Between two looks whether a silent kernel is still alive.
@@ -113,10 +119,14 @@ impl Guest {
         std::fs::hard_link(&setup.init, &init)
             .or_else(|_| std::fs::copy(&setup.init, &init).map(drop))
             .map_err(refused("laying out its first process"))?;
-        std::fs::write(folder.join("task"), &setup.task).map_err(refused("laying out its task"))?;
+        for (name, text) in &setup.files {
+            std::fs::write(folder.join(name), text).map_err(refused("laying out its task"))?;
+        }
         // Until it has something to tell, it writes nothing: how files of ours are dated, to the tick of our clock, would
         // decide what it updates, and when.
-        std::fs::create_dir(folder.join("proc")).map_err(refused("laying out its folder"))?;
+        for place in ["proc", "host", "over", "root"] {
+            std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
+        }
         let calendar = listen(folder, "calendar").map_err(refused("opening its calendar"))?;
         let door = listen(folder, "nic").map_err(refused("opening its network card"))?;
         let mut command = Command::new(&setup.kernel);
@@ -192,6 +202,7 @@ impl Guest {
             text,
             said: Said::default(),
             coming: VecDeque::new(),
+            words: Vec::new(),
             completion: false,
         })
     }
@@ -244,7 +255,17 @@ impl Guest {
 
     /// A packet is to go in; it does so at the next [`Guest::deliver`].
     pub fn push(&mut self, packet: Vec<u8>) {
-        self.coming.push_back(packet);
+        self.coming.push_back(Frame::Packet(packet));
+    }
+
+    /// A word for its first process is to go in, as a packet does.
+    pub fn tell_init(&mut self, word: Vec<u8>) {
+        self.coming.push_back(Frame::Word(word));
+    }
+
+    /// What its first process has said since it was last asked.
+    pub fn words(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.words)
     }
 
     /// Something waits to be delivered to it.
@@ -264,8 +285,12 @@ impl Guest {
             return Ok(());
         }
         let mut laid = false;
-        while let Some(packet) = self.coming.front() {
-            match self.nic.receive(&self.memory, packet) {
+        while let Some(frame) = self.coming.front() {
+            let laid_out = match frame {
+                Frame::Packet(packet) => self.nic.receive(&self.memory, packet),
+                Frame::Word(word) => self.nic.tell(&self.memory, word),
+            };
+            match laid_out {
                 Ok(true) => laid = true,
                 Ok(false) => break,
                 Err(fault) => return Err(self.fault(fault.to_string())),
@@ -426,12 +451,23 @@ impl Guest {
     /// It has sent something. What that changes it is told before it may go on.
     fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
         let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
-        let packets = self.nic.sent(&self.memory).and_then(|packets| Ok((packets, wants(self)?)));
-        let (packets, completion) = packets.map_err(|fault| self.fault(fault.to_string()))?;
+        let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
+        let (frames, completion) = frames.map_err(|fault| self.fault(fault.to_string()))?;
         let now = self.calendar.now();
         let mut free = u64::MAX;
-        for packet in packets {
-            free = free.min(sent(now, &packet));
+        for frame in frames {
+            match frame {
+                Frame::Packet(packet) => free = free.min(sent(now, &packet)),
+                Frame::Word(word) => {
+                    // It is heard in a pause, at this very instant.
+                    free = now;
+                    if word == IDLE {
+                        self.said.idle = true;
+                    } else {
+                        self.words.push(word);
+                    }
+                }
+            }
         }
         self.completion |= completion;
         // That its packet is gone it hears in a pause, at this very instant.
@@ -479,7 +515,8 @@ impl Guest {
         }
         let text = String::from_utf8_lossy(&self.text);
         let line = |word: &str| text.lines().any(|l| l.trim() == format!("williwaw: {word}"));
-        self.said = Said { ready: self.said.ready | line("ready"), done: self.said.done | line("done") };
+        let Said { ready, done, .. } = self.said;
+        self.said = Said { ready: ready | line("ready"), done: done | line("done"), ..self.said };
         let cannot =
             text.lines().find_map(|l| l.trim().strip_prefix("williwaw: cannot: ")).map(str::to_owned);
         let more = self.text.len().saturating_sub(TEXT);

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// What the kernel is made of.
 const OPTIONS: &str = include_str!("../kernel/config");
@@ -26,9 +27,14 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 /// Where distributions lay their kernel sources.
 const SOURCES: &str = "/usr/src";
-/// The first process of a guest, and its source of chance.
-const INIT: &str = include_str!("../guest/init.c");
-const SEED: &str = include_str!("../guest/seed.c");
+/// The sources of a guest's first process, the first of them for the others to include; and its source of chance.
+const INIT: &[(&str, &str)] = &[
+    ("guest.h", include_str!("../guest/guest.h")),
+    ("init.c", include_str!("../guest/init.c")),
+    ("bulk.c", include_str!("../guest/bulk.c")),
+    ("commands.c", include_str!("../guest/commands.c")),
+];
+const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];
 
 /// A change to a file of the sources, if that is found in it.
 struct Change {
@@ -249,29 +255,53 @@ fn step(name: &str, command: &mut Command, log: &Path) -> Result<(), Error> {
 /// # Errors
 /// There is no compiler, or no library to link the first process with.
 pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
-    let mark = base::rng::fnv1a(INIT) ^ base::rng::fnv1a(SEED).rotate_left(1);
-    let folder = cache.join("guest").join(format!("{mark:016x}"));
+    let texts: String = INIT.iter().chain(SEED).flat_map(|(name, text)| [*name, *text]).collect();
+    let folder = cache.join("guest").join(format!("{:016x}", base::rng::fnv1a(&texts)));
     let (init, seed) = (folder.join("init"), folder.join("seed.so"));
+    // Threads of this program do it once.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock();
     if init.is_file() && seed.is_file() {
         return Ok((init, seed));
     }
-    fs::create_dir_all(&folder).map_err(Error::of(format!("making `{}`", folder.display())))?;
-    for (text, to, how) in [(INIT, &init, &["-static"][..]), (SEED, &seed, &["-shared", "-fPIC"][..])] {
-        let source =
-            folder.join(format!("{}.{}.c", to.file_stem().unwrap_or_default().display(), std::process::id()));
-        let fresh = source.with_extension("new");
-        fs::write(&source, text).map_err(Error::of(format!("writing `{}`", source.display())))?;
+    for (sources, to, how) in [(INIT, &init, &["-static"][..]), (SEED, &seed, &["-shared", "-fPIC"][..])] {
+        // Another process that does the same at the same time works in a place of its own.
+        let place = to.with_extension(std::process::id().to_string());
+        fs::create_dir_all(&place).map_err(Error::of(format!("making `{}`", place.display())))?;
         let mut cc = Command::new("cc");
-        cc.args(["-O2", "-o"]).arg(&fresh).args(how).arg(&source);
-        let compiled = step("compiling what runs in a guest", &mut cc, &source.with_extension("log"));
-        let _ = fs::remove_file(&source);
-        compiled?;
-        let _ = fs::remove_file(source.with_extension("log"));
-        // By rename: whoever does the same at the same time makes the same.
-        fs::rename(&fresh, to).map_err(Error::of("keeping what runs in a guest"))?;
+        cc.current_dir(&place).args(["-O2", "-o", "made"]).args(how);
+        for (name, text) in sources {
+            let source = place.join(name);
+            fs::write(&source, text).map_err(Error::of(format!("writing `{}`", source.display())))?;
+            if name.ends_with(".c") {
+                cc.arg(name);
+            }
+        }
+        step("compiling what runs in a guest", &mut cc, &place.join("log"))?;
+        fs::rename(place.join("made"), to).map_err(Error::of("keeping what runs in a guest"))?;
+        let _ = fs::remove_dir_all(&place);
     }
     Ok((init, seed))
 }
+
+/// Whether a kernel can lay a file system that can be written over one that cannot, as programs in it need.
+///
+/// # Errors
+/// It cannot, or cannot be read.
+pub fn has_overlays(kernel: &Path) -> Result<(), Error> {
+    let shown = kernel.display();
+    let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
+    if bytes.windows(OVERLAYS.len()).any(|part| part == OVERLAYS) {
+        return Ok(());
+    }
+    Err(asked(
+        format!("the kernel `{shown}` cannot run programs: it has no overlay file system"),
+        "build it again: williwaw linux build; in a build of your own, CONFIG_OVERLAY_FS=y",
+    ))
+}
+
+/// A text that is in every kernel with an overlay file system: what it says of an option of its mounts.
+const OVERLAYS: &[u8] = b"upperdir";
 
 /// What a kernel says of itself: its release. It is only asked, not booted.
 ///

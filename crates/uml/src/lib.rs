@@ -21,6 +21,8 @@ mod folder;
 #[cfg(target_os = "linux")]
 pub mod guest;
 #[cfg(target_os = "linux")]
+mod machines;
+#[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod once;
@@ -146,6 +148,8 @@ pub struct Kernels {
     pub place: PathBuf,
     /// How long a kernel may be silent while it runs.
     pub patience: Duration,
+    /// The folder in which programs start, if the root that they see has it; roots are named from here.
+    pub folder: PathBuf,
 }
 
 impl Kernels {
@@ -180,12 +184,25 @@ pub struct Options {
     pub look: Option<base::Span>,
 }
 
+/// A command that was played.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What became of it, as in real time.
+    pub facts: emulate::CommandFacts,
+    /// What it wrote to its standard output and to its standard error.
+    pub wrote: [Vec<u8>; 2],
+}
+
 /// A repetition that has been played.
 pub struct Outcome {
     /// What was measured, as of models.
     pub ran: lab::once::Outcome,
     /// What the kernels say of the flows that are theirs, by position in the model.
     pub facts: Vec<Option<FlowFacts>>,
+    /// What became of the commands, by position in the model.
+    #[cfg(target_os = "linux")]
+    pub commands: Vec<Command>,
     /// What crossed the doors, if that was wanted.
     pub capture: Option<Capture>,
 }

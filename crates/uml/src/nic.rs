@@ -16,6 +16,9 @@ const HEAD: usize = 12;
 const ETHERNET: usize = 14;
 /// The largest frame: no larger IP packet exists.
 const LARGEST: u64 = (HEAD + ETHERNET + 65_535) as u64;
+/// The kind of frame of words between the kernel's first process and whoever drives the kernel: that which IEEE 802 keeps for
+/// experiments. Programs and the counters of IP do not see them.
+const WORDS: [u8; 2] = [0x88, 0xb5];
 /// What the device has: version 1, the protocol's own features, a hardware address.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
 /// What is used of the protocol: acknowledged requests, the channel back, configuration, and notices of both sides in
@@ -84,6 +87,15 @@ pub enum Effect {
     Channel,
     /// There is something in this queue.
     Kick(u32),
+}
+
+/// What leaves by the card.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// An IP packet.
+    Packet(Vec<u8>),
+    /// A word of the kernel's first process for whoever drives the kernel. The network does not see it.
+    Word(Vec<u8>),
 }
 
 /// The card.
@@ -171,18 +183,19 @@ impl Nic {
         Ok(out)
     }
 
-    /// Takes the frames that the kernel has sent, and gives their buffers back: the IP packets in them.
+    /// Takes the frames that the kernel has sent, and gives their buffers back: what is in them.
     ///
     /// # Errors
     /// Its queue makes no sense.
-    pub fn sent(&mut self, memory: &impl Memory) -> Result<Vec<Vec<u8>>, Fault> {
+    pub fn sent(&mut self, memory: &impl Memory) -> Result<Vec<Frame>, Fault> {
         let ring = self.ring(SEND)?;
         let mut out = Vec::new();
         while let Some(chain) = ring.take(memory)? {
             let mut frame = chain.read(memory, LARGEST)?;
             ring.give_back(memory, &chain, 0)?;
             if frame.len() > HEAD + ETHERNET {
-                out.push(frame.split_off(HEAD + ETHERNET));
+                let inner = frame.split_off(HEAD + ETHERNET);
+                out.push(if frame.ends_with(&WORDS) { Frame::Word(inner) } else { Frame::Packet(inner) });
             }
         }
         Ok(out)
@@ -193,6 +206,19 @@ impl Nic {
     /// # Errors
     /// Its queue makes no sense.
     pub fn receive(&mut self, memory: &impl Memory, packet: &[u8]) -> Result<bool, Fault> {
+        let six = packet.first().is_some_and(|b| b >> 4 == 6);
+        self.lay(memory, if six { [0x86, 0xdd] } else { [0x08, 0x00] }, packet)
+    }
+
+    /// Lays a word for the kernel's first process into a buffer; false if it has none left.
+    ///
+    /// # Errors
+    /// Its queue makes no sense.
+    pub fn tell(&mut self, memory: &impl Memory, word: &[u8]) -> Result<bool, Fault> {
+        self.lay(memory, WORDS, word)
+    }
+
+    fn lay(&mut self, memory: &impl Memory, kind: [u8; 2], inner: &[u8]) -> Result<bool, Fault> {
         let mac = self.mac;
         let ring = self.ring(RECEIVE)?;
         let Some(chain) = ring.take(memory)? else { return Ok(false) };
@@ -200,9 +226,8 @@ impl Nic {
         frame[10] = 1; // one buffer
         frame.extend(mac);
         frame.extend([mac[0], mac[1], mac[2], mac[3], mac[4], !mac[5]]);
-        let six = packet.first().is_some_and(|b| b >> 4 == 6);
-        frame.extend(if six { [0x86, 0xdd] } else { [0x08, 0x00] });
-        frame.extend(packet);
+        frame.extend(kind);
+        frame.extend(inner);
         let written = chain.write(memory, &frame)?;
         ring.give_back(memory, &chain, written)?;
         Ok(true)
@@ -289,7 +314,7 @@ mod tests {
         assert_eq!(nic.sent(&m), Ok(vec![]));
         describe(&m, 0x1400, 1, 0x1800, 29, 0, 0);
         m.write(0x1500, &[0, 0, 1, 0, 1, 0]).unwrap();
-        assert_eq!(nic.sent(&m), Ok(vec![vec![0x45, 1, 2]]));
+        assert_eq!(nic.sent(&m), Ok(vec![Frame::Packet(vec![0x45, 1, 2])]));
         assert_eq!(nic.wants_call(&m, SEND), Ok(true));
     }
 

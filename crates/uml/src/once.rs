@@ -1,10 +1,10 @@
 //! How is one repetition played? As with models, but that each end of a kernel's flow is a kernel with a task. They
 //! boot, take turns with the network until every workload is done, and tell what they counted.
 
-use crate::drive::{Driver, Post};
+use crate::drive::{Driver, Kind, Next, Post};
 use crate::guest::{Guest, Setup};
-use crate::task::{Task, Told};
-use crate::{Error, Kernels, Options, Outcome};
+use crate::task::{Bulk, Card, Task, Told, Work};
+use crate::{Error, Kernels, Options, Outcome, machines};
 use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
@@ -15,7 +15,7 @@ use emulate::proc;
 use host::Door;
 use lab::measure;
 use lab::once::finished;
-use path::{Network, Signal};
+use path::{ElementId, Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build};
 use scenario::model::{Flow, Linux};
@@ -56,25 +56,35 @@ pub fn once(
     let limit = Time::ZERO + model.run.limit;
     let mut posts = Vec::new();
     let mut owners = Vec::new();
+    let start = |name: &str, linux: &Linux, task: &Task, door: ElementId, kind: Kind| {
+        let setup = Setup {
+            kernel: kernels.find(linux.kernel.as_deref())?,
+            init: kernels.init.clone(),
+            chance: Some(kernels.chance.clone()),
+            place: kernels.place.clone(),
+            files: task.files(),
+            seed: seed.stream(name, "kernel").bits(),
+            memory_mib: MEMORY_MIB,
+            patience: kernels.patience,
+            name: name.to_owned(),
+        };
+        Ok::<Post, Error>(Post { guest: Guest::start(&setup)?, door, kind })
+    };
     for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
         let Some(linux) = flow.transport.linux() else { continue };
         check(flow, linux)?;
         for (door, sends) in [(ends.from, true), (ends.to, false)] {
             let name = world.names.get(door.0 as usize).cloned().unwrap_or_default();
-            let setup = Setup {
-                kernel: kernels.find(linux.kernel.as_deref())?,
-                init: kernels.init.clone(),
-                chance: Some(kernels.chance.clone()),
-                place: kernels.place.clone(),
-                task: task(flow, linux, *ends, limit, options, sends).text(),
-                seed: seed.stream(&name, "kernel").bits(),
-                memory_mib: MEMORY_MIB,
-                patience: kernels.patience,
-                name,
-            };
-            posts.push(Post { guest: Guest::start(&setup)?, door });
+            let task = task(flow, linux, *ends, limit, options, sends);
+            posts.push(start(&name, linux, &task, door, Kind::Flow)?);
             owners.push(i);
         }
+    }
+    for (&node, &door) in model.stations.iter().zip(&world.stations) {
+        let linux = &model.nodes[node].linux;
+        let task = machines::task(model, node, seed, limit, kernels)?;
+        posts.push(start(&model.nodes[node].name, linux, &task, door, Kind::Machine)?);
+        machines::introduce(model, &mut world.network, door);
     }
     let capture = options.capture.then(|| {
         let names = posts.iter().map(|post| post.guest.name().to_owned());
@@ -84,17 +94,28 @@ pub fn once(
     let mut driver = Driver { network, posts, capture };
     driver.boot()?;
     let mut waiting: Vec<Ends> = hosts(model, &world);
+    let mut ending = false;
     driver.run(limit + GRACE, |network, posts| {
         while waiting.last().is_some_and(|ends| finished(network, ends)) {
             waiting.pop();
         }
-        let told = posts.iter().all(|post| post.guest.said().done);
-        told && (waiting.is_empty() || network.now() >= limit) || stop.load(Ordering::Relaxed)
+        let waited = waiting.is_empty() || network.now() >= limit;
+        let told = |post: &Post| post.guest.said().done;
+        if waited && posts.iter().all(told) || stop.load(Ordering::Relaxed) {
+            return Next::Stop;
+        }
+        let idle = |post: &Post| told(post) || post.kind == Kind::Machine && post.guest.said().idle;
+        if waited && !ending && posts.iter().all(idle) {
+            ending = true;
+            return Next::End;
+        }
+        Next::GoOn
     })?;
-    let Driver { network, posts, capture } = driver;
+    let Driver { network, mut posts, capture } = driver;
     world.network = network;
     let mut complete = waiting.is_empty();
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
+    let machines = posts.split_off(owners.len());
     for (pair, owner) in posts.chunks(2).zip(owners.iter().step_by(2)) {
         let [from, to] = pair else { continue };
         let bytes = model.flows[*owner].app.bulk().and_then(|(bytes, _)| bytes);
@@ -107,6 +128,10 @@ pub fn once(
         }
         facts[*owner] = Some(self::facts(pair, &told)?);
     }
+    let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
+    complete &= told.iter().all(|(_, told)| told.finished.is_some());
+    let commands = machines::commands(model, &told)?;
+    drop(machines);
     drop(posts);
     for &id in &world.backgrounds {
         world.network.signal(world.network.now(), id, Signal::Close);
@@ -116,16 +141,24 @@ pub fn once(
         world.network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, capture })
+    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, commands, capture })
+}
+
+/// Whether packets of that size pass the card.
+pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
+    if linux.mtu <= MTU {
+        return Ok(());
+    }
+    Err(Error::Asked {
+        what: format!("{who} asks for packets of {} B", linux.mtu),
+        mend: "in virtual time a kernel's card takes at most 1500 B".into(),
+    })
 }
 
 /// What real time can do and this cannot.
 fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
-    if linux.mtu > MTU {
-        let what = format!("flow `{}` asks for packets of {} B", flow.name, linux.mtu);
-        return refused(what, "in virtual time a kernel's card takes at most 1500 B");
-    }
+    fits(&format!("flow `{}`", flow.name), linux)?;
     if flow.app.bulk().is_none() {
         let what = format!("flow `{}` asks a kernel for a workload other than bulk data", flow.name);
         return refused(
@@ -142,18 +175,25 @@ fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
 
 fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, sends: bool) -> Task {
     let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-    let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Task {
-        sends,
-        addresses: if sends { [FROM, TO] } else { [TO, FROM] },
-        cc: linux.cc.clone(),
-        mtu: linux.mtu,
-        sysctl: always.chain(linux.sysctl.iter().cloned()).collect(),
-        start: ends.start,
+        card: Card { address: if sends { FROM } else { TO }, width: 30, six: None, mtu: linux.mtu },
+        sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
-        bytes,
-        look: options.look,
+        work: Work::Bulk(Bulk {
+            sends,
+            peer: if sends { TO } else { FROM },
+            cc: linux.cc.clone(),
+            start: ends.start,
+            bytes,
+            look: options.look,
+        }),
     }
+}
+
+/// What a guest is set to.
+pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> {
+    let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    always.chain(linux.sysctl.iter().cloned())
 }
 
 /// The ends of flows that are models.
@@ -164,11 +204,16 @@ fn hosts(model: &Model, world: &World) -> Vec<Ends> {
 
 /// What a guest has written down; nothing, if the run ended before it did.
 fn text(post: &Post, name: &str) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
+}
+
+/// The same, whatever it is.
+pub(crate) fn file(post: &Post, name: &str) -> Result<Vec<u8>, Error> {
     if !post.guest.said().done {
-        return Ok(String::new());
+        return Ok(Vec::new());
     }
     let path = post.guest.folder().join(name);
-    std::fs::read_to_string(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
+    std::fs::read(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
 }
 
 fn told(post: &Post) -> Result<Told, Error> {

@@ -4,35 +4,106 @@
 use crate::BOOT;
 use base::{Span, Time};
 use emulate::facts::TcpInfo;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// One end of a flow, as its guest is told. Times are those of the network.
+/// What a guest is told. Times are those of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// It opens the connection and writes; else it waits and reads.
-    pub sends: bool,
-    /// Its address, and the other end's.
-    pub addresses: [Ipv4Addr; 2],
-    /// Its congestion control; none: the kernel's default.
-    pub cc: Option<String>,
-    /// The largest IP packet, bytes.
-    pub mtu: u32,
+    /// What its card is set to.
+    pub card: Card,
     /// Settings by their full names.
     pub sysctl: Vec<(String, String)>,
-    /// When it opens.
-    pub start: Time,
     /// When it stops, done or not.
     pub until: Time,
+    /// What it does.
+    pub work: Work,
+}
+
+/// The card of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Leading bits of the address that are the network's.
+    pub width: u8,
+    /// Its address of version 6, in a network of 64 bits; none: it does not speak it.
+    pub six: Option<Ipv6Addr>,
+    /// The largest IP packet, bytes.
+    pub mtu: u32,
+}
+
+/// The work of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// One end of a flow of bulk data.
+    Bulk(Bulk),
+    /// Programs of the user's.
+    Programs(Programs),
+}
+
+/// One end of a flow of bulk data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bulk {
+    /// It opens the connection and writes; else it waits and reads.
+    pub sends: bool,
+    /// The other end's address.
+    pub peer: Ipv4Addr,
+    /// Its congestion control; none: the kernel's default.
+    pub cc: Option<String>,
+    /// When it opens.
+    pub start: Time,
     /// So many bytes; none: without end.
     pub bytes: Option<u64>,
     /// Between two looks at the kernel's `TCP_INFO`; none: at the end only.
     pub look: Option<Span>,
 }
 
+/// Programs at a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// The name of the machine.
+    pub host: String,
+    /// The folder of the host that they see as `/`.
+    pub root: String,
+    /// The folder in it in which they start, if it is there.
+    pub folder: String,
+    /// Their environment.
+    pub variables: Vec<(String, String)>,
+    /// The names of the machines and their addresses, as `/etc/hosts` has them.
+    pub hosts: String,
+    /// The programs.
+    pub commands: Vec<Program>,
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// What `/bin/sh` is given to run.
+    pub run: String,
+    /// When it is started.
+    pub start: Time,
+    /// It waits for others: started before t = 0 if its time is 0, and not waited for.
+    pub serves: bool,
+}
+
 impl Task {
+    /// The files of its task, by name: `task` and what that speaks of.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let mut files = vec![("task".to_owned(), self.text())];
+        if let Work::Programs(programs) = &self.work {
+            files.push(("hosts".to_owned(), programs.hosts.clone()));
+            files.push(("resolver".to_owned(), "# there is no resolver in virtual time\n".to_owned()));
+            for (i, command) in programs.commands.iter().enumerate() {
+                files.push((format!("command.{i}"), command.run.clone()));
+            }
+        }
+        files
+    }
+
     /// Its text.
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut out = String::new();
         let mut line = |word: &str, value: &dyn std::fmt::Display| {
             let _ = writeln!(out, "{word} {value}");
@@ -41,24 +112,48 @@ impl Task {
         for (name, value) in &self.sysctl {
             line("sysctl", &format_args!("{name} {value}"));
         }
-        line("sends", &u8::from(self.sends));
-        line("address", &self.addresses[0]);
-        line("peer", &self.addresses[1]);
-        if let Some(cc) = &self.cc {
-            line("cc", cc);
+        line("address", &self.card.address);
+        line("width", &self.card.width);
+        if let Some(six) = &self.card.six {
+            line("address6", six);
         }
-        line("mtu", &self.mtu);
-        line("start", &at(self.start));
+        line("mtu", &self.card.mtu);
         line("until", &at(self.until));
-        if let Some(bytes) = self.bytes {
-            line("bytes", &bytes);
-        }
-        if let Some(look) = self.look {
-            line("look", &look.as_nanos());
+        match &self.work {
+            Work::Bulk(bulk) => {
+                line("work", &"bulk");
+                line("sends", &u8::from(bulk.sends));
+                line("peer", &bulk.peer);
+                if let Some(cc) = &bulk.cc {
+                    line("cc", cc);
+                }
+                line("start", &at(bulk.start));
+                if let Some(bytes) = bulk.bytes {
+                    line("bytes", &bytes);
+                }
+                if let Some(look) = bulk.look {
+                    line("look", &look.as_nanos());
+                }
+            }
+            Work::Programs(programs) => {
+                line("work", &"commands");
+                line("host", &programs.host);
+                line("root", &programs.root);
+                line("folder", &programs.folder);
+                for (name, value) in &programs.variables {
+                    line("variable", &format_args!("{name}={value}"));
+                }
+                for command in &programs.commands {
+                    line("command", &format_args!("{} {}", at(command.start), u8::from(command.serves)));
+                }
+            }
         }
         out
     }
 }
+
+/// More programs than these has no node.
+pub const PROGRAMS: usize = 1024;
 
 /// What a guest tells.
 #[derive(Clone, Default, Debug, PartialEq)]
@@ -71,6 +166,19 @@ pub struct Told {
     pub history: Vec<(f64, TcpInfo)>,
     /// What went wrong.
     pub fault: Option<String>,
+    /// What became of its programs, by position.
+    pub programs: BTreeMap<usize, Ran>,
+}
+
+/// What became of a program.
+#[derive(Clone, Default, Debug, PartialEq)]
+pub struct Ran {
+    /// When it was started.
+    pub begun: Option<Time>,
+    /// When it ended by itself, its status as shells tell it, and the signal that ended it, if one did.
+    pub ended: Option<(Time, i32, Option<i32>)>,
+    /// What was amiss.
+    pub lacks: Option<String>,
 }
 
 impl Told {
@@ -81,13 +189,28 @@ impl Told {
             let ns: u64 = word.parse().ok()?;
             Some(Time::from_nanos(ns.saturating_sub(BOOT.as_nanos())))
         };
+        let plain = |value: &str| value.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
         for line in text.lines() {
             match line.split_once(' ') {
                 Some(("finished", value)) => told.finished = time(value),
                 Some(("bytes", value)) => told.bytes = value.parse().unwrap_or(0),
-                Some(("fault", value)) => {
-                    let plain = value.chars().filter(|c| !c.is_control()).take(200).collect();
-                    told.fault = Some(plain);
+                Some(("fault", value)) => told.fault = Some(plain(value)),
+                Some((word @ ("begun" | "ended" | "lacks"), value)) => {
+                    let Some((number, value)) = value.split_once(' ') else { continue };
+                    let Some(number) = number.parse().ok().filter(|n| *n < PROGRAMS) else { continue };
+                    let ran = told.programs.entry(number).or_default();
+                    match word {
+                        "begun" => ran.begun = time(value),
+                        "lacks" => ran.lacks = Some(plain(value)),
+                        _ => {
+                            let mut words = value.split(' ');
+                            let end = words.next().and_then(time);
+                            let mut number = || words.next()?.parse::<i32>().ok();
+                            if let (Some(end), Some(code), Some(signal)) = (end, number(), number()) {
+                                ran.ended = Some((end, code, (signal != 0).then_some(signal)));
+                            }
+                        }
+                    }
                 }
                 Some(("info", value)) => {
                     let Some((t, digits)) = value.split_once(' ') else { continue };
@@ -116,24 +239,62 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn task(work: Work) -> Task {
+        let card = Card { address: Ipv4Addr::new(198, 18, 0, 1), width: 30, six: None, mtu: 576 };
+        let sysctl = vec![("net.ipv4.tcp_rmem".into(), "4096 16384 16384".into())];
+        Task { card, sysctl, until: Time::NEVER, work }
+    }
+
+    const CARD: &str = "sysctl net.ipv4.tcp_rmem 4096 16384 16384\naddress 198.18.0.1\nwidth 30\nmtu 576\n\
+                        until 4611686018427387903\n";
+
     #[test]
     fn a_task_is_told_in_words() {
-        let task = Task {
+        let bulk = Bulk {
             sends: true,
-            addresses: [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)],
+            peer: Ipv4Addr::new(198, 18, 0, 2),
             cc: Some("bbr".into()),
-            mtu: 576,
-            sysctl: vec![("net.ipv4.tcp_rmem".into(), "4096 16384 16384".into())],
             start: Time::from_nanos(500_000_000),
-            until: Time::NEVER,
             bytes: Some(7),
             look: None,
         };
-        assert_eq!(
-            task.text(),
-            "sysctl net.ipv4.tcp_rmem 4096 16384 16384\nsends 1\naddress 198.18.0.1\npeer 198.18.0.2\ncc bbr\n\
-             mtu 576\nstart 2500000000\nuntil 4611686018427387903\nbytes 7\n"
+        let own = "work bulk\nsends 1\npeer 198.18.0.2\ncc bbr\nstart 2500000000\nbytes 7\n";
+        assert_eq!(task(Work::Bulk(bulk)).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
+    }
+
+    #[test]
+    fn programs_are_told_in_files() {
+        let programs = Programs {
+            host: "phone".into(),
+            root: "/".into(),
+            folder: "/home".into(),
+            variables: vec![("LANG".into(), "C".into())],
+            hosts: "198.18.0.1 phone\n".into(),
+            commands: vec![Program {
+                run: "echo one\necho two".into(),
+                start: Time::from_nanos(1),
+                serves: true,
+            }],
+        };
+        let files = task(Work::Programs(programs)).files();
+        let own = "work commands\nhost phone\nroot /\nfolder /home\nvariable LANG=C\ncommand 2000000001 1\n";
+        assert_eq!(files[0], ("task".to_owned(), format!("{CARD}{own}")));
+        assert_eq!(files[1], ("hosts".to_owned(), "198.18.0.1 phone\n".to_owned()));
+        assert_eq!(files[3], ("command.0".to_owned(), "echo one\necho two".to_owned()));
+    }
+
+    #[test]
+    fn what_became_of_programs_is_read() {
+        let told = Told::read(
+            "begun 0 2000000000\nended 0 3000000000 143 15\nbegun 2 x\nlacks 2 air\nended 9999 1 1 1\n",
         );
+        let first = Ran {
+            begun: Some(Time::ZERO),
+            ended: Some((Time::from_nanos(1_000_000_000), 143, Some(15))),
+            lacks: None,
+        };
+        let third = Ran { lacks: Some("air".into()), ..Ran::default() };
+        assert_eq!(told.programs, BTreeMap::from([(0, first), (2, third)]));
     }
 
     #[test]
@@ -148,9 +309,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_will_do(text in "[ -~\\n]{0,300}", info in "info [0-9]{0,22} [0-9a-zé]{0,40}") {
+        fn any_text_will_do(
+            text in "[ -~\\n]{0,300}",
+            info in "info [0-9]{0,22} [0-9a-zé]{0,40}",
+            program in "(begun|ended|lacks) [0-9]{0,5} [-0-9a-zé ]{0,40}",
+        ) {
             Told::read(&text);
             Told::read(&info);
+            Told::read(&program);
         }
     }
 }

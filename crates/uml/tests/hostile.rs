@@ -136,7 +136,7 @@ mod good {
             init: me,
             chance: None,
             place: place.to_owned(),
-            task: task.into(),
+            files: vec![("task".into(), task.into())],
             seed: 1,
             memory_mib: 64,
             patience: Duration::from_millis(700),

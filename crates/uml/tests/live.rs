@@ -2,13 +2,13 @@
 //! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test says so and is skipped.
 #![cfg(target_os = "linux")]
 
+mod common;
+
+use common::{kernels, model, play};
 use emulate::facts::FlowFacts;
 use scenario::metric::Metric;
-use scenario::{Model, NoFiles};
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-use uml::{Kernels, Options, Outcome, kernel};
+use uml::{Options, Outcome};
 
 /// A download over a slow link that stands still for ten seconds.
 const SPIKE: &str = r#"
@@ -33,39 +33,6 @@ const SPIKE: &str = r#"
     [run]
     limit = "10 min"
 "#;
-
-#[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-/// Where a kernel is; none, and a word about it, where there is none.
-fn kernels() -> Option<Kernels> {
-    let cache =
-        variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?.join("williwaw");
-    let kernel = variable("WILLIWAW_LINUX").unwrap_or_else(|| kernel::place(&cache, "default"));
-    if !kernel.is_file() {
-        eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
-        return None;
-    }
-    let (init, chance) = kernel::guest_programs(&cache).expect("what runs in a guest");
-    let named = cache.join("kernels");
-    let patience = Duration::from_secs(60);
-    Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience })
-}
-
-fn model(text: &str, set: &[&str]) -> Model {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    match scenario::read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
-}
-
-fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {
-    let options = Options { capture: true, ..Options::default() };
-    uml::once(model, repetition, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn get(outcome: &Outcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)

@@ -26,7 +26,7 @@ fn facts(outcome: &Outcome) -> &FlowFacts {
 fn every(recorded: &Recorded, kernels: &Kernels, mut each: impl FnMut(&Situation, &Cell, &Outcome)) {
     for situation in &recorded.situation {
         for cell in &situation.cell {
-            each(situation, cell, &play(kernels, &recorded.model(situation, cell)));
+            each(situation, cell, &play(kernels, &recorded.model(situation, cell), 0));
         }
     }
 }
@@ -93,7 +93,7 @@ fn the_kernel_of_this_machine_says_the_same() {
                 continue;
             }
         };
-        let outcome = play(&kernels, &recorded.model(situation, cell));
+        let outcome = play(&kernels, &recorded.model(situation, cell), 0);
         let virtually = VERDICTS.map(|name| facts(&outcome).counter(name));
         if native != virtually {
             wrong.push(format!("{}: {virtually:?} for {native:?}", cell.name(situation)));

@@ -118,13 +118,7 @@ impl Args {
             snap: 96,
             xplot: None,
         };
-        let mut plan = Plan::of(args, talk)?;
-        let model = plan.input.scenario.first();
-        if self.metrics.is_none() && !model.commands.is_empty() {
-            plan.choice.flows = model.commands.len() + model.flows.len() > 1;
-            plan.choice.metrics = model.flows.is_empty().then(|| vec!["completion_time_s".to_owned()]);
-        }
-        Ok(plan)
+        Plan::of(args, talk)
     }
 }
 

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 /// Run a scenario, or its whole grid, in virtual time
 ///
 /// Prints a table of means with their 95 % intervals and keeps every repetition in a run folder.
+/// A [[command]] is a program at a node, played inside a kernel of its own (`williwaw linux build` makes one once).
 /// A run that was interrupted or killed loses no finished repetition: --resume continues it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -77,7 +78,7 @@ pub(crate) struct Args {
     /// Start a very large run without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// The kernel of flows with `transport = "linux"`: a name given to `williwaw linux build`, or the path of a binary
+    /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     pub(crate) linux: Option<String>,
     /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, at the end only
@@ -97,11 +98,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
-    if let Some(command) = sweep.cells.iter().find_map(|cell| cell.model.commands.first()) {
-        return Err(Failure::command(&command.name));
-    }
-    let stage = Stage::of(&sweep, &wish)?;
+    let mut stage = Stage::of(&sweep, &wish)?;
     let mut kept = Kept::open(&plan)?;
+    if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
+        stage.keep_in(kept.folder.path());
+    }
     let stop = interrupt::watch(talk);
     let (rows, complete) = progress::shown(talk, |tell| {
         let progress = |progress: Progress| tell(progress.done, progress.total);
@@ -128,7 +129,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         more: Vec::new(),
         stage,
     };
-    let end = found.show(talk)?;
+    let mut end = found.show(talk)?;
     if complete && plan.report {
         found.report(talk)?;
     }
@@ -136,6 +137,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         plan.wanted.write(&sweep, plan.repetitions, found.stage.as_ref(), path, talk)?;
     }
     found.close(talk, &watch);
+    if let Some(stage) = &found.stage {
+        end = stage.judge(end, talk);
+    }
     Ok(end)
 }
 

@@ -1,4 +1,5 @@
-//! Kernels and scenarios, where several tests need them; and what was recorded of native ones.
+//! What tests with kernels have in common: where a kernel is, how a scenario is played with it, and what was
+//! recorded of native ones.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use scenario::{Model, NoFiles};
@@ -24,13 +25,42 @@ pub fn kernels() -> Option<Kernels> {
     let (init, chance) = kernel::guest_programs(&cache).expect("what runs in a guest");
     let named = cache.join("kernels");
     let patience = Duration::from_secs(60);
-    Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience })
+    let folder = PathBuf::from("/");
+    Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience, folder })
 }
 
-/// One repetition in virtual time, with its packets.
-pub fn play(kernels: &Kernels, model: &Model) -> Outcome {
+pub fn model(text: &str, set: &[&str]) -> Model {
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match scenario::read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    }
+}
+
+pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {
     let options = Options { capture: true, ..Options::default() };
-    uml::once(model, 0, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
+    uml::once(model, repetition, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The same, of a kernel that can run programs.
+pub fn kernels_for_programs() -> Option<Kernels> {
+    let kernels = kernels()?;
+    if let Err(lack) = kernel::has_overlays(&kernels.kernel) {
+        eprintln!("skipped: {lack}");
+        return None;
+    }
+    Some(kernels)
+}
+
+/// Whether a program is where programs in a guest find it.
+pub fn has(program: &str) -> bool {
+    let there = ["/usr/local/bin", "/usr/bin", "/bin"]
+        .iter()
+        .any(|place| std::path::Path::new(place).join(program).is_file());
+    if !there {
+        eprintln!("skipped: there is no {program} here");
+    }
+    there
 }
 
 /// What was recorded of native kernels.

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use uml::calendar::{Calendar, Message, Op};
-use uml::nic::Nic;
+use uml::nic::{Frame, Nic};
 use uml::ring::{Fault, Memory};
 use uml::vhost;
 
@@ -83,8 +83,9 @@ pub fn kernel(mut bytes: &[u8]) {
                 let _ = memory.write(at, next(&mut bytes, n));
             }
             4 => {
-                for packet in nic.sent(&memory).unwrap_or_default() {
-                    assert!((1..=65_535).contains(&packet.len()));
+                for frame in nic.sent(&memory).unwrap_or_default() {
+                    let (Frame::Packet(inner) | Frame::Word(inner)) = frame;
+                    assert!((1..=65_535).contains(&inner.len()));
                 }
                 let _ = nic.wants_call(&memory, 1);
             }

@@ -68,9 +68,6 @@ impl Simulated {
 impl Simulated {
     /// Plays the repetition again, by kernels where the scenario asks for them, and draws a flow of it.
     fn picture(&self, model: &Model, flow: usize) -> Result<Picture, Failure> {
-        if let Some(command) = model.commands.first() {
-            return Err(Failure::command(&command.name));
-        }
         if lab::sweep::real(model).is_none() {
             return Ok(lab::picture::picture(model, self.rep, flow));
         }

@@ -1,0 +1,102 @@
+/* Bulk data over one connection: the writing end and the reading end. */
+#include "guest.h"
+#include <arpa/inet.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* The writing end: connects at its time, writes, closes its half, and waits until all of it is acknowledged. */
+void send_all(int fd)
+{
+    static char zeros[CHUNK];
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    inet_pton(AF_INET, task.peer, &to.sin_addr);
+    sleep_until(task.start);
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS)
+        return broken("connecting", errno);
+    int queue = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = fd};
+    epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
+    int end = watch_alarm(queue, task.until, 0);
+    int looks = task.look ? watch_alarm(queue, task.start + task.look, task.look) : -1;
+    int64_t left = task.bytes;
+    int closed = 0;
+    for (;;) {
+        struct epoll_event got;
+        if (epoll_wait(queue, &got, 1, -1) != 1)
+            continue;
+        if (got.data.fd == end)
+            break;
+        if (got.data.fd == looks) {
+            uint64_t times;
+            if (read(looks, &times, sizeof times) == sizeof times)
+                look(fd, 1);
+            continue;
+        }
+        int error = 0;
+        socklen_t n = sizeof error;
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
+        if (error) {
+            broken("writing", error);
+            break;
+        }
+        while (left != 0) {
+            size_t most = left < 0 || left > CHUNK ? CHUNK : (size_t)left;
+            ssize_t wrote = send(fd, zeros, most, MSG_NOSIGNAL);
+            if (wrote < 0)
+                break;
+            carried += (uint64_t)wrote;
+            if (left > 0)
+                left -= wrote;
+        }
+        if (left != 0)
+            continue;
+        if (!closed) {
+            closed = 1;
+            shutdown(fd, SHUT_WR);
+        }
+        /* The socket tells of every change of its state: its FIN was acknowledged, and all before it. */
+        uint8_t state = look(fd, 0).tcpi_state;
+        if (state == 5 || state == 6 || state == 7) {
+            finished = now();
+            break;
+        }
+    }
+    if (!finished && task.bytes < 0)
+        finished = now();
+    look(fd, 2);
+}
+
+/* The reading end: takes what comes until the other end closes or time is up. */
+void receive_all(int ear)
+{
+    static char buffer[CHUNK];
+    int queue = epoll_create1(0), fd = -1;
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = ear};
+    epoll_ctl(queue, EPOLL_CTL_ADD, ear, &event);
+    int end = watch_alarm(queue, task.until, 0);
+    for (;;) {
+        struct epoll_event got;
+        if (epoll_wait(queue, &got, 1, -1) != 1)
+            continue;
+        if (got.data.fd == end)
+            return;
+        if (got.data.fd == ear && fd < 0) {
+            fd = accept4(ear, NULL, NULL, SOCK_NONBLOCK);
+            event.data.fd = fd;
+            epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
+            continue;
+        }
+        ssize_t n = read(fd, buffer, sizeof buffer);
+        if (n == 0)
+            return;
+        if (n < 0 && errno == EAGAIN)
+            continue;
+        if (n < 0)
+            return broken("reading", errno);
+        carried += (uint64_t)n;
+        if (!finished && task.bytes >= 0 && carried >= (uint64_t)task.bytes)
+            finished = now();
+    }
+}

@@ -1,0 +1,62 @@
+/* What the files of a guest's first process share: its task, what it has to tell, and how it waits. */
+#ifndef WILLIWAW_GUEST
+#define WILLIWAW_GUEST
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024 };
+/* The first seconds of every kernel are its boot's: t = 0 of the network is then. */
+#define ORIGIN 2000000000u
+/* The kind of frame by which whoever drives this kernel speaks with its first process (IEEE 802: for experiments). */
+#define WORDS 0x88b5
+
+/* A program that is to run. */
+struct command {
+    uint64_t start, begun, ended;
+    int serves, pid, status;
+    const char *lacks;
+};
+
+struct task {
+    char work[16]; /* bulk, or commands */
+    int sends;
+    char address[48], address6[48], peer[48], cc[32];
+    int width, mtu;
+    uint64_t start, until, look;
+    int64_t bytes; /* -1: without end */
+    char root[4096], folder[4096], host[256];
+    char *variables[64];
+    size_t n_variables;
+    struct command commands[COMMANDS];
+    size_t n_commands;
+};
+
+extern struct task task;
+extern uint64_t carried, finished;
+
+/* A line on the console, which whoever drives this kernel reads. */
+void say(const char *what);
+/* Says why nothing can go on, and rests. */
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Notes what went wrong in the work, to be told at the end. */
+void broken(const char *doing, int error);
+uint64_t now(void);
+struct tcp_info look(int fd, int keep);
+int watch(int queue, int fd, uint32_t events);
+int watch_alarm(int queue, uint64_t at, uint64_t every);
+void sleep_until(uint64_t at);
+/* Words to and from whoever drives this kernel: a socket for them, and one word. */
+int hear_driver(void);
+void tell_driver(int fd, const void *word, size_t size);
+/* Copies a file; what cannot be read is empty. */
+void copy(const char *from, const char *to);
+
+void send_all(int fd);
+void receive_all(int fd);
+void prepare_commands(void);
+void run_commands(void);
+#endif

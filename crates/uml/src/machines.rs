@@ -1,0 +1,130 @@
+//! How do programs of the user's run in virtual time? At machines, as in real time: each node that needs one is a kernel
+//! with an address that the others know by name, a root that is a folder of the host, and commands at their times.
+
+use crate::drive::Post;
+use crate::once::{file, fits, settings};
+use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
+use crate::{Command, Error, Kernels};
+use base::Time;
+use base::dist::Sampler;
+use base::packet::NodeId;
+use base::rng::Seed;
+use emulate::CommandFacts;
+use emulate::job::Ended;
+use emulate::keeper::Status;
+use emulate::stage::{addresses, hosts};
+use host::Machine;
+use path::{ElementId, Network};
+use scenario::Model;
+
+/// Leading bits of the addresses of all machines (RFC 2544).
+const WIDTH: u8 = 15;
+/// What programs see of their surroundings, the same on every machine and in every repetition.
+const VARIABLES: &[(&str, &str)] = &[
+    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("HOME", "/root"),
+    ("USER", "root"),
+    ("LOGNAME", "root"),
+    ("SHELL", "/bin/sh"),
+    ("LANG", "C.UTF-8"),
+    ("TZ", "UTC"),
+    ("TERM", "dumb"),
+];
+/// The root of a node that names none.
+const ROOT: &str = "/";
+
+/// The commands of a node, with their positions in the model, in its order.
+fn of(model: &Model, node: usize) -> impl Iterator<Item = (usize, &scenario::model::Command)> {
+    model.commands.iter().enumerate().filter(move |(_, command)| command.node == node)
+}
+
+/// What the guest at a node is told.
+pub(crate) fn task(
+    model: &Model,
+    node: usize,
+    seed: Seed,
+    limit: Time,
+    kernels: &Kernels,
+) -> Result<Task, Error> {
+    let (name, linux) = (&model.nodes[node].name, &model.nodes[node].linux);
+    fits(&format!("node `{name}`"), linux)?;
+    let text = |path: &std::path::Path, what: &str| match path.to_str() {
+        Some(text) if !text.contains('\n') => Ok(text.to_owned()),
+        _ => Err(Error::Asked {
+            what: format!("{what} `{}` is no plain text", path.display()),
+            mend: String::new(),
+        }),
+    };
+    let root = kernels.folder.join(linux.root.as_deref().unwrap_or(ROOT));
+    if !root.is_dir() {
+        return Err(Error::Asked {
+            what: format!("node `{name}`: there is no folder `{}`", root.display()),
+            mend: "root names a folder with the files of a system, such as \"/\"".into(),
+        });
+    }
+    let start = |command: &scenario::model::Command| {
+        let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
+        Time::from_nanos(ns as u64)
+    };
+    let commands = of(model, node)
+        .map(|(_, command)| Program {
+            run: command.run.clone(),
+            start: start(command),
+            serves: command.serves,
+        })
+        .collect();
+    let mut variables: Vec<(String, String)> =
+        VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    variables.push(("WILLIWAW_NODE".to_owned(), name.clone()));
+    let (four, six) = addresses(node, 0);
+    let cc = linux.cc.iter().map(|cc| ("net.ipv4.tcp_congestion_control".to_owned(), cc.clone()));
+    Ok(Task {
+        card: Card { address: four, width: WIDTH, six: Some(six), mtu: linux.mtu },
+        sysctl: cc.chain(settings(linux)).collect(),
+        until: limit,
+        work: Work::Programs(Programs {
+            host: name.clone(),
+            root: text(&root, "the root")?,
+            folder: text(&kernels.folder, "the folder")?,
+            variables,
+            hosts: hosts(model, 0),
+            commands,
+        }),
+    })
+}
+
+/// Tells the door of a machine the addresses of all.
+pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
+    let now = network.now();
+    network.enter(now, door, |gate: &mut Machine, _| {
+        for &other in &model.stations {
+            let (four, six) = addresses(other, 0);
+            gate.knows(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
+        }
+    });
+}
+
+/// What became of all commands, in the order of the model.
+pub(crate) fn commands(model: &Model, told: &[(&Post, Told)]) -> Result<Vec<Command>, Error> {
+    let mut all = Vec::new();
+    for command in &model.commands {
+        let station = model.stations.iter().position(|node| *node == command.node);
+        let Some((post, told)) = station.and_then(|at| told.get(at)) else { continue };
+        let position = of(model, command.node).position(|(_, other)| other.name == command.name).unwrap_or(0);
+        let ran = told.programs.get(&position).cloned().unwrap_or_default();
+        let write = |end: &str| match ran.begun {
+            Some(_) => file(post, &format!("{position}.{end}")),
+            None => Ok(Vec::new()),
+        };
+        let wrote = [write("stdout")?, write("stderr")?];
+        let (name, serves) = (command.name.clone(), command.serves);
+        all.push(Command { facts: CommandFacts { name, serves, ended: ended(ran) }, wrote });
+    }
+    Ok(all)
+}
+
+fn ended(ran: Ran) -> Ended {
+    let status = ran.ended.map(|(_, code, signal)| Status { code, signal, fault: None });
+    let ended = ran.ended.map(|(at, ..)| at);
+    Ended { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
+}

@@ -1,0 +1,197 @@
+//! The claim: programs that know nothing of it run in virtual time, at machines behind the links of a scenario, and do the
+//! same every time. Needs a kernel built for that; without one each test says so and is skipped.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use base::Time;
+use common::{has, kernels_for_programs, model, play};
+use uml::{Command, Kernels, Outcome};
+
+const LINK: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "100 kbit/s"
+    delay = "200 ms"
+    [run]
+    limit = "2 min"
+"#;
+
+/// A command of the scenario.
+fn command(name: &str, at: &str, run: &str, more: &str) -> String {
+    format!("[[command]]\nname = \"{name}\"\nat = \"{at}\"\nrun = '''\n{run}\n'''\n{more}\n")
+}
+
+fn played(kernels: &Kernels, commands: &str, set: &[&str]) -> Outcome {
+    play(kernels, &model(&format!("{LINK}{commands}"), set), 0)
+}
+
+/// The only command that was waited for.
+fn worker(outcome: &Outcome) -> &Command {
+    outcome.commands.iter().find(|command| !command.facts.serves).expect("a command")
+}
+
+fn status(command: &Command) -> Option<i32> {
+    command.facts.ended.status.as_ref().map(|status| status.code)
+}
+
+fn wrote(command: &Command) -> [String; 2] {
+    command.wrote.clone().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// How long it took, seconds.
+fn took(command: &Command) -> f64 {
+    let (started, ended) = (command.facts.ended.started, command.facts.ended.ended);
+    ended.expect("it ended").since(started.expect("it started")).as_secs_f64()
+}
+
+/// 50 kB in full packets with 40 bytes of headers and 12 of timestamps take 4.14 s at 100 kbit/s; round trips come on top:
+/// opening, asking, the way back.
+#[test]
+fn curl_fetches_a_page_from_a_web_server() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    if !has("curl") || !has("python3") {
+        return;
+    }
+    let page = "/tmp/williwaw-page-of-a-guest";
+    let serve =
+        format!("head -c 50000 /dev/zero > {page}\ncd /tmp && exec /usr/bin/python3 -m http.server 8000");
+    let fetch = "exec curl -sS -o /dev/null -w '%{size_download} %{time_total}' http://server:8000/williwaw-page-of-a-guest";
+    let commands = command("web", "server", &serve, "serves = true")
+        + &command("curl", "phone", fetch, "start = \"1 s\"");
+    let outcome = played(&kernels, &commands, &[]);
+    let curl = worker(&outcome);
+    assert_eq!((status(curl), outcome.ran.complete), (Some(0), true), "{:?}", wrote(curl));
+    assert_eq!(curl.facts.ended.started.map(Time::as_secs_f64).map(f64::round), Some(1.0));
+    let least = 0.8 + 50_000.0 / 1448.0 * 1500.0 * 8.0 / 100e3;
+    assert!((least..least + 0.5).contains(&took(curl)), "{} s, {least} s at least", took(curl));
+    let said = wrote(curl)[0].clone();
+    let (bytes, seconds) = said.split_once(' ').expect("two numbers");
+    assert_eq!(bytes, "50000");
+    // Starting a program takes no time: what curl saw is what there was.
+    let seconds: f64 = seconds.parse().expect("seconds");
+    assert!((took(curl) - seconds).abs() < 0.002, "{seconds} s of {} s", took(curl));
+    // The server was ended, not waited for, and its log is kept.
+    let web = &outcome.commands[0];
+    assert_eq!((web.facts.ended.started, web.facts.ended.ended), (Some(Time::ZERO), None));
+    assert!(
+        web.facts.ended.lacks.is_empty() && wrote(web)[1].contains("GET /williwaw-page"),
+        "{:?}",
+        wrote(web)
+    );
+    assert!(!std::path::Path::new(page).exists(), "a guest has written a file of the host");
+}
+
+#[test]
+fn what_a_command_writes_and_how_it_ends_is_told() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    let commands = command("odd", "phone", "echo out; echo err >&2; sleep 3600.5 & sleep 2; exit 7", "")
+        + &command("killed", "server", "kill -9 $$", "");
+    let outcome = played(&kernels, &commands, &[]);
+    let [odd, killed] = &outcome.commands[..] else { panic!("two commands") };
+    assert_eq!((status(odd), status(killed)), (Some(7), Some(137)));
+    assert_eq!(wrote(odd), ["out\n".to_owned(), "err\n".to_owned()]);
+    assert_eq!(killed.facts.ended.status.as_ref().and_then(|status| status.signal), Some(9));
+    assert!((2.0..2.001).contains(&took(odd)), "{}", took(odd));
+    assert!(outcome.ran.complete);
+}
+
+/// Whoever is not done at the limit is ended, and what it wrote until then is kept.
+#[test]
+fn time_is_up_before_a_command_is_done() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    let outcome =
+        played(&kernels, &command("slow", "phone", "echo begun; sleep 600", ""), &["run.limit=5 s"]);
+    let slow = worker(&outcome);
+    assert_eq!((status(slow), slow.facts.ended.ended, outcome.ran.complete), (None, None, false));
+    assert_eq!(wrote(slow)[0], "begun\n");
+}
+
+/// The seed decides: chance, the clock, the order of things. Another repetition, other chance.
+#[test]
+fn programs_do_the_same_every_time() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    if !has("python3") {
+        return;
+    }
+    let serve = "exec /usr/bin/python3 -c '
+import socketserver, os
+class Answer(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.wfile.write(os.urandom(2000) + self.rfile.readline())
+socketserver.ThreadingTCPServer.request_queue_size = 50
+socketserver.ThreadingTCPServer((\"\", 7), Answer).serve_forever()'";
+    let ask = "date +%s.%N; od -An -N16 -tx1 /dev/urandom; echo $RANDOM $$ $(hostname)
+/usr/bin/python3 - <<END
+import socket, threading, time, uuid, hashlib
+def one(n):
+    with socket.create_connection((\"server\", 7)) as s:
+        s.sendall(b\"%d\\n\" % n)
+        got = b\"\".join(iter(lambda: s.recv(999), b\"\"))
+    print(n, hashlib.sha1(got).hexdigest(), time.time(), time.monotonic_ns())
+threads = [threading.Thread(target=one, args=(n,)) for n in range(5)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(hash(\"text\"), uuid.uuid4())
+END";
+    let commands = command("echo", "server", serve, "serves = true") + &command("ask", "phone", ask, "");
+    let model = model(&format!("{LINK}{commands}"), &[]);
+    let run = |repetition| {
+        let outcome = play(&kernels, &model, repetition);
+        assert_eq!(status(worker(&outcome)), Some(0), "{:?}", wrote(worker(&outcome)));
+        let mut packets = Vec::new();
+        outcome.capture.expect("packets").write(&mut packets).expect("memory");
+        (packets, outcome.commands)
+    };
+    let first = run(0);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..4).map(|_| scope.spawn(|| run(0))).collect();
+        for other in others {
+            let other = other.join().expect("a run");
+            assert_eq!(other.1, first.1, "what a command did differs");
+            assert!(other.0 == first.0, "the packets differ");
+        }
+    });
+    assert!(run(1).1 != first.1, "another repetition has the same random numbers");
+}
+
+/// Both versions of IP lead to the other machine, and names to addresses.
+#[test]
+fn machines_know_each_other_by_name() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    if !has("python3") {
+        return;
+    }
+    let serve = "exec /usr/bin/python3 -c '
+import socket
+s = socket.create_server((\"\", 7), family=socket.AF_INET6, dualstack_ipv6=True)
+while True: s.accept()[0].sendall(b\"x\")'";
+    let ask = "exec /usr/bin/python3 -c '
+import socket
+for name in (\"server\", \"server.ip6\"):
+    with socket.create_connection((name, 7)) as s: print(s.family.name, s.recv(1))'";
+    let commands = command("echo", "server", serve, "serves = true") + &command("ask", "phone", ask, "");
+    let outcome = played(&kernels, &commands, &[]);
+    assert_eq!(wrote(worker(&outcome)), ["AF_INET b'x'\nAF_INET6 b'x'\n".to_owned(), String::new()]);
+}
+
+/// A root that is no system, and one that is not there.
+#[test]
+fn a_root_that_is_of_no_use_is_said() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    let text = format!("{LINK}{}[[node]]\nname = \"phone\"\n", command("any", "phone", "true", ""));
+    let empty = std::env::temp_dir().join(format!("williwaw-empty-{}", std::process::id()));
+    std::fs::create_dir(&empty).expect("a folder");
+    let set = format!("node.phone.linux.root={}", empty.display());
+    let outcome = play(&kernels, &model(&text, &[&set]), 0);
+    std::fs::remove_dir(&empty).expect("nothing was written into it");
+    let any = worker(&outcome);
+    assert_eq!(status(any), Some(127));
+    assert!(wrote(any)[1].contains("/bin/sh: No such file"), "{:?}", wrote(any));
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let nowhere = model(&text, &["node.phone.linux.root=/nosuch"]);
+    let refused = uml::once(&nowhere, 0, &kernels, &uml::Options::default(), &stop).err().expect("refused");
+    assert!(refused.to_string().contains("there is no folder `/nosuch`"), "{refused}");
+}
