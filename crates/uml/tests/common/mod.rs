@@ -27,10 +27,15 @@ pub fn kernels() -> Option<Kernels> {
     Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience })
 }
 
-/// One repetition in virtual time, with its packets.
+/// The first repetition in virtual time, with its packets.
 pub fn play(kernels: &Kernels, model: &Model) -> Outcome {
+    play_repetition(kernels, model, 0)
+}
+
+/// A repetition in virtual time, with its packets.
+pub fn play_repetition(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {
     let options = Options { capture: true, ..Options::default() };
-    uml::once(model, 0, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
+    uml::once(model, repetition, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// What was recorded of native kernels.
