@@ -75,13 +75,13 @@ fn late_packets_make_a_run_unfaithful() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("unfaithful"));
 }
 
-/// A verb that plays no kernels refuses them, and so does `run` where there is none, before anything starts.
+/// `run` and `plot` refuse a kernel's flow where there is no kernel, before anything starts.
 #[test]
 fn plot_and_run_without_a_kernel_refuse_a_real_transport() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     std::fs::write(&file, SCENARIO).unwrap();
-    for (verb, code, mend) in [("run", 3, "williwaw linux build"), ("plot", 2, "williwaw emulate")] {
+    for verb in ["run", "plot"] {
         let output = Command::new(cargo_bin("williwaw"))
             .current_dir(folder.path())
             .arg(verb)
@@ -90,8 +90,8 @@ fn plot_and_run_without_a_kernel_refuse_a_real_transport() {
             .env_remove("WILLIWAW_LINUX")
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(code), "{verb}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(mend), "{verb}");
+        assert_eq!(output.status.code(), Some(3), "{verb}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("williwaw linux build"), "{verb}");
     }
     let output = Command::new(cargo_bin("williwaw"))
         .arg("run")
