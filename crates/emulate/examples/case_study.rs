@@ -1,7 +1,7 @@
 //! Does the machine's own TCP do what the emulator's case study of 2001 measured? The study's scenario
 //! (`experiments/seawind/case-study.scenario.toml`), repetition by repetition in the same weather: the model of Linux
 //! 2.4 in virtual time, and this kernel in real time, set back as far as its settings go, and as it is. All
-//! repetitions run beside each other and take three to five minutes:
+//! repetitions run beside each other and take as long as the slowest: four minutes, ten if a timer backs off far enough:
 //!
 //!     cargo run -p williwaw-emulate --example case_study [REPETITIONS]
 #![allow(clippy::print_stdout, reason = "it is a program")]

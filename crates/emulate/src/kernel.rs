@@ -193,7 +193,7 @@ impl Real {
             to: self.spaces[1].counters()?,
             faults,
         };
-        if facts.info.state == 0 && !self.trails() {
+        if facts.info.state == 0 && to.told.received == 0 && !self.trails() {
             facts.faults.push("the connection was never established".into());
         }
         Ok(facts)

@@ -302,7 +302,8 @@ pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, 
             looked = now;
             look(&mut sockets, workload, now, &mut told.watch);
         }
-        let wanted = sockets.wanted();
+        // Nobody attends to what comes when the time is up, so nobody is woken for it.
+        let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
         let next = if now < limit { workload.next_timeout().min(start) } else { Time::NEVER };
         let until = clock.until(next.min(now + LOOK));
         let ready = sys::poll(wanted.iter().map(|(_, fd, write)| (*fd, *write)), until);

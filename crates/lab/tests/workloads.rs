@@ -452,3 +452,21 @@ proptest! {
         prop_assert_eq!(run(&set).flows, outcome.flows);
     }
 }
+
+/// A transfer that lasts for some time is done when its time is up, though nobody knows how many bytes that will be; what
+/// is on its way then still arrives, and the rate is that until there.
+#[test]
+fn a_transfer_for_some_time_is_done() {
+    let outcome = run(&["flow.user.app.bulk.lasts=20 s", "run.limit=1000 s"]);
+    assert!(outcome.complete);
+    close(get(&outcome, Metric::CompletionTime), 20.0);
+    // Up a queue and a path: the window is 1000 segments, which take 10.4 s on the link.
+    let download = get(&outcome, Metric::DownloadTime);
+    assert!((20.0..32.0).contains(&download), "{download}");
+    // Segments of 1000 B, with 40 B of headers, as long as the link was busy.
+    let rate = get(&outcome, Metric::Throughput);
+    assert!((0.95..1.0).contains(&(rate / (8e5 * 1000.0 / 1040.0))), "{rate}");
+    // The first of both ends counts: bytes that are there before the time is up.
+    let outcome = run(&["flow.user.app.bulk.lasts=20 s", "flow.user.app.bulk.bytes=100 kB"]);
+    assert!(outcome.complete && get(&outcome, Metric::DownloadTime) < 2.5);
+}
