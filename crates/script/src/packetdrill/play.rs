@@ -243,6 +243,9 @@ impl Player {
         self.last = from;
         match &line.action {
             Action::In(packet) => self.inbound(packet)?,
+            Action::Call(call) if to > from && call.name.starts_with("re") => {
+                return Err(Stop::Unsupported(format!("{}() that waits", call.name)));
+            }
             Action::Call(call) => self.call(call)?,
             Action::Code(code) => match assert::check(code, &self.stage).map_err(Stop::Unsupported)? {
                 Ok(()) => {}
@@ -346,6 +349,11 @@ impl Player {
             }
             "connect" => self.stage.run(|c, io| c.open(io)),
             "write" | "send" | "sendto" => {
+                // A flag that changes how segments are cut is a question to the socket's interface.
+                if let Some(flag) = call.args.iter().find(|a| a.contains("MSG_EOR") || a.contains("MSG_MORE"))
+                {
+                    return Err(Stop::Unsupported(format!("{}() with {flag}", call.name)));
+                }
                 let bytes = bytes()?;
                 if !self.stage.write(bytes) {
                     return Err(Stop::Unsupported(format!(

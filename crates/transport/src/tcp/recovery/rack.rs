@@ -162,12 +162,10 @@ impl Rules for Box<Rack> {
         }
         let mut s = *state(sender);
         if let Some(sent) = &sender.sent {
-            let mut latest = (Time::ZERO, 0);
             for record in sent.fresh() {
                 s.probe.measured |= !record.resent;
-                // Of those that this acknowledgement delivers, the one sent last is the most recent.
-                if s.arrived(io.now, record, ack.echo) && (record.sent, record.end) > latest {
-                    latest = (record.sent, record.end);
+                //= RFC 8985 section 6.2 step 2: RACK.rtt = rtt, for each segment newly acknowledged, in turn
+                if s.arrived(io.now, record, ack.echo) {
                     s.rtt = io.now.since(record.sent);
                 }
             }

@@ -23,6 +23,9 @@ impl Sender {
         }
         let window_changed = u64::from(segment.window).min(self.most_window) != self.peer_window;
         if segment.ack >= self.una {
+            if window_changed {
+                self.note_window(u64::from(segment.window));
+            }
             self.peer_window = u64::from(segment.window).min(self.most_window);
         }
         let digest = self.digest(io.now, segment, window_changed);

@@ -164,6 +164,11 @@ impl Sender {
     pub(in crate::tcp) fn go_back_after_timeout(&mut self, io: &mut Io<'_>) {
         self.nxt = self.una;
         self.resend_cause = Cause::Timeout;
+        let oldest = self.segment_end(self.una);
+        if self.una + self.window_of_peer() < oldest {
+            //= RFC 9293 section 3.8.6.1: what is outstanding is resent though the window has closed
+            self.send_next(io, oldest);
+        }
         self.send_window(io, 0);
     }
 
