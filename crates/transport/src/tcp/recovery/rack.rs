@@ -239,7 +239,8 @@ impl Rules for Box<Rack> {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
-            Timer::Release | Timer::Persist => {} // the sender's own
+            Timer::Release => fill(sender, io, false),
+            Timer::Persist => {} // the sender's own
         }
     }
 
@@ -363,6 +364,9 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
         }
         let Some(i) = (from..sent.records().len()).find(|i| sent.records()[*i].lost) else { break };
         let Record { start, end, .. } = sent.records()[i];
+        if !forced && !sender.released(io.now) {
+            break; // the timer of release goes on with it
+        }
         sender.retransmit_range(io, start, end, cause);
         count(sender, end - start);
         cause = if s.phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };
