@@ -24,13 +24,13 @@ impl Sender {
             self.send_window(io, 0);
             return;
         }
+        let expirations = self.episode.map_or(1, |e| e.expirations + 1);
+        let (seq, rto) = (self.una, self.rto.timeout());
+        io.record(|| Event::RtoFired { seq, rto, expirations });
         if self.is_over(io.now) {
             self.abandon(io);
             return;
         }
-        let expirations = self.episode.map_or(1, |e| e.expirations + 1);
-        let (seq, rto) = (self.una, self.rto.timeout());
-        io.record(|| Event::RtoFired { seq, rto, expirations });
         let was_recovering = self.strategy.recovering();
         // What duplicates had let out beyond the window is outstanding, but had taken the place of what left
         // the network: half of the flight would be more than the window that recovery had come down to.
