@@ -75,6 +75,11 @@ fn value(name: &str, stage: &Stage) -> Option<f64> {
         "tcpi_snd_ssthresh" => (s.window.ssthresh / mss).floor(),
         "tcpi_unacked" => (s.flight() as f64 / mss).ceil(),
         "tcpi_sacked" => (s.scoreboard.bytes() as f64 / mss).ceil(),
+        // Linux goes on counting what it has sent again.
+        "tcpi_lost" => {
+            let records = s.sent.as_ref()?.records().iter();
+            records.filter(|r| !r.sacked && (r.lost || (r.resent && s.recovering()))).count() as f64
+        }
         "tcpi_ca_state" if s.recovering() => 3.0,
         "tcpi_ca_state" if s.nxt() < s.max_sent() => 4.0,
         "tcpi_ca_state" => f64::from(u8::from(!s.scoreboard.is_empty())),

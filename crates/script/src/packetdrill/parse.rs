@@ -176,10 +176,11 @@ fn when(c: &mut Cursor<'_>) -> Result<When, Unreadable> {
     let here = *c;
     c.blanks();
     if c.eat("...") {
-        // A call that blocks: it begins at the first time.
+        // A call that blocks: it begins at the first time and returns at the second.
         c.blanks();
         c.eat("+");
-        c.seconds()?;
+        let to = c.seconds()?.max(from);
+        return Ok(if relative { When::AfterBetween(from, to) } else { When::Between(from, to) });
     } else {
         *c = here;
     }

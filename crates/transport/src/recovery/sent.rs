@@ -60,6 +60,27 @@ pub struct Snapshot {
     pub flight_began: Time,
     /// The application, not the window, limited the sender then.
     pub app_limited: bool,
+    /// Bytes in the network then, these included.
+    pub in_flight: u32,
+}
+
+/// What was found lost on the connection, by time or by being sent again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FoundLost {
+    /// Bytes.
+    pub bytes: u64,
+    /// Ranges that do not touch.
+    pub ranges: u64,
+    /// The last record.
+    pub last: Option<Record>,
+}
+
+impl FoundLost {
+    fn add(&mut self, record: Record) {
+        self.bytes += record.bytes();
+        self.ranges += u64::from(self.last.is_none_or(|last| last.end != record.start));
+        self.last = Some(record);
+    }
 }
 
 /// The records and the counters of one sender.
@@ -76,6 +97,7 @@ pub struct Sent {
     flight_began: Time,
     /// Rates are limited by the application until this much is delivered; 0: they are not.
     app_limited_until: u64,
+    found_lost: FoundLost,
 }
 
 impl Default for Sent {
@@ -90,6 +112,7 @@ impl Default for Sent {
             delivered_at: Time::ZERO,
             flight_began: Time::ZERO,
             app_limited_until: 0,
+            found_lost: FoundLost::default(),
         }
     }
 }
@@ -106,6 +129,7 @@ impl Sent {
             delivered_at: self.delivered_at,
             flight_began: self.flight_began,
             app_limited: self.app_limited_until > 0,
+            in_flight: u32::try_from(self.in_flight() + end - start).unwrap_or(u32::MAX),
         };
         let tail = self.end().unwrap_or(start);
         if start < tail {
@@ -114,6 +138,8 @@ impl Sent {
                 if record.lost {
                     record.lost = false;
                     self.lost -= record.bytes();
+                } else if !record.counted {
+                    self.found_lost.add(*record);
                 }
                 (record.sent, record.resent, record.then) = (now, true, then);
             }
@@ -219,7 +245,13 @@ impl Sent {
         if !record.lost && !record.sacked {
             record.lost = true;
             self.lost += record.bytes();
+            self.found_lost.add(*record);
         }
+    }
+
+    /// What was found lost so far: taken for lost, or sent again without that.
+    pub fn found_lost(&self) -> &FoundLost {
+        &self.found_lost
     }
 
     /// Nothing is taken for lost any more: the loss was an error.

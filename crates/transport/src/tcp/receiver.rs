@@ -130,17 +130,12 @@ impl Receiver {
         }
         let before = self.next;
         let duplicate = end <= self.next || self.holds(seq, end);
+        if self.config.dsack && self.sack {
+            self.note_repeated(seq, end);
+        }
         if duplicate {
-            if self.config.dsack && self.sack {
-                //= RFC 2883 section 4: the first block reports the duplicate
-                self.dsack = Some(Block { left: seq, right: end });
-            }
             self.touch(seq, end);
         } else if seq <= self.next {
-            if seq < self.next && self.config.dsack && self.sack {
-                //= RFC 2883 section 4.2: of a segment that is new in part, the part that came twice
-                self.dsack = Some(Block { left: seq, right: self.next });
-            }
             self.next = end;
             self.absorb_held();
         } else {
@@ -222,6 +217,23 @@ impl Receiver {
                 }
             }
             Echo::Latest => self.echo = Some(value),
+        }
+    }
+
+    /// Notes the first part of a segment that came before: all of it, or one contiguous range.
+    fn note_repeated(&mut self, seq: u64, end: u64) {
+        let repeated = if seq < self.next {
+            //= RFC 2883 section 4.2.1: of a segment that is new in part, the part that came twice
+            Some(Block { left: seq, right: end.min(self.next) })
+        } else {
+            //= RFC 2883 section 4.2.2: of several such parts, the first
+            let i = self.held.partition_point(|b| b.right <= seq);
+            let held = self.held.get(i).filter(|b| b.left < end);
+            held.map(|b| Block { left: b.left.max(seq), right: b.right.min(end) })
+        };
+        if repeated.is_some() {
+            //= RFC 2883 section 4: the first block reports the duplicate
+            self.dsack = repeated;
         }
     }
 

@@ -15,6 +15,7 @@ pub use window::Window;
 
 use super::config::Config;
 use crate::recovery::rate::RateSample;
+use crate::recovery::sent::Record;
 use base::{Span, Time, named};
 
 /// An acknowledgement of new data, outside of loss recovery.
@@ -74,6 +75,14 @@ pub struct Delivery {
     pub rtt: Option<Span>,
     /// Lost segments are being repaired.
     pub recovering: bool,
+    /// Bytes in flight when the segment sent last among those delivered was sent, itself included.
+    pub sent_in_flight: u32,
+    /// Bytes found lost on the connection before this acknowledgement, and in how many separate ranges.
+    pub lost: u64,
+    /// Ranges of them that do not touch.
+    pub lost_ranges: u64,
+    /// The last of them, as it was when it was found lost.
+    pub last_lost: Option<Record>,
 }
 
 /// A congestion control. Everything but the first three has an answer for those who need no more.
@@ -190,4 +199,6 @@ controls! {
     Cubic = "cubic" in cubic;
     /// A model of the path's rate and round trip (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
     Bbr = "bbr" in bbr;
+    /// Likewise, bounded by what losses say (version 3, draft-ietf-ccwg-bbr).
+    Bbr3 = "bbr3" in bbr3;
 }

@@ -220,6 +220,12 @@ pub struct Config {
     pub cwnd_validation: Validation,
     /// The window after a pause.
     pub idle_restart: IdleRestart,
+    /// The first window after a SYN that was sent again.
+    pub lost_syn: LostSyn,
+    /// How long after the first timeout of the same data the connection is given up; zero: never.
+    pub give_up: Span,
+    /// The same for the SYN.
+    pub give_up_syn: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Windows above 65535 bytes (RFC 7323).
@@ -336,6 +342,9 @@ impl Default for Config {
             byte_counting: ByteCounting::None,
             cwnd_validation: Validation::Off,
             idle_restart: IdleRestart::Rfc5681,
+            lost_syn: LostSyn::Rfc5681,
+            give_up: Span::default(),
+            give_up_syn: Span::default(),
             ecn: false,
             window_scale: true,
             receiver: ReceiverConfig {

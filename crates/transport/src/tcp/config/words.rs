@@ -266,6 +266,16 @@ named! {
     }
 }
 named! {
+    /// The first window after a SYN that was sent again.
+    pub enum LostSyn {
+        /// One segment (RFC 5681 section 3.1).
+        Rfc5681 = "rfc5681",
+        /// One segment if it was sent again twice or more, unless the echoed timestamp says that the first one
+        /// arrived (Linux).
+        Linux = "linux",
+    }
+}
+named! {
     /// Whether segments are spread over the round trip.
     pub enum Pacing {
         /// If the congestion control asks for it.

@@ -162,12 +162,10 @@ impl Rules for Box<Rack> {
         }
         let mut s = *state(sender);
         if let Some(sent) = &sender.sent {
-            let mut latest = (Time::ZERO, 0);
             for record in sent.fresh() {
                 s.probe.measured |= !record.resent;
-                // Of those that this acknowledgement delivers, the one sent last is the most recent.
-                if s.arrived(io.now, record, ack.echo) && (record.sent, record.end) > latest {
-                    latest = (record.sent, record.end);
+                //= RFC 8985 section 6.2 step 2: RACK.rtt = rtt, for each segment newly acknowledged, in turn
+                if s.arrived(io.now, record, ack.echo) {
                     s.rtt = io.now.since(record.sent);
                 }
             }
@@ -241,7 +239,8 @@ impl Rules for Box<Rack> {
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
-            Timer::Release | Timer::Persist => {} // the sender's own
+            Timer::Release => fill(sender, io, false),
+            Timer::Persist => {} // the sender's own
         }
     }
 
@@ -365,6 +364,9 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
         }
         let Some(i) = (from..sent.records().len()).find(|i| sent.records()[*i].lost) else { break };
         let Record { start, end, .. } = sent.records()[i];
+        if !forced && !sender.released(io.now) {
+            break; // the timer of release goes on with it
+        }
         sender.retransmit_range(io, start, end, cause);
         count(sender, end - start);
         cause = if s.phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };

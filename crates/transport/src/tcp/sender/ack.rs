@@ -19,11 +19,14 @@ impl Sender {
     #[inline(always)] // the connection's only call
     pub fn on_ack(&mut self, io: &mut Io<'_>, segment: &Segment) {
         self.probe_answered(io.now, segment.ack);
-        if segment.ack > self.max {
+        if segment.ack > self.max || self.gave_up {
             return; // acknowledges what was never sent (RFC 9293 section 3.10.7.4)
         }
         let window_changed = u64::from(segment.window).min(self.most_window) != self.peer_window;
         if segment.ack >= self.una {
+            if window_changed {
+                self.note_window(u64::from(segment.window));
+            }
             self.peer_window = u64::from(segment.window).min(self.most_window);
         }
         let digest = self.digest(io.now, segment, window_changed);
@@ -104,6 +107,10 @@ impl Sender {
             flight: sent.in_flight(),
             rtt,
             recovering: self.strategy.recovering(),
+            sent_in_flight: newest.then.in_flight,
+            lost: sent.found_lost().bytes,
+            lost_ranges: sent.found_lost().ranges,
+            last_lost: sent.found_lost().last,
         };
         self.control.on_delivery(&mut self.window, &delivery);
     }

@@ -4,7 +4,7 @@ use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::{Acked, Control, Reason, Reduction};
-use crate::tcp::config::{BugFix, Halving, Validation};
+use crate::tcp::config::{BugFix, Halving, LostSyn, Validation};
 use base::event::Event;
 use base::truth::Cause;
 
@@ -31,6 +31,18 @@ impl Sender {
         }
     }
 
+    /// Whether the SYN's timeout takes the first window.
+    fn lost_syn(&self, ack: &AckDigest) -> bool {
+        match (self.config.lost_syn, &self.episode) {
+            (LostSyn::Linux, Some(syn)) => {
+                // An echo older than the first repetition answers the first SYN: the timeout was spurious.
+                let original = ack.echo.is_some_and(|echo| echo < syn.began);
+                syn.expirations > 1 && !original
+            }
+            _ => self.syn_expired,
+        }
+    }
+
     /// The acknowledgement opens the congestion window.
     #[inline]
     pub(in crate::tcp) fn open_window(&mut self, ack: &AckDigest) {
@@ -39,7 +51,7 @@ impl Sender {
             let initial = self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64;
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
-            let initial = if self.syn_expired && conformant { self.window.mss } else { initial };
+            let initial = if conformant && self.lost_syn(ack) { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
             if self.syn_expired && conformant {
                 self.rto.after_lost_syn();
@@ -167,6 +179,11 @@ impl Sender {
     pub(in crate::tcp) fn go_back_after_timeout(&mut self, io: &mut Io<'_>) {
         self.nxt = self.una;
         self.resend_cause = Cause::Timeout;
+        let oldest = self.segment_end(self.una);
+        if self.una + self.window_of_peer() < oldest {
+            //= RFC 9293 section 3.8.6.1: what is outstanding is resent though the window has closed
+            self.send_next(io, oldest);
+        }
         self.send_window(io, 0);
     }
 

@@ -78,6 +78,7 @@ pub struct Sender {
     closed: bool,
     established: bool,
     syn_expired: bool,
+    gave_up: bool,
     /// What is reported is passed over when it goes back.
     skips_reported: bool,
     /// On this acknowledgement nothing is resent.
@@ -156,6 +157,7 @@ impl Sender {
             closed: false,
             established: false,
             syn_expired: false,
+            gave_up: false,
             peer_window: peer,
             most_window: if config.scales_windows() { u64::from(u32::MAX) } else { 65_535 },
             window: Window::new(&config, peer),
@@ -235,6 +237,10 @@ impl Sender {
     /// True once the SYN is acknowledged.
     pub fn established(&self) -> bool {
         self.established
+    }
+    /// True once the connection was given up.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
     }
     /// True while lost segments are repaired without a timeout.
     pub fn recovering(&self) -> bool {

@@ -2,13 +2,15 @@
 //! the next by its own length at the pacing rate: the congestion control's, or a little more than a window
 //! a round trip (Aggarwal, Savage, Anderson 2000).
 //!
-//! What loss recovery resends is not held up, but counted. A pause earns no credit.
+//! What loss recovery resends is not held up, but counted; with RACK it is held up too, but for the first
+//! segment of a recovery. A pause earns no credit.
 
 use super::Sender;
 use super::timers::Timer;
 use crate::endpoint::Io;
 use crate::tcp::cc::Control;
 use crate::tcp::config::{Config, Pacing};
+use crate::tcp::recovery::Strategy;
 use base::{Span, Time};
 
 /// Windows a round trip in slow start: the window doubles, and must not be held up by its own pacing.
@@ -51,7 +53,7 @@ impl Sender {
 
     /// Whether the next segment may leave now; if not, a timer lets it out.
     #[inline]
-    pub(super) fn released(&mut self, now: Time) -> bool {
+    pub(in crate::tcp) fn released(&mut self, now: Time) -> bool {
         if !self.pacer.on || self.pacer.release <= now {
             return true;
         }
@@ -72,8 +74,10 @@ impl Sender {
 
     /// The time of release has come.
     pub(super) fn on_release(&mut self, io: &mut Io<'_>) {
-        // A recovery that counts a pipe sends by its own rules, on acknowledgements.
-        if !self.recovering() || self.pipe().is_none() {
+        // A recovery that counts a pipe sends by its own rules.
+        if self.recovering() && self.pipe().is_some() {
+            Strategy::on_timer(self, io, Timer::Release);
+        } else {
             self.send_window(io, 0);
         }
     }

@@ -5,9 +5,9 @@
 use super::Sender;
 use super::timers::Timer;
 use crate::endpoint::Io;
-use base::Time;
 use base::tcp::Segment;
 use base::truth::Cause;
+use base::{Span, Time};
 
 /// The probes of one closed window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,7 +16,14 @@ pub(super) struct Probing {
     end: u64,
     /// How many were sent in a row.
     sent: u32,
+    /// The largest window that the peer has offered.
+    largest: u64,
+    /// A small window has been waited out.
+    waited: bool,
 }
+
+/// How long at most a window that has opened by little is waited out (RFC 9293 section 3.8.6.2.1).
+const OVERRIDE: Span = Span::from_secs(1);
 
 impl Sender {
     /// Nothing could be sent: if that is the peer's window alone, it is probed.
@@ -24,26 +31,58 @@ impl Sender {
     pub(super) fn maybe_persist(&mut self, now: Time) {
         if self.max == self.una && self.waits_for_window() && self.timers.deadline(Timer::Persist).is_never()
         {
-            self.probing = Probing::default();
+            (self.probing.end, self.probing.sent) = (0, 0);
             self.persist(now);
         }
     }
 
-    /// True if there is something to send, the window is closed, and nothing is outstanding.
+    /// True if there is something to send, and the window is closed, or open by too little.
     fn waits_for_window(&self) -> bool {
-        self.established && self.nxt < self.fin_end() && self.una + self.window_of_peer() <= self.nxt
+        let edge = self.una + self.window_of_peer();
+        self.established && self.nxt < self.fin_end() && (edge <= self.nxt || self.silly(edge))
+    }
+
+    /// The peer's window changes, to `window` bytes.
+    #[cold]
+    pub(super) fn note_window(&mut self, window: u64) {
+        let before = if self.established { self.peer_window } else { 0 };
+        self.probing.largest = self.probing.largest.max(before).max(window.min(self.most_window));
+    }
+
+    /// Whether what could be sent up to `limit` is too little to be worth a segment, since the peer's window
+    /// has opened by little: neither a segment, nor all that waits, nor half of its largest window.
+    #[cold]
+    pub(super) fn silly(&self, limit: u64) -> bool {
+        let usable = limit - self.nxt.min(limit);
+        let waiting = self.fin_end() - self.nxt.min(self.fin_end());
+        //= RFC 9293 section 3.8.6.2.1: the sender's part against the silly window syndrome
+        !self.probing.waited
+            && limit >= self.una + self.window_of_peer()
+            && usable < u64::from(self.config.mss).min(waiting)
+            && 2 * usable < self.probing.largest
     }
 
     fn persist(&mut self, now: Time) {
         //= RFC 1122 section 4.2.2.17: the first probe after a retransmission timeout, then ever rarer
         let doubled = self.rto.timeout().times(1 << self.probing.sent.min(10));
-        self.timers.set(Timer::Persist, now + doubled.min(self.rto.config().max));
+        let mut wait = doubled.min(self.rto.config().max);
+        if self.una + self.window_of_peer() > self.nxt {
+            wait = wait.min(OVERRIDE);
+        }
+        self.timers.set(Timer::Persist, now + wait);
     }
 
     /// It is time to ask.
     pub(super) fn on_persist(&mut self, io: &mut Io<'_>) {
         if self.max != self.una || !self.waits_for_window() {
             self.send_window(io, 0);
+            return;
+        }
+        if self.una + self.window_of_peer() > self.nxt {
+            //= RFC 9293 section 3.8.6.2.1: the override timeout: what the small window takes
+            self.probing.waited = true;
+            self.send_window(io, 1);
+            self.probing.waited = false;
             return;
         }
         //= RFC 9293 section 3.8.6.1: at least one octet of new data, though the window is zero
@@ -68,7 +107,7 @@ impl Sender {
             (self.nxt, self.max) = (ack, ack);
         }
         if !self.waits_for_window() {
-            self.probing = Probing::default();
+            (self.probing.end, self.probing.sent) = (0, 0);
             self.timers.stop(Timer::Persist);
         }
     }

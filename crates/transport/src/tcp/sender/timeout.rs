@@ -1,12 +1,13 @@
 //! What happens when the retransmission timer expires? The state is saved, the window closes, the oldest
 //! segment goes again, the timer backs off.
 
-use super::Sender;
+use super::{Sender, Timers};
 use crate::endpoint::Io;
 use crate::tcp::cc::{Control, Reason};
 use crate::tcp::config::{RepeatedTimeout, TimeoutResends};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::spurious::{Episode, Judged};
+use base::Time;
 use base::event::Event;
 
 impl Sender {
@@ -26,6 +27,10 @@ impl Sender {
         let expirations = self.episode.map_or(1, |e| e.expirations + 1);
         let (seq, rto) = (self.una, self.rto.timeout());
         io.record(|| Event::RtoFired { seq, rto, expirations });
+        if self.is_over(io.now) {
+            self.abandon(io);
+            return;
+        }
         let was_recovering = self.strategy.recovering();
         // What duplicates had let out beyond the window is outstanding, but had taken the place of what left
         // the network: half of the flight would be more than the window that recovery had come down to.
@@ -77,5 +82,21 @@ impl Sender {
             self.resend_outstanding(io);
         }
         self.record_state(io);
+    }
+    /// Whether the same data, or the SYN, have been repeated for long enough.
+    //= RFC 1122 section 4.2.3.5: R2, in time
+    fn is_over(&self, now: Time) -> bool {
+        let config = &self.config;
+        let limit = if self.established { config.give_up } else { config.give_up_syn };
+        !limit.is_zero() && self.episode.is_some_and(|e| now.since(e.began) >= limit)
+    }
+
+    /// The connection is given up: nothing leaves any more, whatever comes.
+    fn abandon(&mut self, io: &mut Io<'_>) {
+        let seq = self.una;
+        io.record(|| Event::GaveUp { seq });
+        (self.gave_up, self.established) = (true, false);
+        self.rto.stop();
+        self.timers = Timers::default();
     }
 }

@@ -95,7 +95,7 @@ impl Sender {
         let end = self.segment_end(self.nxt);
         // A window smaller than a segment lets one out only if nothing else is.
         let end = if end > limit {
-            if self.flight() > 0 || limit <= self.nxt || self.nxt >= self.end {
+            if self.flight() > 0 || limit <= self.nxt || self.nxt >= self.end || self.silly(limit) {
                 return false;
             }
             limit

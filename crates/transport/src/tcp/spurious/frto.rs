@@ -16,9 +16,6 @@ pub struct Frto {
     phase: Phase,
     /// "recover" or "RecoveryPoint", one past it: recovery from a timeout goes on up to here.
     recover: u64,
-    /// One past the highest byte reported by SACK since the timeout: what lies below is no news, also where
-    /// the scoreboard has been forgotten meanwhile.
-    known: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +49,7 @@ impl Watch for Frto {
             Phase::Resent { max, .. } => max,
             _ => sight.max,
         };
-        (self.phase, self.known) = (Phase::Resent { end: sight.una, max }, 0);
+        self.phase = Phase::Resent { end: sight.una, max };
         Case::New
     }
 
@@ -73,8 +70,6 @@ impl Watch for Frto {
         if !new && !ack.duplicate {
             return Step::default();
         }
-        let news = ack.sack_news && ack.sacked_up_to > self.known;
-        self.known = self.known.max(ack.sacked_up_to);
         match self.phase {
             Phase::Off => Step::default(),
             //= RFC 5682 section 3.1 step 2: with SACK duplicates are waited out
@@ -101,7 +96,7 @@ impl Watch for Frto {
                 self.phase = Phase::Off;
                 let genuine = if self.sack {
                     //= RFC 5682 section 3.1 step 3 a: new data acknowledged, or nothing old
-                    ack.ack.max(ack.sacked_up_to) > point || !(new || news)
+                    ack.ack.max(ack.sacked_up_to) > point || !(new || ack.sack_news)
                 } else {
                     //= RFC 5682 section 2.1 step 3 a: a duplicate
                     !new
@@ -120,7 +115,7 @@ impl Watch for Frto {
 
 impl Frto {
     pub(super) fn with(sack: bool) -> Self {
-        Frto { sack, phase: Phase::Off, recover: 0, known: 0 }
+        Frto { sack, phase: Phase::Off, recover: 0 }
     }
 
     /// Nothing is to be judged any more; somebody else has done it.

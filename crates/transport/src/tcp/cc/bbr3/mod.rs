@@ -1,0 +1,496 @@
+//! What if the model of the path heard losses too? BBR version 3, draft-ietf-ccwg-bbr: rate and round trip as in
+//! version 1, and beside them how much may be in flight: for long, as far as probing found the path to lose less
+//! than 2 %; for short, what was delivered in the last round with a loss.
+//!
+//! The draft draws how long to wait between probes at random; here a hash of the instant does (as in `bbr`).
+//! There is no offload to feed: the quantum is the draft's formula. A loss is heard with the acknowledgement after
+//! the one that showed it, the last of several speaks for all, and a tail probe counts as one. Marks are taken for
+//! losses, which the draft asks for and leaves open how. After a timeout the window grows from one segment by
+//! what is acknowledged; that the recovery is over is not heard.
+
+mod bounds;
+mod cycle;
+mod rest;
+
+use super::{Acked, Control, Delivery, Reason, Reduction, Window};
+use crate::tcp::config::Config;
+use base::{Span, Time, named};
+use std::collections::VecDeque;
+
+// draft-ietf-ccwg-bbr section 2.4: BBR.LossThresh, BBR.Beta, BBR.Headroom, BBR.MinPipeCwnd
+const LOSS_THRESHOLD: f64 = 0.02;
+const BETA: f64 = 0.7;
+const HEADROOM: f64 = 0.15;
+const LEAST_SEGMENTS: f64 = 4.0;
+// draft-ietf-ccwg-bbr section 5.6.2: BBR.PacingMarginPercent
+const MARGIN: f64 = 0.99;
+// draft-ietf-ccwg-bbr section 5.3.1.3: BBRStartupFullLossCnt
+const STARTUP_LOSSES: u64 = 6;
+/// For so many rounds the volume of bunched acknowledgements is remembered.
+const EXTRA_ROUNDS: usize = 10;
+
+named! {
+    /// What BBR is doing (section 5.1).
+    pub enum Mode {
+        /// Doubles the rate until it stops growing, or too much is lost.
+        Startup = "startup",
+        /// Empties the queue that this made.
+        Drain = "drain",
+        /// Probing for rate: less than the rate, until there is room.
+        Down = "down",
+        /// Just the rate, until it is time to probe.
+        Cruise = "cruise",
+        /// Just the rate, with all bounds but the long one lifted.
+        Refill = "refill",
+        /// More than the rate, until that shows.
+        Up = "up",
+        /// Half of the product of rate and round trip, to see the least round trip.
+        ProbeRtt = "probe-rtt",
+    }
+}
+
+impl Mode {
+    // draft-ietf-ccwg-bbr section 5.6.1: pacing gain and window gain of each state
+    fn gains(self) -> (f64, f64) {
+        match self {
+            Mode::Startup => (2.77, 2.0),
+            Mode::Drain => (0.5, 2.0),
+            Mode::Down => (0.9, 2.0),
+            Mode::Cruise | Mode::Refill => (1.0, 2.0),
+            Mode::Up => (1.25, 2.25),
+            Mode::ProbeRtt => (1.0, 0.5),
+        }
+    }
+
+    fn cycles(self) -> bool {
+        matches!(self, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
+    }
+}
+
+/// What acknowledgements say now of the last probe for more (`BBR.ack_phase`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Feedback {
+    None,
+    Refilling,
+    Starting,
+    Probing,
+    Stopping,
+}
+
+/// What one acknowledgement measured, with what its newest segment met when it was sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    rate: f64,
+    delivered: f64,
+    app_limited: bool,
+    /// Bytes in flight when it was sent, itself included.
+    in_flight: f64,
+    /// Bytes lost since.
+    lost: f64,
+}
+
+/// The bounds and what led there, before a loss that may turn out to be none.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    mode: Option<Mode>,
+    rate_short: f64,
+    flight_short: f64,
+    flight_long: f64,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    mode: Mode,
+    mss: f64,
+    sack: bool,
+    initial: f64,
+    pacing_rate: Option<f64>,
+    round: u64,
+    round_began: bool,
+    next_round: u64,
+    /// The largest rate of the last cycle and of this one, bytes a second.
+    rates: [f64; 2],
+    /// The rate that all bounds allow.
+    rate: f64,
+    rate_short: f64,
+    flight_short: f64,
+    flight_long: f64,
+    rate_latest: f64,
+    flight_latest: f64,
+    loss_round_began: bool,
+    loss_round: u64,
+    loss_in_round: bool,
+    probe_sample: bool,
+    feedback: Feedback,
+    up_acked: f64,
+    up_each: f64,
+    up_rounds: u32,
+    rounds_since_up: u64,
+    wait: Span,
+    cycle_began: Time,
+    too_high: bool,
+    precautionary: bool,
+    full_rate: f64,
+    full_rounds: u32,
+    full_now: bool,
+    filled: bool,
+    drain_round: u64,
+    least_rtt: Option<Span>,
+    least_at: Time,
+    delay: Option<Span>,
+    delay_at: Time,
+    delay_expired: bool,
+    probe_until: Option<Time>,
+    probe_round_over: bool,
+    prior: f64,
+    resting: bool,
+    was_recovering: bool,
+    recovery_round: u64,
+    undo: Undo,
+    extra: [f64; EXTRA_ROUNDS],
+    extra_since: Time,
+    extra_acked: f64,
+    /// How much was delivered and how much lost when losses were heard.
+    losses: VecDeque<(u64, u64)>,
+    lost: u64,
+    ranges: u64,
+    round_lost: u64,
+    round_ranges: u64,
+    delivered: u64,
+}
+
+/// BBR version 3 between acknowledgements.
+#[derive(Clone, Debug)]
+pub struct Bbr3(Box<State>);
+
+impl Bbr3 {
+    /// What it is doing.
+    pub fn mode(&self) -> Mode {
+        self.0.mode
+    }
+    /// Its estimate of the path's rate, bytes a second.
+    pub fn rate(&self) -> f64 {
+        self.0.most()
+    }
+    /// The most in flight that probing found to be safe, bytes; infinite before a probe lost too much.
+    pub fn flight_bound(&self) -> f64 {
+        self.0.flight_long
+    }
+}
+
+impl State {
+    fn most(&self) -> f64 {
+        self.rates[0].max(self.rates[1])
+    }
+
+    fn product(&self, rate: f64) -> f64 {
+        self.least_rtt.map_or(self.initial, |rtt| rate * rtt.as_secs_f64())
+    }
+
+    // draft-ietf-ccwg-bbr section 5.6.3: C.send_quantum, and 5.5.8: three of them
+    fn quantized(&self, volume: f64) -> f64 {
+        let quantum = (self.pacing_rate.unwrap_or(0.0) * 0.001).min(65_536.0).max(2.0 * self.mss);
+        let volume = volume.max(3.0 * quantum).max(LEAST_SEGMENTS * self.mss);
+        volume + if self.mode == Mode::Up { 2.0 * self.mss } else { 0.0 }
+    }
+
+    fn inflight(&self, rate: f64) -> f64 {
+        self.quantized(self.product(rate))
+    }
+
+    fn start_round(&mut self) {
+        self.next_round = self.delivered;
+    }
+
+    fn enter(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    // draft-ietf-ccwg-bbr section 5.5.1: rounds counted by data delivered
+    fn count_round(&mut self, prior: Option<u64>) {
+        self.round_began = prior.is_some_and(|prior| prior >= self.next_round);
+        if self.round_began {
+            self.start_round();
+            self.round += 1;
+            self.rounds_since_up += 1;
+            self.extra[self.round as usize % EXTRA_ROUNDS] = 0.0;
+        }
+    }
+
+    fn sample(&self, d: &Delivery) -> Sample {
+        let Some(rate) = d.rate else {
+            return Sample { in_flight: d.sent_in_flight as f64, ..Sample::default() };
+        };
+        Sample {
+            rate: rate.rate(),
+            delivered: rate.delivered as f64,
+            app_limited: rate.app_limited,
+            in_flight: d.sent_in_flight as f64,
+            lost: self.lost_since(rate.prior_delivered) as f64,
+        }
+    }
+
+    // draft-ietf-ccwg-bbr section 5.3.1.2: three rounds with less than a quarter more: the pipe is full
+    fn notice_full_pipe(&mut self, s: &Sample) {
+        if self.full_now || !self.round_began || s.app_limited {
+            return;
+        }
+        if s.rate >= 1.25 * self.full_rate {
+            self.forget_full_pipe();
+            self.full_rate = s.rate;
+            return;
+        }
+        self.full_rounds += 1;
+        self.full_now = self.full_rounds >= 3;
+        self.filled |= self.full_now;
+    }
+
+    fn forget_full_pipe(&mut self) {
+        (self.full_rate, self.full_rounds, self.full_now) = (0.0, 0, false);
+    }
+
+    fn startup_and_drain(&mut self, d: &Delivery) {
+        if self.mode == Mode::Startup {
+            self.notice_startup_loss(d);
+            if self.filled {
+                self.enter(Mode::Drain);
+                self.drain_round = self.round;
+            }
+        }
+        // draft-ietf-ccwg-bbr section 5.3.2: until the queue is gone, or for three rounds
+        let drained = d.flight as f64 <= self.inflight(self.rate) || self.round > self.drain_round + 3;
+        if self.mode == Mode::Drain && drained {
+            self.start_down(d.now);
+        }
+    }
+
+    // draft-ietf-ccwg-bbr section 5.3.1.3: a full round in recovery, more than 2 % lost, in six places
+    fn notice_startup_loss(&mut self, d: &Delivery) {
+        if d.recovering && !self.was_recovering {
+            self.recovery_round = self.round;
+        }
+        let enough = if self.sack {
+            let lost = (d.lost - self.round_lost) as f64;
+            self.round_began
+                && self.round > self.recovery_round
+                && lost > LOSS_THRESHOLD * (d.sent_in_flight as f64).max(self.mss)
+                && d.lost_ranges - self.round_ranges >= STARTUP_LOSSES
+        } else {
+            self.loss_in_round
+        };
+        if self.round_began {
+            (self.round_lost, self.round_ranges) = (d.lost, d.lost_ranges);
+        }
+        if d.recovering && enough {
+            self.undo.mode = Some(Mode::Startup);
+            self.filled = true;
+            self.flight_long = self.product(self.rate).max(self.flight_latest);
+        }
+    }
+
+    fn pace(&mut self, d: &Delivery) {
+        let gain = self.mode.gains().0;
+        match self.pacing_rate {
+            // draft-ietf-ccwg-bbr section 5.6.2: InitPacingRate
+            None => self.pacing_rate = d.rtt.map(|rtt| gain * self.initial / rtt.as_secs_f64().max(1e-6)),
+            Some(now) => {
+                let rate = gain * self.rate * MARGIN;
+                if self.filled || rate > now {
+                    self.pacing_rate = Some(rate);
+                }
+            }
+        }
+    }
+
+    // draft-ietf-ccwg-bbr section 5.5.9: bunched acknowledgements need more in flight
+    fn note_aggregation(&mut self, window: &Window, d: &Delivery) {
+        let mut expected = self.rate * d.now.since(self.extra_since).as_secs_f64();
+        if self.extra_acked <= expected {
+            (self.extra_acked, self.extra_since, expected) = (0.0, d.now, 0.0);
+        }
+        self.extra_acked += d.fresh as f64;
+        let extra = (self.extra_acked - expected).min(window.cwnd);
+        let slot = &mut self.extra[self.round as usize % EXTRA_ROUNDS];
+        *slot = slot.max(extra);
+    }
+
+    fn extra(&self) -> f64 {
+        if self.filled {
+            return self.extra.iter().copied().fold(0.0, f64::max);
+        }
+        self.extra[self.round as usize % EXTRA_ROUNDS]
+    }
+
+    // draft-ietf-ccwg-bbr section 5.6.4.6: SetCwnd
+    fn size_window(&mut self, window: &mut Window, d: &Delivery) {
+        let acked = d.fresh as f64;
+        if self.was_recovering && !d.recovering {
+            window.cwnd = window.cwnd.max(self.prior);
+        }
+        self.was_recovering = d.recovering;
+        let most = self.quantized(self.mode.gains().1 * self.product(self.rate) + self.extra());
+        if self.filled {
+            window.cwnd = (window.cwnd + acked).min(most);
+        } else if window.cwnd < most || (d.delivered as f64) < self.initial {
+            window.cwnd += acked;
+        }
+        let least = LEAST_SEGMENTS * self.mss;
+        window.cwnd = window.cwnd.max(least);
+        if self.mode == Mode::ProbeRtt {
+            window.cwnd = window.cwnd.min(self.probe_rtt_window());
+        }
+        // draft-ietf-ccwg-bbr section 5.6.4.7: BoundCwndForModel
+        let cap = match self.mode {
+            Mode::Down | Mode::Refill | Mode::Up => self.flight_long,
+            Mode::Cruise | Mode::ProbeRtt => self.flight_with_headroom(),
+            Mode::Startup | Mode::Drain => f64::INFINITY,
+        };
+        window.cwnd = window.cwnd.min(cap.min(self.flight_short).max(least));
+    }
+
+    fn save_window(&mut self, window: &Window) {
+        let kept = if !self.was_recovering && self.mode != Mode::ProbeRtt { 0.0 } else { self.prior };
+        self.prior = kept.max(window.cwnd);
+    }
+}
+
+impl Control for Bbr3 {
+    fn new(config: &Config) -> Self {
+        let initial = config.initial_window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let infinite = f64::INFINITY;
+        Bbr3(Box::new(State {
+            mode: Mode::Startup,
+            mss: f64::from(config.mss),
+            sack: config.uses_sack(),
+            initial: initial as f64,
+            pacing_rate: None,
+            round: 0,
+            round_began: false,
+            next_round: 0,
+            rates: [0.0; 2],
+            rate: 0.0,
+            rate_short: infinite,
+            flight_short: infinite,
+            flight_long: infinite,
+            rate_latest: 0.0,
+            flight_latest: 0.0,
+            loss_round_began: false,
+            loss_round: 0,
+            loss_in_round: false,
+            probe_sample: false,
+            feedback: Feedback::None,
+            up_acked: 0.0,
+            up_each: infinite,
+            up_rounds: 0,
+            rounds_since_up: 0,
+            wait: Span::default(),
+            cycle_began: Time::ZERO,
+            too_high: false,
+            precautionary: false,
+            full_rate: 0.0,
+            full_rounds: 0,
+            full_now: false,
+            filled: false,
+            drain_round: 0,
+            least_rtt: None,
+            least_at: Time::ZERO,
+            delay: None,
+            delay_at: Time::ZERO,
+            delay_expired: false,
+            probe_until: None,
+            probe_round_over: false,
+            prior: 0.0,
+            resting: false,
+            was_recovering: false,
+            recovery_round: 0,
+            undo: Undo { mode: None, rate_short: 0.0, flight_short: 0.0, flight_long: 0.0 },
+            extra: [0.0; EXTRA_ROUNDS],
+            extra_since: Time::ZERO,
+            extra_acked: 0.0,
+            losses: VecDeque::new(),
+            lost: 0,
+            ranges: 0,
+            round_lost: 0,
+            round_ranges: 0,
+            delivered: 0,
+        }))
+    }
+
+    /// The window moves with what is delivered, in recovery and out of it.
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Acked) {}
+
+    fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
+        let state = &mut *self.0;
+        if reduction.reason == Reason::Mark {
+            // draft-ietf-ccwg-bbr section 3.6: a mark must be taken for congestion
+            state.note_loss();
+        } else {
+            // draft-ietf-ccwg-bbr section 5.6.4.4: SaveCwnd, SaveStateUponLoss
+            state.save_window(window);
+            state.save_bounds();
+        }
+        if reduction.reason == Reason::Timeout {
+            state.was_recovering = false;
+        }
+        f64::INFINITY
+    }
+
+    fn restore(&mut self, now: Time, window: &mut Window) {
+        let state = &mut *self.0;
+        if state.mode != Mode::ProbeRtt {
+            window.cwnd = window.cwnd.max(state.prior);
+        }
+        state.was_recovering = false;
+        state.undo_bounds(now);
+    }
+
+    fn on_idle(&mut self, now: Time, _idle: Span) {
+        // draft-ietf-ccwg-bbr section 5.4.1: after a rest at just the path's rate
+        let state = &mut *self.0;
+        state.resting = true;
+        state.extra_since = now;
+        if state.mode.cycles() {
+            state.pacing_rate = Some(state.rate * MARGIN);
+        }
+    }
+
+    fn on_delivery(&mut self, window: &mut Window, d: &Delivery) {
+        let state = &mut *self.0;
+        state.hear_losses(window, d);
+        state.delivered = d.delivered;
+        let sample = state.sample(d);
+        let prior = d.rate.map(|rate| rate.prior_delivered);
+        state.note_delivery(&sample, prior);
+        state.count_round(prior);
+        state.note_rate(&sample);
+        state.adapt_short(window);
+        state.note_aggregation(window, d);
+        state.notice_full_pipe(&sample);
+        state.startup_and_drain(d);
+        state.cycle(window, d, &sample);
+        state.note_rtt(d);
+        state.probe_rtt(window, d);
+        if state.loss_round_began {
+            (state.rate_latest, state.flight_latest) = (sample.rate, sample.delivered);
+        }
+        state.rate = state.most().min(state.rate_short);
+        state.pace(d);
+        state.size_window(window, d);
+    }
+
+    fn wants_rates(&self) -> bool {
+        true
+    }
+
+    fn holds_back(&self) -> bool {
+        self.0.mode == Mode::ProbeRtt
+    }
+
+    fn owns_window(&self) -> bool {
+        true
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.0.pacing_rate.filter(|rate| *rate > 0.0)
+    }
+}
