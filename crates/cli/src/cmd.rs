@@ -1,5 +1,6 @@
 //! The verbs, one file each. A new one is named twice here and described in its own file.
 
+pub(crate) mod agent;
 pub(crate) mod analyse;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -55,6 +56,7 @@ macro_rules! verbs {
 verbs! {
     Run = run,
     Emulate = emulate,
+    Agent = agent,
     Analyse = analyse,
     Shell = shell,
     Trigger = trigger,

@@ -26,6 +26,7 @@ mod kernels;
 mod labels;
 mod live;
 mod measured;
+mod others;
 mod page;
 mod place;
 mod plan;

@@ -4,6 +4,7 @@ use crate::exit::{End, Failure};
 use crate::labels;
 use crate::talk::Talk;
 use base::{Span, event};
+use emulate::between::Between;
 use emulate::calibrate::Calibration;
 use emulate::capture::Capture;
 use emulate::facts::{FlowFacts, TcpInfo};
@@ -112,6 +113,9 @@ impl Played {
             t.egress.count(),
             if t.realtime { "" } else { ", without real-time priority" }
         ));
+        if let Some(between) = &t.between {
+            text.push_str(&way_between(between));
+        }
         talk.note(&text);
     }
 
@@ -305,5 +309,47 @@ fn timing(t: &Timing) -> Value {
         "overrun": t.overrun,
         "strange": t.strange,
         "realtime": t.realtime,
+        "between_hosts": t.between.as_ref().map(between),
     })
+}
+
+/// What it cost that there are several hosts.
+fn between(b: &Between) -> Value {
+    let clocks: serde_json::Map<String, Value> = b
+        .clocks
+        .iter()
+        .map(|(name, clock)| {
+            let told = json!({ "ahead_us": clock.ahead_ns as f64 / 1e3, "uncertain_us": us(clock.uncertain), "looks": clock.looks });
+            (name.clone(), told)
+        })
+        .collect();
+    json!({
+        "to_path": histogram(&b.to_path),
+        "from_path": histogram(&b.from_path),
+        "lost": b.lost,
+        "overtaken": b.overtaken,
+        "clocks": clocks,
+        "clock_limit_us": us(b.clock_limit),
+    })
+}
+
+fn way_between(b: &Between) -> String {
+    let mut text = String::new();
+    for (way, name) in [(&b.to_path, "to the path"), (&b.from_path, "from the path")] {
+        text.push_str(&format!(
+            "\n  between hosts, {name}: {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets",
+            us(way.quantile(0.5)),
+            us(way.quantile(0.99)),
+            us(way.max()),
+            way.count()
+        ));
+    }
+    for (name, clock) in &b.clocks {
+        text.push_str(&format!(
+            "\n  the clock of {name} is {:.0} us ahead of this one, known to {:.0} us",
+            clock.ahead_ns as f64 / 1e3,
+            us(clock.uncertain)
+        ));
+    }
+    text
 }

@@ -3,6 +3,11 @@
 
 use base::{Span, Time};
 
+/// The machine's own monotonic clock, nanoseconds.
+pub fn monotonic() -> u64 {
+    crate::sys::monotonic()
+}
+
 /// The clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -13,6 +18,14 @@ impl Clock {
     /// A clock that will show t = 0 so long from now.
     pub fn starting_in(lead: Span) -> Clock {
         Clock { origin: crate::sys::monotonic() + lead.as_nanos() }
+    }
+    /// A clock whose t = 0 is this instant of the machine's own monotonic clock, nanoseconds.
+    pub fn with_origin(origin: u64) -> Clock {
+        Clock { origin }
+    }
+    /// The instant of the machine's own monotonic clock at which it shows t = 0, nanoseconds.
+    pub fn origin(&self) -> u64 {
+        self.origin
     }
     /// The present; t = 0 until the origin has come.
     pub fn now(&self) -> Time {

@@ -33,7 +33,8 @@ impl FlowFacts {
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $name:ident : $kind:ident at $at:literal),+ $(,)?) => {
         /// A part of the kernel's `struct tcp_info`. Times are in microseconds, windows in segments.
-        #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
         pub struct TcpInfo {
             $($(#[$doc])* pub $name: $kind),+
         }

@@ -3,8 +3,10 @@
 
 use crate::bulk::{self, Job};
 use crate::clock::Clock;
+use crate::device::Device;
 use crate::driver::{Gateway, Kind};
 use crate::facts::FlowFacts;
+use crate::ordered::Ordered;
 use crate::player::{self, End, Times};
 use crate::space::Space;
 use crate::watch::Watch;
@@ -30,14 +32,15 @@ pub(crate) struct Real {
     pub(crate) ends: Ends,
     job: Job,
     cc: Option<String>,
-    spaces: [Space; 2],
+    /// Its networks; none where another host has an end.
+    spaces: [Option<Space>; 2],
     carries: Carries,
 }
 
 /// What its ends do.
 enum Carries {
-    /// One writes, the other reads.
-    Bulk { listener: TcpListener, stream: TcpStream },
+    /// One writes, the other reads; as far as they are here.
+    Bulk { listener: Option<TcpListener>, stream: Option<TcpStream> },
     /// Both write and read, on any number of connections.
     Lines { listener: TcpListener, from: Box<dyn Workload>, to: Box<dyn Workload> },
     /// One speaks, the other hears.
@@ -71,45 +74,49 @@ impl From<player::Told> for Report {
     }
 }
 
-/// The two threads of a flow: who opens, who waits.
-pub(crate) type Workers<'scope> = [ScopedJoinHandle<'scope, Report>; 2];
+/// The two threads of a flow: who opens, who waits; as far as they are here.
+pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
 
 /// Addresses of the range for tests of networks (RFC 2544): they exist nowhere else. Namespaces do not see each
 /// other, so all flows may have the same two.
 const FROM: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const TO: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
+/// That of the end that writes, or of the one that reads.
+pub(crate) fn address(writes: bool) -> Ipv4Addr {
+    if writes { FROM } else { TO }
+}
+
 /// What every namespace is set to before the scenario's own settings: what one run leaves behind shall be
 /// nothing to the next.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
 impl Real {
-    /// Sets up both ends.
+    /// Sets up both ends, or the ways to them.
     pub(crate) fn new(
-        index: usize,
-        flow: &Flow,
+        (index, flow): (usize, &Flow),
         linux: &Linux,
         ends: Ends,
         (seed, limit): (Seed, Time),
+        ordered: &mut Ordered<'_>,
         gateways: &mut Vec<Gateway>,
     ) -> Result<Real, Error> {
-        let spaces = [Space::new()?, Space::new()?];
-        for (space, (at, door)) in spaces.iter().zip([(FROM, ends.from), (TO, ends.to)]) {
-            for (name, value) in ALWAYS {
-                space.set(name, value)?;
-            }
-            for (name, value) in &linux.sysctl {
-                space.set(name, value)?;
-            }
-            gateways.push(Gateway { door, device: space.device(at, linux.mtu)?, kind: Kind::Flow });
-        }
+        let mut end = |writes, door| {
+            let (space, device) = match ordered.end((index, writes)) {
+                Some(device) => (None, device),
+                None => here(linux, writes).map(|(space, device)| (Some(space), device))?,
+            };
+            gateways.push(Gateway { door, device, kind: Kind::Flow });
+            Ok::<_, Error>(space)
+        };
+        let spaces = [end(true, ends.from)?, end(false, ends.to)?];
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
         let job = Job { start: ends.start, limit, bytes, lasts };
         let carries = Carries::new(flow, linux, job, seed, &spaces)?;
         Ok(Real { flow: index, ends, job, cc: linux.cc.clone(), spaces, carries })
     }
 
-    /// Starts both threads; each calls `done` once.
+    /// Starts the threads that are here; each calls `done` once.
     pub(crate) fn start<'scope, 'env>(
         &'env mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -117,16 +124,20 @@ impl Real {
         over: &'env AtomicBool,
         done: &'env (impl Fn() + Sync),
     ) -> Workers<'scope> {
-        let Real { job, spaces: [here, _], carries, cc, .. } = self;
+        let Real { job, spaces: [near, _], carries, cc, .. } = self;
         let job = *job;
         let times = Times { clock, start: job.start, limit: job.limit, over, realtime };
         match carries {
             Carries::Bulk { listener, stream } => {
-                let to = scope.spawn(move || bulk::receive(listener, job, clock, over, done).into());
-                let from = scope.spawn(move || {
-                    let told = bulk::send(stream, TO, job, clock, over);
-                    done();
-                    told.into()
+                let to = listener.as_ref().map(|listener| {
+                    scope.spawn(move || bulk::receive(listener, job, clock, over, done).into())
+                });
+                let from = stream.as_ref().map(|stream| {
+                    scope.spawn(move || {
+                        let told = bulk::send(stream, TO, job, clock, over);
+                        done();
+                        told.into()
+                    })
                 });
                 [from, to]
             }
@@ -136,7 +147,7 @@ impl Real {
                     player::play(End::Waits(listener), &mut **to, times, done).into()
                 });
                 let from = scope.spawn(move || {
-                    if let Err(error) = here.enter() {
+                    if let Some(Err(error)) = near.as_ref().map(Space::enter) {
                         done();
                         return Report { fault: Some(error.to_string()), ..Report::default() };
                     }
@@ -145,7 +156,7 @@ impl Real {
                     let end = End::Opens { to: (TO, bulk::PORT), cc: cc.as_deref() };
                     player::play(end, &mut **from, times, done).into()
                 });
-                [from, to]
+                [Some(from), Some(to)]
             }
             Carries::Datagrams { sockets: [speaks, hears], speaking, hearing } => {
                 let to = scope.spawn(move || {
@@ -156,7 +167,7 @@ impl Real {
                     times.settle_in(false);
                     messages::speak(speaks, (TO, bulk::PORT), speaking, times, done).into()
                 });
-                [from, to]
+                [Some(from), Some(to)]
             }
         }
     }
@@ -174,11 +185,11 @@ impl Real {
 
     /// Packets that its devices threw away.
     pub(crate) fn overrun(&self) -> Result<u64, Error> {
-        Ok(self.spaces[0].overrun()? + self.spaces[1].overrun()?)
+        self.spaces.iter().flatten().map(Space::overrun).sum()
     }
 
     /// What its kernels say. `TCP_INFO` is that of the end that wrote more, of its first connection.
-    pub(crate) fn facts(&self, reports: &[Report; 2]) -> Result<FlowFacts, Error> {
+    pub(crate) fn facts(&self, reports: &[Report; 2], ordered: &Ordered<'_>) -> Result<FlowFacts, Error> {
         let [from, to] = reports;
         let faults = [("from", from), ("to", to)];
         let faults = faults
@@ -186,11 +197,15 @@ impl Real {
             .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
             .collect();
         let watch = if to.written > from.written { &to.watch } else { &from.watch };
+        let counters = |space: &Option<Space>, writes| match space {
+            Some(space) => space.counters(),
+            None => Ok(ordered.counters((self.flow, writes))),
+        };
         let mut facts = FlowFacts {
             info: watch.info,
             history: watch.history.clone(),
-            from: self.spaces[0].counters()?,
-            to: self.spaces[1].counters()?,
+            from: counters(&self.spaces[0], true)?,
+            to: counters(&self.spaces[1], false)?,
             faults,
         };
         if facts.info.state == 0 && to.told.received == 0 && !self.trails() {
@@ -200,9 +215,28 @@ impl Real {
     }
 }
 
+/// Makes an end at this host, and its device.
+fn here(linux: &Linux, writes: bool) -> Result<(Space, Device), Error> {
+    let space = Space::new()?;
+    for (name, value) in ALWAYS {
+        space.set(name, value)?;
+    }
+    for (name, value) in &linux.sysctl {
+        space.set(name, value)?;
+    }
+    let device = space.device(address(writes), linux.mtu)?;
+    Ok((space, device))
+}
+
 impl Carries {
-    fn new(flow: &Flow, linux: &Linux, job: Job, seed: Seed, spaces: &[Space; 2]) -> Result<Carries, Error> {
-        let [here, there] = spaces;
+    fn new(
+        flow: &Flow,
+        linux: &Linux,
+        job: Job,
+        seed: Seed,
+        spaces: &[Option<Space>; 2],
+    ) -> Result<Carries, Error> {
+        let [Some(here), Some(there)] = spaces else { return Carries::elsewhere(flow, linux, spaces) };
         let letters = Letters::default();
         if let (Some(payload), App::Tell(plan)) = (linux.datagrams, &flow.app) {
             let socket = |space: &Space, port: u16| {
@@ -225,7 +259,8 @@ impl Carries {
         let listener = bulk::listen(there)?;
         let side = |role| workload(flow, role, &letters, seed);
         let (Some(from), Some(to)) = (side(Role::Active), side(Role::Passive)) else {
-            return Ok(Carries::Bulk { stream: bulk::socket(here, linux.cc.as_deref())?, listener });
+            let stream = bulk::socket(here, linux.cc.as_deref())?;
+            return Ok(Carries::Bulk { stream: Some(stream), listener: Some(listener) });
         };
         if let Some(cc) = &linux.cc {
             // What is accepted has it too; that there is such a one is known before anything starts.
@@ -233,5 +268,18 @@ impl Carries {
             named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
         }
         Ok(Carries::Lines { listener, from, to })
+    }
+
+    /// With an end at another host, which carries bulk data and nothing else.
+    fn elsewhere(flow: &Flow, linux: &Linux, [here, there]: &[Option<Space>; 2]) -> Result<Carries, Error> {
+        if flow.app.bulk().is_none() {
+            return Err(Error::Refused {
+                what: format!("having an end of `{}` at another host, which carries bulk data only", flow.name),
+                source: std::io::ErrorKind::Unsupported.into(),
+            });
+        }
+        let stream = here.as_ref().map(|space| bulk::socket(space, linux.cc.as_deref())).transpose()?;
+        let listener = there.as_ref().map(bulk::listen).transpose()?;
+        Ok(Carries::Bulk { listener, stream })
     }
 }

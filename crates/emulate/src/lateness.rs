@@ -1,7 +1,9 @@
 //! How late was every packet? A histogram with a constant relative precision, filled while the run goes on
 //! without allocating, and the verdict whether a run was faithful.
 
+use crate::between::Between;
 use base::Span;
+use serde::{Deserialize, Serialize};
 
 /// Lengths of time, counted in classes no wider than a sixteenth of their value.
 #[derive(Clone, Debug)]
@@ -82,6 +84,22 @@ impl Histogram {
     pub fn above(&self, limit: Span) -> u64 {
         self.counts.iter().skip(class(limit.as_nanos()) + 1).sum()
     }
+    /// Its classes that are not empty, to be sent elsewhere.
+    pub fn pack(&self) -> Packed {
+        let full = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
+        Packed { counts: full.map(|(i, n)| (i, *n)).collect(), sum: self.sum, max: self.max }
+    }
+    /// One that was sent; classes that there are not are left out.
+    pub fn unpack(packed: &Packed) -> Histogram {
+        let mut h = Histogram { sum: packed.sum, max: packed.max, ..Histogram::default() };
+        for (class, n) in &packed.counts {
+            if let Some(count) = h.counts.get_mut(*class) {
+                *count = count.saturating_add(*n);
+                h.total = h.total.saturating_add(*n);
+            }
+        }
+        h
+    }
     /// Takes in another one's counts.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
@@ -91,6 +109,14 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
         self.max = self.max.max(other.max);
     }
+}
+
+/// A histogram on its way between hosts.
+#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed {
+    counts: Vec<(usize, u64)>,
+    sum: u64,
+    max: u64,
 }
 
 /// How exact a run was.
@@ -110,6 +136,8 @@ pub struct Timing {
     pub strange: u64,
     /// The driver had real-time priority.
     pub realtime: bool,
+    /// What the way between hosts added, if there are several.
+    pub between: Option<Between>,
 }
 
 impl Timing {
@@ -126,7 +154,7 @@ impl Timing {
         if self.refused + self.overrun > 0 {
             return Some(format!("{} packets were lost outside the model", self.refused + self.overrun));
         }
-        None
+        self.between.as_ref().and_then(|between| between.fault(limit))
     }
 }
 

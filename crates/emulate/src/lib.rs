@@ -9,6 +9,7 @@
 //! Linux only. Elsewhere everything compiles and [`once`] says that it cannot.
 
 pub mod agreement;
+pub mod between;
 pub mod capture;
 pub mod facts;
 pub mod lateness;
@@ -27,6 +28,8 @@ pub mod device;
 #[cfg(target_os = "linux")]
 pub mod driver;
 #[cfg(target_os = "linux")]
+pub mod elsewhere;
+#[cfg(target_os = "linux")]
 pub mod foreground;
 #[cfg(target_os = "linux")]
 pub mod hotline;
@@ -37,9 +40,13 @@ pub mod keeper;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+pub mod lent;
+#[cfg(target_os = "linux")]
 mod messages;
 #[cfg(target_os = "linux")]
 mod once;
+#[cfg(target_os = "linux")]
+mod ordered;
 #[cfg(target_os = "linux")]
 mod player;
 #[cfg(target_os = "linux")]
@@ -88,6 +95,14 @@ pub enum Error {
         what: &'static str,
         /// How.
         source: io::Error,
+    },
+    /// A host that lends machines did not do as it was asked.
+    #[error("agent `{name}`: {why}")]
+    Agent {
+        /// What the user calls it.
+        name: String,
+        /// What it did instead.
+        why: String,
     },
     /// The world outside cannot be reached.
     #[error("the network outside cannot be reached: {0}")]
@@ -172,6 +187,8 @@ pub struct Surroundings {
     pub called: Option<String>,
     /// Where the driver notes how exact it is, while it runs.
     pub live: Option<Arc<live::Live>>,
+    /// Other hosts that hold nodes of the model, if there are.
+    pub elsewhere: Option<Arc<dyn elsewhere::Elsewhere>>,
 }
 
 #[cfg(target_os = "linux")]

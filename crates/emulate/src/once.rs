@@ -11,6 +11,7 @@ use crate::hotline::Hotline;
 use crate::job::{self, Ended, Job};
 use crate::keeper::{Keeper, Plan, Streams};
 use crate::kernel::{Real, Report};
+use crate::ordered::Ordered;
 use crate::stage::Stage;
 use crate::view::View;
 use crate::{CommandFacts, Error, Options, Outcome, Surroundings, uplink};
@@ -24,11 +25,14 @@ use lab::measure;
 use path::Network;
 use scenario::Model;
 use scenario::build::{Ends, build};
+use scenario::model::Command;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
 const LEAD: Span = Span::from_millis(100);
+/// The same where other hosts have to hear of it.
+const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
 /// What is still on its way when all workloads are done may take so long.
 const DRAIN: Span = Span::from_secs(3600);
 /// A stack notices the end of a run within this.
@@ -62,13 +66,15 @@ pub fn play(
     world.network.start(None);
     let flows = world.flows.clone();
     let limit = Time::ZERO + model.run.limit;
+    let mut ordered = Ordered::prepare(model, seed, &flows, around, stop)?;
     let (mut reals, mut gateways) = (Vec::new(), Vec::new());
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
         if let Some(linux) = flow.transport.linux() {
-            reals.push(Real::new(i, flow, linux, *ends, (seed, limit), &mut gateways)?);
+            let times = (seed, limit);
+            reals.push(Real::new((i, flow), linux, *ends, times, &mut ordered, &mut gateways)?);
         }
     }
-    let stage = Stage::new(model, &world.stations, &mut world.network, around, &mut gateways)?;
+    let stage = Stage::new(model, &world.stations, &mut world.network, around, &mut ordered, &mut gateways)?;
     // Kept until the end: dropped, it parts the networks again.
     let _uplink = match around.uplink {
         Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),
@@ -78,7 +84,7 @@ pub fn play(
         .iter()
         .map(|gateway| world.names.get(gateway.door.0 as usize).cloned().unwrap_or_default())
         .collect();
-    let (mut jobs, mut ends) = jobs(model, seed, &stage, around)?;
+    let (mut jobs, mut ends) = jobs(model, seed, &stage, around, &ordered)?;
     // Set when the driver ends, so that no workload outlives it; `stop` is somebody else's.
     let over = AtomicBool::new(false);
     let network = taken(&mut world.network);
@@ -94,7 +100,8 @@ pub fn play(
             servers.push((i, job.begin(around.program()?, &mut ends[i], given_up)?));
         }
     }
-    let clock = Clock::starting_in(LEAD);
+    let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
+    ordered.start(clock)?;
     driver.begin(clock);
     if options.capture {
         driver.capture = Some(Capture::new(doors));
@@ -124,7 +131,7 @@ pub fn play(
         .collect();
     let trails = reals.iter().any(Real::trails);
     let mut complete = false;
-    let (driven, told, ended) = std::thread::scope(|scope| {
+    let (driven, told, ended, attended) = std::thread::scope(|scope| {
         let (over, working, done) = (&over, &working, &done);
         let workers: Vec<_> =
             reals.iter_mut().map(|real| real.start(scope, (clock, options.realtime), over, done)).collect();
@@ -152,6 +159,8 @@ pub fn play(
             ended.started = Some(Time::ZERO);
             (i, scope.spawn(move || Ok(serve(keeper, ended, clock, over))))
         }));
+        let ordered = &ordered;
+        let attended = scope.spawn(move || ordered.attend(over, done));
         if let Some(line) = &hotline {
             let users = &users;
             scope.spawn(move || line.answer(over, users));
@@ -165,7 +174,8 @@ pub fn play(
                 let idle = working.load(Ordering::Acquire) == 0;
                 complete = idle && hosts.is_empty() && !(trails && network.bodies() > 0);
                 let late = now > limit && (idle || now > limit + GRACE) && !front;
-                let left = front && over.load(Ordering::Relaxed);
+                // Also when another host is gone.
+                let left = over.load(Ordering::Relaxed);
                 complete || late || left || stop.load(Ordering::Relaxed)
             });
             over.store(true, Ordering::Relaxed);
@@ -173,10 +183,12 @@ pub fn play(
         });
         // Everything that takes rights is done but for commands that are still to be started.
         let driven = driving.join();
-        let told: Vec<[Report; 2]> =
-            workers.into_iter().map(|both| both.map(|worker| worker.join().unwrap_or_default())).collect();
+        let told: Vec<[Option<Report>; 2]> = workers
+            .into_iter()
+            .map(|both| both.map(|worker| worker.map(|worker| worker.join().unwrap_or_default())))
+            .collect();
         let ended: Vec<_> = commanded.into_iter().map(|(i, worker)| (i, worker.join())).collect();
-        (driven, told, ended)
+        (driven, told, ended, attended.join())
     });
     match driven {
         Ok(result) => result.map_err(Error::of("driving the network"))?,
@@ -188,6 +200,11 @@ pub fn play(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
+    match attended {
+        Ok(result) => result?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+    ordered.finish(&mut ends, &mut driver.timing, around.outputs.as_deref(), model)?;
     driver.timing.overrun += driver.overrun();
     let Driver { network, mut timing, capture, .. } = driver;
     world.network = network;
@@ -195,13 +212,16 @@ pub fn play(
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
     for (real, told) in reals.iter().zip(told) {
         timing.overrun += real.overrun()?;
+        let [from, to] = told;
+        let told = [(from, true), (to, false)]
+            .map(|(told, writes)| told.unwrap_or_else(|| ordered.told((real.flow, writes)).into()));
         complete &= real.complete(&told);
         let doors = [(real.ends.from, &told[0]), (real.ends.to, &told[1])];
         for (door, report) in doors {
             let at = network.now();
             network.enter(at, door, |door: &mut Door, _| door.tell(report.told.clone()));
         }
-        facts[real.flow] = Some(real.facts(&told)?);
+        facts[real.flow] = Some(real.facts(&told, &ordered)?);
     }
     for machine in &stage.machines {
         timing.overrun += machine.space.overrun()?;
@@ -233,10 +253,15 @@ fn jobs<'a>(
     seed: Seed,
     stage: &'a Stage,
     around: &'a Surroundings,
+    ordered: &Ordered<'_>,
 ) -> Result<(Vec<Option<Job<'a>>>, Vec<Ended>), Error> {
     let mut jobs = Vec::new();
     for command in &model.commands {
-        let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
+        if ordered.holds(command.node) {
+            jobs.push(None);
+            continue;
+        }
+        let start = start_of(command, seed);
         let foreground = around.foreground.as_ref().filter(|front| front.name == command.name);
         let words = match foreground {
             Some(front) => front.words.clone(),
@@ -270,10 +295,16 @@ fn jobs<'a>(
             outside: false,
         };
         let space = &stage.at(command.node)?.space;
-        jobs.push(Some(Job { space, start: Time::from_nanos(ns as u64), plan, streams, foreground }));
+        jobs.push(Some(Job { space, start, plan, streams, foreground }));
     }
     let ends = vec![Ended::default(); jobs.len()];
     Ok((jobs, ends))
+}
+
+/// When a command starts in this repetition.
+pub(crate) fn start_of(command: &Command, seed: Seed) -> Time {
+    let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
+    Time::from_nanos(ns as u64)
 }
 
 /// The network, for the driver; an empty one stays until it comes back.

@@ -1,13 +1,16 @@
 //! Where do commands run? At machines: for each node that needs one, a network namespace with a device, addresses
 //! that the other machines know, and the names of all of them.
 
+use crate::device::Device;
 use crate::driver::{Gateway, Kind};
+use crate::ordered::Ordered;
 use crate::space::Space;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
 use host::Machine as Gate;
 use path::{ElementId, Network};
 use scenario::Model;
+use scenario::model::Linux;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A node at which commands run.
@@ -51,23 +54,20 @@ impl Stage {
         doors: &[ElementId],
         network: &mut Network,
         around: &Surroundings,
+        ordered: &mut Ordered<'_>,
         gateways: &mut Vec<Gateway>,
     ) -> Result<Stage, Error> {
         let mut stage = Stage { machines: Vec::new(), hosts: hosts(model, around.level) };
         for (&node, &door) in model.stations.iter().zip(doors) {
-            let linux = &model.nodes[node].linux;
-            let space = Space::machine()?;
-            // What one run leaves behind shall be nothing to the next.
-            space.set("net.ipv4.tcp_no_metrics_save", "1")?;
-            if let Some(cc) = &linux.cc {
-                space.set("net.ipv4.tcp_congestion_control", cc)?;
-            }
-            for (name, value) in &linux.sysctl {
-                space.set(name, value)?;
-            }
             let beyond = around.uplink.filter(|at| *at != node);
-            let gateway = beyond.map(|at| addresses(at, around.level).0);
-            let device = space.gateway(addresses(node, around.level), linux.mtu, gateway)?;
+            let device = match ordered.machine(node) {
+                Some(device) => device,
+                None => {
+                    let (space, device) = here(&model.nodes[node].linux, node, beyond, around.level)?;
+                    stage.machines.push(Machine { node, space });
+                    device
+                }
+            };
             gateways.push(Gateway { door, device, kind: Kind::Machine });
             let now = network.now();
             network.enter(now, door, |gate: &mut Gate, _| {
@@ -79,7 +79,6 @@ impl Stage {
                     gate.leads_beyond(NodeId(at as u16));
                 }
             });
-            stage.machines.push(Machine { node, space });
         }
         Ok(stage)
     }
@@ -92,6 +91,22 @@ impl Stage {
             source: std::io::ErrorKind::NotFound.into(),
         })
     }
+}
+
+/// Makes a machine at this host, and its device.
+fn here(linux: &Linux, node: usize, beyond: Option<usize>, level: u8) -> Result<(Space, Device), Error> {
+    let space = Space::machine()?;
+    // What one run leaves behind shall be nothing to the next.
+    space.set("net.ipv4.tcp_no_metrics_save", "1")?;
+    if let Some(cc) = &linux.cc {
+        space.set("net.ipv4.tcp_congestion_control", cc)?;
+    }
+    for (name, value) in &linux.sysctl {
+        space.set(name, value)?;
+    }
+    let gateway = beyond.map(|at| addresses(at, level).0);
+    let device = space.gateway(addresses(node, level), linux.mtu, gateway)?;
+    Ok((space, device))
 }
 
 /// The names of all machines of a model, as `/etc/hosts` has them. A name leads to the address of version 4 alone: with

@@ -187,6 +187,32 @@ pub(crate) fn peer_user(fd: RawFd) -> io::Result<u32> {
     Ok(peer.uid)
 }
 
+/// Lets this much wait in a socket, each way, as far as the system allows: bytes.
+const DEPTH: libc::c_int = 8 << 20;
+
+/// Lets bursts wait in a socket.
+pub(crate) fn deepen(fd: RawFd) {
+    let depth = DEPTH;
+    let set = |option: i32| {
+        // SAFETY: the kernel reads the bytes of one number.
+        check(unsafe {
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                option,
+                (&raw const depth).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        })
+    };
+    for (forced, allowed) in
+        [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+    {
+        // Where neither is allowed it stays as it is; what is lost then is counted.
+        let _ = set(forced).or_else(|_| set(allowed));
+    }
+}
+
 /// A set of files to be waited for.
 pub(crate) struct Waiting {
     fds: Vec<libc::pollfd>,

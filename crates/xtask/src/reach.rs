@@ -10,6 +10,7 @@ use transport::tcp::Config;
 const VERBS: &[&str] = &[
     "run",
     "emulate",
+    "agent",
     "shell",
     "trigger",
     "plot",

@@ -6,7 +6,7 @@ use crate::exit::{End, Failure};
 use crate::plan::{Plan, VERSION};
 use crate::played::{self, Played, Store};
 use crate::talk::Talk;
-use crate::{interrupt, kernel, live, surroundings};
+use crate::{interrupt, kernel, live, others, surroundings};
 use base::{Span, units};
 use emulate::calibrate::Calibration;
 use emulate::{Error, Options, Surroundings};
@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[command(after_help = "Examples:\n  \
     williwaw emulate scenario.toml --reps 3\n  \
     williwaw emulate scenario.toml --set flow.download.transport.linux.cc=cubic --json\n  \
+    williwaw emulate scenario.toml --agents agents.toml\n  \
     williwaw emulate --resume runs/scenario")]
 pub(crate) struct Args {
     /// The scenario; `-` is stdin
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     jobs: u16,
     #[command(flatten)]
     changes: crate::args::Changes,
+    /// Run the machines of the scenario at other hosts, as this file says: docs/agents.md
+    #[arg(long, value_name = "FILE")]
+    agents: Option<PathBuf>,
     /// Keep the results in this folder; without it, in a new one under `runs`
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -127,11 +131,19 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
-    if sweep.cells.iter().any(|cell| lab::sweep::real(&cell.model).is_some())
+    let listed = match &args.agents {
+        Some(file) => Some(others::read(file, args.jobs, &sweep)?),
+        None => None,
+    };
+    if sweep.cells.iter().any(|cell| others::needed_here(&cell.model, listed.as_ref()))
         && let Some(lost) = emulate::user::gain_rights()?
     {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
+    let control = match &listed {
+        Some(listed) => Some(listed.connect(talk)?),
+        None => None,
+    };
     let mut kept = Kept::open(&plan)?;
     let stop = interrupt::watch(talk);
     let calibration = Calibration::of_this_machine(!args.no_realtime, args.spin);
@@ -160,6 +172,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         jobs: usize::from(args.jobs),
         stop,
         talk,
+        control,
     };
     let (played, rows, complete) = going.play(rows, kept.as_mut())?;
     if let (Some(path), Some(first)) = (&args.svg, played.first()) {
@@ -229,6 +242,7 @@ struct Going<'a> {
     jobs: usize,
     stop: &'a AtomicBool,
     talk: &'a Talk,
+    control: Option<Arc<agent::control::Control>>,
 }
 
 impl Going<'_> {
@@ -306,6 +320,7 @@ impl Going<'_> {
             outputs: self.store.map(|store| store.outputs(cell, repetition)),
             called: Some(called),
             live: Some(live.clone()),
+            elsewhere: self.control.clone().map(|control| control as Arc<dyn emulate::elsewhere::Elsewhere>),
             ..surroundings::common()
         };
         let cell = cell as usize;
@@ -362,6 +377,7 @@ impl From<Error> for Failure {
                 "start it as root, or let users make user namespaces (sysctl kernel.unprivileged_userns_clone, \
                  user.max_user_namespaces) and open /dev/net/tun"
             }
+            Error::Agent { .. } => "see what the agent itself said, on its own host",
             Error::Helper(_) => "install passt (it has pasta), or do without --uplink",
             _ => "",
         };

@@ -1,0 +1,135 @@
+//! What does an agent do for a controller, one repetition after the other? A thread of its own makes ready what is
+//! ordered, waits for the start, runs it and tells what came out; the thread that hears the line goes on hearing.
+
+use crate::carrier::{Carrier, UNKNOWN};
+use crate::line::Line;
+use crate::message::Message;
+use emulate::clock::Clock;
+use emulate::elsewhere::{Orders, Returned};
+use emulate::lent::Lent;
+use emulate::{Error, Surroundings};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Looks at the kernel in one message.
+const HISTORY: usize = 1000;
+/// Bytes of what a command wrote in one message.
+const OUTPUT: usize = 1 << 20;
+
+/// A repetition at work. Dropped, everything of it ends.
+pub(crate) struct Work {
+    over: Arc<AtomicBool>,
+    start: Sender<(u64, i64)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Work {
+    /// Makes ready what is ordered; says `Prepared` or `Refused` by itself.
+    pub(crate) fn begin(line: Arc<Line>, around: Arc<Surroundings>, first: u32, orders: Orders) -> Work {
+        let over = Arc::new(AtomicBool::new(false));
+        let (start, started) = channel();
+        let ended = over.clone();
+        let thread = std::thread::spawn(move || {
+            let work = Working { line: &line, around: &around, over: &ended };
+            match work.run(first, orders, &started) {
+                Ok(()) => {}
+                // Whoever has gone hears nothing.
+                Err(Failed::Early(error)) => _ = line.say(&Message::Refused(error.to_string()), &[]),
+                Err(Failed::Late(error)) => _ = line.say(&Message::Failed(error.to_string()), &[]),
+            }
+        });
+        Work { over, start, thread: Some(thread) }
+    }
+
+    /// Starts it: t = 0 by our clock, and how far that is ahead.
+    pub(crate) fn start(&self, origin: u64, ahead: i64) {
+        let _ = self.start.send((origin, ahead));
+    }
+
+    /// Ends it; what came out is told by itself.
+    pub(crate) fn finish(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.finish();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+enum Failed {
+    Early(Error),
+    Late(Error),
+}
+
+struct Working<'a> {
+    line: &'a Line,
+    around: &'a Surroundings,
+    over: &'a AtomicBool,
+}
+
+fn socket(ours: SocketAddr) -> Result<UdpSocket, Error> {
+    UdpSocket::bind(ours)
+        .map_err(|source| Error::Refused { what: format!("listening for packets at {ours}"), source })
+}
+
+impl Working<'_> {
+    fn run(&self, first: u32, orders: Orders, started: &Receiver<(u64, i64)>) -> Result<(), Failed> {
+        let over = || self.over.load(Ordering::Relaxed);
+        let gone = |source| Error::Refused { what: "looking at the line".into(), source };
+        let (ours, peer) = self.line.ends().map_err(gone).map_err(Failed::Early)?;
+        let socket = socket(ours).map_err(Failed::Early)?;
+        let (lent, devices) = Lent::prepare(orders, self.around, over).map_err(Failed::Early)?;
+        let carrier = Carrier::new(socket, peer, &self.line.keys(), first, devices);
+        let carrier = carrier.map_err(gone).map_err(Failed::Early)?;
+        let ahead = AtomicI64::new(UNKNOWN);
+        let (returned, carried) = std::thread::scope(|scope| {
+            let carrying = scope.spawn(|| carrier.run(self.over, &ahead));
+            let _ = self.line.say(&Message::Prepared, &[]);
+            let returned = match self.wait(started) {
+                None => Ok(Returned::default()),
+                Some((origin, by)) => {
+                    ahead.store(by, Ordering::Relaxed);
+                    let done = || _ = self.line.say(&Message::Done, &[]);
+                    lent.run(Clock::with_origin(origin), self.around, self.over, &done)
+                }
+            };
+            self.over.store(true, Ordering::Relaxed);
+            (returned, carrying.join().unwrap_or_default())
+        });
+        let mut returned = returned.map_err(Failed::Late)?;
+        let tell = |message: Message, bytes: &[u8]| _ = self.line.say(&message, bytes);
+        for end in &mut returned.ends {
+            for some in std::mem::take(&mut end.history).chunks(HISTORY) {
+                // Plain numbers always become JSON.
+                tell(Message::History(end.flow), &serde_json::to_vec(some).unwrap_or_default());
+            }
+        }
+        for command in &mut returned.commands {
+            for (which, bytes) in (0..).zip(std::mem::take(&mut command.outputs)) {
+                bytes.chunks(OUTPUT).for_each(|some| tell(Message::Output(command.command, which), some));
+            }
+        }
+        tell(Message::Returned(returned, carried), &[]);
+        Ok(())
+    }
+
+    /// Until the start is known; none if it never comes.
+    fn wait(&self, started: &Receiver<(u64, i64)>) -> Option<(u64, i64)> {
+        loop {
+            match started.recv_timeout(Duration::from_millis(20)) {
+                Ok(start) => return Some(start),
+                Err(RecvTimeoutError::Timeout) if !self.over.load(Ordering::Relaxed) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Several hosts in one emulation: one carries the path, others lend machines. What goes between them?
+//!
+//! | question | file |
+//! |---|---|
+//! | who may ask, and who says so | [`token`] |
+//! | how is a line encrypted and cut into messages | [`line`] |
+//! | what is said on it | [`message`] |
+//! | how do packets travel beside it | [`way`] |
+//! | how far are two clocks apart | [`clocks`] |
+//! | which host has which node | [`list`] |
+//! | who asks | [`control`] |
+//! | who lends | [`serve`] |
+//!
+//! Linux only, as all of real time.
+
+pub mod clocks;
+pub mod list;
+pub mod message;
+pub mod token;
+pub mod way;
+
+#[cfg(target_os = "linux")]
+mod carrier;
+#[cfg(target_os = "linux")]
+pub mod control;
+#[cfg(target_os = "linux")]
+mod lend;
+#[cfg(target_os = "linux")]
+pub mod line;
+#[cfg(target_os = "linux")]
+pub mod serve;
+
+/// Where agents listen unless they are told otherwise.
+pub const PORT: u16 = 7171;
+/// The version of what is said; both ends need the same.
+pub const PROTOCOL: u16 = 1;

@@ -1,0 +1,140 @@
+//! Which host has which machine? A small file says so, beside the scenario and not in it: the scenario is the same on one
+//! host.
+//!
+//! ```toml
+//! token-file = "agents.token"     # looked for beside this file
+//! clock-limit = "1 ms"            # what the comparison of clocks may be wrong by
+//!
+//! [agent.b]
+//! address = "192.0.2.2"           # port 7171 unless one is given
+//! machines = ["server"]           # nodes of the scenario
+//! ```
+
+use crate::PORT;
+use base::{Span, units};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List {
+    /// What the comparison of clocks may be wrong by.
+    pub clock_limit: Span,
+    /// The hosts, by name.
+    pub hosts: Vec<Host>,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// What the user calls it.
+    pub name: String,
+    /// Where its agent listens.
+    pub address: SocketAddr,
+    /// The file with its token.
+    pub token_file: String,
+    /// The nodes that it has.
+    pub machines: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Text {
+    token_file: Option<String>,
+    clock_limit: Option<String>,
+    #[serde(default)]
+    agent: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Entry {
+    address: String,
+    token_file: Option<String>,
+    machines: Vec<String>,
+}
+
+/// An address with or without a port.
+///
+/// # Errors
+/// It is none.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(ip, PORT));
+    }
+    text.parse().map_err(|_| {
+        format!("`{text}` is no address such as 192.0.2.1, 192.0.2.1:{PORT} or [2001:db8::1]:{PORT}")
+    })
+}
+
+/// Reads the file's text; `nodes` are those of the scenario.
+///
+/// # Errors
+/// All that is wrong with it; where TOML itself is broken, with line and column.
+pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<String>> {
+    let text: Text = toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
+    let mut wrong = Vec::new();
+    let clock_limit = text.clock_limit.as_deref().unwrap_or("1 ms");
+    let clock_limit = units::parse_span(clock_limit).unwrap_or_else(|why| {
+        wrong.push(format!("clock-limit: {why}"));
+        Span::ZERO
+    });
+    let mut owners: BTreeMap<String, String> = BTreeMap::new();
+    let mut hosts = Vec::new();
+    for (name, entry) in text.agent {
+        let at =
+            address(&entry.address).map_err(|why| wrong.push(format!("agent.{name}.address: {why}"))).ok();
+        let token_file = entry.token_file.or_else(|| text.token_file.clone());
+        if token_file.is_none() {
+            wrong.push(format!("agent.{name}: no token-file, neither here nor above"));
+        }
+        for node in &entry.machines {
+            if !nodes.contains(&node.as_str()) {
+                wrong.push(format!(
+                    "agent.{name}.machines: the scenario has no node `{node}`; it has {}",
+                    nodes.join(", ")
+                ));
+            }
+            if let Some(other) = owners.insert(node.clone(), name.clone()) {
+                wrong.push(format!("agent.{name}.machines: `{node}` is at agent `{other}` already"));
+            }
+        }
+        if let (Some(address), Some(token_file)) = (at, token_file) {
+            hosts.push(Host { name, address, token_file, machines: entry.machines });
+        }
+    }
+    if hosts.is_empty() && wrong.is_empty() {
+        wrong.push("it names no agent: [agent.NAME] with address and machines".to_owned());
+    }
+    if wrong.is_empty() { Ok(List { clock_limit, hosts }) } else { Err(wrong) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let good = "token-file = \"t\"\n[agent.b]\naddress = \"192.0.2.2\"\nmachines = [\"server\"]\n\
+                    [agent.d]\naddress = \"[2001:db8::1]:9\"\ntoken-file = \"u\"\nmachines = []\n";
+        let list = read(good, &["server", "phone"]).unwrap();
+        assert_eq!(list.clock_limit, Span::from_millis(1));
+        let [b, d] = &list.hosts[..] else { panic!("two hosts") };
+        assert_eq!(
+            (b.address.port(), b.token_file.as_str(), &b.machines[..]),
+            (PORT, "t", &["server".to_owned()][..])
+        );
+        assert_eq!((d.address.port(), d.token_file.as_str()), (9, "u"));
+        let wrong = "clock-limit = \"soon\"\n[agent.b]\naddress = \"there\"\nmachines = [\"server\", \"sever\"]\n\
+                     [agent.d]\naddress = \"192.0.2.3\"\nmachines = [\"server\"]\n";
+        let wrong = read(wrong, &["server", "phone"]).unwrap_err();
+        let said = ["clock-limit", "no address", "no node `sever`", "at agent `b` already", "no token-file"];
+        for words in said {
+            assert!(wrong.iter().any(|why| why.contains(words)), "{words}: {wrong:?}");
+        }
+        assert!(read("[agent.b]\nadress = 1\n", &[]).unwrap_err()[0].contains("line 2"));
+        assert!(read("", &[]).unwrap_err()[0].contains("no agent"));
+    }
+}

@@ -1,0 +1,148 @@
+//! How does a host lend itself? It listens, serves one controller at a time, and stops everything it has started for one
+//! when that is gone: its connection ended, or nothing was heard of it for a while.
+
+use crate::lend::Work;
+use crate::line::{self, Ear, Fault, Line};
+use crate::message::Message;
+use crate::token::Token;
+use emulate::Surroundings;
+use emulate::clock::monotonic;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Who may be in the middle of proving that it has the token, at the same time.
+const KNOCKING: usize = 16;
+/// Between two looks at whether it should end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// An agent that listens.
+pub struct Agent {
+    listener: TcpListener,
+    token: Token,
+    around: Arc<Surroundings>,
+    version: String,
+    /// Whom it serves.
+    busy: Mutex<Option<String>>,
+    knocking: AtomicUsize,
+}
+
+impl Agent {
+    /// Listens. `around` is what commands need; `version` is for people.
+    ///
+    /// # Errors
+    /// The address is somebody else's, or none of this host.
+    pub fn listen(at: SocketAddr, token: Token, around: Surroundings, version: &str) -> io::Result<Agent> {
+        let listener = TcpListener::bind(at)?;
+        listener.set_nonblocking(true)?;
+        Ok(Agent {
+            listener,
+            token,
+            around: Arc::new(around),
+            version: version.to_owned(),
+            busy: Mutex::new(None),
+            knocking: AtomicUsize::new(0),
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop`; what happens is said to `tell`.
+    pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(&str) + Sync)) {
+        std::thread::scope(|scope| {
+            while !stop.load(Ordering::Relaxed) {
+                match self.listener.accept() {
+                    Ok((stream, peer)) => {
+                        if self.knocking.fetch_add(1, Ordering::Relaxed) >= KNOCKING {
+                            self.knocking.fetch_sub(1, Ordering::Relaxed);
+                            continue; // dropped: it may come again
+                        }
+                        scope.spawn(move || self.one(stream, peer, stop, tell));
+                    }
+                    #[allow(clippy::disallowed_methods, reason = "real time: nobody has come")]
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            }
+        });
+    }
+
+    fn one(&self, stream: TcpStream, peer: SocketAddr, stop: &AtomicBool, tell: &(dyn Fn(&str) + Sync)) {
+        let accepted = line::accept(stream, &self.token);
+        self.knocking.fetch_sub(1, Ordering::Relaxed);
+        let (line, mut ear) = match accepted {
+            Ok(both) => both,
+            Err(Fault::Token) => return tell(&format!("{peer}: refused: it has another token")),
+            Err(fault) => return tell(&format!("{peer}: refused: {fault}")),
+        };
+        let before = {
+            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = busy.clone();
+            busy.get_or_insert(peer.to_string());
+            before
+        };
+        if let Some(other) = before {
+            let _ = line.say(&Message::Busy(other.clone()), &[]);
+            return tell(&format!("{peer}: refused: this agent is busy with a run of {other}"));
+        }
+        tell(&format!("{peer}: a run begins"));
+        let line = Arc::new(line);
+        let ended = self.session(&line, &mut ear, stop);
+        line.close();
+        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        match ended {
+            // Closing between repetitions is how a controller leaves.
+            (fault, true) => tell(&format!("{peer}: it {fault}; everything of its run was stopped")),
+            (_, false) => tell(&format!("{peer}: its run has ended")),
+        }
+    }
+
+    /// Serves a controller until it is gone; why, and whether that was in the middle of something. All that was started
+    /// has ended when this returns.
+    fn session(&self, line: &Arc<Line>, ear: &mut Ear, stop: &AtomicBool) -> (Fault, bool) {
+        let mut work: Option<Work> = None;
+        let mut going = false;
+        if let Err(fault) = line.say(&Message::Welcome(self.version.clone()), &[]) {
+            return (fault, false);
+        }
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return (Fault::Lost("this agent was told to stop".to_owned()), going);
+            }
+            let (message, _) = match ear.hear() {
+                Ok(heard) => heard,
+                Err(fault) => return (fault, going),
+            };
+            let said = match (message, &work) {
+                (Message::Ping(number), _) => line.say(&Message::Pong(number, monotonic()), &[]),
+                (Message::Prepare(first, orders), _) if !going => {
+                    // The last one has told all that it had to tell.
+                    drop(work.take());
+                    work = Some(Work::begin(line.clone(), self.around.clone(), first, orders));
+                    going = true;
+                    Ok(())
+                }
+                (Message::Start(origin, ahead), Some(work)) => {
+                    work.start(origin, ahead);
+                    Ok(())
+                }
+                (Message::Finish, Some(work)) => {
+                    work.finish();
+                    going = false;
+                    Ok(())
+                }
+                _ => Err(Fault::Nonsense("a message out of order".to_owned())),
+            };
+            if let Err(fault) = said {
+                return (fault, going);
+            }
+        }
+    }
+}

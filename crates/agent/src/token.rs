@@ -1,0 +1,78 @@
+//! Who may use an agent? Whoever has its token: 32 random bytes, written as 64 digits of a file that both ends hold.
+//! It is the key of the line too, so it has to be random: a word that people choose could be guessed by whoever listens.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+/// The secret that both ends share.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(pub(crate) [u8; 32]);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// How many digits it has.
+const DIGITS: usize = 64;
+
+impl Token {
+    /// Reads the first line of a file's text.
+    ///
+    /// # Errors
+    /// What is wrong with it, without its text.
+    pub fn parse(text: &str) -> Result<Token, String> {
+        let line = text.lines().next().unwrap_or_default().trim();
+        let digits: Option<Vec<u8>> =
+            line.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
+        let Some(digits) = digits.filter(|digits| digits.len() == DIGITS) else {
+            return Err(format!(
+                "a token has {DIGITS} hexadecimal digits, and this has {} characters",
+                line.chars().count()
+            ));
+        };
+        let mut bytes = [0; DIGITS / 2];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            *byte = pair.iter().fold(0, |byte, digit| byte << 4 | digit);
+        }
+        Ok(Token(bytes))
+    }
+
+    /// Makes a new one in a file that must not be there yet, for its owner's eyes only.
+    ///
+    /// # Errors
+    /// The file's, or that of the system's randomness.
+    pub fn make(path: &Path) -> io::Result<()> {
+        let mut bytes = [0; DIGITS / 2];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        options.open(path)?.write_all(format!("{text}\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_can_be_read_and_is_not_made_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        Token::make(&file).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_ne!(Token::parse(&text).unwrap().0, [0; 32]);
+        assert_eq!(Token::make(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        let digits = "00ff".repeat(16);
+        assert_eq!(Token::parse(&digits).unwrap().0[..4], [0, 255, 0, 255]);
+        for wrong in ["", "secret", &digits[1..], &digits.replace('f', "g")] {
+            assert!(Token::parse(wrong).is_err_and(|why| why.contains("64") && !why.contains("secret")));
+        }
+    }
+}

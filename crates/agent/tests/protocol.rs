@@ -1,0 +1,121 @@
+//! Whatever another host says, or whoever says it: it is understood or refused, and nothing else happens.
+#![cfg(target_os = "linux")]
+
+mod fuzz;
+
+use agent::line::{self, Fault};
+use agent::message::{Fault as Unread, MOST, Message, PIECE, Pieces, write};
+use agent::token::Token;
+use emulate::elsewhere::{
+    CommandOrder, CommandReturned, EndOrder, EndReturned, MachineOrder, Orders, Returned,
+};
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+
+fn inputs() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/agent");
+    let mut inputs: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    inputs.sort();
+    assert!(inputs.len() >= 10, "the corpus is missing");
+    inputs.iter().map(|path| std::fs::read(path).expect("an input")).collect()
+}
+
+/// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).
+#[test]
+fn the_corpus_is_harmless() {
+    for input in inputs() {
+        eprintln!("{:?}", String::from_utf8_lossy(&input)); // shown when it fails
+        fuzz::agent(&input);
+    }
+}
+
+/// Whoever connects to an agent without its token gets nowhere, whatever he says.
+#[test]
+fn any_stranger_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let token = Token::parse(&"5a".repeat(32)).unwrap();
+    let hello = [b"williwaw-agent".as_slice(), &agent::PROTOCOL.to_be_bytes()].concat();
+    for input in inputs() {
+        for greeting in [&[][..], &hello] {
+            let mut stranger = TcpStream::connect(at).unwrap();
+            stranger.write_all(&[greeting, &input].concat()).unwrap();
+            stranger.shutdown(std::net::Shutdown::Write).unwrap();
+            assert!(line::accept(listener.accept().unwrap().0, &token).is_err());
+        }
+    }
+    let mut newer = TcpStream::connect(at).unwrap();
+    newer.write_all(b"williwaw-agent\0\x09").unwrap();
+    let refused = line::accept(listener.accept().unwrap().0, &token);
+    assert!(matches!(refused, Err(Fault::Version(9))));
+}
+
+/// Every word comes through, the long ones in pieces.
+#[test]
+fn messages_come_through() {
+    let orders = Orders {
+        machines: vec![MachineOrder {
+            node: "server".into(),
+            at: ("198.18.0.1".parse().unwrap(), "fd00::1".parse().unwrap()),
+            linux: Default::default(),
+        }],
+        ends: vec![EndOrder {
+            node: "server".into(),
+            flow: 3,
+            writes: true,
+            linux: Default::default(),
+            start_ns: u64::MAX,
+            bytes: None,
+            lasts_ns: Some(1),
+        }],
+        commands: vec![CommandOrder {
+            node: "server".into(),
+            command: 0,
+            run: "echo '\u{1f4a8}'\n".into(),
+            start_ns: 0,
+            serves: true,
+        }],
+        ..Orders::default()
+    };
+    let returned = Returned {
+        ends: vec![EndReturned { flow: 3, fault: Some("no".into()), ..EndReturned::default() }],
+        commands: vec![CommandReturned {
+            command: 0,
+            lacks: vec!["all".into()],
+            ..CommandReturned::default()
+        }],
+        overrun: 1,
+    };
+    let all = [
+        Message::Welcome("0.1.0".into()),
+        Message::Busy("192.0.2.1:9".into()),
+        Message::Prepare(7, orders),
+        Message::Start(u64::MAX, i64::MIN),
+        Message::Returned(returned, Default::default()),
+        Message::Pong(1, 2),
+    ];
+    for message in all {
+        for bytes in [Vec::new(), vec![7; 3 * PIECE]] {
+            let (mut pieces, said) = (Pieces::default(), write(&message, &bytes));
+            let (last, before) = said.split_last().unwrap();
+            assert!(before.iter().all(|piece| pieces.add(piece) == Ok(None)));
+            assert_eq!(pieces.add(last), Ok(Some((message.clone(), bytes))));
+        }
+    }
+}
+
+/// Nobody makes the other end hold more than a message may be.
+#[test]
+fn a_message_without_end_is_refused() {
+    let mut pieces = Pieces::default();
+    let piece = vec![1; PIECE];
+    let taken = (0..).take_while(|_| pieces.add(&piece) == Ok(None)).count();
+    assert!(taken * (PIECE - 1) <= MOST && (taken + 1) * (PIECE - 1) > MOST);
+    assert_eq!(Pieces::default().add(&[]), Err(Unread::Piece));
+    assert_eq!(Pieces::default().add(&[2, 0]), Err(Unread::Piece));
+    assert_eq!(Pieces::default().add(&[0, 0, 0]), Err(Unread::Unread));
+}

@@ -1,0 +1,67 @@
+//! `williwaw agent`: lends this host to emulations that another one plays.
+
+use crate::exit::{End, Failure};
+use crate::talk::Talk;
+use crate::{behind, interrupt, others, surroundings};
+use agent::serve::Agent;
+use agent::token::Token;
+use agent::{PORT, list};
+use emulate::Surroundings;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// Lend this host to emulations of several hosts
+///
+/// Machines of a scenario then live here, as `williwaw emulate --agents FILE` at the host with the path orders: their
+/// namespaces, kernel flows and commands. Whoever has the token can run commands as the user who started this; what is
+/// said is encrypted. When the controller is gone, everything that was started for it ends. Ctrl-C ends it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw agent --make-token agents.token\n  \
+    williwaw agent --token-file agents.token\n  \
+    williwaw agent --token-file agents.token --listen 192.0.2.2")]
+pub(crate) struct Args {
+    /// The file with the token that controllers have to have
+    #[arg(long, value_name = "FILE", required_unless_present = "make_token")]
+    token_file: Option<PathBuf>,
+    /// Where to listen, TCP and UDP; without it this host alone can connect
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = list::address,
+          default_value_t = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT))]
+    listen: SocketAddr,
+    /// Make a token in this file, which must not be there yet, and do nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["token_file", "listen"])]
+    make_token: Option<PathBuf>,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if let Some(file) = &args.make_token {
+        Token::make(file).map_err(|error| Failure::write(file, &error))?;
+        talk.note(&format!("made a token in {}; copy the file to all hosts of the run", file.display()));
+        return Ok(End::Good);
+    }
+    let token = others::token(args.token_file.as_deref().unwrap_or(std::path::Path::new("")))?;
+    if let Some(lost) = emulate::user::gain_rights()? {
+        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+    }
+    let stop = interrupt::watch_saying(talk, "stopping; once more to stop at once");
+    let around = Surroundings {
+        variables: surroundings::nested().variables(false),
+        resolver: behind::resolver(None),
+        ..surroundings::common()
+    };
+    let listened = Agent::listen(args.listen, token, around, env!("CARGO_PKG_VERSION"));
+    let agent = listened.map_err(|error| {
+        Failure::machine(
+            format!("cannot listen at {}: {error}", args.listen),
+            "another program may have the port, or the address is not of this host; --listen ADDRESS:PORT",
+        )
+    })?;
+    let at = agent.address().unwrap_or(args.listen);
+    talk.note(&format!("listening at {at}, TCP and UDP"));
+    if at.ip().is_loopback() {
+        talk.note("only this host can connect; --listen ADDRESS lets others in");
+    }
+    agent.serve(stop, &|event| talk.note(event));
+    Ok(End::Interrupted)
+}

@@ -1,0 +1,185 @@
+//! What is done elsewhere, as seen from the repetition that is played here? Orders are made from the model, devices
+//! stand for what other hosts have made, and what they return takes its place beside what happened here. Where no other
+//! host has a part, all of this is nothing.
+
+use crate::bulk;
+use crate::clock::Clock;
+use crate::device::Device;
+use crate::elsewhere::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
+use crate::job::Ended;
+use crate::lateness::Timing;
+use crate::once::start_of;
+use crate::stage::{addresses, hosts};
+use crate::watch::Watch;
+use crate::{Error, Surroundings};
+use base::rng::Seed;
+use base::{Span, Time};
+use scenario::Model;
+use scenario::build::Ends;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What other hosts have been asked for.
+pub(crate) struct Ordered<'a> {
+    by: Option<&'a dyn Elsewhere>,
+    held: Vec<bool>,
+    machines: BTreeMap<usize, Device>,
+    ends: BTreeMap<(usize, bool), Device>,
+    returned: Returned,
+}
+
+impl<'a> Ordered<'a> {
+    /// Asks them. Its part is a flow's end by the flow and whether it writes, a machine by its node.
+    pub(crate) fn prepare(
+        model: &Model,
+        seed: Seed,
+        flows: &[Ends],
+        around: &'a Surroundings,
+        stop: &AtomicBool,
+    ) -> Result<Ordered<'a>, Error> {
+        let mut ordered = Ordered {
+            by: around.elsewhere.as_deref(),
+            held: vec![false; model.nodes.len()],
+            machines: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            returned: Returned::default(),
+        };
+        let Some(by) = ordered.by else { return Ok(ordered) };
+        ordered.held = model.nodes.iter().map(|node| by.holds(&node.name)).collect();
+        let name = |node: usize| model.nodes[node].name.clone();
+        let stations: Vec<usize> =
+            model.stations.iter().copied().filter(|node| ordered.holds(*node)).collect();
+        let machines = stations.iter().map(|&node| MachineOrder {
+            node: name(node),
+            at: addresses(node, around.level),
+            linux: (&model.nodes[node].linux).into(),
+        });
+        let mut ends = Vec::new();
+        for (i, (flow, at)) in model.flows.iter().zip(flows).enumerate() {
+            let Some(linux) = flow.transport.linux() else { continue };
+            let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+            for (node, writes) in [(flow.from, true), (flow.to, false)] {
+                if ordered.holds(node) {
+                    ends.push(EndOrder {
+                        node: name(node),
+                        flow: i,
+                        writes,
+                        linux: linux.into(),
+                        start_ns: at.start.as_nanos(),
+                        bytes,
+                        lasts_ns: lasts.map(Span::as_nanos),
+                    });
+                }
+            }
+        }
+        let commands = model.commands.iter().enumerate().filter(|(_, command)| ordered.holds(command.node));
+        let commands = commands.map(|(i, command)| CommandOrder {
+            node: name(command.node),
+            command: i,
+            run: command.run.clone(),
+            start_ns: start_of(command, seed).as_nanos(),
+            serves: command.serves,
+        });
+        let orders = Orders {
+            machines: machines.collect(),
+            commands: commands.collect(),
+            hosts: hosts(model, around.level),
+            resolver: around.resolver.clone(),
+            limit_ns: (Time::ZERO + model.run.limit).as_nanos(),
+            ends,
+        };
+        let keys: Vec<(usize, bool)> = orders.ends.iter().map(|end| (end.flow, end.writes)).collect();
+        let mut devices = by.prepare(orders, stop)?.into_iter();
+        ordered.machines = stations.into_iter().zip(devices.by_ref()).collect();
+        ordered.ends = keys.into_iter().zip(devices).collect();
+        Ok(ordered)
+    }
+
+    /// Whether other hosts have a part.
+    pub(crate) fn any(&self) -> bool {
+        self.by.is_some()
+    }
+
+    /// Whether one of them holds this node.
+    pub(crate) fn holds(&self, node: usize) -> bool {
+        self.held.get(node).copied().unwrap_or(false)
+    }
+
+    /// The way to the machine at a node, if another host has it.
+    pub(crate) fn machine(&mut self, node: usize) -> Option<Device> {
+        self.machines.remove(&node)
+    }
+
+    /// The way to an end of a flow, if another host has it.
+    pub(crate) fn end(&mut self, at: (usize, bool)) -> Option<Device> {
+        self.ends.remove(&at)
+    }
+
+    /// All start by this clock.
+    pub(crate) fn start(&self, clock: Clock) -> Result<(), Error> {
+        self.by.map_or(Ok(()), |by| by.start(clock))
+    }
+
+    /// Hears what is done until `over`, and sets that where a host is lost.
+    pub(crate) fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error> {
+        let Some(by) = self.by else { return Ok(()) };
+        let attended = by.attend(over, done);
+        if attended.is_err() {
+            over.store(true, Ordering::Relaxed);
+        }
+        attended
+    }
+
+    /// Collects what came out; what commands wrote goes to `outputs`.
+    pub(crate) fn finish(
+        &mut self,
+        ends: &mut [Ended],
+        timing: &mut Timing,
+        outputs: Option<&Path>,
+        model: &Model,
+    ) -> Result<(), Error> {
+        let Some(by) = self.by else { return Ok(()) };
+        let (returned, between) = by.finish()?;
+        timing.overrun += returned.overrun;
+        timing.between = Some(between);
+        for told in &returned.commands {
+            let (Some(ended), Some(command)) = (ends.get_mut(told.command), model.commands.get(told.command))
+            else {
+                continue;
+            };
+            *ended = Ended {
+                started: told.started_ns.map(Time::from_nanos),
+                ended: told.ended_ns.map(Time::from_nanos),
+                status: told.status.clone(),
+                lacks: told.lacks.clone(),
+            };
+            let Some(folder) = outputs else { continue };
+            std::fs::create_dir_all(folder).map_err(Error::of(format!("making {}", folder.display())))?;
+            for (bytes, end) in told.outputs.iter().zip(["stdout", "stderr"]) {
+                let path = folder.join(format!("{}.{end}", command.name));
+                std::fs::write(&path, bytes).map_err(Error::of(format!("writing {}", path.display())))?;
+            }
+        }
+        self.returned = returned;
+        Ok(())
+    }
+
+    /// What an end of a flow told that another host has.
+    pub(crate) fn told(&mut self, (flow, writes): (usize, bool)) -> bulk::Told {
+        let found = self.returned.ends.iter_mut().find(|end| end.flow == flow && end.writes == writes);
+        found.map_or_else(bulk::Told::default, |end| bulk::Told {
+            finished: end.finished_ns.map(Time::from_nanos),
+            bytes: end.bytes,
+            watch: Watch { info: end.info, history: std::mem::take(&mut end.history) },
+            fault: end.fault.clone(),
+            stream: None,
+        })
+    }
+
+    /// The counters of its namespace.
+    pub(crate) fn counters(&self, (flow, writes): (usize, bool)) -> BTreeMap<String, u64> {
+        let found = self.returned.ends.iter().find(|end| end.flow == flow && end.writes == writes);
+        found.map(|end| end.counters.clone()).unwrap_or_default()
+    }
+}
