@@ -25,6 +25,7 @@ use lab::measure;
 use path::Network;
 use scenario::Model;
 use scenario::build::{Ends, build};
+use scenario::model::Protocol;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -66,7 +67,18 @@ pub fn play(
     let (mut reals, mut gateways) = (Vec::new(), Vec::new());
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
         if let Some(linux) = flow.transport.linux() {
-            let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+            let unfit = |what: &str| Error::Refused {
+                what: format!("flow `{}`: {what}", flow.name),
+                source: std::io::ErrorKind::Unsupported.into(),
+            };
+            if linux.protocol != Protocol::Tcp {
+                return Err(unfit("in real time a kernel's flow has sockets of TCP"));
+            }
+            let Some((bytes, lasts)) = flow.app.bulk() else {
+                return Err(unfit(
+                    "in real time a kernel's flow carries bulk data; [[command]] runs any program",
+                ));
+            };
             let job = bulk::Job { start: ends.start, limit, bytes, lasts };
             reals.push(Real::new(i, *ends, linux, job, &mut gateways)?);
         }

@@ -7,11 +7,11 @@ use crate::host::HostCounters;
 use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::rng::mix;
-use base::truth::Cause;
+use base::truth::{CONNECTION, Cause};
 use base::wire::{self, Digest, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use transport::tcp::Role;
 
 /// One end of a flow.
@@ -65,6 +65,22 @@ pub struct Door {
     config: DoorConfig,
     ordinals: [u32; 2],
     counters: HostCounters,
+    /// What is known of each connection, by the port that opened it.
+    connections: BTreeMap<u16, Known>,
+    /// The largest payload of a segment.
+    largest: u32,
+    last_data: Option<Time>,
+    silences: Vec<(Time, Time)>,
+    leaving: VecDeque<Leaving>,
+    spare: Vec<Vec<u8>>,
+    told: Told,
+}
+
+/// What a door knows of a connection.
+#[derive(Clone, Copy, Default, Debug)]
+struct Known {
+    /// Where its offsets begin in the ledger: see [`CONNECTION`].
+    base: u64,
     /// Sequence number of this end's SYN, and of the other's.
     first: [Option<u32>; 2],
     /// One past the highest offset this end has sent.
@@ -73,13 +89,6 @@ pub struct Door {
     acked: u64,
     /// Shift of the windows that the peer offers.
     peer_scale: u8,
-    /// The largest payload of a segment.
-    largest: u32,
-    last_data: Option<Time>,
-    silences: Vec<(Time, Time)>,
-    leaving: VecDeque<Leaving>,
-    spare: Vec<Vec<u8>>,
-    told: Told,
 }
 
 /// Shorter silences are what acknowledgement clocks do.
@@ -94,10 +103,7 @@ impl Door {
             config,
             ordinals: [0; 2],
             counters: HostCounters::default(),
-            first: [None; 2],
-            sent: 0,
-            acked: 0,
-            peer_scale: 0,
+            connections: BTreeMap::new(),
             largest: 0,
             last_data: None,
             silences: Vec::new(),
@@ -145,33 +151,42 @@ impl Door {
         self.config.flow.0 as usize * 2 + usize::from(self.config.role == Role::Passive)
     }
 
+    /// What is known of the connection of a segment, which this end sends or not.
+    fn known(&mut self, tcp: &TcpHead, sends: bool) -> &mut Known {
+        let opener = sends == (self.config.role == Role::Active);
+        let base = self.connections.len() as u64 * CONNECTION;
+        let port = if opener { tcp.source } else { tcp.destination };
+        self.connections.entry(port).or_insert(Known { base, ..Known::default() })
+    }
+
     /// A segment of this end: what it says of the stream. Offsets are as everywhere, a SYN has 0.
     fn sent(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, len: u32, ordinal: u32, id: u64) {
+        let of = self.known(tcp, true);
         if tcp.has(flag::SYN) {
-            self.first[0] = Some(tcp.seq);
-            self.sent = self.sent.max(1);
+            of.first[0] = Some(tcp.seq);
+            of.sent = of.sent.max(1);
         }
-        let Some(first) = self.first[0] else { return };
+        let Some(first) = of.first[0] else { return };
         if len == 0 {
             return;
         }
         // Data on a SYN lie behind it.
         let at = tcp.seq.wrapping_sub(first).wrapping_add(u32::from(tcp.has(flag::SYN)));
-        let seq = wire::unwrap(self.sent, at);
+        let seq = wire::unwrap(of.sent, at);
         let end = seq + u64::from(len);
-        let (now, known) = (cx.now(), self.sent);
+        let (now, known, base) = (cx.now(), of.sent, of.base);
         let cause = if seq < known { Cause::Resent } else { Cause::New };
-        self.sent = known.max(end);
+        of.sent = known.max(end);
         if cause == Cause::Resent {
             self.counters.data_resent += 1;
         }
         let me = self.ledger();
         if let Some(ledger) = cx.ledger_at(me) {
             if seq < known {
-                ledger.sent(now, seq, end.min(known), ordinal, Cause::Resent);
+                ledger.sent(now, base + seq, base + end.min(known), ordinal, Cause::Resent);
             }
             if end > known {
-                ledger.sent(now, seq.max(known), end, ordinal, Cause::New);
+                ledger.sent(now, base + seq.max(known), base + end, ordinal, Cause::New);
             }
         }
         cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len, cause });
@@ -179,24 +194,26 @@ impl Door {
 
     /// A segment of the other end arrives.
     fn came(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, packet: &Packet) {
+        let of = self.known(tcp, false);
         if tcp.has(flag::SYN) {
-            self.first[1] = Some(tcp.seq);
-            self.peer_scale = tcp.scale.unwrap_or(0).min(14);
+            of.first[1] = Some(tcp.seq);
+            of.peer_scale = tcp.scale.unwrap_or(0).min(14);
         }
-        let Some(first) = self.first[0] else { return };
+        let Some(first) = of.first[0] else { return };
         if !tcp.has(flag::ACK) {
             return;
         }
-        let ack = wire::unwrap(self.acked, tcp.ack.wrapping_sub(first));
-        let duplicate = ack <= self.acked;
-        self.acked = self.acked.max(ack);
+        let ack = wire::unwrap(of.acked, tcp.ack.wrapping_sub(first));
+        let duplicate = ack <= of.acked;
+        of.acked = of.acked.max(ack);
+        let (base, peer_scale) = (of.base, of.peer_scale);
         let me = self.ledger();
         if let Some(ledger) = cx.ledger_at(me) {
-            ledger.acked(ack, packet.born);
+            ledger.acked(base + ack, packet.born);
         }
         let now = cx.now();
         // The window of a SYN is not scaled (RFC 7323 section 2.2).
-        let scale = if tcp.has(flag::SYN) { 0 } else { self.peer_scale };
+        let scale = if tcp.has(flag::SYN) { 0 } else { peer_scale };
         let window = u32::from(tcp.window) << scale;
         cx.record(Category::Transport, now, || Event::AckReceived { ack, window, duplicate });
         let source = Source(cx.me().0);

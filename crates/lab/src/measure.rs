@@ -138,6 +138,9 @@ pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Se
 fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
     let (flow, ends) = (&model.flows[index], world.flows[index]);
     let config = match (&flow.transport, &flow.app) {
+        (Transport::Linux(_), App::Ask(_) | App::Tell(_)) => {
+            return crate::workload::remotes(model, world, index, seed, limit);
+        }
         (Transport::Linux(_), _) => return crate::real::flow(model, world, index, seed, limit),
         (Transport::Udp(_), _) => return crate::workload::datagrams(model, world, index, seed, limit),
         (_, App::Ask(_) | App::Tell(_)) => {

@@ -5,7 +5,7 @@ use crate::measure::{FlowMeasures, Tally};
 use base::Time;
 use base::rng::Seed;
 use base::truth::Ledger;
-use host::{Hearer, Party, Speaker};
+use host::{Door, Hearer, HostCounters, Party, Remote, Speaker};
 use scenario::Model;
 use scenario::build::{World, closures};
 use scenario::metric::Metric;
@@ -145,6 +145,46 @@ pub(crate) fn connections(
         Metric::TimeoutsJudgedGenuine => Some(judged_genuine as f64),
         Metric::FastRetransmitsJudgedSpurious => Some(judged_fast as f64),
         Metric::Connections => Some(from.connections().count() as f64),
+        metric => view.value(*metric),
+    };
+    FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
+}
+
+/// Measures a flow whose workload runs over a kernel's connections.
+pub(crate) fn remotes(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
+    let (flow, ends) = (&model.flows[index], world.flows[index]);
+    let Some(remotes) = world.remotes[index] else { return nothing() };
+    let remote = |id| world.network.element::<Remote>(id);
+    let door = |id| world.network.element::<Door>(id);
+    let (Some(from), Some(to)) = (remote(remotes.from), remote(remotes.to)) else { return nothing() };
+    let (Some(mine), Some(theirs)) = (door(ends.from), door(ends.to)) else { return nothing() };
+    let ledgers = &world.network.ledgers()[2 * index..2 * index + 2];
+    let mut tally = Tally::default();
+    for ledger in ledgers {
+        tally.add(&ledger.verdicts());
+    }
+    let sum = |count: fn(&HostCounters) -> u64| (count(&mine.counters()) + count(&theirs.counters())) as f64;
+    let (sent, again) = (sum(|c| c.data_sent), sum(|c| c.data_resent));
+    let finished = from.workload().finished();
+    let end = finished.unwrap_or(limit.min(world.network.now()));
+    let view = View {
+        from: from.workload().seen(),
+        to: to.workload().seen(),
+        asks: matches!(flow.app, scenario::model::App::Ask(_)),
+        ledgers,
+        start: ends.start,
+        finished,
+        end,
+        sent,
+        first: Some(sent - again),
+        gate_closures: gates_closed(model, seed, ends.start, end),
+    };
+    let largest = f64::from(mine.largest_segment().max(theirs.largest_segment()).max(1));
+    let value = |metric: &Metric| match metric {
+        Metric::SegmentsDelivered => Some(((from.received() + to.received()) as f64 / largest).ceil()),
+        Metric::SegmentsRetransmitted => Some(again),
+        Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
+        Metric::Connections => Some(from.connections() as f64),
         metric => view.value(*metric),
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }

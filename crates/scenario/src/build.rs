@@ -48,6 +48,9 @@ pub struct World {
     pub backgrounds: Vec<ElementId>,
     /// The doors of machines with commands, in the order of the model's stations.
     pub stations: Vec<ElementId>,
+    /// Where the workloads of each flow run whose connections are a kernel's, in the order of the model: none for bulk
+    /// data, which the kernel's own side carries by itself.
+    pub remotes: Vec<Option<Ends>>,
 }
 
 /// The hosts of a flow.
@@ -98,6 +101,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         choices: Vec::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
+    let mut remotes = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
         let start = draw_time(&flow.start, seed, &flow.name, "start");
         let letters = Letters::default();
@@ -110,6 +114,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
             b.link(link);
         }
         ends.push(Ends { from, to, start });
+        remotes.push(b.remotes(flow, start, &letters));
     }
     let stations = b.stations();
     for travel in b.travels.clone() {
@@ -117,7 +122,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
     b.wire(&ends, &stations);
     b.wire_credit();
-    World { network: b.network, flows: ends, names: b.names, backgrounds: b.backgrounds, stations }
+    World { network: b.network, flows: ends, names: b.names, backgrounds: b.backgrounds, stations, remotes }
 }
 
 /// The closed intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
@@ -225,6 +230,19 @@ impl Builder<'_> {
             },
         };
         self.add(name, Host::new(host, app))
+    }
+
+    /// Where the workloads of a kernel's flow run.
+    fn remotes(&mut self, flow: &Flow, start: Time, letters: &Letters) -> Option<Ends> {
+        flow.transport.linux()?;
+        let mut remote = |role| {
+            let workload = self.workload(flow, role, letters)?;
+            let end = if role == Role::Active { flow.from } else { flow.to };
+            let name = format!("{}@{}.app", flow.name, self.model.nodes[end].name);
+            Some(self.add(name, host::Remote::new(role, start, workload)))
+        };
+        let (to, from) = (remote(Role::Passive)?, remote(Role::Active)?);
+        Some(Ends { from, to, start })
     }
 
     /// The application of an end that may hold several connections.

@@ -4,7 +4,7 @@
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::leaf;
-use crate::model::Linux;
+use crate::model::{Linux, Protocol};
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::tree::{Tree, Value};
@@ -21,6 +21,12 @@ const KERNEL: Field = field(
     Need::Optional,
     "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
 );
+const MODEM: Field = field(
+    "modem",
+    Shape::One(Kind::Rate),
+    Need::Optional,
+    "In virtual time, how fast the card sends: it keeps what the kernel gives it until that is out, so the kernel's own queues feel it. Without it the card sends at once.",
+);
 const MTU_FIELD: Field =
     field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
 const SYSCTL: Field = field(
@@ -34,7 +40,19 @@ const SYSCTL: Field = field(
 pub(crate) static LINUX: TableShape = table(
     "linux",
     "The Linux kernel's TCP itself. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
-    &[CC, KERNEL, MTU_FIELD, SYSCTL],
+    &[
+        CC,
+        KERNEL,
+        MODEM,
+        MTU_FIELD,
+        field(
+            "protocol",
+            Shape::One(Kind::Word(&["tcp", "mptcp", "sctp"])),
+            Need::Default("\"tcp\""),
+            "The kind of its sockets: tcp, mptcp (RFC 8684), sctp (RFC 9260). In real time there is tcp only.",
+        ),
+        SYSCTL,
+    ],
 );
 
 /// `linux` of a node.
@@ -44,6 +62,7 @@ pub(crate) static MACHINE: TableShape = table(
     &[
         CC,
         KERNEL,
+        MODEM,
         MTU_FIELD,
         field(
             "root",
@@ -65,7 +84,21 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         Value::Table(table) => &table.get("linux")?.tree,
         _ => return None,
     };
-    Some(settings(Reader::new(tree, &LINUX), cx))
+    let reader = Reader::new(tree, &LINUX);
+    let protocol = match reader.word("protocol") {
+        Some("mptcp") => Protocol::Mptcp,
+        Some("sctp") => Protocol::Sctp,
+        _ => Protocol::Tcp,
+    };
+    let settings = settings(reader, cx);
+    if protocol == Protocol::Sctp && settings.cc.is_some() {
+        cx.push(
+            Diagnostic::error("impossible", reader.place("cc"), "SCTP has no choice of congestion controls")
+                .also(reader.place("protocol"), "chosen here")
+                .help("leave `cc` out"),
+        );
+    }
+    Some(Linux { protocol, ..settings })
 }
 
 /// Reads what is asked of the kernel at a node.
@@ -79,6 +112,13 @@ pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
 fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
     let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
+    let modem = reader.get("modem").and_then(|tree| leaf::rate(tree).ok());
+    if modem.is_some_and(|rate| rate.bps() == 0) {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("modem"), "a card that sends nothing is no card")
+                .help("give it a rate, such as \"64 kbit/s\"; a gate on the link holds packets for a while"),
+        );
+    }
     let mtu = reader.bytes("mtu").unwrap_or(1500);
     if !MTU.contains(&mtu) {
         cx.push(
@@ -92,7 +132,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, root: None }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, protocol: Protocol::Tcp }
 }
 
 /// Checks a table of settings.

@@ -459,6 +459,18 @@ pub struct Udp {
     pub header: u32,
 }
 
+/// A kind of socket of a kernel.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
+    /// SCTP (RFC 9260).
+    Sctp,
+}
+
 /// What is asked of a Linux kernel: at both ends of a flow, or at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
@@ -470,6 +482,10 @@ pub struct Linux {
     pub mtu: u32,
     /// Settings of the network stack, full names (`net.ipv4.tcp_frto`), and their values.
     pub sysctl: Vec<(String, String)>,
+    /// In virtual time, how fast its card sends; none: at once.
+    pub modem: Option<Rate>,
+    /// The kind of a flow's sockets.
+    pub protocol: Protocol,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
     pub root: Option<String>,
 }
@@ -477,7 +493,15 @@ pub struct Linux {
 impl Default for Linux {
     /// The kernel's own choices, and packets of 1500 bytes.
     fn default() -> Linux {
-        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new(), root: None }
+        Linux {
+            kernel: None,
+            cc: None,
+            mtu: 1500,
+            sysctl: Vec::new(),
+            modem: None,
+            protocol: Protocol::Tcp,
+            root: None,
+        }
     }
 }
 

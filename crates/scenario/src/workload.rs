@@ -348,10 +348,6 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
                 "choose another profile, such as \"rfc\"",
             );
         }
-        (App::Ask(_) | App::Tell(_), Transport::Linux(_)) => complain(
-            "between kernels there is bulk data only",
-            "write app = \"bulk\", or transport = \"tcp\" for the model's",
-        ),
         _ => {}
     }
 }

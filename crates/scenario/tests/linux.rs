@@ -1,7 +1,7 @@
 //! The claim: what a file asks of a real kernel is read whole, can be changed by its path, and is refused where no
 //! kernel could do it.
 
-use scenario::model::{Linux, Model};
+use scenario::model::{Linux, Model, Protocol};
 use scenario::{NoFiles, Style, read_with};
 
 fn read(transport: &str, set: &[&str]) -> Result<Model, String> {
@@ -23,14 +23,17 @@ fn linux(transport: &str, set: &[&str]) -> Linux {
 
 #[test]
 fn a_kernel_is_asked_for_by_one_word_or_with_settings() {
-    assert_eq!(linux("\"linux\"", &[]), Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new() });
+    assert_eq!(linux("\"linux\"", &[]), Linux::default());
     let told = linux(
         "{ linux = { cc = \"cubic\", mtu = \"576 B\", sysctl = { tcp_frto = 0, \"net.ipv4.tcp_sack\" = true, tcp_rmem = \"4096 1 1\" } } }",
         &[],
     );
     let sysctl = [("net.ipv4.tcp_frto", "0"), ("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "4096 1 1")];
     let sysctl = sysctl.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    assert_eq!(told, Linux { kernel: None, cc: Some("cubic".into()), mtu: 576, sysctl });
+    assert_eq!(told, Linux { cc: Some("cubic".into()), mtu: 576, sysctl, ..Linux::default() });
+    for (word, protocol) in [("tcp", Protocol::Tcp), ("mptcp", Protocol::Mptcp), ("sctp", Protocol::Sctp)] {
+        assert_eq!(linux(&format!("{{ linux = {{ protocol = \"{word}\" }} }}"), &[]).protocol, protocol);
+    }
 }
 
 #[test]
@@ -52,6 +55,10 @@ fn paths_lead_to_it_and_away() {
 fn what_no_kernel_takes_is_refused() {
     for (transport, said) in [
         ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
+        ("{ linux = { modem = \"0 bit/s\" } }", "a card that sends nothing is no card"),
+        ("{ linux = { protocol = \"dccp\" } }", "`protocol`"),
+        ("{ linux = { protocol = \"sctp\", cc = \"bbr\" } }", "SCTP has no choice of congestion controls"),
+        ("{ linux = { root = \"/\" } }", "there is no key `root` in a linux"),
         ("{ linux = { cc = 1 } }", "`cc` must be a name"),
         ("{ linux = { colour = 1 } }", "there is no key `colour` in a linux"),
         ("{ linux = { sysctl = { \"kernel.panic\" = 1 } } }", "`kernel.panic` is no setting of a network"),

@@ -13,6 +13,7 @@ use emulate::{Error, Options, Surroundings};
 use lab::sweep::Sweep;
 use results::Row;
 use results::row::finished;
+use scenario::model::{Flow, Protocol};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,6 +128,19 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let unfit = |flow: &&Flow| {
+        let linux = flow.transport.linux();
+        linux.is_some_and(|linux| flow.app.bulk().is_none() || linux.protocol != Protocol::Tcp)
+    };
+    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(unfit) {
+        return Err(Failure::usage(
+            format!(
+                "in real time flow `{}` can carry bulk data over the kernel's TCP, nothing else",
+                flow.name
+            ),
+            "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
+        ));
+    }
     if sweep.cells.iter().any(|cell| lab::sweep::real(&cell.model).is_some())
         && let Some(lost) = emulate::user::gain_rights()?
     {
