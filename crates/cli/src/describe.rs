@@ -223,7 +223,7 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
             config.recovery.name(),
             config.spurious.name()
         ),
-        Transport::Linux(Linux { datagrams: Some(payload), .. }) => {
+        Transport::Linux(Linux { protocol: Protocol::Udp { payload }, .. }) => {
             format!("datagrams of at most {payload} bytes by the Linux kernel itself")
         }
         Transport::Linux(linux) => {

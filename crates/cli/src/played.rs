@@ -84,7 +84,7 @@ impl Played {
         }
         for (flow, facts) in cell.model.flows.iter().zip(&self.outcome.facts) {
             let Some(facts) = facts else { continue };
-            if flow.transport.linux().is_some_and(|linux| linux.datagrams.is_some()) {
+            if flow.transport.linux().is_some_and(|linux| linux.protocol.payload().is_some()) {
                 continue; // a kernel has no opinion on datagrams
             }
             // Where both ends send, both have something to tell.

@@ -217,3 +217,42 @@ fn a_kernel_is_drawn() {
     assert_eq!(same["picture"]["sent"], picture["sent"]);
     refused(&plot(&["--kind", "rtt"]), 2, "run --pcap");
 }
+
+/// The shipped page fetched by curl, played by the other clock: the same table, the same files, the same verdict.
+#[test]
+fn a_file_with_commands_is_played_by_run_too() {
+    let Some(cache) = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache"))) else {
+        return eprintln!("skipped: no cache");
+    };
+    let kernel = variable("WILLIWAW_LINUX").unwrap_or_else(|| cache.join("williwaw/kernels/default/linux"));
+    let programs = ["/usr/bin/curl", "/usr/bin/python3"].map(Path::new);
+    if !kernel.is_file() || !programs.iter().all(|program| program.is_file()) {
+        return eprintln!(
+            "skipped: it needs a kernel for virtual time (williwaw linux build), curl and python3"
+        );
+    }
+    let kernel = kernel.to_str().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/real/fetch.toml");
+    let file = file.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let run = williwaw(&cache, &["run", file, "--linux", kernel, "--out", out.to_str().unwrap(), "--json"]);
+    let said = String::from_utf8_lossy(&run.stderr);
+    if said.contains("has no overlay file system") {
+        return eprintln!("skipped: {said}");
+    }
+    assert_eq!(run.status.code(), Some(0), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let commands = &document["kernels"]["repetitions"][1]["commands"];
+    assert_eq!((&commands["curl"]["status"], &commands["web"]["serves"]), (&0.into(), &true.into()));
+    let wrote = std::fs::read_to_string(out.join("commands/0-1/curl.stdout")).unwrap();
+    let seconds: f64 = wrote.trim().parse().unwrap();
+    let took = document["cells"][0]["flows"]["curl"]["completion_time_s"]["mean"].as_f64();
+    let took = took.or(document["cells"][0]["metrics"]["completion_time_s"]["mean"].as_f64()).unwrap();
+    assert!((took - seconds).abs() < 0.01, "{took} s, curl says {seconds} s");
+    let failing = williwaw(
+        &cache,
+        &["run", file, "--linux", kernel, "--no-out", "--reps", "1", "--set", "command.curl.run=exit 3"],
+    );
+    refused(&failing, 1, "repetition 0 of cell 0, curl: ended with status 3");
+}

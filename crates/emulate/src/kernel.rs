@@ -238,7 +238,7 @@ impl Carries {
     ) -> Result<Carries, Error> {
         let [Some(here), Some(there)] = spaces else { return Carries::elsewhere(flow, linux, spaces) };
         let letters = Letters::default();
-        if let (Some(payload), App::Tell(plan)) = (linux.datagrams, &flow.app) {
+        if let (Some(payload), App::Tell(plan)) = (linux.protocol.payload(), &flow.app) {
             let socket = |space: &Space, port: u16| {
                 space.inside(|| {
                     let open = || {

@@ -7,12 +7,14 @@ mod door;
 mod host;
 mod machine;
 mod party;
+mod remote;
 
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
 pub use self::door::{Door, DoorConfig, Gate, Leaving, Told};
 pub use self::host::{Host, HostConfig, HostCounters};
 pub use self::machine::{Machine, MachineCounters};
 pub use self::party::Party;
+pub use self::remote::{Order, Remote, Standing};
 
 use base::Time;
 use path::{ElementId, Network};
@@ -24,6 +26,9 @@ pub fn finished(network: &Network, end: ElementId) -> Option<Option<Time>> {
     }
     if let Some(party) = network.element::<Party>(end) {
         return Some(party.workload().finished());
+    }
+    if let Some(remote) = network.element::<Remote>(end) {
+        return Some(remote.workload().finished());
     }
     if let Some(speaker) = network.element::<Speaker>(end) {
         return Some(speaker.finished());

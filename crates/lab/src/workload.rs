@@ -185,7 +185,7 @@ pub(crate) fn sockets(model: &Model, world: &World, index: usize, seed: Seed, li
     let door = |id| world.network.element::<Door>(id);
     let (Some(from), Some(to)) = (door(ends.from), door(ends.to)) else { return nothing() };
     let ledgers = &world.network.ledgers()[2 * index..2 * index + 2];
-    let datagrams = flow.transport.linux().is_some_and(|linux| linux.datagrams.is_some());
+    let datagrams = flow.transport.linux().is_some_and(|linux| linux.protocol.payload().is_some());
     let mut tally = Tally::default();
     for ledger in ledgers {
         tally.add(&ledger.verdicts());

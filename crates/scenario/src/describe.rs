@@ -110,7 +110,7 @@ pub fn describe(model: &Model) -> String {
                 );
                 continue;
             }
-            Transport::Linux(Linux { datagrams: Some(payload), mtu, .. }) => {
+            Transport::Linux(Linux { protocol: Protocol::Udp { payload }, mtu, .. }) => {
                 let _ = writeln!(out, "    the kernel's udp: at most {payload} B in a datagram, mtu {mtu} B");
                 continue;
             }

@@ -4,7 +4,7 @@
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::leaf;
-use crate::model::Linux;
+use crate::model::{Linux, Protocol};
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::tree::{Tree, Value};
@@ -16,6 +16,7 @@ pub(crate) static LINUX: TableShape = table(
     &[
         CC,
         KERNEL,
+        MODEM,
         MTU,
         field(
             "payload",
@@ -25,9 +26,9 @@ pub(crate) static LINUX: TableShape = table(
         ),
         field(
             "protocol",
-            Shape::One(Kind::Word(&["tcp", "udp"])),
+            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak. Messages at their own pace go over either, all else over tcp.",
+            "What its sockets speak: tcp carries everything; udp, in real time, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data.",
         ),
         SYSCTL,
     ],
@@ -40,6 +41,7 @@ pub(crate) static MACHINE: TableShape = table(
     &[
         CC,
         KERNEL,
+        MODEM,
         MTU,
         field(
             "root",
@@ -63,6 +65,12 @@ const KERNEL: Field = field(
     Need::Optional,
     "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
 );
+const MODEM: Field = field(
+    "modem",
+    Shape::One(Kind::Rate),
+    Need::Optional,
+    "In virtual time, how fast the card sends: it keeps what the kernel gives it until that is out, so the kernel's own queues feel it. Without it the card sends at once.",
+);
 const MTU: Field = field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
 const SYSCTL: Field = field(
     "sysctl",
@@ -81,8 +89,10 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
         Value::Table(table) => &table.get("linux")?.tree,
         _ => return None,
     };
-    let linux = settings(Reader::new(tree, &LINUX), cx);
-    Some(Linux { datagrams: datagrams(Reader::new(tree, &LINUX), &linux, cx), ..linux })
+    let reader = Reader::new(tree, &LINUX);
+    let settings = settings(Reader::new(tree, &LINUX), cx);
+    let protocol = protocol(reader, &settings, cx);
+    Some(Linux { protocol, ..settings })
 }
 
 /// A datagram is at least the number that tells it from the others.
@@ -90,30 +100,46 @@ const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
 /// Headers of IPv4 and UDP.
 const HEADERS: u32 = 28;
 
-/// How large its datagrams are, if they are datagrams.
-fn datagrams(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Option<u32> {
+/// The kind of its sockets, and how large its datagrams are, if they are datagrams.
+fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     let payload = reader.get("payload").is_some().then(|| reader.bytes("payload"));
-    if reader.word("protocol") != Some("udp") {
-        if payload.is_some() {
-            let message = "only datagrams have a `payload`";
-            cx.push(Diagnostic::error("impossible", reader.place("payload"), message).help(
+    let word = reader.word("protocol");
+    if word != Some("udp") && payload.is_some() {
+        let message = "only datagrams have a `payload`";
+        cx.push(
+            Diagnostic::error("impossible", reader.place("payload"), message).help(
                 "write protocol = \"udp\" beside it, or say with `mtu` how large the packets of TCP are",
-            ));
+            ),
+        );
+    }
+    let no_choice = |message: &str| {
+        if linux.cc.is_some() {
+            cx.push(
+                Diagnostic::error("impossible", reader.place("cc"), message)
+                    .also(reader.place("protocol"), "chosen here")
+                    .help("leave `cc` out"),
+            );
         }
-        return None;
+    };
+    match word {
+        Some("mptcp") => Protocol::Mptcp,
+        Some("sctp") => {
+            no_choice("SCTP has no choice of congestion controls");
+            Protocol::Sctp
+        }
+        Some("udp") => {
+            no_choice("datagrams know no congestion control");
+            let fits = linux.mtu.saturating_sub(HEADERS);
+            let Some(payload) = payload.flatten() else { return Protocol::Udp { payload: fits } };
+            if !PAYLOADS.contains(&payload) {
+                let message =
+                    format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end());
+                cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
+            }
+            Protocol::Udp { payload: payload as u32 }
+        }
+        _ => Protocol::Tcp,
     }
-    if linux.cc.is_some() {
-        let message = "datagrams know no congestion control";
-        cx.push(Diagnostic::error("impossible", reader.place("cc"), message).help("leave `cc` out"));
-    }
-    let fits = linux.mtu.saturating_sub(HEADERS);
-    let Some(payload) = payload.flatten() else { return Some(fits) };
-    if !PAYLOADS.contains(&payload) {
-        let message =
-            format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end());
-        cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
-    }
-    Some(payload as u32)
 }
 
 /// Reads what is asked of the kernel at a node.
@@ -127,6 +153,13 @@ pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
 fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
     let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
+    let modem = reader.get("modem").and_then(|tree| leaf::rate(tree).ok());
+    if modem.is_some_and(|rate| rate.bps() == 0) {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("modem"), "a card that sends nothing is no card")
+                .help("give it a rate, such as \"64 kbit/s\"; a gate on the link holds packets for a while"),
+        );
+    }
     let mtu = reader.bytes("mtu").unwrap_or(1500);
     if !MTUS.contains(&mtu) {
         cx.push(
@@ -140,7 +173,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, datagrams: None, root: None }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, protocol: Protocol::Tcp }
 }
 
 /// Checks a table of settings.

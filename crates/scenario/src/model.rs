@@ -459,6 +459,27 @@ pub struct Udp {
     pub header: u32,
 }
 
+/// A kind of socket of a kernel.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP, at most so many bytes of a message in one datagram.
+    Udp { payload: u32 },
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
+    /// SCTP (RFC 9260).
+    Sctp,
+}
+
+impl Protocol {
+    /// Most bytes in one datagram; none, if there is a connection.
+    pub fn payload(self) -> Option<u32> {
+        if let Protocol::Udp { payload } = self { Some(payload) } else { None }
+    }
+}
+
 /// What is asked of a Linux kernel: at both ends of a flow, or at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
@@ -470,8 +491,10 @@ pub struct Linux {
     pub mtu: u32,
     /// Settings of the network stack, full names (`net.ipv4.tcp_frto`), and their values.
     pub sysctl: Vec<(String, String)>,
-    /// A flow's datagrams (UDP) carry at most so many bytes; none: TCP.
-    pub datagrams: Option<u32>,
+    /// In virtual time, how fast its card sends; none: at once.
+    pub modem: Option<Rate>,
+    /// The kind of a flow's sockets.
+    pub protocol: Protocol,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
     pub root: Option<String>,
 }
@@ -479,7 +502,15 @@ pub struct Linux {
 impl Default for Linux {
     /// The kernel's own choices, and packets of 1500 bytes.
     fn default() -> Linux {
-        Linux { kernel: None, cc: None, mtu: 1500, sysctl: Vec::new(), datagrams: None, root: None }
+        Linux {
+            kernel: None,
+            cc: None,
+            mtu: 1500,
+            sysctl: Vec::new(),
+            modem: None,
+            protocol: Protocol::Tcp,
+            root: None,
+        }
     }
 }
 

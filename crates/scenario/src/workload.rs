@@ -3,7 +3,7 @@
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::model::{App, Asking, Keep, Linux, Reads, Telling, Transport, Useful};
+use crate::model::{App, Asking, Keep, Linux, Protocol, Reads, Telling, Transport, Useful};
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
@@ -338,7 +338,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
     match (app, transport) {
         (
             App::Bulk { .. } | App::Ask(_),
-            Transport::Udp(_) | Transport::Linux(Linux { datagrams: Some(_), .. }),
+            Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),
         ) => complain(
             "datagrams carry messages at their own pace; this workload needs a connection",
             "write transport = \"tcp\" or \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",

@@ -1,7 +1,7 @@
 //! The claim: what a file asks of a real kernel is read whole, can be changed by its path, and is refused where no
 //! kernel could do it.
 
-use scenario::model::{Linux, Model};
+use scenario::model::{Linux, Model, Protocol};
 use scenario::{NoFiles, Style, read_with};
 
 fn read(transport: &str, set: &[&str]) -> Result<Model, String> {
@@ -31,6 +31,9 @@ fn a_kernel_is_asked_for_by_one_word_or_with_settings() {
     let sysctl = [("net.ipv4.tcp_frto", "0"), ("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "4096 1 1")];
     let sysctl = sysctl.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     assert_eq!(told, Linux { cc: Some("cubic".into()), mtu: 576, sysctl, ..Linux::default() });
+    for (word, protocol) in [("tcp", Protocol::Tcp), ("mptcp", Protocol::Mptcp), ("sctp", Protocol::Sctp)] {
+        assert_eq!(linux(&format!("{{ linux = {{ protocol = \"{word}\" }} }}"), &[]).protocol, protocol);
+    }
 }
 
 #[test]
@@ -52,7 +55,10 @@ fn paths_lead_to_it_and_away() {
 fn what_no_kernel_takes_is_refused() {
     for (transport, said) in [
         ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
-        ("{ linux = { protocol = \"sctp\" } }", "`sctp` is not one of `tcp` or `udp`"),
+        ("{ linux = { modem = \"0 bit/s\" } }", "a card that sends nothing is no card"),
+        ("{ linux = { protocol = \"dccp\" } }", "`dccp` is not one of `tcp`"),
+        ("{ linux = { protocol = \"sctp\", cc = \"bbr\" } }", "SCTP has no choice of congestion controls"),
+        ("{ linux = { root = \"/\" } }", "there is no key `root` in a linux"),
         ("{ linux = { payload = \"100 B\" } }", "only datagrams have a `payload`"),
         ("{ linux = { protocol = \"udp\", payload = \"3 B\" } }", "from 4 B to 65507 B"),
         ("{ linux = { protocol = \"udp\", cc = \"reno\" } }", "datagrams know no congestion control"),
@@ -79,7 +85,7 @@ fn every_workload_has_a_socket() {
     let read = |transport: &str, app: &str| {
         let set = [format!("flow.download.transport={transport}"), format!("flow.download.app={app}")];
         let model = read("\"tcp\"", &[&set[0], &set[1]]).unwrap_or_else(|e| panic!("{e}"));
-        model.flows[0].transport.linux().and_then(|linux| linux.datagrams)
+        model.flows[0].transport.linux().and_then(|linux| linux.protocol.payload())
     };
     for app in [
         "{ request-reply = { request = \"300 B\", reply = \"2 kB\" } }",

@@ -1,10 +1,28 @@
 /* Bulk data over one connection: the writing end and the reading end. */
 #include "guest.h"
 #include <arpa/inet.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+/* Sockets that are not TCP's do not tell of the end of what they sent; they are looked at so often, nanoseconds. */
+#define TICK 10000000u
+/* Of an association of SCTP: how it stands (RFC 6458 section 8.2.1). */
+enum { SCTP_STATUS = 14 };
+
+/* Whether the other end has everything and has closed too. */
+static int is_over(int fd)
+{
+    char nothing, status[512];
+    socklen_t n = sizeof status;
+    memset(status, 0, sizeof status);
+    if (task.protocol == IPPROTO_SCTP)
+        return getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, status, &n) < 0;
+    ssize_t got = read(fd, &nothing, 1);
+    return got == 0 || (got < 0 && errno != EAGAIN);
+}
 
 /* The writing end: connects at its time, writes, closes its half, and waits until all of it is acknowledged. */
 void send_all(int fd)
@@ -21,7 +39,7 @@ void send_all(int fd)
     int end = watch_alarm(queue, task.until, 0);
     int looks = task.look ? watch_alarm(queue, task.start + task.look, task.look) : -1;
     int64_t left = task.bytes;
-    int closed = 0;
+    int closed = 0, ticks = -1;
     for (;;) {
         struct epoll_event got;
         if (epoll_wait(queue, &got, 1, -1) != 1)
@@ -34,6 +52,9 @@ void send_all(int fd)
                 look(fd, 1);
             continue;
         }
+        uint64_t times;
+        if (got.data.fd == ticks && read(ticks, &times, sizeof times) != sizeof times)
+            continue;
         int error = 0;
         socklen_t n = sizeof error;
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
@@ -55,6 +76,15 @@ void send_all(int fd)
         if (!closed) {
             closed = 1;
             shutdown(fd, SHUT_WR);
+            if (task.protocol != IPPROTO_TCP)
+                ticks = watch_alarm(queue, now() + TICK, TICK);
+        }
+        if (task.protocol != IPPROTO_TCP) {
+            if (is_over(fd)) {
+                finished = now();
+                break;
+            }
+            continue;
         }
         /* The socket tells of every change of its state: its FIN was acknowledged, and all before it. */
         uint8_t state = look(fd, 0).tcpi_state;
@@ -89,8 +119,11 @@ void receive_all(int ear)
             continue;
         }
         ssize_t n = read(fd, buffer, sizeof buffer);
-        if (n == 0)
+        if (n == 0) {
+            if (task.protocol != IPPROTO_TCP)
+                close(fd);
             return;
+        }
         if (n < 0 && errno == EAGAIN)
             continue;
         if (n < 0)

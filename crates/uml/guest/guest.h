@@ -22,10 +22,10 @@ struct command {
 };
 
 struct task {
-    char work[16]; /* bulk, or commands */
+    char work[16]; /* bulk, lines, or commands */
     int sends;
     char address[48], address6[48], peer[48], cc[32];
-    int width, mtu;
+    int width, mtu, protocol;
     uint64_t start, until, look;
     int64_t bytes; /* -1: without end */
     char root[4096], folder[4096], host[256];
@@ -55,8 +55,13 @@ void tell_driver(int fd, const void *word, size_t size);
 /* Copies a file; what cannot be read is empty. */
 void copy(const char *from, const char *to);
 
+/* A socket for a connection, that does not wait. */
+int connection(void);
+
 void send_all(int fd);
 void receive_all(int fd);
 void prepare_commands(void);
 void run_commands(void);
+void prepare_agent(void);
+void run_agent(void);
 #endif

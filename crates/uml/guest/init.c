@@ -25,7 +25,7 @@
 
 enum { SAMPLES = 1 << 20 };
 
-struct task task = {.work = "bulk", .width = 30, .mtu = 1500, .bytes = -1};
+struct task task = {.work = "bulk", .width = 30, .mtu = 1500, .protocol = IPPROTO_TCP, .bytes = -1};
 
 static struct {
     uint64_t t;
@@ -128,6 +128,8 @@ static void read_task(void)
             task.sends = atoi(text);
         else if (!strcmp(line, "width"))
             task.width = atoi(text);
+        else if (!strcmp(line, "protocol"))
+            task.protocol = atoi(text);
         else if (!strcmp(line, "mtu"))
             task.mtu = atoi(text);
         else if (!strcmp(line, "start"))
@@ -256,6 +258,27 @@ static void tell_command(FILE *out, size_t n)
     }
 }
 
+/* The counters of SCTP stand one a line; here they follow the others in their form. */
+static void tell_sctp(void)
+{
+    FILE *in = fopen("/proc/net/sctp/snmp", "r"), *out = in ? fopen("/snmp", "a") : NULL;
+    char names[4096] = "Sctp:", values[4096] = "Sctp:", name[64], value[32];
+    while (in && fscanf(in, "%63s %31s", name, value) == 2) {
+        /* Their names begin with the protocol's. */
+        size_t n = strlen(names), v = strlen(values);
+        snprintf(names + n, sizeof names - n, " %s", strncmp(name, "Sctp", 4) ? name : name + 4);
+        snprintf(values + v, sizeof values - v, " %s", value);
+    }
+    if (out) {
+        fprintf(out, "%s\n%s\n", names, values);
+        fflush(out);
+        fsync(fileno(out));
+        fclose(out);
+    }
+    if (in)
+        fclose(in);
+}
+
 static void tell(void)
 {
     /* Until now nothing is written, not even when a file was read. */
@@ -282,6 +305,7 @@ static void tell(void)
     fclose(out);
     copy("/proc/net/netstat", "/netstat");
     copy("/proc/net/snmp", "/snmp");
+    tell_sctp();
     say("done");
 }
 
@@ -292,7 +316,7 @@ void broken(const char *doing, int error)
 
 int watch(int queue, int fd, uint32_t events)
 {
-    struct epoll_event event = {.events = events, .data.fd = fd};
+    struct epoll_event event = {.events = events, .data.u64 = (uint32_t)fd};
     return epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -331,11 +355,19 @@ int hear_driver(void)
     return fd;
 }
 
-static void bulk(void)
+int connection(void)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, task.protocol);
+    if (fd < 0)
+        fail("making a socket of protocol %d", task.protocol);
     if (task.cc[0] && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, task.cc, (socklen_t)strlen(task.cc)) < 0)
         fail("using the congestion control %s", task.cc);
+    return fd;
+}
+
+static void bulk(void)
+{
+    int fd = connection();
     if (!task.sends) {
         struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
         if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 1) < 0)
@@ -374,6 +406,10 @@ int main(void)
         prepare_commands();
         say("ready");
         run_commands();
+    } else if (!strcmp(task.work, "lines")) {
+        prepare_agent();
+        say("ready");
+        run_agent();
     } else
         bulk();
     tell();

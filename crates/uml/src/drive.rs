@@ -4,10 +4,10 @@
 //! nothing but what happened.
 
 use crate::guest::Guest;
-use crate::{BOOT, Error};
+use crate::{BOOT, Error, words};
 use base::Time;
 use emulate::capture::Capture;
-use host::{Door, Gate, Machine};
+use host::{Door, Gate, Machine, Remote};
 use path::{Cx, ElementId, Network};
 
 /// A kernel and its door into the network.
@@ -18,6 +18,8 @@ pub struct Post {
     pub door: ElementId,
     /// What kind of door it is.
     pub kind: Kind,
+    /// The workload whose connections it holds, if it does.
+    pub remote: Option<ElementId>,
 }
 
 /// What a kernel is to the network.
@@ -57,14 +59,12 @@ pub struct Driver {
 pub enum Next {
     /// There is more to do.
     GoOn,
-    /// Nobody waits for the programs of machines any more: they are ended, and their kernels tell.
+    /// Nobody waits for programs and workloads any more: they are ended, and their kernels tell.
     End,
     /// Everything is done.
     Stop,
 }
 
-/// The word by which a machine's programs are ended.
-const END: &[u8] = b"end";
 /// Turns of kernels at one instant, after which it is no instant any more.
 const TURNS: u32 = 200_000;
 
@@ -86,14 +86,21 @@ impl Driver {
         for post in &mut self.posts {
             let guest = &mut post.guest;
             guest.boot()?;
-            while guest.expects() || guest.next_wake() < origin {
+            loop {
                 if guest.expects() {
                     guest.deliver(guest.now())?;
                 }
                 // What it sends now reaches nobody.
-                let at = guest.next_wake();
-                if at < origin {
-                    guest.run(at, origin, &mut |_, _| origin)?;
+                let (at, out) = (guest.next_wake(), guest.next_departure());
+                if out <= at && out < origin {
+                    guest.depart()?;
+                    if guest.expects() {
+                        guest.deliver(out)?;
+                    }
+                } else if at < origin {
+                    guest.run(at, origin.min(out), &mut |_, _| origin)?;
+                } else if !guest.expects() {
+                    break;
                 }
             }
             if !guest.said().ready {
@@ -127,11 +134,18 @@ impl Driver {
             let (wake, i) = self.posts.iter().enumerate().map(soonest).min().unwrap_or((u64::MAX, 0));
             let due = self.network.next_wake().unwrap_or(Time::NEVER);
             let at = of_guest(wake);
-            if due.min(at) > limit {
+            let leaving = |(i, post): (usize, &Post)| (post.guest.next_departure(), i);
+            let (out, sender) = self.posts.iter().enumerate().map(leaving).min().unwrap_or((u64::MAX, 0));
+            let leaves = of_guest(out);
+            if due.min(at).min(leaves) > limit {
                 return Ok(false);
             }
-            if due <= at {
+            if due <= at && due <= leaves {
                 self.network.run_until(due);
+                continue;
+            }
+            if out <= wake {
+                self.depart(sender, leaves)?;
                 continue;
             }
             turns = if at > last { 0 } else { turns + 1 };
@@ -141,15 +155,39 @@ impl Driver {
                 return Err(self.posts[i].guest.fault(what));
             }
             self.turn(i, wake, due.min(limit))?;
+            self.listen(i);
         }
     }
 
-    /// Tells all machines at the present instant that nobody waits for their programs any more.
+    /// A packet leaves the card of a kernel and enters the network.
+    fn depart(&mut self, i: usize, at: Time) -> Result<(), Error> {
+        let Driver { network, posts, capture } = self;
+        let Post { guest, door, kind, .. } = &mut posts[i];
+        let Some(packet) = guest.depart()? else { return Ok(()) };
+        let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, &packet));
+        if let (Some(Ok(())), Some(capture)) = (taken, capture) {
+            capture.add(i, at, &packet);
+        }
+        Ok(())
+    }
+
+    /// Hears what a kernel's first process says of its connections.
+    fn listen(&mut self, i: usize) {
+        let Driver { network, posts, .. } = self;
+        let Some(remote) = posts[i].remote else { return };
+        let at = of_guest(posts[i].guest.now());
+        for standing in posts[i].guest.words().iter().filter_map(|word| words::standing(word)) {
+            network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
+        }
+    }
+
+    /// Tells all kernels at the present instant that nobody waits for their programs and connections any more.
     fn end_programs(&mut self) -> Result<(), Error> {
         let latest = self.posts.iter().map(|post| post.guest.now()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
-        for post in self.posts.iter_mut().filter(|post| post.kind == Kind::Machine) {
-            post.guest.tell_init(END.to_vec());
+        let ends = |post: &&mut Post| post.kind == Kind::Machine || post.remote.is_some();
+        for post in self.posts.iter_mut().filter(ends) {
+            post.guest.tell_init(words::END.to_vec());
         }
         self.hand_over()
     }
@@ -159,8 +197,10 @@ impl Driver {
         let others = self.posts.iter().enumerate().filter(|(k, _)| *k != i);
         let free =
             others.map(|(_, post)| post.guest.next_wake()).min().unwrap_or(u64::MAX).min(for_guest(due));
+        let out = self.posts.iter().map(|post| post.guest.next_departure()).min().unwrap_or(u64::MAX);
+        let free = free.min(out);
         let Driver { network, posts, capture } = self;
-        let Post { guest, door, kind } = &mut posts[i];
+        let Post { guest, door, kind, .. } = &mut posts[i];
         // What waits for its buffers comes in before it goes on.
         let free = if guest.expects() { wake } else { free };
         guest.run(wake, free, &mut |now, packet| {
@@ -188,6 +228,12 @@ impl Driver {
                     capture.add(i, leaving.due, &leaving.bytes);
                 }
                 post.guest.push(leaving.bytes);
+            }
+            let Some(remote) = post.remote else { continue };
+            while let Some(Some(order)) =
+                self.network.enter(now, remote, |remote: &mut Remote, _| remote.next_order())
+            {
+                post.guest.tell_init(words::order(order));
             }
         }
         self.deliver()

@@ -8,6 +8,7 @@ use crate::memory::Mapped;
 use crate::nic::{Effect, Frame, Nic, RECEIVE, SEND};
 use crate::vhost;
 use crate::{Error, sys};
+use base::Rate;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -37,6 +38,8 @@ pub struct Setup {
     pub seed: u64,
     /// Its memory. What it does not touch costs nothing, but the kernel sizes its buffers by it.
     pub memory_mib: u32,
+    /// How fast its card sends; none: at once.
+    pub modem: Option<Rate>,
     /// How long it may be silent while it runs, on a real clock.
     pub patience: Duration,
 }
@@ -79,6 +82,9 @@ pub struct Guest {
     words: Vec<Vec<u8>>,
     /// It wants to hear that what it sent has left.
     completion: bool,
+    modem: Option<Rate>,
+    /// Packets in its card, and when each is out.
+    sending: VecDeque<(u64, Vec<u8>)>,
 }
 
 /// What it is told that a clock on the wall shows at its start: 2001-09-09 01:46:40 UTC, whenever it is.
@@ -193,7 +199,7 @@ impl Guest {
             device: None,
             channel: None,
             memory: Mapped::default(),
-            nic: Nic::new(MAC),
+            nic: Nic::new(MAC, setup.modem.is_some()),
             heard: Vec::new(),
             asked: Vec::new(),
             answered: Vec::new(),
@@ -204,6 +210,8 @@ impl Guest {
             coming: VecDeque::new(),
             words: Vec::new(),
             completion: false,
+            modem: setup.modem,
+            sending: VecDeque::new(),
         })
     }
 
@@ -251,6 +259,22 @@ impl Guest {
         }
         self.serve(sent, |guest| guest.calendar.waits())?;
         self.listen_in()
+    }
+
+    /// When the next packet leaves its card; [`calendar::NEVER`] if none is in it.
+    pub fn next_departure(&self) -> u64 {
+        self.sending.front().map_or(calendar::NEVER, |(out, _)| *out)
+    }
+
+    /// The next packet leaves its card; the kernel hears of it at the next [`Guest::deliver`].
+    ///
+    /// # Errors
+    /// As for [`Guest::boot`].
+    pub fn depart(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let Some((_, packet)) = self.sending.pop_front() else { return Ok(None) };
+        let released = self.nic.release(&self.memory).and_then(|()| self.nic.wants_call(&self.memory, SEND));
+        self.completion |= released.map_err(|fault| self.fault(fault.to_string()))?;
+        Ok(Some(packet))
     }
 
     /// A packet is to go in; it does so at the next [`Guest::deliver`].
@@ -453,11 +477,19 @@ impl Guest {
         let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
         let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
         let (frames, completion) = frames.map_err(|fault| self.fault(fault.to_string()))?;
+        let completion = completion && self.modem.is_none();
         let now = self.calendar.now();
         let mut free = u64::MAX;
         for frame in frames {
             match frame {
-                Frame::Packet(packet) => free = free.min(sent(now, &packet)),
+                Frame::Packet(packet) => match self.modem {
+                    Some(rate) => {
+                        let from = self.sending.back().map_or(now, |(last, _)| *last);
+                        let out = from.saturating_add(rate.span_of(packet.len() as u64).as_nanos());
+                        self.sending.push_back((out, packet));
+                    }
+                    None => free = free.min(sent(now, &packet)),
+                },
                 Frame::Word(word) => {
                     // It is heard in a pause, at this very instant.
                     free = now;
@@ -469,6 +501,7 @@ impl Guest {
                 }
             }
         }
+        free = free.min(self.next_departure());
         self.completion |= completion;
         // That its packet is gone it hears in a pause, at this very instant.
         let free = if self.completion { now } else { free };

@@ -32,6 +32,7 @@ const INIT: &[(&str, &str)] = &[
     ("guest.h", include_str!("../guest/guest.h")),
     ("init.c", include_str!("../guest/init.c")),
     ("bulk.c", include_str!("../guest/bulk.c")),
+    ("agent.c", include_str!("../guest/agent.c")),
     ("commands.c", include_str!("../guest/commands.c")),
 ];
 const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];

@@ -13,6 +13,7 @@ pub mod nic;
 pub mod ring;
 pub mod task;
 pub mod vhost;
+pub mod words;
 
 #[cfg(target_os = "linux")]
 pub mod drive;

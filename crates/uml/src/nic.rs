@@ -2,8 +2,9 @@
 //! driver asks, takes frames out of one queue and lays frames into the other. It offers no help with checksums or
 //! segments, so that what passes are the packets that a wire would see.
 
-use crate::ring::{self, Memory, Places, Ring};
+use crate::ring::{self, Chain, Memory, Places, Ring};
 use crate::vhost::{self, Message, Request};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// The queue of frames for the kernel, and of those from it.
@@ -104,13 +105,17 @@ pub struct Nic {
     mac: [u8; 6],
     rings: [Ring; 2],
     enabled: [bool; 2],
+    /// It keeps the buffers of packets until it is told that these are out.
+    keeps: bool,
+    kept: VecDeque<Chain>,
 }
 
 impl Nic {
-    /// A card with this hardware address.
-    pub fn new(mac: [u8; 6]) -> Nic {
+    /// A card with this hardware address. One that `keeps` gives the buffer of a packet back at [`Nic::release`], others at
+    /// once.
+    pub fn new(mac: [u8; 6], keeps: bool) -> Nic {
         let ring = |index| Ring { index, ..Ring::default() };
-        Nic { mac, rings: [ring(RECEIVE), ring(SEND)], enabled: [false; 2] }
+        Nic { mac, rings: [ring(RECEIVE), ring(SEND)], enabled: [false; 2], keeps, kept: VecDeque::new() }
     }
 
     /// The driver is ready for frames.
@@ -188,17 +193,32 @@ impl Nic {
     /// # Errors
     /// Its queue makes no sense.
     pub fn sent(&mut self, memory: &impl Memory) -> Result<Vec<Frame>, Fault> {
-        let ring = self.ring(SEND)?;
         let mut out = Vec::new();
-        while let Some(chain) = ring.take(memory)? {
+        while let Some(chain) = self.ring(SEND)?.take(memory)? {
             let mut frame = chain.read(memory, LARGEST)?;
-            ring.give_back(memory, &chain, 0)?;
-            if frame.len() > HEAD + ETHERNET {
-                let inner = frame.split_off(HEAD + ETHERNET);
-                out.push(if frame.ends_with(&WORDS) { Frame::Word(inner) } else { Frame::Packet(inner) });
+            let inner = frame.split_off(frame.len().min(HEAD + ETHERNET));
+            let word = frame.ends_with(&WORDS);
+            if self.keeps && !word && !inner.is_empty() {
+                self.kept.push_back(chain);
+            } else {
+                self.ring(SEND)?.give_back(memory, &chain, 0)?;
+            }
+            if !inner.is_empty() {
+                out.push(if word { Frame::Word(inner) } else { Frame::Packet(inner) });
             }
         }
         Ok(out)
+    }
+
+    /// The oldest packet that is kept is out: its buffer goes back.
+    ///
+    /// # Errors
+    /// Its queue makes no sense.
+    pub fn release(&mut self, memory: &impl Memory) -> Result<(), Fault> {
+        match self.kept.pop_front() {
+            Some(chain) => Ok(self.ring(SEND)?.give_back(memory, &chain, 0)?),
+            None => Ok(()),
+        }
     }
 
     /// Lays an IP packet into a buffer of the kernel; false if it has none left.
@@ -277,7 +297,7 @@ mod tests {
     }
 
     fn set_up() -> (Nic, Plain) {
-        let mut nic = Nic::new(MAC);
+        let mut nic = Nic::new(MAC, false);
         for (queue, at) in [(0, 0x1000u32), (1, 0x1400)] {
             nic.answer(&ask(Request::SetVringNum, &[queue, 4]), 0).unwrap();
             let places = [queue, 0, at, 0, at + 0x200, 0, at + 0x100, 0, 0, 0];
@@ -289,7 +309,7 @@ mod tests {
 
     #[test]
     fn it_has_an_address_and_wants_what_it_needs() {
-        let mut nic = Nic::new(MAC);
+        let mut nic = Nic::new(MAC, false);
         let (reply, effect) = nic.answer(&ask(Request::GetConfig, &[0, 8, 0, 0, 0]), 0).unwrap();
         assert_eq!((&reply.unwrap()[24..], effect), (&[2, 0, 0, 0, 0, 1, 0, 0][..], Effect::None));
         let (reply, _) = nic.answer(&ask(Request::SetProtocolFeatures, &[PROTOCOL as u32, 0]), 0).unwrap();

@@ -3,7 +3,7 @@
 
 use crate::drive::{Driver, Kind, Next, Post};
 use crate::guest::{Guest, Setup};
-use crate::task::{Bulk, Card, Task, Told, Work};
+use crate::task::{Bulk, Card, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
 use base::event::Category;
 use base::rng::Seed;
@@ -12,15 +12,17 @@ use base::{Span, Time};
 use emulate::capture::Capture;
 use emulate::facts::FlowFacts;
 use emulate::proc;
-use host::Door;
+use host::{Door, Remote};
 use lab::measure;
 use lab::once::finished;
 use path::{ElementId, Network, Signal};
 use scenario::Model;
-use scenario::build::{Ends, World, build};
-use scenario::model::{Flow, Linux};
+use scenario::build::{Ends, World, build, workload};
+use scenario::model::{App, Flow, Linux, Protocol};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use transport::app::lines::Letters;
+use transport::tcp::Role;
 
 /// What is still on its way when all workloads are done may take so long.
 const DRAIN: Span = Span::from_secs(3600);
@@ -52,6 +54,7 @@ pub fn once(
     let tracer =
         if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
     let mut world = build(model, seed, tracer);
+    let remotes = remotes(model, &mut world, seed);
     world.network.start(None);
     let limit = Time::ZERO + model.run.limit;
     let mut posts = Vec::new();
@@ -65,10 +68,11 @@ pub fn once(
             files: task.files(),
             seed: seed.stream(name, "kernel").bits(),
             memory_mib: MEMORY_MIB,
+            modem: linux.modem,
             patience: kernels.patience,
             name: name.to_owned(),
         };
-        Ok::<Post, Error>(Post { guest: Guest::start(&setup)?, door, kind })
+        Ok::<Post, Error>(Post { guest: Guest::start(&setup)?, door, kind, remote: None })
     };
     for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
         let Some(linux) = flow.transport.linux() else { continue };
@@ -76,7 +80,9 @@ pub fn once(
         for (door, sends) in [(ends.from, true), (ends.to, false)] {
             let name = world.names.get(door.0 as usize).cloned().unwrap_or_default();
             let task = task(flow, linux, *ends, limit, options, sends);
-            posts.push(start(&name, linux, &task, door, Kind::Flow)?);
+            let mut post = start(&name, linux, &task, door, Kind::Flow)?;
+            post.remote = remotes[i].map(|remotes| if sends { remotes.from } else { remotes.to });
+            posts.push(post);
             owners.push(i);
         }
     }
@@ -93,7 +99,7 @@ pub fn once(
     let network = std::mem::replace(&mut world.network, Network::new(0, Tracer::off()));
     let mut driver = Driver { network, posts, capture };
     driver.boot()?;
-    let mut waiting: Vec<Ends> = hosts(model, &world);
+    let mut waiting: Vec<Ends> = hosts(model, &world, &remotes);
     let mut ending = false;
     driver.run(limit + GRACE, |network, posts| {
         while waiting.last().is_some_and(|ends| finished(network, ends)) {
@@ -104,7 +110,7 @@ pub fn once(
         if waited && posts.iter().all(told) || stop.load(Ordering::Relaxed) {
             return Next::Stop;
         }
-        let idle = |post: &Post| told(post) || post.kind == Kind::Machine && post.guest.said().idle;
+        let idle = |post: &Post| told(post) || post.remote.is_some() || post.guest.said().idle;
         if waited && !ending && posts.iter().all(idle) {
             ending = true;
             return Next::End;
@@ -120,9 +126,25 @@ pub fn once(
         let [from, to] = pair else { continue };
         let bytes = model.flows[*owner].app.bulk().and_then(|(bytes, _)| bytes);
         let told = [told(from)?, told(to)?];
-        complete &= told[0].finished.is_some() && (told[1].finished.is_some() || bytes.is_none());
+        if from.remote.is_none() {
+            complete &= told[0].finished.is_some() && (told[1].finished.is_some() || bytes.is_none());
+        }
         for (post, told) in pair.iter().zip(&told) {
-            let told = host::Told { finished: told.finished, received: told.bytes, ..host::Told::default() };
+            let remote = post.remote.and_then(|remote| world.network.element::<Remote>(remote));
+            let told = match remote {
+                Some(remote) => host::Told {
+                    finished: remote.workload().finished(),
+                    received: remote.received(),
+                    connections: remote.connections() as u64,
+                    seen: remote.workload().seen().clone(),
+                },
+                None => host::Told {
+                    finished: told.finished,
+                    received: told.bytes,
+                    connections: 1,
+                    ..host::Told::default()
+                },
+            };
             let now = world.network.now();
             world.network.enter(now, post.door, |door: &mut Door, _| door.tell(told));
         }
@@ -159,12 +181,14 @@ pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
 fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
     fits(&format!("flow `{}`", flow.name), linux)?;
-    if flow.app.bulk().is_none() {
-        let what = format!("flow `{}` asks a kernel for a workload other than bulk data", flow.name);
-        return refused(
-            what,
-            "in virtual time a kernel carries bulk data: app = { bulk = { bytes = \"300 kB\" } }",
-        );
+    if linux.protocol.payload().is_some() {
+        let what = format!("flow `{}` asks for datagrams of a kernel", flow.name);
+        return refused(what, "in virtual time write transport = \"udp\", or play it with `williwaw emulate`");
+    }
+    if linux.protocol != Protocol::Tcp && flow.app.bulk().is_none() {
+        let what =
+            format!("flow `{}` asks for requests or messages over sockets that are not TCP's", flow.name);
+        return refused(what, "over these there is bulk data: app = { bulk = { bytes = \"300 kB\" } }");
     }
     if flow.reads.is_some() {
         let what = format!("flow `{}` reads at a pace of its own", flow.name);
@@ -175,18 +199,18 @@ fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
 
 fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, sends: bool) -> Task {
     let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+    let (peer, cc, protocol) = (if sends { TO } else { FROM }, linux.cc.clone(), linux.protocol);
+    let work = match flow.app {
+        App::Bulk { .. } => {
+            Work::Bulk(Bulk { sends, peer, protocol, cc, start: ends.start, bytes, look: options.look })
+        }
+        App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
+    };
     Task {
         card: Card { address: if sends { FROM } else { TO }, width: 30, six: None, mtu: linux.mtu },
         sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
-        work: Work::Bulk(Bulk {
-            sends,
-            peer: if sends { TO } else { FROM },
-            cc: linux.cc.clone(),
-            start: ends.start,
-            bytes,
-            look: options.look,
-        }),
+        work,
     }
 }
 
@@ -196,10 +220,31 @@ pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> 
     always.chain(linux.sysctl.iter().cloned())
 }
 
-/// The ends of flows that are models.
-fn hosts(model: &Model, world: &World) -> Vec<Ends> {
+/// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model: none
+/// for bulk data, which the kernel's own side carries by itself.
+fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<Option<Ends>> {
+    let mut all = Vec::with_capacity(model.flows.len());
+    for (flow, ends) in model.flows.iter().zip(&world.flows) {
+        let letters = Letters::default();
+        let mut remote = |role| {
+            flow.transport.linux()?;
+            let workload = workload(flow, role, &letters, seed)?;
+            let end = if role == Role::Active { flow.from } else { flow.to };
+            world.names.push(format!("{}@{}.app", flow.name, model.nodes[end].name));
+            Some(world.network.add(Remote::new(role, ends.start, workload)))
+        };
+        let to = remote(Role::Passive);
+        let from = remote(Role::Active);
+        all.push(from.zip(to).map(|(from, to)| Ends { from, to, start: ends.start }));
+    }
+    all
+}
+
+/// The ends of workloads that run in the network: those of models, and those over a kernel's connections.
+fn hosts(model: &Model, world: &World, remotes: &[Option<Ends>]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows);
-    flows.filter(|(flow, _)| flow.transport.linux().is_none()).map(|(_, ends)| *ends).collect()
+    let models = flows.filter(|(flow, _)| flow.transport.linux().is_none()).map(|(_, ends)| *ends);
+    models.chain(remotes.iter().flatten().copied()).collect()
 }
 
 /// What a guest has written down; nothing, if the run ended before it did.

@@ -4,6 +4,7 @@
 use crate::BOOT;
 use base::{Span, Time};
 use emulate::facts::TcpInfo;
+use scenario::model::Protocol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -39,8 +40,23 @@ pub struct Card {
 pub enum Work {
     /// One end of a flow of bulk data.
     Bulk(Bulk),
+    /// One end of the connections of a workload that runs beside the network ([`crate::words`]).
+    Lines(Lines),
     /// Programs of the user's.
     Programs(Programs),
+}
+
+/// One end of connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// It opens them.
+    pub opens: bool,
+    /// The other end's address.
+    pub peer: Ipv4Addr,
+    /// The kind of their sockets.
+    pub protocol: Protocol,
+    /// Their congestion control; none: the kernel's default.
+    pub cc: Option<String>,
 }
 
 /// One end of a flow of bulk data.
@@ -50,6 +66,8 @@ pub struct Bulk {
     pub sends: bool,
     /// The other end's address.
     pub peer: Ipv4Addr,
+    /// The kind of its socket.
+    pub protocol: Protocol,
     /// Its congestion control; none: the kernel's default.
     pub cc: Option<String>,
     /// When it opens.
@@ -124,6 +142,7 @@ impl Task {
                 line("work", &"bulk");
                 line("sends", &u8::from(bulk.sends));
                 line("peer", &bulk.peer);
+                line("protocol", &number(bulk.protocol));
                 if let Some(cc) = &bulk.cc {
                     line("cc", cc);
                 }
@@ -133,6 +152,15 @@ impl Task {
                 }
                 if let Some(look) = bulk.look {
                     line("look", &look.as_nanos());
+                }
+            }
+            Work::Lines(lines) => {
+                line("work", &"lines");
+                line("sends", &u8::from(lines.opens));
+                line("peer", &lines.peer);
+                line("protocol", &number(lines.protocol));
+                if let Some(cc) = &lines.cc {
+                    line("cc", cc);
                 }
             }
             Work::Programs(programs) => {
@@ -149,6 +177,16 @@ impl Task {
             }
         }
         out
+    }
+}
+
+/// The number of a protocol as sockets are asked for it.
+fn number(protocol: Protocol) -> u16 {
+    match protocol {
+        Protocol::Tcp => 6,
+        Protocol::Udp { .. } => 17,
+        Protocol::Sctp => 132,
+        Protocol::Mptcp => 262,
     }
 }
 
@@ -253,12 +291,13 @@ mod tests {
         let bulk = Bulk {
             sends: true,
             peer: Ipv4Addr::new(198, 18, 0, 2),
+            protocol: Protocol::Mptcp,
             cc: Some("bbr".into()),
             start: Time::from_nanos(500_000_000),
             bytes: Some(7),
             look: None,
         };
-        let own = "work bulk\nsends 1\npeer 198.18.0.2\ncc bbr\nstart 2500000000\nbytes 7\n";
+        let own = "work bulk\nsends 1\npeer 198.18.0.2\nprotocol 262\ncc bbr\nstart 2500000000\nbytes 7\n";
         assert_eq!(task(Work::Bulk(bulk)).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
     }
 

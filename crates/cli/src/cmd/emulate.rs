@@ -13,6 +13,7 @@ use emulate::{Error, Options, Surroundings};
 use lab::sweep::Sweep;
 use results::Row;
 use results::row::finished;
+use scenario::model::{Flow, Protocol};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -131,6 +132,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let unfit = |flow: &&Flow| {
+        let protocol = flow.transport.linux().map(|linux| linux.protocol);
+        matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp))
+    };
+    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(unfit) {
+        return Err(Failure::usage(
+            format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
+            "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
+        ));
+    }
     let listed = match &args.agents {
         Some(file) => Some(others::read(file, args.jobs, &sweep)?),
         None => None,

@@ -1,0 +1,256 @@
+//! How does a workload play over connections that are outside, those of a kernel? It stands in the network as a party's
+//! does, without a packet: what it does to its lines become orders for whoever holds the sockets there, and what those
+//! achieve is told to it. So a kernel's connections carry the same requests, pages and messages as a model's.
+
+use base::Time;
+use base::packet::Packet;
+use path::{Cx, Element, Port};
+use std::collections::{BTreeSet, VecDeque};
+use transport::app::Socket;
+use transport::app::lines::{Lines, Workload};
+use transport::tcp::Role;
+
+/// What is to be done outside with a line, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Open it.
+    Open(usize),
+    /// So many bytes are to be written on it in all.
+    Write(usize, u64),
+    /// No more will be written on it.
+    Close(usize),
+    /// Give it up at once.
+    Abort(usize),
+}
+
+/// How a line outside stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Its number.
+    pub line: usize,
+    /// Bytes received in order so far.
+    pub received: u64,
+    /// Bytes acknowledged by the peer so far.
+    pub acknowledged: u64,
+    /// The peer gave it up.
+    pub broken: bool,
+}
+
+/// One end of a flow whose connections are outside.
+pub struct Remote {
+    role: Role,
+    /// When to start; [`Time::NEVER`] once started.
+    start: Time,
+    lines: Vec<Line>,
+    workload: Box<dyn Workload>,
+    /// Lines that the application may have acted on since it was last seen to.
+    looked_at: BTreeSet<usize>,
+    orders: VecDeque<Order>,
+}
+
+#[derive(Default)]
+struct Line {
+    written: u64,
+    closed: bool,
+    received: u64,
+    acknowledged: u64,
+    dead: bool,
+    /// What was ordered of it: bytes, and that it closes.
+    ordered: (u64, bool),
+}
+
+impl Socket for Line {
+    fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+    fn close(&mut self) {
+        self.closed = true;
+    }
+    /// What a kernel has taken cannot be withdrawn.
+    fn stop(&mut self) {
+        self.closed = true;
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+}
+
+/// More connections than this in one run are a slip, or somebody's mischief.
+const MOST_LINES: usize = 1 << 16;
+
+/// What the application is given.
+struct Access<'a> {
+    lines: &'a mut Vec<Line>,
+    looked_at: &'a mut BTreeSet<usize>,
+    orders: &'a mut VecDeque<Order>,
+}
+
+impl Lines for Access<'_> {
+    fn open(&mut self) -> usize {
+        let number = self.lines.len();
+        self.lines.push(Line::default());
+        self.orders.push_back(Order::Open(number));
+        number
+    }
+    fn line(&mut self, number: usize) -> Option<&mut dyn Socket> {
+        let line = self.lines.get_mut(number).filter(|line| !line.dead)?;
+        self.looked_at.insert(number);
+        Some(line)
+    }
+    fn abort(&mut self, number: usize) {
+        if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
+            line.dead = true;
+            self.orders.push_back(Order::Abort(number));
+        }
+    }
+}
+
+impl Remote {
+    /// A workload that has not started. `start` is when it does at the end that opens connections; the other one is there
+    /// from the beginning.
+    pub fn new(role: Role, start: Time, workload: Box<dyn Workload>) -> Self {
+        Remote {
+            role,
+            start: if role == Role::Active { start } else { Time::NEVER },
+            lines: Vec::new(),
+            workload,
+            looked_at: BTreeSet::new(),
+            orders: VecDeque::new(),
+        }
+    }
+
+    /// Its application.
+    pub fn workload(&self) -> &dyn Workload {
+        &*self.workload
+    }
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.lines.len()
+    }
+    /// Bytes received on all of them.
+    pub fn received(&self) -> u64 {
+        self.lines.iter().map(|line| line.received).sum()
+    }
+    /// The next thing that is to be done outside.
+    pub fn next_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// Takes note of how a line outside stands now.
+    pub fn hear(&mut self, now: Time, standing: Standing) {
+        let Standing { line: number, received, acknowledged, broken } = standing;
+        if number >= self.lines.len() {
+            if self.role == Role::Active || number >= MOST_LINES {
+                return; // nobody opened it
+            }
+            // Connections may arrive in another order than they were opened in.
+            self.lines.resize_with(number + 1, Line::default);
+        }
+        let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) else { return };
+        let before = (line.received, line.acknowledged);
+        line.received = line.received.max(received);
+        line.acknowledged = line.acknowledged.max(acknowledged.min(line.written));
+        let moved = (line.received, line.acknowledged) != before;
+        line.dead = broken;
+        if moved && !broken {
+            self.tell(|workload, lines| workload.progressed(now, number, lines));
+        }
+        if broken {
+            self.workload.broken(now, number);
+        }
+    }
+
+    /// Lets the application act, and notes what is to be done outside.
+    fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Lines)) {
+        let Remote { lines, workload, looked_at, orders, .. } = self;
+        act(&mut **workload, &mut Access { lines, looked_at, orders });
+        while let Some(number) = self.looked_at.pop_first() {
+            let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) else { continue };
+            if line.written > line.ordered.0 {
+                self.orders.push_back(Order::Write(number, line.written));
+            }
+            if line.closed && !line.ordered.1 {
+                self.orders.push_back(Order::Close(number));
+            }
+            line.ordered = (line.written, line.closed);
+        }
+    }
+}
+
+impl Element for Remote {
+    /// Its packets pass the door beside it.
+    fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if self.start <= now {
+            self.start = Time::NEVER;
+            self.tell(|workload, lines| workload.started(now, lines));
+        }
+        if self.workload.next_timeout() <= now {
+            self.tell(|workload, lines| workload.timeout(now, lines));
+        }
+    }
+    fn next_wake(&self) -> Time {
+        self.start.min(self.workload.next_timeout())
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::app::seen::Seen;
+
+    /// Opens two lines, asks on both, closes the one that is answered and gives up the other.
+    #[derive(Default)]
+    struct Both(Seen, Vec<usize>);
+
+    impl Workload for Both {
+        fn started(&mut self, _now: Time, lines: &mut dyn Lines) {
+            for _ in 0..2 {
+                let number = lines.open();
+                lines.line(number).unwrap().write(10);
+            }
+        }
+        fn progressed(&mut self, _now: Time, line: usize, lines: &mut dyn Lines) {
+            lines.line(line).unwrap().close();
+            lines.abort(1 - line);
+        }
+        fn broken(&mut self, _now: Time, line: usize) {
+            self.1.push(line);
+        }
+        fn timeout(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+        fn next_timeout(&self) -> Time {
+            Time::NEVER
+        }
+        fn finished(&self) -> Option<Time> {
+            None
+        }
+        fn seen(&self) -> &Seen {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn what_is_done_to_lines_becomes_orders() {
+        let mut remote = Remote::new(Role::Active, Time::ZERO, Box::<Both>::default());
+        remote.tell(|workload, lines| workload.started(Time::ZERO, lines));
+        let orders = |remote: &mut Remote| std::iter::from_fn(|| remote.next_order()).collect::<Vec<_>>();
+        let opened = [Order::Open(0), Order::Open(1), Order::Write(0, 10), Order::Write(1, 10)];
+        assert_eq!(orders(&mut remote), opened);
+        // A line that nobody opened, and bytes that were not written, are a stack's own invention.
+        remote.hear(Time::ZERO, Standing { line: 7, received: 1, acknowledged: 0, broken: false });
+        remote.hear(Time::ZERO, Standing { line: 0, received: 0, acknowledged: 99, broken: false });
+        assert_eq!(remote.lines[0].acknowledged, 10);
+        assert_eq!(orders(&mut remote), [Order::Abort(1), Order::Close(0)]);
+        remote.hear(Time::ZERO, Standing { line: 0, received: 5, acknowledged: 10, broken: true });
+        remote.hear(Time::ZERO, Standing { line: 1, received: 5, acknowledged: 10, broken: false });
+        assert_eq!((orders(&mut remote).len(), remote.received(), remote.connections()), (0, 5, 2));
+    }
+}

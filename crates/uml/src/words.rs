@@ -1,0 +1,73 @@
+//! What do a workload and a guest's first process say to each other? Orders go in, standings come out, each a word of 24
+//! bytes in a frame that no program sees. `guest/agent.c` speaks the same.
+
+use host::{Order, Standing};
+
+/// Bytes of a word: what it is, of which line, and two numbers.
+const SIZE: usize = 24;
+/// By which all work ends; shorter than any other.
+pub const END: &[u8] = b"end";
+const OPEN: u32 = 1;
+const WRITE: u32 = 2;
+const CLOSE: u32 = 3;
+const ABORT: u32 = 4;
+const STANDS: u32 = 6;
+const BROKEN: u32 = 7;
+
+/// The word for an order.
+pub fn order(order: Order) -> Vec<u8> {
+    let (what, line, bytes) = match order {
+        Order::Open(line) => (OPEN, line, 0),
+        Order::Write(line, bytes) => (WRITE, line, bytes),
+        Order::Close(line) => (CLOSE, line, 0),
+        Order::Abort(line) => (ABORT, line, 0),
+    };
+    let mut word = Vec::with_capacity(SIZE);
+    word.extend(what.to_ne_bytes());
+    word.extend((line as u32).to_ne_bytes());
+    word.extend(bytes.to_ne_bytes());
+    word.extend([0; 8]);
+    word
+}
+
+/// What a word tells; none if it tells nothing.
+pub fn standing(word: &[u8]) -> Option<Standing> {
+    let (what, rest) = word.split_first_chunk()?;
+    let (line, rest) = rest.split_first_chunk()?;
+    let (received, rest) = rest.split_first_chunk()?;
+    let (acknowledged, _) = rest.split_first_chunk()?;
+    let what = u32::from_ne_bytes(*what);
+    (what == STANDS || what == BROKEN).then(|| Standing {
+        line: u32::from_ne_bytes(*line) as usize,
+        received: u64::from_ne_bytes(*received),
+        acknowledged: u64::from_ne_bytes(*acknowledged),
+        broken: what == BROKEN,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn orders_are_words_and_words_standings() {
+        let word = order(Order::Write(3, 1 << 40));
+        assert_eq!((word.len(), standing(&word)), (SIZE, None));
+        let mut told = [STANDS.to_ne_bytes(), 3u32.to_ne_bytes()].concat();
+        told.extend(7u64.to_ne_bytes());
+        assert_eq!(standing(&told), None);
+        told.extend(9u64.to_ne_bytes());
+        let stands = Standing { line: 3, received: 7, acknowledged: 9, broken: false };
+        assert_eq!(standing(&told), Some(stands));
+        told[..4].copy_from_slice(&BROKEN.to_ne_bytes());
+        assert_eq!(standing(&told), Some(Standing { broken: true, ..stands }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert!(standing(&bytes).is_none() || bytes.len() >= SIZE);
+        }
+    }
+}
