@@ -160,13 +160,13 @@ fn the_analyser_says_what_the_kernel_says() {
         check("resent", resent, kernel.counter("TcpRetransSegs"));
         check("timeouts", timeouts, kernel.counter("TCPTimeouts"));
         check("probes", probes, kernel.counter("TCPLossProbes"));
-        check("unneeded, both captures", with_both.count(Need::Unneeded) as u64, unneeded);
+        check("unneeded, both captures", with_both.count(Need::Unneeded), unneeded);
         if kernel.counter("TCPSpuriousRTOs") > 0 || kernel.counter("TCPLossUndo") > 0 {
             check("spurious", u64::from(spurious(way) > 0), 1);
             check("spurious, both captures", u64::from(spurious(with_both) > 0), 1);
         }
         // It never calls a retransmission unneeded that was not.
-        check("unneeded", u64::from(way.count(Need::Unneeded) as u64 > unneeded), 0);
+        check("unneeded", u64::from(way.count(Need::Unneeded) > unneeded), 0);
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
