@@ -117,21 +117,17 @@ fn ssh_through_a_link() {
     ) {
         return;
     }
-    let (script, keys) = (shipped("sshd.sh"), tempfile::tempdir().unwrap());
-    let keys = |name: &str| keys.path().join(name).to_str().unwrap().to_owned();
-    let with = [("SSHD", script.to_str().unwrap()), ("KEYS", &*keys("typed"))];
+    let (script, folder) = (shipped("sshd.sh"), tempfile::tempdir().unwrap());
+    let keys = ["typed", "session"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let with = [("SSHD", script.to_str().unwrap()), ("KEYS", keys[0].as_str())];
     let Some((_, wrote)) = play("ssh.toml", "login", &with) else { return };
     for line in ["line 1 came", "line 2 came", "line 3 came"] {
         assert!(wrote.contains(line), "{wrote}");
     }
     let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ssh.py");
-    let mut session = Command::new("python3")
-        .arg(session)
-        .arg(cargo_bin("williwaw"))
-        .arg(script)
-        .env("KEYS", keys("session"))
-        .output();
-    let output = session.as_mut().unwrap();
+    let mut command = Command::new("python3");
+    command.arg(session).arg(cargo_bin("williwaw")).arg(script).env("KEYS", &keys[1]);
+    let output = command.output().unwrap();
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");

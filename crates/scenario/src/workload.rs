@@ -341,7 +341,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
             Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),
         ) => complain(
             "datagrams carry messages at their own pace; this workload needs a connection",
-            "write transport = \"tcp\" or \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+            "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Ask(_), Transport::Tcp { config, .. })
             if config.handshake == transport::tcp::config::Handshake::OneWay =>
