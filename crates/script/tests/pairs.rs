@@ -42,7 +42,7 @@ fn every_word_of_every_option_shows_on_the_wire() {
         ("rto_min", vec![Value::Float(1.0), Value::Float(0.2)]),
         ("ecn", flags()),
         ("delayed_ack", flags()),
-        ("cc", words(&["reno", "cubic", "bbr"])),
+        ("cc", words(&["reno", "cubic", "bbr", "bbr3"])),
     ];
     let mut silent = Vec::new();
     for (key, words) in &options {

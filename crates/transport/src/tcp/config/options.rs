@@ -221,7 +221,7 @@ options! {
     "idle-restart" => idle_restart, Kind::Word(IdleRestart::NAMES), Setting::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";
     "lost-syn" => lost_syn, Kind::Word(LostSyn::NAMES), Setting::read, "The first window after a SYN that was sent again.";
     "give-up" => give_up, Kind::Span, Setting::read, "How long after the first timeout of the same data the connection is given up (RFC 1122 section 4.2.3.5, R2); 0 s: never.";
-    "give-up.syn" => give_up_syn, Kind::Span, Setting::read, "The same for the SYN.";
+    "give-up-syn" => give_up_syn, Kind::Span, Setting::read, "The same for the SYN.";
     "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
