@@ -11,14 +11,13 @@ use emulate::lent;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Packets read from one device before the others have their turn.
 const DRAIN: usize = 32;
 /// Somebody may want it to end: how long until that is looked at, milliseconds.
 const LOOK: i32 = 50;
-/// Nothing is known yet about the other end's clock.
-pub(crate) const UNKNOWN: i64 = i64::MIN;
 
 /// Devices, their ways, and where the other end is.
 pub(crate) struct Carrier {
@@ -50,8 +49,8 @@ impl Carrier {
         Ok(Carrier { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
     }
 
-    /// Carries until `over`. `ahead` is by how much our clock is ahead of the other end's.
-    pub(crate) fn run(mut self, over: &AtomicBool, ahead: &AtomicI64) -> Carried {
+    /// Carries until `over`. `start` is t = 0 by our clock, and by how much that is ahead of the other end's.
+    pub(crate) fn run(mut self, over: &AtomicBool, start: &OnceLock<(u64, i64)>) -> Carried {
         let realtime = lent::settle_in();
         let mut fds = vec![self.socket.as_raw_fd()];
         fds.extend(self.stops.iter().map(|stop| stop.device.as_raw_fd()));
@@ -59,10 +58,9 @@ impl Carrier {
         let mut reckoning = false;
         while !over.load(Ordering::Relaxed) {
             let ready = lent::readable(&fds, LOOK);
-            let known = ahead.load(Ordering::Relaxed);
-            if !reckoning && known != UNKNOWN {
+            if let Some((origin, ahead)) = start.get().filter(|_| !reckoning) {
                 reckoning = true;
-                self.stops.iter_mut().for_each(|stop| stop.way.reckon(-known));
+                self.stops.iter_mut().for_each(|stop| stop.way.reckon(-ahead, *origin));
             }
             if ready.first() == Some(&true) {
                 self.take_in(&mut datagram);

@@ -437,7 +437,7 @@ impl Elsewhere for Control {
         for agent in &self.agents {
             let part = held(&agent.part);
             let ahead = part.clock.ahead();
-            part.ways.iter().for_each(|way| held(way).reckon(ahead));
+            part.ways.iter().for_each(|way| held(way).reckon(ahead, clock.origin()));
             let origin = clock.origin().saturating_add_signed(ahead);
             drop(part);
             agent.say(&Message::Start(origin, ahead))?;

@@ -1,7 +1,7 @@
 //! What does an agent do for a controller, one repetition after the other? A thread of its own makes ready what is
 //! ordered, waits for the start, runs it and tells what came out; the thread that hears the line goes on hearing.
 
-use crate::carrier::{Carrier, UNKNOWN};
+use crate::carrier::Carrier;
 use crate::line::Line;
 use crate::message::Message;
 use emulate::clock::Clock;
@@ -9,9 +9,9 @@ use emulate::elsewhere::{Orders, Returned};
 use emulate::lent::Lent;
 use emulate::{Error, Surroundings};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -90,14 +90,14 @@ impl Working<'_> {
         let (lent, devices) = Lent::prepare(orders, self.around, over).map_err(Failed::Early)?;
         let carrier = Carrier::new(socket, peer, &self.line.keys(), first, devices);
         let carrier = carrier.map_err(gone).map_err(Failed::Early)?;
-        let ahead = AtomicI64::new(UNKNOWN);
+        let start = OnceLock::new();
         let (returned, carried) = std::thread::scope(|scope| {
-            let carrying = scope.spawn(|| carrier.run(self.over, &ahead));
+            let carrying = scope.spawn(|| carrier.run(self.over, &start));
             let _ = self.line.say(&Message::Prepared, &[]);
             let returned = match self.wait(started) {
                 None => Ok(Returned::default()),
-                Some((origin, by)) => {
-                    ahead.store(by, Ordering::Relaxed);
+                Some((origin, ahead)) => {
+                    let _ = start.set((origin, ahead));
                     let done = || _ = self.line.say(&Message::Done, &[]);
                     lent.run(Clock::with_origin(origin), self.around, self.over, &done)
                 }

@@ -304,7 +304,7 @@ mod tests {
         let [here, there] = pair(&Token([1; 32])).unwrap();
         let (mut a, mut b) = (Way::new(here.0, 5), Way::new(there.0.clone(), 5));
         let mut other = Way::new(there.0, 6);
-        b.reckon(-300);
+        b.reckon(-300, 1300);
         let mut datagram = vec![0; BUFFER];
         let n = a.seal(b"packet", 1000, &mut datagram).unwrap();
         assert_eq!(n, 6 + AROUND);
@@ -319,6 +319,9 @@ mod tests {
         assert_eq!(other.open(datagram, 2000), None, "of another way");
         assert_eq!(b.open(datagram, 2000), Some(&b"packet"[..]));
         assert_eq!(b.open(datagram, 2000), None, "a second time");
+        let mut early = vec![0; BUFFER];
+        let n = a.seal(b"packet", 999, &mut early).unwrap();
+        assert!(b.open(&early[..n], 2000).is_some(), "before the start it is carried and not counted");
         let took = emulate::lateness::Histogram::unpack(&b.carried().took);
         assert_eq!((took.count(), took.max().as_nanos()), (1, 700));
     }

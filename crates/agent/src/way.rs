@@ -79,8 +79,9 @@ pub struct Way {
     next: u64,
     seen: Seen,
     took: Histogram,
-    /// By how much the other end's clock is ahead of ours, nanoseconds; none: not to be reckoned with yet.
-    ahead: Option<i64>,
+    /// By how much the other end's clock is ahead of ours, and the instant of ours from which on packets count,
+    /// nanoseconds.
+    clock: Option<(i64, u64)>,
     clear: Vec<u8>,
 }
 
@@ -94,7 +95,7 @@ impl Way {
     /// The way of this number (24 bits, not 0), on a line with these keys.
     pub fn new(keys: Arc<StatelessTransportState>, way: u32) -> Way {
         let clear = Vec::with_capacity(BUFFER);
-        Way { keys, way, next: 0, seen: Seen::default(), took: Histogram::default(), ahead: None, clear }
+        Way { keys, way, next: 0, seen: Seen::default(), took: Histogram::default(), clock: None, clear }
     }
 
     /// Its number.
@@ -102,9 +103,9 @@ impl Way {
         self.way
     }
 
-    /// From now on it is measured how long packets take.
-    pub fn reckon(&mut self, ahead: i64) {
-        self.ahead = Some(ahead);
+    /// It is measured how long packets take that are sent from `since` on, by our clock.
+    pub fn reckon(&mut self, ahead: i64, since: u64) {
+        self.clock = Some((ahead, since));
     }
 
     /// Makes a datagram of a packet, at this instant of our clock; an empty packet is a call that wants an empty answer.
@@ -138,10 +139,13 @@ impl Way {
             return None;
         }
         let (stamp, packet) = self.clear.get(..length)?.split_first_chunk::<STAMP>()?;
-        if let Some(ahead) = self.ahead.filter(|_| !packet.is_empty()) {
-            // Less than nothing where the clocks are known less well than the way is short.
-            let took = i128::from(now) - i128::from(u64::from_be_bytes(*stamp)) + i128::from(ahead);
-            self.took.add(Span::from_nanos(u64::try_from(took.max(0)).unwrap_or(u64::MAX)));
+        if let Some((ahead, since)) = self.clock.filter(|_| !packet.is_empty()) {
+            let sent = i128::from(u64::from_be_bytes(*stamp)) - i128::from(ahead);
+            if sent >= i128::from(since) {
+                // Less than nothing where the clocks are known less well than the way is short.
+                let took = (i128::from(now) - sent).max(0);
+                self.took.add(Span::from_nanos(u64::try_from(took).unwrap_or(u64::MAX)));
+            }
         }
         Some(packet)
     }

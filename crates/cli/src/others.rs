@@ -64,8 +64,8 @@ impl Listed {
         let control = Control::connect(&self.hosts, self.clock_limit)?;
         for (name, address, clock) in control.agents() {
             talk.note(&format!(
-                "agent {name} at {address}: its clock is {:.0} us ahead of this one, known to {:.0} us",
-                clock.ahead_ns as f64 / 1e3,
+                "agent {name} at {address}: its clock is {} us ahead of this one, known to {:.0} us",
+                clock.ahead_ns / 1000,
                 clock.uncertain.as_secs_f64() * 1e6
             ));
         }

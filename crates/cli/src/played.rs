@@ -346,8 +346,8 @@ fn way_between(b: &Between) -> String {
     }
     for (name, clock) in &b.clocks {
         text.push_str(&format!(
-            "\n  the clock of {name} is {:.0} us ahead of this one, known to {:.0} us",
-            clock.ahead_ns as f64 / 1e3,
+            "\n  the clock of {name} is {} us ahead of this one, known to {:.0} us",
+            clock.ahead_ns / 1000,
             us(clock.uncertain)
         ));
     }

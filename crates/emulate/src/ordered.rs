@@ -30,7 +30,7 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    /// Asks them. Its part is a flow's end by the flow and whether it writes, a machine by its node.
+    /// Asks them for what they hold.
     pub(crate) fn prepare(
         model: &Model,
         seed: Seed,

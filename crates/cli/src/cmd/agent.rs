@@ -7,6 +7,7 @@ use agent::serve::Agent;
 use agent::token::Token;
 use agent::{PORT, list};
 use emulate::Surroundings;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -36,7 +37,13 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(file) = &args.make_token {
-        Token::make(file).map_err(|error| Failure::write(file, &error))?;
+        Token::make(file).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::usage(
+                format!("`{}` is there already", file.display()),
+                "copy it to the other hosts, or choose another name",
+            ),
+            _ => Failure::write(file, &error),
+        })?;
         talk.note(&format!("made a token in {}; copy the file to all hosts of the run", file.display()));
         return Ok(End::Good);
     }
