@@ -6,7 +6,7 @@ use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
     Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
-    LossKind, Position, Queue, Timing, Transport,
+    LossKind, Position, Protocol, Queue, Timing, Transport,
 };
 use serde_json::{Value, json};
 
@@ -228,7 +228,7 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
         }
         Transport::Linux(linux) => {
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(" with {cc}"));
-            format!("the TCP of the Linux kernel itself{cc}, in real time (`williwaw emulate`)")
+            format!("the {} of the Linux kernel itself{cc}", linux.protocol.name())
         }
     };
     format!(

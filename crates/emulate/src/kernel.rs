@@ -274,7 +274,10 @@ impl Carries {
     fn elsewhere(flow: &Flow, linux: &Linux, [here, there]: &[Option<Space>; 2]) -> Result<Carries, Error> {
         if flow.app.bulk().is_none() {
             return Err(Error::Refused {
-                what: format!("having an end of `{}` at another host, which carries bulk data only", flow.name),
+                what: format!(
+                    "having an end of `{}` at another host, which carries bulk data only",
+                    flow.name
+                ),
                 source: std::io::ErrorKind::Unsupported.into(),
             });
         }

@@ -6,7 +6,7 @@ pub mod channel;
 use crate::cost::Cost;
 use crate::model::{
     ChangedRate, CountedFrom, Delay, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind, Model,
-    Position, RateChange, Timing, Transport,
+    Position, Protocol, RateChange, Timing, Transport,
 };
 use crate::scenario::Scenario;
 use crate::workload_words;
@@ -111,12 +111,13 @@ pub fn describe(model: &Model) -> String {
                 continue;
             }
             Transport::Linux(Linux { protocol: Protocol::Udp { payload }, mtu, .. }) => {
-                let _ = writeln!(out, "    the kernel's udp: at most {payload} B in a datagram, mtu {mtu} B");
+                let _ = writeln!(out, "    the kernel's UDP: at most {payload} B in a datagram, mtu {mtu} B");
                 continue;
             }
             Transport::Linux(linux) => {
                 let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
-                let _ = write!(out, "    the kernel's tcp: cc {cc}, mtu {} B", linux.mtu);
+                let _ =
+                    write!(out, "    the kernel's {}: cc {cc}, mtu {} B", linux.protocol.name(), linux.mtu);
                 for (name, value) in &linux.sysctl {
                     let _ = write!(out, ", {name} {value}");
                 }

@@ -474,6 +474,16 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Tcp => "TCP",
+            Protocol::Udp { .. } => "UDP",
+            Protocol::Mptcp => "Multipath TCP",
+            Protocol::Sctp => "SCTP",
+        }
+    }
+
     /// Most bytes in one datagram; none, if there is a connection.
     pub fn payload(self) -> Option<u32> {
         if let Protocol::Udp { payload } = self { Some(payload) } else { None }

@@ -183,7 +183,10 @@ fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
     fits(&format!("flow `{}`", flow.name), linux)?;
     if linux.protocol.payload().is_some() {
         let what = format!("flow `{}` asks for datagrams of a kernel", flow.name);
-        return refused(what, "in virtual time write transport = \"udp\", or play it with `williwaw emulate`");
+        return refused(
+            what,
+            "in virtual time write transport = \"udp\", or play it with `williwaw emulate`",
+        );
     }
     if linux.protocol != Protocol::Tcp && flow.app.bulk().is_none() {
         let what =
