@@ -98,7 +98,8 @@ impl Stage {
         let cache = cache()?;
         let models = || sweep.cells.iter().map(|cell| &cell.model);
         let flows = models().flat_map(|model| &model.flows).filter_map(|flow| flow.transport.linux());
-        let nodes = models().flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux));
+        let nodes =
+            models().flat_map(|model| model.stations.iter().map(move |&node| &model.nodes[node].linux));
         let asked: BTreeSet<Option<&str>> = flows.chain(nodes).map(|linux| linux.kernel.as_deref()).collect();
         // Where every flow names its kernel, no other is needed.
         let first = match asked.first().copied().flatten() {
@@ -120,7 +121,8 @@ impl Stage {
         for name in &asked {
             release.insert(kernel::probe(&kernels.find(*name)?)?);
         }
-        for name in models().flat_map(|model| &model.stations).next().iter().flat_map(|_| &asked) {
+        let programs = models().any(|model| !model.stations.is_empty());
+        for name in asked.iter().filter(|_| programs) {
             kernel::has_overlays(&kernels.find(*name)?)?;
         }
         let release = release.into_iter().collect::<Vec<_>>().join(", ");
