@@ -53,7 +53,8 @@ impl State {
         if !self.filled || self.adapt_long(window, d, s) {
             return;
         }
-        match self.mode {
+        let mode = self.mode;
+        match mode {
             Mode::Down | Mode::Cruise => {
                 let reno = (self.target(window) / self.mss).min(RENO_ROUNDS);
                 // draft-ietf-ccwg-bbr section 5.3.3.5: by the clock, or as often as Reno needs
@@ -67,11 +68,9 @@ impl State {
                 self.probe_sample = true;
                 self.start_up(window, s);
             }
-            Mode::Up => {
-                if self.is_time_to_go_down(window, d, s) {
-                    self.too_high = false;
-                    self.start_down(d.now);
-                }
+            Mode::Up if self.is_time_to_go_down(window, d, s) => {
+                self.too_high = false;
+                self.start_down(d.now);
             }
             _ => {}
         }
