@@ -292,6 +292,8 @@ impl Going<'_> {
                             let (played, rows, kept, fault) = &mut *sink;
                             match outcome.and_then(|p| self.keep(p, rows, kept.as_deref_mut())) {
                                 Ok(p) => played.extend(p),
+                                // Stopped while other hosts were still getting ready.
+                                Err(_) if self.stop.load(Ordering::Relaxed) => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
                                     next.store(todo.len(), Ordering::Relaxed);
