@@ -16,7 +16,6 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What was ordered, ready to start.
@@ -284,9 +283,4 @@ pub fn settle_in() -> bool {
 /// Lets bursts wait in a socket, as far as the system allows.
 pub fn deepen(socket: &UdpSocket) {
     sys::deepen(socket.as_raw_fd());
-}
-
-/// Lets a program that is started die with the thread that starts it.
-pub fn tie(command: &mut Command) {
-    process::hand_down(command, Vec::new());
 }
