@@ -274,7 +274,7 @@ pub fn readable(fds: &[RawFd], ms: i32) -> Vec<bool> {
 /// than it needs. Tells whether it has the priority.
 pub fn settle_in() -> bool {
     sys::punctual();
-    let realtime = sys::real_time().is_ok();
+    let realtime = sys::real_time(sys::DRIVER).is_ok();
     // A process without rights has none to give up.
     let _ = sys::drop_rights();
     realtime

@@ -465,8 +465,11 @@ pub enum Protocol {
     /// TCP.
     #[default]
     Tcp,
-    /// UDP, at most so many bytes of a message in one datagram.
-    Udp { payload: u32 },
+    /// UDP.
+    Udp {
+        /// Most bytes of a message in one datagram.
+        payload: u32,
+    },
     /// Multipath TCP (RFC 8684).
     Mptcp,
     /// SCTP (RFC 9260).
