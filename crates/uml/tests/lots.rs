@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::kernels;
+use common::{kernels, play};
 use scenario::NoFiles;
 use scenario::metric::Metric;
 use std::sync::Mutex;
