@@ -4,6 +4,7 @@ use crate::digest::AckDigest;
 use crate::direction::Direction;
 use crate::flow::{AckPoint, Spike, SpikeKind};
 use crate::judge::State;
+use crate::lattice::Heard;
 use crate::observation::Observation;
 use crate::reason::Phase;
 use crate::rtt;
@@ -36,6 +37,10 @@ impl Direction {
         let window = u64::from(head.window) << if syn { 0 } else { scale.unwrap_or(0).min(14) };
         let digest = self.digest(o, ack, before);
         self.silence(t, before, &digest);
+        if digest.duplicate || digest.newly > 0 {
+            self.replay.begin(&self.copies, self.una, self.max, self.echo);
+        }
+        self.note(o, ack, &digest);
         self.answered = true;
         if digest.advances() {
             self.advance(t, ack, &digest);
@@ -66,7 +71,8 @@ impl Direction {
             self.settle();
         }
         if self.judge.open.is_empty() {
-            self.copies.forget(self.una, u64::MAX);
+            // What the last acknowledgement covered stays until the next.
+            self.copies.forget(before, u64::MAX);
         }
         if digest.advances() {
             self.sacked.forget_below(self.una);
@@ -77,6 +83,9 @@ impl Direction {
         }
         self.offer(t, ack, window, head.window, scale, syn);
         self.heard = Some(t);
+        if self.replay.is_over(self.una, !self.judge.open.is_empty()) {
+            self.weigh();
+        }
         self.point(t, ack, scale.map(|_| window), &digest, o);
     }
 
@@ -134,12 +143,41 @@ impl Direction {
         d
     }
 
+    /// What is amiss is noted as it came.
+    fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest) {
+        let head = &o.head;
+        self.blocks |= head.sacks > 0;
+        if ack < d.before {
+            return;
+        }
+        let near = self.max.max(self.una);
+        let blocks: Vec<(u64, u64)> = head
+            .blocks()
+            .iter()
+            .skip(usize::from(d.dsack.is_some()))
+            .map(|b| (unwrap(near, b.0), unwrap(near, b.1)))
+            .collect();
+        let free = o.payload > 0 || head.has(flag::SYN | flag::FIN);
+        let mut heard = Heard::of(d, &blocks, free);
+        if let Some(fin) = self.fin {
+            heard.ack = heard.ack.min(fin);
+        }
+        let tick = self.peer_clock.tick().unwrap_or_default();
+        let left = head.timestamps.and_then(|ts| self.peer_clock.left(o.t, ts.0));
+        heard.left = left.map(|l| l + tick);
+        self.replay.heard(heard, d.before, self.echo);
+    }
+
     fn advance(&mut self, t: Time, ack: u64, d: &AckDigest) {
         let clean = self.judge.open.is_empty();
         if ack > self.max {
             // The capture missed what is acknowledged.
             self.way.acknowledged_unseen += ack - self.max;
             self.max = ack;
+        }
+        if clean && !d.hole && ack > self.una {
+            let longest = self.copies.longest.max(1);
+            self.covered[usize::from(ack - self.una > longest)] += 1;
         }
         if clean {
             // The last segment that it covers was sent once; unless it had waited for another, this is its round trip.
@@ -225,8 +263,25 @@ impl Direction {
         let long = self.rtt.timeout().unwrap_or(usual).max(usual + usual).max(usual + SHORTEST_SPIKE);
         if span > long && self.room(self.way.spikes.len()) {
             let seq = self.told(before);
-            self.way.spikes.push(Spike { t: since, until: t, kind: SpikeKind::Unknown, seq, usual });
+            let spoken = self.last_word(since, before, t);
+            self.way.spikes.push(Spike { t: since, until: t, kind: SpikeKind::Unknown, seq, usual, spoken });
         }
+    }
+
+    /// How long after its beginning the sender last said something in a silence, what ended it left aside.
+    fn last_word(&self, since: Time, before: u64, t: Time) -> Span {
+        let least = self.rtt.least_of_all().unwrap_or(Span::ZERO);
+        let due = Span::from_nanos(least.as_nanos() / 4 * 3);
+        let sent = self.copies.of(before, u64::MAX).map(|c| c.t).filter(|s| t.since(*s) >= due);
+        let mut last = [since; 2];
+        for s in sent.filter(|s| *s > since) {
+            if s > last[0] {
+                last = [s, last[0]];
+            } else if s < last[0] {
+                last[1] = last[1].max(s);
+            }
+        }
+        last[1].since(since)
     }
 
     fn point(&mut self, t: Time, ack: u64, window: Option<u64>, d: &AckDigest, o: &Observation) {

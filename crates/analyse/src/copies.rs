@@ -25,6 +25,8 @@ base::named! {
         Jump = "answers-are-missing",
         /// No duplicate was reported although later packets were answered.
         Silence = "no-duplicate-came-back",
+        /// All that was sent and came back, weighed together: no other course of events explains it as well.
+        Course = "likeliest-course",
         /// The capture at the receiver shows it.
         Receiver = "receiver-capture",
         /// The same bytes had passed here before, next to the receiver.

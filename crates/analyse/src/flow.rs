@@ -272,8 +272,11 @@ base::named! {
     pub enum SpikeKind {
         /// What was awaited came late.
         Delay = "delay-spike",
-        /// What was awaited, or its acknowledgement, was lost.
+        /// What was awaited, or its acknowledgement, was lost, and so was what was sent more than a round trip later.
         Outage = "outage",
+        /// What was awaited was lost, and the sender itself was silent until its timer expired: of the path nothing is
+        /// known meanwhile.
+        Timer = "waiting-for-timer",
         /// The capture does not tell.
         Unknown = "unknown",
     }
@@ -292,6 +295,8 @@ pub struct Spike {
     pub seq: u64,
     /// The round trip that was usual.
     pub usual: Span,
+    /// How long after its beginning the sender last said something that did not end it.
+    pub spoken: Span,
 }
 
 /// How long what held the sender up.

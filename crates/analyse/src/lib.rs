@@ -13,6 +13,7 @@
 //! | what was sent, what came back | `direction`, `answer`, `digest`, `copies`, `ranges` |
 //! | why was it sent again | `reason` |
 //! | was that needed, and how is it known | `judge` |
+//! | which course of events explains all of it best | `replay`, `lattice`, `mirror` |
 //! | round trips, the receiver's clock, where the capture stands | `rtt`, `clockwork`, `place` |
 //! | what held the sender up | `idle` |
 //! | what follows for the whole connection | `outcome`, `fault`, `profile`, `fairness` |
@@ -31,12 +32,15 @@ pub mod flow;
 pub mod idle;
 pub mod join;
 mod judge;
+mod lattice;
+mod mirror;
 mod observation;
 mod outcome;
 pub mod place;
 pub mod profile;
 mod ranges;
 pub mod reason;
+mod replay;
 mod rtt;
 pub mod story;
 mod table;

@@ -15,6 +15,7 @@ impl Direction {
     pub(crate) fn finish(mut self) -> (Way, Seen) {
         self.judge.finish(&mut self.copies, &self.peer_clock, &mut self.rulings);
         self.settle();
+        self.weigh();
         let mut way = std::mem::take(&mut self.way);
         way.rtt = self.rtt.summary();
         way.place = self.place;
@@ -149,11 +150,12 @@ fn spike_kind(spike: &Spike, all: &[Retransmission]) -> SpikeKind {
     let within = |t: Time| t <= spike.until;
     let resent =
         all[from..].iter().take_while(|r| within(r.t)).find(|r| r.seq <= spike.seq && spike.seq < r.end);
+    // Where nothing was said nothing can have been lost.
+    let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
     match resent.map(|r| (r.need, r.evidence)) {
         None => SpikeKind::Delay,
-        Some((Need::Unneeded, crate::copies::Evidence::Jump)) => SpikeKind::Outage,
+        Some((Need::Unneeded, crate::copies::Evidence::Jump)) | Some((Need::Needed, _)) => lost,
         Some((Need::Unneeded, _)) => SpikeKind::Delay,
-        Some((Need::Needed, _)) => SpikeKind::Outage,
         Some((Need::Unknown, _)) => SpikeKind::Unknown,
     }
 }

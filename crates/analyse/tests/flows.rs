@@ -4,6 +4,7 @@
 mod common;
 
 use analyse::fault::FaultKind;
+use analyse::flow::SpikeKind;
 use analyse::idle::IdleCause;
 use analyse::place::Side;
 use analyse::profile::Point;
@@ -118,7 +119,7 @@ fn a_spike_is_told_from_a_loss() {
     assert_eq!(way.count(Need::Needed), 0);
     assert_eq!(way.retransmissions[0].reason, Reason::Timeout);
     let spike = way.spikes.iter().find(|s| s.until.since(s.t) > Span::from_secs(5)).unwrap();
-    assert_eq!(spike.kind, analyse::flow::SpikeKind::Delay);
+    assert_eq!(spike.kind, SpikeKind::Delay);
     assert_eq!(way.place.side(), Side::Sender);
     let told = story::tell(&[&flow]);
     assert!(told.what.contains("timeout") && told.sure.starts_with("This is quite sure"), "{told:?}");
@@ -126,6 +127,20 @@ fn a_spike_is_told_from_a_loss() {
     // TA-02: every segment and acknowledgement for the picture.
     assert_eq!(way.transmissions.len() as u64, way.data_packets);
     assert!(way.acks.len() > 100);
+}
+
+/// One segment is lost and the sender waits for its timer: that is no outage. Where what it says meanwhile is lost too,
+/// it is one.
+#[test]
+fn a_sender_that_is_silent_has_no_outage() {
+    let kinds = |link: &str| -> Vec<SpikeKind> {
+        let flow = analysed(&packets(link, "window = \"1000 B\"", "bulk = { bytes = \"60 kB\" }", false));
+        flow.ways[0].spikes.iter().map(|s| s.kind).collect()
+    };
+    let one = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"40\"";
+    assert_eq!(kinds(one), [SpikeKind::Timer]);
+    let dead = SPIKE.replace("spikes", "mode = \"drop\"\nspikes");
+    assert_eq!(kinds(&dead), [SpikeKind::Outage]);
 }
 
 /// What held the sender up: the receiver's window, the application, the path.

@@ -69,6 +69,46 @@ fn a_capture_of_a_run_is_judged() {
     williwaw(&["analyse", &server, "--flow", "7"]).code(2);
 }
 
+/// The document without what names the file and its ends.
+fn verdicts(capture: &str) -> Value {
+    let out = williwaw(&["analyse", capture, "--json"]).success().get_output().stdout.clone();
+    let mut document: Value = serde_json::from_slice(&out).unwrap();
+    document.as_object_mut().unwrap().remove("file");
+    for flow in document["flows"].as_array_mut().unwrap() {
+        flow.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "client" | "server"));
+    }
+    document
+}
+
+#[test]
+fn an_anonymised_copy_gets_the_same_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
+    let server = at("out/rep0.server.pcapng");
+    let copy = |name: &str| {
+        williwaw(&["analyse", &server, "--anonymise", &at(name), "--key", &at("key"), "--quiet"]).success();
+        std::fs::read(at(name)).unwrap()
+    };
+    let first = copy("shown.pcapng");
+    assert_eq!(verdicts(&server), verdicts(&at("shown.pcapng")));
+    assert_ne!(std::fs::read(&server).unwrap(), first);
+    // The same key makes the same copy; no key makes another one each time.
+    assert_eq!(first, copy("again.pcapng"));
+    williwaw(&["analyse", &server, "--anonymise", &at("other.pcapng"), "--quiet"]).success();
+    assert_ne!(first, std::fs::read(at("other.pcapng")).unwrap());
+    assert_eq!(verdicts(&server), verdicts(&at("other.pcapng")));
+    // Nothing is written over, not even the capture itself; a key is a key.
+    let before = std::fs::read(&server).unwrap();
+    williwaw(&["analyse", &server, "--anonymise", &server]).code(2);
+    assert_eq!(before, std::fs::read(&server).unwrap());
+    std::fs::write(at("no-key"), "secret\n").unwrap();
+    williwaw(&["analyse", &server, "--anonymise", &at("never.pcapng"), "--key", &at("no-key")]).code(2);
+    assert!(!folder.path().join("never.pcapng").exists());
+    williwaw(&["analyse", &server, "--key", &at("key")]).code(2);
+}
+
 #[test]
 fn what_is_no_capture_is_said() {
     let folder = tempfile::tempdir().unwrap();

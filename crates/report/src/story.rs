@@ -336,15 +336,23 @@ impl Picture {
         Some(format!("Their duplicate acknowledgements then set off a spurious fast retransmit at {at}."))
     }
 
+    /// Each expiry is a timeout and has a verdict of its own, as everywhere else; how many stories they make is told
+    /// beside.
     fn total_sentence(&self, episodes: &[Episode<'_>]) -> String {
-        let spurious = episodes.iter().filter(|e| e.truth() == Truth::Spurious).count();
-        let unknown = episodes.iter().filter(|e| e.truth() == Truth::Unknown).count();
+        let all = || self.timeouts.iter().filter(|e| e.t.is_finite());
+        let of = |truth: Truth| all().filter(|e| e.truth == truth).count();
+        let (total, unknown) = (all().count(), of(Truth::Unknown));
+        let rows = match episodes.len() {
+            n if n == total => String::new(),
+            n => format!(" in {n} episodes"),
+        };
         let doubt = if unknown > 0 { format!(", {unknown} not known") } else { String::new() };
         let (unneeded, _) = self.resent();
         format!(
-            "In all there were {}: {spurious} spurious, {} genuine{doubt}; {} of {} sent {} unneeded.",
-            count(episodes.len(), "timeout"),
-            episodes.len() - spurious - unknown,
+            "In all there were {}{rows}: {} spurious, {} genuine{doubt}; {} of {} sent {} unneeded.",
+            count(total, "timeout"),
+            of(Truth::Spurious),
+            of(Truth::Genuine),
             grouped(unneeded as u64),
             count(self.sent.len(), "segment"),
             if unneeded == 1 { "was" } else { "were" },

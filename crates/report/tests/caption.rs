@@ -111,7 +111,7 @@ fn a_genuine_timeout() {
 }
 
 #[test]
-fn several_timeouts_are_counted() {
+fn several_timeouts_are_counted_each() {
     let mut picture = spurious();
     picture.timeouts.insert(0, Timeout { t: 3.0, seq: 500, ..Timeout::default() });
     picture.timeouts.push(Timeout { t: 9.0, ..timeout(Truth::Spurious) });
@@ -121,7 +121,7 @@ fn several_timeouts_are_counted() {
     );
     assert!(
         caption.ends_with(
-            "In all there were 2 timeouts: 1 spurious, 1 genuine; 12 of 25 segments sent were unneeded."
+            "In all there were 3 timeouts in 2 episodes: 2 spurious, 1 genuine; 12 of 25 segments sent were unneeded."
         ),
         "{caption}"
     );

@@ -112,13 +112,15 @@ pub fn spikes(view: &View<'_>) -> Vec<Interval> {
         SpikeKind::Delay => "delay spike",
         SpikeKind::Outage => "outage",
         SpikeKind::Unknown => "nothing comes back",
+        SpikeKind::Timer => "the sender waits",
     };
     let of = |s: &analyse::flow::Spike| Interval {
         from: view.at(s.t),
         until: view.at(s.until),
         name: name(s.kind).to_owned(),
     };
-    view.data().spikes.iter().map(of).collect()
+    // Where the sender itself was silent, nothing says that the path was disturbed.
+    view.data().spikes.iter().filter(|s| s.kind != SpikeKind::Timer).map(of).collect()
 }
 
 fn truth(kind: Verdict) -> Truth {

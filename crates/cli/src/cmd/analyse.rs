@@ -1,5 +1,6 @@
 //! `williwaw analyse`: verdicts on the connections of a capture.
 
+mod anonymise;
 mod json;
 pub(super) mod source;
 mod text;
@@ -33,6 +34,14 @@ pub(crate) struct Args {
     /// Show at most so many connections and, of each, happenings of a kind
     #[arg(long, value_name = "N", default_value_t = 10)]
     most: usize,
+    /// Also write a copy of the whole capture that can be shown to others: addresses are mapped so that those
+    /// of one network stay together, payloads are zeros, times and numbers stay
+    #[arg(long, value_name = "OUT")]
+    anonymise: Option<PathBuf>,
+    /// The key of that mapping, 32 hexadecimal digits in a file, made if it is not there: the same key maps
+    /// the same in every capture, and who has it can find the addresses; without it one is made and forgotten
+    #[arg(long, value_name = "FILE", requires = "anonymise")]
+    key: Option<PathBuf>,
     /// Print everything as one JSON document
     #[arg(long)]
     json: bool,
@@ -56,6 +65,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         read.notices.extend(other.notices);
     }
     which.select(&mut read.flows)?;
+    if let Some(out) = &args.anonymise {
+        anonymise::write(&args.capture, out, args.key.as_deref(), talk)?;
+    }
     let told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
     for notice in &read.notices {
         talk.note(&format!("note: {notice}"));

@@ -84,7 +84,8 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.kind.name(),
             "evidence": match x.kind {
                 SpikeKind::Delay => "what was awaited came late",
-                SpikeKind::Outage => "what was awaited, or its acknowledgement, was lost",
+                SpikeKind::Outage => "what was sent meanwhile, or its acknowledgements, was lost",
+                SpikeKind::Timer => "what was awaited was lost, and the sender said nothing until its timer expired",
                 SpikeKind::Unknown => "nothing tells what became of what was awaited",
             },
             "seq": x.seq, "usual_s": x.usual.as_secs_f64(),

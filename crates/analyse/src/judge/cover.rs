@@ -1,0 +1,177 @@
+//! Which copy came first? An acknowledgement covers bytes of which several copies were sent: what cannot have arrived by
+//! then is out, and what can have is a candidate until later answers say more.
+
+use super::{Judge, Need, State, is_too_late, set};
+use crate::copies::{Copies, Copy, Evidence, Fate, later};
+use crate::digest::AckDigest;
+use crate::rtt::Rtt;
+
+impl super::Open {
+    /// Only copies with a serial below `limit` can have covered it. True if that says something.
+    fn came_before(&mut self, copies: &mut Copies, limit: u64) -> bool {
+        let kept: Vec<u64> = self.candidates.iter().copied().filter(|s| *s < limit).collect();
+        if kept.is_empty() || kept.len() == self.candidates.len() {
+            return false;
+        }
+        if kept.iter().all(|s| *s < self.copy.serial) {
+            self.settled.get_or_insert((Need::Unneeded, Evidence::Order));
+        }
+        if let [one] = kept[..] {
+            set(copies, one, Fate::Arrived(Evidence::Order));
+        }
+        self.candidates = kept;
+        true
+    }
+}
+
+impl Judge {
+    /// The copy that filled the left edge: the one that the echo names, or the only one that can have been. Those sent
+    /// before it had not arrived.
+    pub(super) fn filler(&self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) -> Option<u64> {
+        let edge = d.before;
+        let only = |mut all: Box<dyn Iterator<Item = u64> + '_>| match (all.next(), all.next()) {
+            (Some(one), None) => Some(one),
+            _ => None,
+        };
+        let named = d.echo.and_then(|echo| {
+            only(Box::new(copies.stamped(echo).filter(|c| c.seq <= edge && edge < c.end).map(|c| c.serial)))
+        });
+        let possible = |c: &&Copy| !matches!(c.fate, Fate::Lost(_)) && !is_too_late(c, d.t, rtt);
+        let filler =
+            named.or_else(|| only(Box::new(copies.of(edge, edge + 1).filter(possible).map(|c| c.serial))))?;
+        let how = if named.is_some() { Evidence::Echo } else { Evidence::Order };
+        let earlier: Vec<u64> = copies.of(edge, edge + 1).map(|c| c.serial).filter(|s| *s < filler).collect();
+        let open: Vec<u64> =
+            earlier.into_iter().filter(|s| copies.get(*s).is_some_and(|c| c.fate == Fate::Open)).collect();
+        // Of several in a row nobody knows whether they or their answers were lost.
+        if let [one] = open[..] {
+            set(copies, one, Fate::Lost(how));
+        }
+        set(copies, filler, Fate::Arrived(how));
+        Some(filler)
+    }
+
+    /// Which copy of what is covered now came first?
+    pub(super) fn cover(&mut self, copies: &mut Copies, d: &AckDigest, latest: u64, state: &State<'_>) {
+        for i in 0..self.open.len() {
+            let open = &self.open[i];
+            if open.covered.is_some() {
+                continue;
+            }
+            let (seq, end) = (open.copy.seq.max(open.acked), open.copy.end);
+            if end > d.ack && !state.sacked.holds(seq.max(d.ack), end) {
+                continue;
+            }
+            let mut evidence = Evidence::Order;
+            let mut all = Vec::new();
+            let (mut lost, mut after) = (Vec::new(), Vec::new());
+            for c in copies.of(seq, end) {
+                if is_too_late(c, d.t, state.rtt) {
+                    evidence = Evidence::Early;
+                } else if c.serial > latest {
+                    after.push(c.serial);
+                } else if let (Some(stamp), Some(echo)) = (c.stamp, d.echo)
+                    && c.seq <= d.before
+                    && d.advances()
+                    && later(stamp, echo)
+                {
+                    evidence = Evidence::Echo;
+                } else if let Fate::Lost(_) = c.fate {
+                    lost.push(c.serial);
+                } else {
+                    all.push(c.serial);
+                }
+            }
+            if all.is_empty() && !after.is_empty() {
+                // The answers in between were lost.
+                all = after;
+            } else if all.is_empty() {
+                // What seemed to be lost was overtaken.
+                if let Some(&last) = lost.iter().max() {
+                    self.disorder = self.disorder.max(self.front.saturating_sub(last));
+                }
+                all = lost;
+            }
+            let jumped = self.answers_are_missing(copies, i, d, state);
+            let open = &mut self.open[i];
+            open.covered = Some((d.t, d.ack));
+            open.answer = state.stamp;
+            let own = open.copy.serial;
+            if jumped {
+                open.settled = Some((Need::Unneeded, Evidence::Jump));
+            } else if !all.is_empty() && all.iter().all(|s| *s < own) {
+                open.settled.get_or_insert((Need::Unneeded, evidence));
+            }
+            match all[..] {
+                [one] => set(copies, one, Fate::Arrived(evidence)),
+                _ => open.candidates = all,
+            }
+        }
+    }
+
+    /// Answers are missing: what was sent before the retransmission, and only once, has arrived, and nothing that came
+    /// back can have answered it until now. Then acknowledgements were lost, and the earlier copies have most likely
+    /// arrived too.
+    pub(super) fn answers_are_missing(
+        &self,
+        copies: &Copies,
+        i: usize,
+        d: &AckDigest,
+        state: &State<'_>,
+    ) -> bool {
+        let open = &self.open[i];
+        if !d.advances() {
+            return false;
+        }
+        let earlier =
+            |c: &Copy| c.serial < open.copy.serial && !matches!(c.fate, Fate::Lost(Evidence::Order));
+        if !copies.of(open.copy.seq.max(open.acked), open.copy.end).any(earlier) {
+            return false;
+        }
+        let unanswered = |c: &&Copy| {
+            let due = c.t + state.rtt.least(c.end - c.seq).unwrap_or_default();
+            c.serial < open.copy.serial && c.end <= d.ack && d.heard.is_none_or(|heard| heard < due)
+        };
+        let once = |c: &&Copy| copies.of(c.seq, c.end).count() == 1;
+        let missing = copies.of(d.before, d.ack).filter(unanswered).filter(once).take(2).count();
+        missing >= if d.held { 1 } else { 2 }
+    }
+
+    /// What was not there when a retransmission was covered came later: so did all that was sent after it.
+    pub(super) fn edges(&mut self, copies: &mut Copies, ack: u64) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for open in &mut self.open {
+                let Some((_, edge)) = open.covered else { continue };
+                if open.candidates.len() < 2 || edge >= ack {
+                    continue;
+                }
+                if let Some(first) = first_arrival(copies, edge) {
+                    changed |= open.came_before(copies, first + self.disorder);
+                }
+            }
+        }
+    }
+
+    /// The packet with this serial comes only now: so did all that was sent after it, and what was covered before was
+    /// covered by earlier ones.
+    pub(super) fn comes_now(&mut self, copies: &mut Copies, serial: u64) {
+        for open in &mut self.open {
+            if open.candidates.len() > 1 {
+                open.came_before(copies, serial + self.disorder);
+            }
+        }
+    }
+}
+
+/// The copy of this byte that came first, if that is known.
+fn first_arrival(copies: &Copies, byte: u64) -> Option<u64> {
+    let mut all = copies.of(byte, byte + 1);
+    match (all.next(), all.next()) {
+        (Some(only), None) => Some(only.serial),
+        _ => {
+            let arrived = |c: &&Copy| matches!(c.fate, Fate::Arrived(_));
+            copies.of(byte, byte + 1).filter(arrived).map(|c| c.serial).min()
+        }
+    }
+}

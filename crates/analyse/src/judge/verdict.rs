@@ -1,0 +1,84 @@
+//! What follows from the fates of the copies? The verdict, once it is closed.
+
+use super::{Judge, Need, Open, Ruling, set};
+use crate::clockwork::Clockwork;
+use crate::copies::{Copies, Copy, Evidence, Fate};
+use crate::ranges;
+
+impl Judge {
+    /// The verdict as it stands.
+    pub(crate) fn rule(&self, copies: &mut Copies, open: &Open, clock: &Clockwork) -> Ruling {
+        let (need, evidence) = open
+            .settled
+            .or_else(|| by_fates(copies, open))
+            .or_else(|| self.by_silence(copies, open))
+            .unwrap_or((Need::Unknown, Evidence::Nothing));
+        let covered = open.covered.map(|c| c.0);
+        let left = covered.zip(open.answer).and_then(|(t, stamp)| clock.left(t, stamp));
+        Ruling { result: open.result, need, evidence, covered, left }
+    }
+
+    /// It was answered, later ones were answered, and no duplicate came back: it was the one that counted.
+    fn by_silence(&self, copies: &mut Copies, open: &Open) -> Option<(Need, Evidence)> {
+        open.covered?;
+        let reports = self.reports_duplicates || self.may_report;
+        if open.passed.is_none() && !(self.over && reports) {
+            return None;
+        }
+        let quiet = open.reports == 0 && (reports || open.duplicates == 0);
+        // Another one is known to have counted; whether this one arrived after it, only reports would tell.
+        let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
+        if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {
+            return None;
+        }
+        if !quiet || !open.candidates.contains(&open.copy.serial) {
+            return None;
+        }
+        let earlier: Vec<u64> = open.candidates.iter().copied().filter(|s| *s < open.copy.serial).collect();
+        for serial in earlier {
+            set(copies, serial, Fate::Lost(Evidence::Silence));
+        }
+        Some((Need::Needed, Evidence::Silence))
+    }
+
+    /// What is open when the capture ends.
+    pub(crate) fn finish(&mut self, copies: &mut Copies, clock: &Clockwork, out: &mut Vec<Ruling>) {
+        self.over = true;
+        for open in std::mem::take(&mut self.open) {
+            out.push(self.rule(copies, &open, clock));
+        }
+    }
+}
+
+/// The verdict that follows from what became of the earlier copies.
+fn by_fates(copies: &Copies, open: &Open) -> Option<(Need, Evidence)> {
+    let (seq, end) = (open.copy.seq.max(open.acked), open.copy.end);
+    let earlier = || copies.of(seq, end).filter(|c| c.serial < open.copy.serial);
+    let mut how = None;
+    let mut arrived: Vec<(u64, u64)> = earlier()
+        .filter_map(|c| match c.fate {
+            Fate::Arrived(e) => {
+                how = Some(e);
+                Some((c.seq, c.end))
+            }
+            _ => None,
+        })
+        .collect();
+    if let Some(e) = how
+        && ranges::cover(seq, end, &mut arrived)
+    {
+        return Some((Need::Unneeded, e));
+    }
+    // Needed for sure if some byte has no earlier copy that may have arrived.
+    let mut how = Evidence::Order;
+    let mut possible: Vec<(u64, u64)> = earlier()
+        .filter_map(|c| match c.fate {
+            Fate::Lost(e) => {
+                how = e;
+                None
+            }
+            _ => Some((c.seq, c.end)),
+        })
+        .collect();
+    (!ranges::cover(seq, end, &mut possible)).then_some((Need::Needed, how))
+}

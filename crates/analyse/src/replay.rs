@@ -1,0 +1,162 @@
+//! What happened between the first sign of trouble and its end? While something is amiss, what is sent and what comes
+//! back is noted; once all of it is answered, `lattice.rs` weighs the courses of events that explain it.
+
+use crate::copies::Copies;
+use crate::digest::AckDigest;
+use crate::lattice::{self, Counts, Heard, Outcome, Rates, Sent};
+use crate::mirror::{EchoRule, Mirror};
+
+/// More than this is not noted of one trouble.
+const MOST: usize = 1 << 12;
+
+/// So many steps are followed for one direction of a connection: one that is nothing but trouble does not hold up the
+/// reading.
+const ENOUGH: usize = 1 << 21;
+
+/// What was noted.
+#[derive(Default, Debug)]
+pub(crate) struct Replay {
+    active: bool,
+    start: Option<Mirror>,
+    sent: Vec<Sent>,
+    heard: Vec<Heard>,
+    /// The last acknowledgement before, and what the receiver had told until then: a first sign of trouble can have been
+    /// in it.
+    last: Option<(Mirror, Heard)>,
+    /// Verdicts are wanted.
+    wanted: bool,
+    /// What must be acknowledged before it is over.
+    until: u64,
+    /// Steps that were followed so far.
+    steps: usize,
+    /// Weight of either rule so far.
+    rules: [f64; 2],
+    /// What was lost of packets and answers so far.
+    counts: Counts,
+}
+
+impl Replay {
+    /// Something is amiss: what is outstanding counts from now on.
+    pub(crate) fn begin(&mut self, copies: &Copies, una: u64, max: u64, echo: Option<u32>) {
+        if self.active {
+            return;
+        }
+        self.active = true;
+        self.until = max;
+        let plain = Mirror { next: una, held: 0, echo: echo.unwrap_or(0), told: una, waits: false };
+        let (start, heard) = match self.last.take() {
+            Some((start, heard)) if heard.ack == una => (start, Some(heard)),
+            _ => (plain, None),
+        };
+        self.start = Some(start);
+        self.heard.extend(heard);
+        let mut all: Vec<(u64, Sent)> = copies
+            .of(start.next, u64::MAX)
+            .map(|c| (c.serial, Sent { seq: c.seq, end: c.end, t: c.t, stamp: c.stamp, result: None }))
+            .collect();
+        all.sort_unstable_by_key(|c| c.0);
+        self.sent.extend(all.into_iter().map(|c| c.1));
+    }
+
+    /// A segment was sent.
+    pub(crate) fn sent(&mut self, sent: Sent, max: u64) {
+        if !self.active {
+            return;
+        }
+        if sent.result.is_some() {
+            self.wanted = true;
+            self.until = max;
+        }
+        self.sent.push(sent);
+    }
+
+    /// An acknowledgement came; before it the receiver had told of `una` and echoed this.
+    pub(crate) fn heard(&mut self, heard: Heard, una: u64, echo: Option<u32>) {
+        if self.active {
+            self.heard.push(heard);
+        } else if heard.ack > una {
+            let before = Mirror { next: una, held: 0, echo: echo.unwrap_or(0), told: una, waits: false };
+            self.last = Some((before, heard));
+        }
+    }
+
+    /// True if all that was amiss has been answered.
+    pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
+        self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > MOST)
+    }
+
+    /// What was noted is over.
+    pub(crate) fn forget(&mut self) {
+        self.active = false;
+        self.wanted = false;
+        self.sent.clear();
+        self.heard.clear();
+    }
+
+    /// How likely each of the retransmissions was unneeded.
+    pub(crate) fn finish(&mut self, mut rates: Rates) -> Vec<(usize, f64)> {
+        let mut best: Option<(Outcome, f64)> = None;
+        if let (true, Some(start), true) = (self.wanted, self.start, self.steps < ENOUGH) {
+            (rates.loss, rates.deaf) = self.rates();
+            let stamped = self.heard.iter().any(|h| h.echo.is_some());
+            for (rule, sofar) in [EchoRule::Reaches, EchoRule::Contains].into_iter().zip(&mut self.rules) {
+                if rule == EchoRule::Contains && !stamped {
+                    break;
+                }
+                rates.rule = rule;
+                if let Some(outcome) = lattice::weigh(&self.sent, &self.heard, start, &rates) {
+                    *sofar += outcome.score;
+                    self.steps += outcome.steps;
+                    if best.as_ref().is_none_or(|b| *sofar > b.1) {
+                        best = Some((outcome, *sofar));
+                    }
+                } else {
+                    *sofar -= 100.0;
+                    self.steps += self.sent.len() * 64;
+                }
+            }
+        }
+        self.forget();
+        let Some((outcome, _)) = best else { return Vec::new() };
+        for (sum, new) in
+            [(&mut self.counts.loss, outcome.counts.loss), (&mut self.counts.deaf, outcome.counts.deaf)]
+        {
+            for (s, n) in sum.as_flattened_mut().iter_mut().zip(new.as_flattened()) {
+                *s += n;
+            }
+        }
+        outcome.odds
+    }
+
+    /// How often packets and answers are lost here: what is usual, weighed like a few packets, and what was seen.
+    fn rates(&self) -> ([f64; 2], [f64; 2]) {
+        let of =
+            |usual: f64, [not, lost]: [f64; 2], weight: f64| (usual * weight + lost) / (weight + lost + not);
+        let (loss, deaf) = (&self.counts.loss, &self.counts.deaf);
+        (
+            [of(0.03, loss[0], 30.0).clamp(0.003, 0.5), of(0.85, loss[1], 20.0).clamp(0.3, 0.98)],
+            [of(0.008, deaf[0], 60.0).clamp(0.001, 0.5), of(0.7, deaf[1], 20.0).clamp(0.2, 0.95)],
+        )
+    }
+}
+
+impl Heard {
+    /// What it says.
+    pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> Heard {
+        let mut heard = Heard {
+            t: d.t,
+            left: None,
+            ack: d.ack,
+            dsack: d.dsack,
+            blocks: [(0, 0); 4],
+            count: 0,
+            echo: d.echo,
+            free,
+        };
+        for block in blocks.iter().take(4) {
+            heard.blocks[heard.count] = *block;
+            heard.count += 1;
+        }
+        heard
+    }
+}
