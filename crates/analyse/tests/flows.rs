@@ -133,14 +133,15 @@ fn a_spike_is_told_from_a_loss() {
 /// it is one.
 #[test]
 fn a_sender_that_is_silent_has_no_outage() {
-    let kinds = |link: &str| -> Vec<SpikeKind> {
-        let flow = analysed(&packets(link, "window = \"1000 B\"", "bulk = { bytes = \"60 kB\" }", false));
+    let kinds = |link: &str, window: &str| -> Vec<SpikeKind> {
+        let window = format!("window = \"{window}\"");
+        let flow = analysed(&packets(link, &window, "bulk = { bytes = \"200 kB\" }", false));
         flow.ways[0].spikes.iter().map(|s| s.kind).collect()
     };
     let one = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"40\"";
-    assert_eq!(kinds(one), [SpikeKind::Timer]);
+    assert_eq!(kinds(one, "1000 B"), [SpikeKind::Timer]);
     let dead = SPIKE.replace("spikes", "mode = \"drop\"\nspikes");
-    assert_eq!(kinds(&dead), [SpikeKind::Outage]);
+    assert_eq!(kinds(&dead, "8 kB"), [SpikeKind::Outage]);
 }
 
 /// What held the sender up: the receiver's window, the application, the path.

@@ -133,7 +133,7 @@ fn a_killed_run_is_continued() {
     assert!(folder.path().join("kept/flows.parquet").exists());
 }
 
-/// A command that fails makes the run fail, and where to look is said; `run` refuses commands.
+/// A command that fails makes the run fail, and where to look is said; `run` wants a kernel for commands.
 #[test]
 fn a_command_that_fails_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,9 +145,15 @@ fn a_command_that_fails_is_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output.stderr).contains("look: ended with status 9"), "{}", said(&output.stderr));
     let output =
-        Command::new(cargo_bin("williwaw")).arg("run").arg(folder.path().join("s.toml")).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output.stderr).contains("williwaw emulate"), "{}", said(&output.stderr));
+        Command::new(cargo_bin("williwaw"))
+            .arg("run")
+            .arg(folder.path().join("s.toml"))
+            .env("XDG_CACHE_HOME", folder.path())
+            .env_remove("WILLIWAW_LINUX")
+            .output()
+            .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(said(&output.stderr).contains("williwaw linux build"), "{}", said(&output.stderr));
 }
 
 /// Commands alone would never end if all of them served; names are not given twice.

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_slow_way_and_an_unknown_clock_are_not_faithful() {
         let limit = Span::from_millis(1);
-        let clock = |us| Compared { uncertain: Span::from_nanos(us * 1000), ..Compared::default() };
+        let clock = |us: u64| Compared { uncertain: Span::from_nanos(us * 1000), ..Compared::default() };
         let fair =
             Between { clocks: vec![("b".into(), clock(300))], clock_limit: limit, ..Between::default() };
         assert_eq!(fair.fault(limit), None);

@@ -212,7 +212,11 @@ fn write_all(
                 left -= n as u64;
                 told.bytes += n as u64;
             }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => sys::wait_for(stream.as_raw_fd(), true, LOOK),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let left = clock.until(end).as_nanos().div_ceil(1_000_000);
+                let wait = i32::try_from(left).map_or(LOOK, |left| left.clamp(1, LOOK));
+                sys::wait_for(stream.as_raw_fd(), true, wait);
+            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }

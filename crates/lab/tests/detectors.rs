@@ -204,7 +204,9 @@ fn the_least_round_trip_misses_most() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// EI-01, EI-20, EI-22: the same in whatever weather, on whatever path that keeps the order.
+    /// EI-01, EI-20, EI-22: the same in whatever weather, on whatever path that keeps the order. F-RTO is not asked where
+    /// acknowledgements are lost: it takes the first report that comes through for news (RFC 5682 section 3.1), and
+    /// that of a segment whose earlier report was lost is none.
     #[test]
     fn nobody_is_wrong_in_random_weather(
         rate in 9_003u32..900_000,
@@ -215,6 +217,8 @@ proptest! {
         (recovery, detector) in (0..RECOVERIES.len(), 0..7usize),
         seed: u16,
     ) {
+        let (detector, more, last) = DETECTORS[detector];
+        let losses = if detector == "frto" { [losses[0], 0] } else { losses };
         let mut weather = String::new();
         if let Some((every, lasts, way)) = pauses {
             let way = ["both", "down", "up"][way];
@@ -225,7 +229,6 @@ proptest! {
             weather += &format!("[[hop.loss]]\nname = \"loss-{way}\"\ndirections = \"{way}\"\nprobability = {}\n",
                 f64::from(permille) / 1000.0);
         }
-        let (detector, more, last) = DETECTORS[detector];
         let options = options(RECOVERIES[recovery], detector, more);
         let text = path(rate, delay_us, queue, &weather, &options, seed);
         let [timeouts, fast] = meet(&read(&text), last);

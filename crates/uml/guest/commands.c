@@ -55,21 +55,21 @@ static void make_root(void)
     make("/over/out");
     if (mount("host", "/host", "hostfs", MS_RDONLY, task.root) < 0)
         fail("mounting the root %s", task.root);
-    if (mount("root", "/root", "overlay", 0, "lowerdir=/host,upperdir=/over/up,workdir=/over/work") < 0)
+    if (mount("root", "/whole", "overlay", 0, "lowerdir=/host,upperdir=/over/up,workdir=/over/work") < 0)
         fail("laying a file system that can be written over the root (this kernel needs CONFIG_OVERLAY_FS)");
-    make("/root/etc");
-    make("/root/dev");
-    mount_if_there("proc", "/root/proc", NULL);
-    mount_if_there("sysfs", "/root/sys", NULL);
-    mount_if_there("devtmpfs", "/root/dev", NULL);
-    mount_if_there("devpts", "/root/dev/pts", "ptmxmode=0666");
-    mount_if_there("tmpfs", "/root/dev/shm", NULL);
-    symlink("/proc/self/fd", "/root/dev/fd");
-    symlink("/proc/self/fd/0", "/root/dev/stdin");
-    symlink("/proc/self/fd/1", "/root/dev/stdout");
-    symlink("/proc/self/fd/2", "/root/dev/stderr");
-    lay("/hosts", "/root/etc/hosts");
-    lay("/resolver", "/root/etc/resolv.conf");
+    make("/whole/etc");
+    make("/whole/dev");
+    mount_if_there("proc", "/whole/proc", NULL);
+    mount_if_there("sysfs", "/whole/sys", NULL);
+    mount_if_there("devtmpfs", "/whole/dev", NULL);
+    mount_if_there("devpts", "/whole/dev/pts", "ptmxmode=0666");
+    mount_if_there("tmpfs", "/whole/dev/shm", NULL);
+    symlink("/proc/self/fd", "/whole/dev/fd");
+    symlink("/proc/self/fd/0", "/whole/dev/stdin");
+    symlink("/proc/self/fd/1", "/whole/dev/stdout");
+    symlink("/proc/self/fd/2", "/whole/dev/stderr");
+    lay("/hosts", "/whole/etc/hosts");
+    lay("/resolver", "/whole/etc/resolv.conf");
     sethostname(task.host, strlen(task.host));
 }
 
@@ -108,7 +108,7 @@ static void start(size_t n)
         setsid();
         dup2(out, 1);
         dup2(err, 2);
-        if (chroot("/root") < 0 || (chdir(task.folder) < 0 && chdir("/") < 0))
+        if (chroot("/whole") < 0 || (chdir(task.folder) < 0 && chdir("/") < 0))
             _exit(126);
         close(0);
         open("/dev/null", O_RDONLY);

@@ -130,7 +130,7 @@ impl Guest {
         }
         // Until it has something to tell, it writes nothing: how files of ours are dated, to the tick of our clock, would
         // decide what it updates, and when.
-        for place in ["proc", "host", "over", "root"] {
+        for place in ["proc", "host", "over", "whole"] {
             std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
         }
         let calendar = listen(folder, "calendar").map_err(refused("opening its calendar"))?;

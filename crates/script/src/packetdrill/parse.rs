@@ -388,8 +388,8 @@ mod tests {
         assert_eq!(when("*"), When::Any);
         assert_eq!(when("+.2~+.3"), When::AfterBetween(0.2, 0.3));
         assert_eq!(when("1.2~1.3"), When::Between(1.2, 1.3));
-        assert_eq!(when("+0...0.200"), When::After(0.0));
-        assert_eq!(when("+.002 ... 0.004"), When::After(0.002));
+        assert_eq!(when("+0...0.200"), When::AfterBetween(0.0, 0.2));
+        assert_eq!(when("+.002 ... 0.004"), When::AfterBetween(0.002, 0.004));
     }
 
     #[test]
