@@ -147,9 +147,10 @@ pub(crate) fn weigh(sent: &[Sent], heard: &[Heard], start: Mirror, rates: &Rates
         let (mut nodes, mut alpha) = (Vec::new(), Vec::<f64>::new());
         let mut edges = Vec::new();
         let mut outs = Vec::new();
+        let scene = Scene { next_sent, heard, marks: &marks, rates };
         for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
             outs.clear();
-            step(node, s, next_sent, heard, &marks, rates, &mut held, &mut outs);
+            step(node, s, &scene, &mut held, &mut outs);
             for (to, weight, became) in &outs {
                 let id = *at.entry(*to).or_insert_with(|| {
                     nodes.push(*to);
@@ -165,7 +166,7 @@ pub(crate) fn weigh(sent: &[Sent], heard: &[Heard], start: Mirror, rates: &Rates
         if sum <= 0.0 || nodes.is_empty() {
             return None;
         }
-        score += sum.ln();
+        score += libm::log(sum);
         alpha.iter_mut().for_each(|a| *a /= sum);
         layer.edges = edges;
         layers.push(Layer { nodes, alpha, edges: Vec::new() });
@@ -177,7 +178,7 @@ pub(crate) fn weigh(sent: &[Sent], heard: &[Heard], start: Mirror, rates: &Rates
     if end <= 0.0 {
         return None;
     }
-    score += end.ln();
+    score += libm::log(end);
     let (mut odds, mut counts) = (Vec::new(), Counts::default());
     for (i, s) in sent.iter().enumerate().rev() {
         let layer = &layers[i];
@@ -287,17 +288,17 @@ fn is_asked_for(marks: &[u64], seq: u64, end: u64) -> bool {
     marks.get(marks.partition_point(|m| *m < seq)).is_some_and(|m| *m < end)
 }
 
-/// What can become of this packet.
-fn step(
-    node: &Node,
-    s: &Sent,
+/// What surrounds a packet that was sent.
+struct Scene<'a> {
     next_sent: Option<Time>,
-    heard: &[Heard],
-    marks: &[u64],
-    rates: &Rates,
-    held: &mut Held,
-    out: &mut Vec<(Node, f64, Became)>,
-) {
+    heard: &'a [Heard],
+    marks: &'a [u64],
+    rates: &'a Rates,
+}
+
+/// What can become of this packet.
+fn step(node: &Node, s: &Sent, scene: &Scene<'_>, held: &mut Held, out: &mut Vec<(Node, f64, Became)>) {
+    let Scene { next_sent, heard, marks, rates } = *scene;
     // What came too soon for this packet can have none of the later ones as its cause either.
     let mut node = *node;
     let mut sofar = 1.0;

@@ -144,14 +144,13 @@ fn a_command_that_fails_is_told() {
     }
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output.stderr).contains("look: ended with status 9"), "{}", said(&output.stderr));
-    let output =
-        Command::new(cargo_bin("williwaw"))
-            .arg("run")
-            .arg(folder.path().join("s.toml"))
-            .env("XDG_CACHE_HOME", folder.path())
-            .env_remove("WILLIWAW_LINUX")
-            .output()
-            .unwrap();
+    let output = Command::new(cargo_bin("williwaw"))
+        .arg("run")
+        .arg(folder.path().join("s.toml"))
+        .env("XDG_CACHE_HOME", folder.path())
+        .env_remove("WILLIWAW_LINUX")
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(said(&output.stderr).contains("williwaw linux build"), "{}", said(&output.stderr));
 }
