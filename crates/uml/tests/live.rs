@@ -4,35 +4,11 @@
 
 mod common;
 
-use common::{kernels, model, play};
+use common::{SPIKE, kernels, model, play};
 use emulate::facts::FlowFacts;
 use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
 use uml::{Options, Outcome};
-
-/// A download over a slow link that stands still for ten seconds.
-const SPIKE: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "30 kbit/s"
-    delay = "300 ms"
-    queue = { drop-tail = { limit = "5 packets" } }
-    [[hop.gate]]
-    name = "spike"
-    at = "after-queue"
-    start = "20 s"
-    lasts = "10 s"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { linux = { cc = "cubic" } }
-    app = { bulk = { bytes = "200 kB" } }
-    [run]
-    limit = "10 min"
-"#;
 
 fn get(outcome: &Outcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)

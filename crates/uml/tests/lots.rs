@@ -4,34 +4,10 @@
 
 mod common;
 
-use common::{kernels, play};
-use scenario::NoFiles;
+use common::{SPIKE, kernels, model, play};
 use scenario::metric::Metric;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "30 kbit/s"
-    delay = "300 ms"
-    queue = { drop-tail = { limit = "5 packets" } }
-    [[hop.gate]]
-    name = "spike"
-    at = "after-queue"
-    start = "20 s"
-    lasts = "10 s"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { linux = { cc = "bbr" } }
-    app = { bulk = { bytes = "200 kB" } }
-    [run]
-    limit = "10 min"
-"#;
 
 /// Download times (s) of 24 runs of `williwaw emulate` with Linux 6.18.44, HZ 250, twelve beside each other, all faithful.
 const NATIVE: [f64; 24] = [
@@ -50,7 +26,7 @@ fn difference(a: &[f64], b: &[f64]) -> f64 {
 #[test]
 fn transfers_with_bbr_take_as_long_as_natively() {
     let Some(kernels) = kernels() else { return };
-    let scenario = scenario::read_with("bbr", SCENARIO.as_bytes(), &NoFiles, &[]).expect("a scenario");
+    let model = model(SPIKE, &["flow.download.transport.linux.cc=bbr"]);
     let (next, times) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -60,7 +36,7 @@ fn transfers_with_bbr_take_as_long_as_natively() {
                     if repetition >= REPETITIONS {
                         return;
                     }
-                    let outcome = play(&kernels, scenario.first(), repetition);
+                    let outcome = play(&kernels, &model, repetition);
                     let time = outcome.ran.flows[0].get(Metric::DownloadTime).expect("a download");
                     times.lock().expect("times").push(time);
                 }

@@ -8,6 +8,30 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use uml::{Kernels, Options, Outcome, kernel};
 
+/// A download over a slow link that stands still for ten seconds.
+pub const SPIKE: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "30 kbit/s"
+    delay = "300 ms"
+    queue = { drop-tail = { limit = "5 packets" } }
+    [[hop.gate]]
+    name = "spike"
+    at = "after-queue"
+    start = "20 s"
+    lasts = "10 s"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = { linux = { cc = "cubic" } }
+    app = { bulk = { bytes = "200 kB" } }
+    [run]
+    limit = "10 min"
+"#;
+
 #[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
 pub fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
