@@ -7,7 +7,7 @@
 //! segment it resends is such a retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
 
 use crate::time::Time;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 crate::named! {
     /// Why a data segment was sent.
@@ -232,15 +232,18 @@ impl Ledger {
     /// The verdict on every retransmission, in the order they were sent. To be asked once nothing is
     /// on its way any more: a copy still in flight counts as lost.
     pub fn verdicts(&self) -> Vec<Retransmission> {
-        // Earlier retransmissions of the same bytes, found by where they start.
-        let mut by_seq: BTreeSet<(u64, usize)> = BTreeSet::new();
+        // Earlier retransmissions of the same bytes are found by where they start.
+        let mut by_seq: Vec<(u64, usize)> =
+            self.again.iter().enumerate().map(|(i, a)| (a.copy.seq, i)).collect();
+        by_seq.sort_unstable();
         let longest = self.again.iter().map(|a| a.copy.end - a.copy.seq).max().unwrap_or(0);
         let mut out = Vec::with_capacity(self.again.len());
         for (i, a) in self.again.iter().enumerate() {
             let (seq, end) = (a.copy.seq, a.copy.end);
             let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
-            let earlier =
-                by_seq.range((seq.saturating_sub(longest), 0)..(end, 0)).map(|&(_, j)| self.again[j].copy);
+            let near = by_seq.partition_point(|&(start, _)| start < seq.saturating_sub(longest));
+            let near = by_seq[near..].iter().take_while(|&&(start, _)| start < end);
+            let earlier = near.filter(|&&(_, j)| j < i).map(|&(_, j)| self.again[j].copy);
             let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
             let unneeded = covered(seq.max(a.acked), end, reached);
             let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
@@ -250,7 +253,6 @@ impl Ledger {
             });
             let (t, ordinal, cause) = (a.t, a.copy.ordinal, a.cause);
             out.push(Retransmission { t, seq, end, ordinal, cause, unneeded, spurious });
-            by_seq.insert((seq, i));
         }
         out
     }

@@ -124,12 +124,15 @@ pub(crate) fn moved(segment: &Segment, to: impl Fn(u64) -> u64) -> Segment {
 fn flags(outgoing: &Outgoing) -> Flags {
     let segment = &outgoing.segment;
     let when = |flag: Flags, on: bool| flag.0 * u16::from(on);
-    Flags(
+    let usual = Flags(
         when(Flags::DATA, segment.len > 0)
             | when(Flags::ACK, segment.has_ack)
-            | when(Flags::SYN, segment.syn)
-            | when(Flags::FIN, segment.fin)
-            | when(Flags::RST, segment.rst)
             | when(Flags::AGAIN, outgoing.cause != Cause::New),
-    )
+    );
+    if segment.syn | segment.fin | segment.rst {
+        return usual.with(Flags(
+            when(Flags::SYN, segment.syn) | when(Flags::FIN, segment.fin) | when(Flags::RST, segment.rst),
+        ));
+    }
+    usual
 }

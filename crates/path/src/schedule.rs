@@ -18,6 +18,9 @@ pub struct Schedule {
     /// Where each level begins in `lines`, elements first.
     levels: Vec<usize>,
     winner: (u64, u32),
+    /// One connection over one hop is four elements, and what most studies are made of: the winner of so few is
+    /// found without the tree.
+    few: bool,
     shuffle: Option<u64>,
 }
 
@@ -30,6 +33,8 @@ struct Line {
 }
 
 const WIDTH: usize = 8;
+/// So many elements are few.
+const FEW: usize = 4;
 const NEVER: u64 = Time::NEVER.as_nanos();
 
 impl Line {
@@ -40,6 +45,14 @@ impl Line {
         let pair = |k: usize| play((self.times[k], k), (self.times[k + 1], k + 1));
         let (t, k) = play(play(pair(0), pair(2)), play(pair(4), pair(6)));
         (t, self.who[k])
+    }
+
+    /// The winner of the first [`FEW`], of the lowest level.
+    #[inline(always)]
+    fn winner_of_few(&self) -> (u64, u32) {
+        let play = |a: (u64, u32), b: (u64, u32)| if b.0 < a.0 { b } else { a };
+        let [a, b, c, d, ..] = self.times;
+        play(play((a, 0), (b, 1)), play((c, 2), (d, 3)))
     }
 }
 
@@ -62,7 +75,7 @@ impl Schedule {
                 break;
             }
         }
-        Schedule { lines, levels, winner: (NEVER, 0), shuffle: None }
+        Schedule { lines, levels, winner: (NEVER, 0), few: elements <= FEW, shuffle: None }
     }
 
     /// Breaks ties by a hash of this seed, the time and the place instead of by position.
@@ -79,6 +92,18 @@ impl Schedule {
     /// Lets element `i` run at `t`, earlier or later than before.
     #[inline]
     pub fn set(&mut self, i: usize, t: Time) {
+        if self.few
+            && let Some(line) = self.lines.first_mut()
+        {
+            line.times[i % FEW] = t.as_nanos();
+            self.winner = line.winner_of_few();
+            return;
+        }
+        self.set_in_tree(i, t);
+    }
+
+    #[inline]
+    fn set_in_tree(&mut self, i: usize, t: Time) {
         let mut at = i;
         let mut winner = (t.as_nanos(), i as u32);
         for &level in &self.levels {
@@ -103,6 +128,13 @@ impl Schedule {
         }
         // Earlier than before: whoever won its line stands in the line above, so no line is searched.
         let (mut at, new) = (i, (t.as_nanos(), i as u32));
+        if self.few
+            && let Some(line) = self.lines.first_mut()
+        {
+            line.times[i % FEW] = new.0;
+            self.winner = self.winner.min(new);
+            return;
+        }
         for (l, &level) in self.levels.iter().enumerate() {
             let line = &mut self.lines[level + at / WIDTH];
             (line.times[at % WIDTH], line.who[at % WIDTH]) = new;

@@ -165,22 +165,14 @@ pub struct Sink {
     timed: bool,
     finished: Option<Time>,
     reading: Option<Reading>,
-    /// The longest pause between two arrivals of new data.
-    pub longest_pause: Span,
+    /// When something came last; known only if `timed`.
     last: Time,
 }
 
 impl Sink {
     /// Waits for so many bytes; `None`: without end.
     pub fn new(expected: Option<u64>) -> Self {
-        Sink {
-            expected,
-            timed: false,
-            finished: None,
-            reading: None,
-            longest_pause: Span::ZERO,
-            last: Time::ZERO,
-        }
+        Sink { expected, timed: false, finished: None, reading: None, last: Time::ZERO }
     }
 
     /// The same for a transfer that lasts for some time: whatever came last ended it.
@@ -209,11 +201,16 @@ impl App for Sink {
         if let Some(reading) = &mut self.reading {
             reading.woken(now);
         }
-        self.longest_pause = self.longest_pause.max(now.since(self.last));
         self.last = now;
         if self.finished.is_none() && self.expected.is_some_and(|n| socket.received() >= n) {
             self.finished = Some(now);
         }
+    }
+    fn waits_for(&self) -> (u64, u64) {
+        if self.timed || self.reading.is_some() {
+            return (0, 0);
+        }
+        (self.expected.filter(|_| self.finished.is_none()).unwrap_or(u64::MAX), u64::MAX)
     }
     fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
         if let Some(reading) = &mut self.reading {
