@@ -68,6 +68,7 @@ fn messages_come_through() {
             flow: 3,
             writes: true,
             linux: Default::default(),
+            six: true,
             start_ns: u64::MAX,
             bytes: None,
             lasts_ns: Some(1),

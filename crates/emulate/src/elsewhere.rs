@@ -96,6 +96,9 @@ pub struct EndOrder {
     pub writes: bool,
     /// Its kernel.
     pub linux: Setting,
+    /// The flow goes over version 6 of IP.
+    #[serde(default)]
+    pub six: bool,
     /// When it connects, nanoseconds.
     pub start_ns: u64,
     /// So many bytes; none: without end.

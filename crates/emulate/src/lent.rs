@@ -13,6 +13,7 @@ use crate::sys;
 use crate::view::View;
 use crate::{Error, Surroundings, kernel};
 use base::{Span, Time};
+use scenario::model::Ip;
 use std::io;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -67,13 +68,13 @@ impl Lent {
             lent.machines.push((order.node.clone(), space));
         }
         for order in &lent.orders.ends {
-            let space = Space::new()?;
+            let space = kernel::space(order.ip())?;
             set(&space, &Setting { cc: None, ..order.linux.clone() })?;
-            devices.push(space.device(kernel::address(order.writes), order.linux.mtu)?);
+            devices.push(space.device(kernel::address(order.writes, order.ip()), order.linux.mtu)?);
             let socket = if order.writes {
-                Socket::Writes(bulk::socket(&space, order.linux.cc.as_deref())?)
+                Socket::Writes(bulk::socket(&space, order.linux.cc.as_deref(), order.ip())?)
             } else {
-                Socket::Reads(bulk::listen(&space)?)
+                Socket::Reads(bulk::listen(&space, order.ip())?)
             };
             lent.ends.push(End { space, socket });
         }
@@ -198,6 +199,12 @@ impl Lent {
     }
 }
 
+impl EndOrder {
+    fn ip(&self) -> Ip {
+        if self.six { Ip::V6 } else { Ip::V4 }
+    }
+}
+
 fn carry(
     order: &EndOrder,
     end: &End,
@@ -215,7 +222,7 @@ fn carry(
     match &end.socket {
         Socket::Reads(listener) => bulk::receive(listener, job, clock, over, done),
         Socket::Writes(stream) => {
-            let told = bulk::send(stream, kernel::address(false), job, clock, over);
+            let told = bulk::send(stream, kernel::address(false, order.ip()), job, clock, over);
             done();
             told
         }

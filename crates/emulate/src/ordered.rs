@@ -17,6 +17,7 @@ use base::rng::Seed;
 use base::{Span, Time};
 use scenario::Model;
 use scenario::build::Ends;
+use scenario::model::Ip;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,6 +67,7 @@ impl<'a> Ordered<'a> {
                         flow: i,
                         writes,
                         linux: linux.into(),
+                        six: linux.ip == Ip::V6,
                         start_ns: at.start.as_nanos(),
                         bytes,
                         lasts_ns: lasts.map(Span::as_nanos),

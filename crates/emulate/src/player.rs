@@ -3,13 +3,15 @@
 //! number at both ends because the opening end binds the n-th to the n-th port. Times are the clock's that it is given;
 //! nothing here knows what lies between the ends.
 
+use crate::bulk;
 use crate::clock::Clock;
 use crate::sys::{self, Ready};
 use crate::watch::Watch;
 use base::{Span, Time};
+use scenario::model::Ip;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::app::Socket;
@@ -18,8 +20,8 @@ use transport::app::seen::Seen;
 
 /// Which end it is.
 pub(crate) enum End<'a> {
-    /// Opens connections to this address and port, each with this congestion control.
-    Opens { to: (Ipv4Addr, u16), cc: Option<&'a str> },
+    /// Opens connections to this address, each with this congestion control.
+    Opens { to: SocketAddr, cc: Option<&'a str> },
     /// Waits for them.
     Waits(&'a TcpListener),
 }
@@ -193,9 +195,10 @@ impl Sockets<'_> {
         let End::Opens { to, cc } = &self.end else { return Err(io::ErrorKind::Unsupported.into()) };
         let port = u16::try_from(number).ok().and_then(|n| FIRST_PORT.checked_add(n));
         let port = port.ok_or_else(|| io::Error::other("there are no more ports"))?;
-        let stream = sys::stream(*cc)?;
-        sys::bind(&stream, port)?;
-        sys::connect(&stream, to.0, to.1)?;
+        let stream = sys::stream(*cc, to.is_ipv6())?;
+        let any = if to.is_ipv6() { Ip::V6 } else { Ip::V4 };
+        sys::bind(&stream, SocketAddr::new(bulk::any(any), port))?;
+        sys::connect(&stream, *to)?;
         Line::new(stream, false)
     }
 
@@ -203,7 +206,7 @@ impl Sockets<'_> {
         let End::Waits(listener) = &self.end else { return };
         loop {
             match listener.accept() {
-                Ok((stream, SocketAddr::V4(peer))) if peer.port() >= FIRST_PORT => {
+                Ok((stream, peer)) if peer.port() >= FIRST_PORT => {
                     let number = usize::from(peer.port() - FIRST_PORT);
                     self.opened += 1;
                     if let Ok(line) = Line::new(stream, true) {
