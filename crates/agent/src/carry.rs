@@ -132,7 +132,9 @@ impl Working {
     /// Plays what is ordered until nobody orders any more, or something went wrong.
     fn run(&self, mut plays: Box<dyn Plays + '_>, orders: &Receiver<Vec<u8>>) {
         let out = |kind: &str, bytes: &[u8]| {
-            for some in bytes.chunks(PIECE) {
+            // Also that there is nothing in it is worth a word.
+            let whole = bytes.is_empty().then_some(bytes);
+            for some in whole.into_iter().chain(bytes.chunks(PIECE)) {
                 if self.line.say(&Message::Piece(kind.to_owned()), some).is_err() {
                     return self.stop.store(true, Ordering::Relaxed);
                 }

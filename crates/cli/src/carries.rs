@@ -97,10 +97,6 @@ impl Plays for Playing {
             played.map_err(|failure| failure.to_string())
         })?;
         for (kind, bytes) in brought.pieces() {
-            // Also that there is nothing in it is worth a word.
-            if bytes.is_empty() {
-                out(&kind, &[]);
-            }
             out(&kind, bytes);
         }
         serde_json::to_vec(&told).map_err(|error| error.to_string())

@@ -139,39 +139,35 @@ fn whoever_is_gone_nothing_is_left() {
     controller.kill().unwrap();
     controller.wait().unwrap();
     house.until_clean(&mark);
-    for agent in &house.agents {
-        agent.until_said("everything of its run was stopped");
-    }
+    house.agents[1].until_said("everything of its run was stopped");
+    // Each agent says of each run that it has ended, or was stopped.
+    let free = |house: &House, runs: usize| {
+        until("all agents are free again", UNTIL_CLEAN, || {
+            house.agents.iter().all(|agent| {
+                let said = agent.said.lock().unwrap();
+                said.matches("was stopped").count() + said.matches("run has ended").count() >= runs
+            })
+        });
+    };
+    free(&house, 1);
     // The cable of a machine: the host with the path finds out, and says so.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port4 down"));
     ends(&house, controller, "agent `c`: agent `d`: was lost: nothing was heard of it for 4 s");
     assert!(house.controller.does("ip link set port4 up"));
-    let stopped = |house: &House, agent: usize, times: usize| {
-        until("the agent is free again", UNTIL_CLEAN, || {
-            house.agents[agent].said.lock().unwrap().matches("was stopped").count() >= times
-        });
-    };
-    stopped(&house, 2, 2);
+    free(&house, 2);
     // That of the host with the path: all others find out by silence.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port3 down"));
     ends(&house, controller, "agent `c`: was lost: nothing was heard of it for 4 s");
     assert!(house.controller.does("ip link set port3 up"));
-    (0..3).for_each(|i| {
-        stopped(
-            &house,
-            i,
-            3 - usize::from(
-                i == 1 && house.agents[1].said.lock().unwrap().matches("was stopped").count() < 3,
-            ),
-        )
-    });
+    free(&house, 3);
     // That of the controller alone: the host with the path stops what nobody waits for.
     let controller = begin(&house);
     assert!(house.controller.does("ip addr del 10.77.0.1/24 dev br0"));
     ends(&house, controller, "agent `c`: was lost");
     assert!(house.controller.does("ip addr add 10.77.0.1/24 dev br0"));
+    free(&house, 4);
     // A host with a machine is killed, then the one with the path.
     let controller = begin(&house);
     house.agents[2].process.kill().unwrap();
