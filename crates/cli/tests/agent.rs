@@ -218,6 +218,129 @@ fn an_agent_that_is_not_to_be_had() {
     );
 }
 
+/// A host that hears and says nothing by UDP, as behind a filter: one sentence after two seconds of calls, nothing is left, and
+/// when the filter is gone the next run goes through.
+#[test]
+fn a_port_that_is_closed_for_udp() {
+    let Some(house) = House::new().map(House::with_agents) else { return };
+    house.write("s.toml", &scenario("[[command]]\nname = \"x\"\nat = \"phone\"\nrun = \"true\"\n"));
+    // There need not be a firewall: a rule of routing that comes before the local table knows protocols too.
+    let d = &house.hosts[2];
+    let closed = d.does("ip rule add pref 10 lookup local")
+        && d.does("ip rule add pref 5 ipproto udp blackhole")
+        && d.does("ip rule del pref 0");
+    if !closed {
+        return eprintln!("skipped: this kernel has no rules of routing for protocols");
+    }
+    for (machines, who) in [(["server", "edge", "phone"], ""), (["server", "", "phone"], "agent `c`: ")] {
+        house.list(machines);
+        let done = house.emulate(&["--no-out"]).output().unwrap();
+        let words = format!("{who}agent `d`: hears and says nothing by UDP at port 7171");
+        assert!(done.status.code() == Some(3) && told(&done).contains(&words), "{words}: {}", told(&done));
+        house.until_clean("nobody bears this");
+    }
+    assert!(d.does("ip rule del pref 5"));
+    let done = house.emulate(&["--no-out"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", told(&done));
+}
+
+/// An agent dies in the middle of a run: what is done is kept as it is, and `--resume` plays the rest when it is there again;
+/// whether it lent a machine or carried the path.
+#[test]
+fn a_run_goes_on_after_a_dead_agent() {
+    let Some(mut house) = House::new().map(House::with_agents) else { return };
+    house.write("s.toml", &scenario("[[command]]\nname = \"x\"\nat = \"phone\"\nrun = \"sleep 1\"\n"));
+    for (run, machines, dies) in
+        [("here", ["server", "edge", "phone"], 2), ("away", ["server", "", "phone"], 1)]
+    {
+        house.list(machines);
+        let mut first = house.emulate(&["--reps", "3", "--out", run]);
+        let first = first.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let folder = house.path(run);
+        let kept = |n: usize| folder.join(format!("repetitions/0-{n}.json"));
+        until("the first repetition is kept", PATIENCE, || kept(0).exists());
+        house.agents[dies].process.kill().unwrap();
+        house.agents[dies].process.wait().unwrap();
+        let ended = first.wait_with_output().unwrap();
+        let words = format!("agent `{}`: was lost", NAMES[dies]);
+        assert!(ended.status.code() == Some(3) && told(&ended).contains(&words), "{}", told(&ended));
+        let before = std::fs::read(kept(0)).unwrap();
+        assert!(!kept(2).exists());
+        let again = ["emulate", "--resume", run, "--agents", "agents.toml", "--lateness", "10 s"];
+        let done = house.controller(&again).output().unwrap();
+        assert!(
+            done.status.code() == Some(3) && told(&done).contains("cannot be reached"),
+            "{}",
+            told(&done)
+        );
+        let address = format!("10.77.0.{}", dies + 2);
+        house.agents[dies] = Agent::start(&house.hosts[dies], &house.folder, &address, "agents.token");
+        let done = house.controller(&again).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", told(&done));
+        assert!((0..3).all(|n| kept(n).exists()) && folder.join("flows.parquet").exists());
+        assert_eq!(std::fs::read(kept(0)).unwrap(), before, "what was done is left alone");
+    }
+}
+
+/// An agent that an ordinary user has started: machines and kernel flows of either version in a user namespace, commands
+/// as that user; with no TUN device where the system gives it to root only (SW-14).
+#[test]
+fn an_agent_of_an_ordinary_user() {
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let as_user = |program: &str| {
+        let mut command = Command::new("setpriv");
+        let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
+        command.args(ids).args(["--clear-groups", "--", program]).current_dir(folder.path());
+        command
+    };
+    let open = |mode| <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(mode);
+    std::fs::set_permissions(folder.path(), open(0o755)).unwrap();
+    if !as_user(PROGRAM).arg("--version").output().is_ok_and(|done| done.status.success()) {
+        return eprintln!("skipped: not root, or no `setpriv`, with which to become somebody else");
+    }
+    if !as_user("unshare").args(["--user", "--net", "true"]).status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: ordinary users may not make namespaces here");
+    }
+    let made = Command::new(PROGRAM)
+        .args(["agent", "--make-token", "agents.token"])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.unwrap().success());
+    std::fs::set_permissions(path("agents.token"), open(0o644)).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let mut agent = as_user(PROGRAM);
+    agent.args(["agent", "--token-file", "agents.token", "--listen", &address]);
+    let agent = Agent::started(agent);
+    agent.until_said("without root, in a user namespace");
+    let six = FLOW.replace("\"download\"", "\"six\"").replace("cc = \"cubic\"", "cc = \"cubic\", ip = 6");
+    let who = "[[command]]\nname = \"who\"\nat = \"phone\"\nrun = \"echo mine > whose; stat -c %u whose\"\n";
+    std::fs::set_permissions(folder.path(), open(0o777)).unwrap();
+    std::fs::write(path("s.toml"), scenario(&format!("{FLOW}{six}{who}"))).unwrap();
+    // With the path at the one who orders, and at the agent.
+    for what in ["machines = [\"server\", \"phone\"]", "path = true"] {
+        let list = format!(
+            "token-file = \"agents.token\"\nclock-limit = \"1 s\"\n[agent.u]\naddress = \"{address}\"\n{what}\n"
+        );
+        std::fs::write(path("agents.toml"), list).unwrap();
+        let _ = (std::fs::remove_dir_all(path("run")), std::fs::remove_file(path("whose")));
+        let words =
+            ["emulate", "s.toml", "--agents", "agents.toml", "--lateness", "10 s", "--json", "--out", "run"];
+        let done = Command::new(PROGRAM).args(words).current_dir(folder.path()).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", told(&done));
+        let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+        for flow in ["download", "six"] {
+            let info = &document["repetitions"][0]["flows"][flow]["tcp_info"];
+            assert!(info["bytes_acked"].as_u64() >= Some(200_000), "{flow}: {info}");
+        }
+        let owner = std::os::unix::fs::MetadataExt::uid(&path("whose").metadata().unwrap());
+        assert_eq!(owner, NOBODY, "commands are the user's, also outside");
+        until("nothing is left", UNTIL_CLEAN, || agent.holds().is_empty());
+    }
+}
+
 /// The example of `docs/agents.md`, with two agents on one host.
 #[test]
 fn the_example_of_the_page() {

@@ -59,6 +59,11 @@ impl Agent {
     pub(crate) fn start(host: &Host, folder: &TempDir, address: &str, token: &str) -> Agent {
         let mut command = host.command(PROGRAM);
         command.args(["agent", "--token-file", token, "--listen", address]).current_dir(folder.path());
+        Agent::started(command)
+    }
+
+    /// From a command that is an agent's.
+    pub(crate) fn started(mut command: Command) -> Agent {
         let mut process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
         let (all, lines) = (said.clone(), BufReader::new(process.stderr.take().unwrap()).lines());
