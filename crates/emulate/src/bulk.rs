@@ -3,6 +3,8 @@
 //! `TCP_INFO` as it goes.
 
 use crate::clock::Clock;
+use crate::elsewhere::Slowly;
+use crate::reader;
 use crate::space::Space;
 use crate::watch::Watch;
 use crate::{Error, sys};
@@ -28,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) bytes: Option<u64>,
     /// For so long; none: until all is acknowledged.
     pub(crate) lasts: Option<Span>,
+    /// How the reading end does so; none: at once.
+    pub(crate) reads: Option<Slowly>,
 }
 
 /// What an end has to tell.
@@ -118,6 +122,10 @@ fn read_all(
     sys::abort_on_close(stream.as_raw_fd())?;
     stream.set_nonblocking(true)?;
     told.stream = Some(stream.try_clone()?);
+    if let Some(slowly) = job.reads {
+        let all_is_there = || done.take().into_iter().for_each(|done| done());
+        return reader::read(&stream, (job, slowly), clock, over, told, all_is_there);
+    }
     let mut stream = stream;
     let mut buffer = vec![0; CHUNK];
     while !over() {

@@ -121,7 +121,7 @@ impl Real {
         };
         let spaces = [end(true, ends.from)?, end(false, ends.to)?];
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-        let job = Job { start: ends.start, limit, bytes, lasts };
+        let job = Job { start: ends.start, limit, bytes, lasts, reads: flow.reads.map(Into::into) };
         let carries = Carries::new(flow, linux, job, seed, &spaces)?;
         let to = SocketAddr::new(address(false, linux.ip), bulk::PORT);
         Ok(Real { flow: index, ends, job, cc: linux.cc.clone(), to, spaces, carries })

@@ -218,6 +218,7 @@ fn carry(
         limit,
         bytes: order.bytes,
         lasts: order.lasts_ns.map(Span::from_nanos),
+        reads: order.reads,
     };
     match &end.socket {
         Socket::Reads(listener) => bulk::receive(listener, job, clock, over, done),

@@ -52,6 +52,8 @@ pub mod output;
 #[cfg(target_os = "linux")]
 mod player;
 #[cfg(target_os = "linux")]
+mod reader;
+#[cfg(target_os = "linux")]
 pub mod space;
 #[cfg(target_os = "linux")]
 pub mod stage;

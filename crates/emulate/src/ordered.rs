@@ -71,6 +71,7 @@ impl<'a> Ordered<'a> {
                         start_ns: at.start.as_nanos(),
                         bytes,
                         lasts_ns: lasts.map(Span::as_nanos),
+                        reads: flow.reads.map(Into::into),
                     });
                 }
             }

@@ -302,7 +302,15 @@ pub(crate) fn unacknowledged(fd: RawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Gives a socket its own port, at all addresses of its namespace.
+/// Bytes that have come on a connection and wait to be read.
+pub(crate) fn unread(fd: RawFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one number, which outlives the call.
+    check(unsafe { libc::ioctl(fd, libc::FIONREAD, &raw mut bytes) })?;
+    Ok(bytes.max(0) as u64)
+}
+
+/// Gives a socket its own address in its namespace.
 pub(crate) fn bind(stream: &TcpStream, at: SocketAddr) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the structure has.
     check(with_address(at, |at, length| unsafe { libc::bind(stream.as_raw_fd(), at, length) }))
