@@ -269,6 +269,7 @@ pub(crate) fn facts_document(facts: &FlowFacts) -> Value {
         .collect();
     json!({
         "tcp_info": info(&facts.info),
+        "connections": facts.connections.iter().map(info).collect::<Vec<_>>(),
         "undone": facts.undone(),
         "from": facts.from,
         "to": facts.to,

@@ -5,7 +5,7 @@ use crate::bulk::{self, Job};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::driver::{Gateway, Kind};
-use crate::facts::FlowFacts;
+use crate::facts::{FlowFacts, TcpInfo};
 use crate::ordered::Ordered;
 use crate::player::{self, End, Times};
 use crate::space::Space;
@@ -54,6 +54,8 @@ enum Carries {
 pub(crate) struct Report {
     pub(crate) told: Told,
     watch: Watch,
+    /// The last word on each connection.
+    lasts: Vec<TcpInfo>,
     written: u64,
     fault: Option<String>,
     /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
@@ -64,15 +66,16 @@ impl From<bulk::Told> for Report {
     fn from(told: bulk::Told) -> Report {
         let bulk::Told { finished, bytes, watch, fault, stream } = told;
         let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
-        Report { told, watch, written: 0, fault, _stream: stream }
+        let lasts = vec![watch.info];
+        Report { told, watch, lasts, written: 0, fault, _stream: stream }
     }
 }
 
 impl From<player::Told> for Report {
     fn from(told: player::Told) -> Report {
-        let player::Told { finished, read, written, lines, watch, seen, fault } = told;
+        let player::Told { finished, read, written, lines, watch, lasts, seen, fault } = told;
         let told = Told { finished, received: read, connections: lines, seen };
-        Report { told, watch, written, fault, _stream: None }
+        Report { told, watch, lasts, written, fault, _stream: None }
     }
 }
 
@@ -199,7 +202,7 @@ impl Real {
         self.spaces.iter().flatten().map(Space::overrun).sum()
     }
 
-    /// What its kernels say. `TCP_INFO` is that of the end that wrote more, of its first connection.
+    /// What its kernels say. `TCP_INFO` is that of the end that wrote more.
     pub(crate) fn facts(&self, reports: &[Report; 2], ordered: &Ordered<'_>) -> Result<FlowFacts, Error> {
         let [from, to] = reports;
         let faults = [("from", from), ("to", to)];
@@ -207,13 +210,15 @@ impl Real {
             .iter()
             .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
             .collect();
-        let watch = if to.written > from.written { &to.watch } else { &from.watch };
+        let Report { watch, lasts, .. } = if to.written > from.written { to } else { from };
         let counters = |space: &Option<Space>, writes| match space {
             Some(space) => space.counters(),
             None => Ok(ordered.counters((self.flow, writes))),
         };
         let mut facts = FlowFacts {
             info: watch.info,
+            // Where the kernel never said anything, there was none.
+            connections: lasts.iter().filter(|info| info.state != 0).copied().collect(),
             history: watch.history.clone(),
             from: counters(&self.spaces[0], true)?,
             to: counters(&self.spaces[1], false)?,

@@ -5,6 +5,7 @@
 
 use crate::bulk;
 use crate::clock::Clock;
+use crate::facts::TcpInfo;
 use crate::sys::{self, Ready};
 use crate::watch::Watch;
 use base::{Span, Time};
@@ -63,10 +64,14 @@ pub(crate) struct Told {
     pub(crate) lines: u64,
     /// The first line, as its kernel sees it.
     pub(crate) watch: Watch,
+    /// What it said of each line when that was over, of the first [`MOST_TOLD`].
+    pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) seen: Seen,
     pub(crate) fault: Option<String>,
 }
 
+/// A page has some dozens of connections; a run may have many pages.
+pub(crate) const MOST_TOLD: usize = 256;
 /// The port of line 0 at the end that opens connections. Its namespace is the flow's own, so nobody else has taken it.
 const FIRST_PORT: u16 = 10_000;
 /// Between two looks at what nobody wakes us for, such as acknowledgements.
@@ -181,9 +186,10 @@ struct Sockets<'a> {
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
-    /// Bytes of lines that are gone.
+    /// Bytes of lines that are gone, and what their kernel said last.
     read: u64,
     written: u64,
+    lasts: BTreeMap<usize, TcpInfo>,
 }
 
 impl Sockets<'_> {
@@ -226,6 +232,9 @@ impl Sockets<'_> {
         if let Some(line) = self.lines.remove(&number) {
             self.read += line.received;
             self.written += line.taken;
+            let info =
+                sys::tcp_info(line.stream.as_raw_fd()).ok().filter(|_| line.open && number < MOST_TOLD);
+            info.into_iter().for_each(|info| _ = self.lasts.insert(number, info));
         }
     }
 
@@ -280,7 +289,8 @@ pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, 
     let Times { clock, start, limit, over, .. } = times;
     let mut start = if matches!(end, End::Opens { .. }) { start } else { Time::NEVER };
     let (lines, fault) = (BTreeMap::new(), None);
-    let mut sockets = Sockets { end, lines, opened: 0, fault, read: 0, written: 0 };
+    let (read, written, lasts) = (0, 0, BTreeMap::new());
+    let mut sockets = Sockets { end, lines, opened: 0, fault, read, written, lasts };
     let mut told = Told::default();
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let mut looked = Time::ZERO;
@@ -327,6 +337,7 @@ pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, 
         sockets.remove(number);
     }
     (told.read, told.written, told.lines) = (sockets.read, sockets.written, sockets.opened as u64);
+    told.lasts = sockets.lasts.into_values().collect();
     (told.seen, told.fault) = (workload.seen().clone(), sockets.fault);
     told
 }

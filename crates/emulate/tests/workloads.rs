@@ -120,6 +120,14 @@ fn pages() {
     let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
     equal(&model, &real, &[Metric::Pages, Metric::PagesAborted, Metric::Responses, Metric::Connections]);
     assert_eq!(get(&model, Metric::Pages), 4.0);
+    // Each connection has its last word, and together they are all that the answering end sent; but for the first segment
+    // of each, which is the listening socket's, and the resets that ended those of the last page.
+    let facts = real.facts[0].as_ref().unwrap();
+    assert_eq!(facts.connections.len() as f64, get(&model, Metric::Connections));
+    let sent: u64 = facts.connections.iter().map(|info| u64::from(info.segs_out) + 1).sum();
+    let counted = |name: &str| facts.to.get(name).copied().unwrap_or(0);
+    assert_eq!(sent, counted("TcpOutSegs") - counted("TcpOutRsts"));
+    assert!(facts.connections.iter().all(|info| info.bytes_acked > 0), "{:?}", facts.connections);
     // The connection, the page, and at most six objects over three connections.
     explained(&model, &real, Metric::PageTimeMedian, 4.0);
     explained(&model, &real, Metric::PageTimeMax, 4.0);
