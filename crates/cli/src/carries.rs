@@ -46,7 +46,7 @@ impl Carries for AtAgent {
         let clocks = elsewhere.iter().flat_map(|control| control.agents());
         let mut words: Vec<String> =
             clocks.map(|agent| crate::others::clock_of(&agent, "the host with the path")).collect();
-        words.push(played::calibrated(&calibration));
+        words.push(played::calibrated(&calibration, "the host with the path"));
         let begun =
             Begun { kernel: kernel_version(), calibration: played::calibration(&calibration), said: words };
         let told = serde_json::to_vec(&begun).map_err(|error| error.to_string())?;

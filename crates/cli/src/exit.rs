@@ -53,12 +53,14 @@ pub(crate) enum Why {
     Scenario(Box<Diagnostics>),
 }
 
-/// In one piece, for another host; without colours.
+/// In one piece, for another host; without colours. How to mend what a machine refused is told where it is shown.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.why {
-            Why::Sentence(message, mend) if mend.is_empty() => f.write_str(message),
-            Why::Sentence(message, mend) => write!(f, "{message} ({mend})"),
+            Why::Sentence(message, mend) if self.end == End::Usage && !mend.is_empty() => {
+                write!(f, "{message} ({mend})")
+            }
+            Why::Sentence(message, _) => f.write_str(message),
             Why::Scenario(diagnostics) => f.write_str(&diagnostics.render(Style::default())),
         }
     }

@@ -214,8 +214,8 @@ fn us(span: Span) -> f64 {
     span.as_secs_f64() * 1e6
 }
 
-/// One line about how exact this machine is.
-pub(crate) fn calibrated(c: &Calibration) -> String {
+/// One line about how exact a machine is.
+pub(crate) fn calibrated(c: &Calibration, machine: &str) -> String {
     let (way, late) = (c.way(), c.late());
     let how = match (way.realtime, way.spin.is_zero()) {
         (false, _) => "asleep".to_owned(),
@@ -223,7 +223,7 @@ pub(crate) fn calibrated(c: &Calibration) -> String {
         (true, false) => format!("spinning for {}, with real-time priority", way.spin),
     };
     format!(
-        "this machine is {}: {how} it wakes up {:.0} us late (half), {:.0} us (99 %), {:.0} us (at most)",
+        "{machine} is {}: {how} it wakes up {:.0} us late (half), {:.0} us (99 %), {:.0} us (at most)",
         if c.quiet() { "quiet" } else { "noisy" },
         us(late.quantile(0.5)),
         us(late.quantile(0.99)),

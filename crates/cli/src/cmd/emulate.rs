@@ -280,7 +280,7 @@ impl Args {
         }
         let control = listed.map(|listed| listed.connect(talk)).transpose()?;
         let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
-        talk.note(&played::calibrated(&calibration));
+        talk.note(&played::calibrated(&calibration, "this machine"));
         let options = Options {
             trace: self.svg.is_some() || self.events,
             capture,
