@@ -170,8 +170,11 @@ impl Serving {
         if self.out.is_empty() { self.served.take() } else { None }
     }
 
-    /// Tells the client what this end saw of the job.
+    /// Tells the client what this end saw of the job; a client that has been refused meanwhile hears no more.
     pub fn report(&mut self, json: String) {
+        if !matches!(self.state, State::Reporting) {
+            return;
+        }
         self.out.push_back(Out::Bytes(Message::Report { json }.bytes()));
         self.state = State::Idle;
     }
