@@ -226,3 +226,33 @@ fn what_goes_wrong_and_what_is_interrupted() {
     let all = (0..3).all(|n| house.path(&format!("run/repetitions/0-{n}.json")).exists());
     assert!(all && house.path("run/flows.parquet").exists(), "{}", told(&done));
 }
+
+/// Names are called on the host with the path, and only there; what was called is in the results (SW-43).
+#[test]
+fn triggers_are_called_where_the_path_is() {
+    let Some(house) = House::new().map(House::with_agents) else { return };
+    let machine = "[[state-machine]]\nname = \"mobility\"\n[[state-machine.state]]\nname = \"near\"\n\
+                   [[state-machine.state]]\nname = \"far\"\n[[state-machine.state.on]]\nname = \"radio\"\ndelay = \"150 ms\"\n\
+                   [[command]]\nname = \"x\"\nat = \"phone\"\nrun = \"sleep 3\"\n";
+    house.write("s.toml", &scenario(machine));
+    house.list(["server", "", "phone"]);
+    let mut run = house.emulate(&["--out", "called"]);
+    let run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let call =
+        |host: &house::Host, words: &[&str]| host.command(house::PROGRAM).args(words).output().unwrap();
+    let path = &house.hosts[1];
+    until("the run can be called", PATIENCE, || {
+        let listed = told(&call(path, &["trigger"]));
+        listed.contains("called") && listed.contains("mobility.far")
+    });
+    let there = call(path, &["trigger", "mobility.far"]);
+    assert_eq!(there.status.code(), Some(0), "{}", told(&there));
+    for other in [&house.controller, &house.hosts[2]] {
+        assert!(told(&call(other, &["trigger", "mobility.far"])).contains("no emulation runs here"));
+    }
+    let ended = run.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
+    let kept = std::fs::read_to_string(house.path("called/repetitions/0-0.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["triggers"][0]["name"], "mobility.far", "{kept}");
+}
