@@ -56,7 +56,7 @@ pub(crate) struct Args {
     jobs: u16,
     #[command(flatten)]
     changes: crate::args::Changes,
-    /// Run the machines of the scenario at other hosts, as this file says: docs/agents.md
+    /// Run machines of the scenario, or its path, at other hosts, as this file says: docs/agents.md
     #[arg(long, value_name = "FILE")]
     agents: Option<PathBuf>,
     /// Keep the results in this folder; without it, in a new one under `runs`
