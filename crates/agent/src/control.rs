@@ -2,9 +2,10 @@
 //! how far their clocks are ahead, hears at once when one is gone, and collects what they return.
 
 use crate::clocks::Bounds;
-use crate::line::{self, BEAT, Ear, Fault, Keys, Line};
+use crate::line::Keys;
 use crate::list::Host;
 use crate::message::{Carried, Message};
+use crate::peer::{Peer, held};
 use crate::token::Token;
 use crate::way::{BUFFER, Way};
 use base::Span;
@@ -21,12 +22,9 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Questions for the time, at the start and at the end of a repetition.
-const LOOKS: u64 = 32;
 /// Servers of a scenario have five seconds until they listen, one after the other.
 const PREPARING: Duration = Duration::from_secs(60);
 /// What is returned comes within this.
@@ -37,10 +35,6 @@ const CALL: Duration = Duration::from_millis(200);
 /// The greatest number of a way: 24 bits.
 const WAYS: u32 = 1 << 24;
 
-fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Agents, ready for a run. Dropped, they are free for others.
 #[derive(Debug)]
 pub struct Control {
@@ -50,17 +44,10 @@ pub struct Control {
 
 #[derive(Debug)]
 struct Agent {
-    name: String,
+    peer: Peer,
     machines: Vec<String>,
-    address: SocketAddr,
-    line: Arc<Line>,
-    shared: Arc<Shared>,
-    inbox: Mutex<Receiver<(Message, Vec<u8>)>>,
     /// What it has of the present repetition.
     part: Mutex<Part>,
-    /// Dropped, the heart stops.
-    beating: Option<Sender<()>>,
-    threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -68,14 +55,6 @@ struct Part {
     ways: Vec<Arc<Mutex<Way>>>,
     next_way: u32,
     clock: Bounds,
-}
-
-/// What the hearing thread tells the others.
-#[derive(Debug, Default)]
-struct Shared {
-    clock: Mutex<(Bounds, BTreeMap<u64, u64>)>,
-    looked: Condvar,
-    lost: Mutex<Option<String>>,
 }
 
 impl Control {
@@ -92,7 +71,7 @@ impl Control {
     pub fn agents(&self) -> Vec<(String, SocketAddr, Compared)> {
         let told = |agent: &Agent| {
             let clock = held(&agent.part).clock;
-            (agent.name.clone(), agent.address, clock.compared(&clock))
+            (agent.peer.name.clone(), agent.peer.address, clock.compared(&clock))
         };
         self.agents.iter().map(told).collect()
     }
@@ -100,85 +79,14 @@ impl Control {
 
 impl Agent {
     fn connect(host: &Host, token: &Token) -> Result<Agent, Error> {
-        let refused = |fault: Fault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
-        let (line, mut ear) = line::connect(host.address, token).map_err(refused)?;
-        match ear.hear().map_err(refused)?.0 {
-            Message::Welcome(_) => {}
-            Message::Busy(with) => return Err(refused(Fault::Busy(with))),
-            _ => return Err(refused(Fault::Nonsense("no welcome".to_owned()))),
-        }
-        let (line, shared) = (Arc::new(line), Arc::new(Shared::default()));
-        let (tell, inbox) = channel();
-        let (beating, beats) = channel();
-        let hearing = (shared.clone(), line.clone());
-        let asking = line.clone();
-        let shared_too = shared.clone();
-        let threads = vec![
-            std::thread::spawn(move || hear(&mut ear, &hearing.0, &hearing.1, &tell)),
-            std::thread::spawn(move || {
-                while let Err(RecvTimeoutError::Timeout) = beats.recv_timeout(BEAT) {
-                    ask(&asking, &shared_too);
-                }
-            }),
-        ];
-        let agent = Agent {
-            name: host.name.clone(),
-            machines: host.machines.clone(),
-            address: host.address,
-            line,
-            shared,
-            inbox: Mutex::new(inbox),
-            part: Mutex::new(Part { next_way: 1, ..Part::default() }),
-            beating: Some(beating),
-            threads,
-        };
-        let clock = agent.compare()?;
-        held(&agent.part).clock = clock;
-        Ok(agent)
+        let peer = Peer::connect(host, token)?;
+        let clock = peer.compare()?;
+        let part = Mutex::new(Part { next_way: 1, clock, ..Part::default() });
+        Ok(Agent { peer, machines: host.machines.clone(), part })
     }
 
     fn fault(&self, why: impl Into<String>) -> Error {
-        Error::Agent { name: self.name.clone(), why: why.into() }
-    }
-
-    /// That it is gone, if it is.
-    fn gone(&self) -> Option<Error> {
-        held(&self.shared.lost).clone().map(|why| self.fault(why))
-    }
-
-    fn say(&self, message: &Message) -> Result<(), Error> {
-        self.line
-            .say(message, &[])
-            .map_err(|fault| self.gone().unwrap_or_else(|| self.fault(fault.to_string())))
-    }
-
-    /// Asks for the time a few times.
-    fn compare(&self) -> Result<Bounds, Error> {
-        let mut clock = held(&self.shared.clock);
-        clock.0 = Bounds::default();
-        while clock.0.looks < LOOKS {
-            let before = clock.0.looks;
-            drop(clock);
-            ask(&self.line, &self.shared);
-            clock = held(&self.shared.clock);
-            while clock.0.looks == before {
-                if let Some(error) = self.gone() {
-                    return Err(error);
-                }
-                let waited = self.shared.looked.wait_timeout(clock, Duration::from_millis(100));
-                clock = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-        }
-        Ok(clock.0)
-    }
-
-    /// The next message, waited for.
-    fn hear(&self, patience: Duration) -> Result<Option<(Message, Vec<u8>)>, Error> {
-        match held(&self.inbox).recv_timeout(patience) {
-            Ok(heard) => Ok(Some(heard)),
-            Err(RecvTimeoutError::Timeout) => self.gone().map_or(Ok(None), Err),
-            Err(RecvTimeoutError::Disconnected) => Err(self.gone().unwrap_or_else(|| self.fault("was lost"))),
-        }
+        self.peer.fault(why)
     }
 
     /// Sends its part of the orders.
@@ -203,7 +111,7 @@ impl Agent {
                 self.fault("has had more ways than a run can number; play fewer repetitions in one run")
             );
         }
-        self.say(&Message::Prepare(first, part))
+        self.peer.say(&Message::Prepare(first, part), &[])
     }
 
     /// Waits until it has what was ordered.
@@ -211,7 +119,7 @@ impl Agent {
         let mut waited = Duration::ZERO;
         let step = Duration::from_millis(50);
         loop {
-            match self.hear(step)? {
+            match self.peer.hear(step)? {
                 Some((Message::Prepared, _)) => return Ok(()),
                 Some((Message::Refused(why), _)) => {
                     return Err(self.fault(format!("cannot do its part: {why}")));
@@ -228,12 +136,12 @@ impl Agent {
     /// Opens the way of this number, and sees whether packets come through.
     fn way(&self, number: u32) -> Result<Device, Error> {
         let refused = |error: io::Error| self.fault(format!("cannot be sent packets: {error}"));
-        let (ours, _) = self.line.ends().map_err(refused)?;
+        let (ours, _) = self.peer.line.ends().map_err(refused)?;
         let socket = UdpSocket::bind(SocketAddr::new(ours.ip(), 0)).map_err(refused)?;
-        socket.connect(self.address).map_err(refused)?;
+        socket.connect(self.peer.address).map_err(refused)?;
         socket.set_nonblocking(true).map_err(refused)?;
         lent::deepen(&socket);
-        let Keys(keys) = self.line.keys();
+        let Keys(keys) = self.peer.line.keys();
         let way = Arc::new(Mutex::new(Way::new(keys, number)));
         let mut pipe = Pipe { socket, way: way.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
@@ -247,7 +155,7 @@ impl Agent {
         }
         Err(self.fault(format!(
             "hears and says nothing by UDP at port {}: something between the hosts keeps it out",
-            self.address.port()
+            self.peer.address.port()
         )))
     }
 
@@ -256,7 +164,7 @@ impl Agent {
         let mut histories: BTreeMap<usize, Vec<(f64, TcpInfo)>> = BTreeMap::new();
         let mut outputs: BTreeMap<(usize, u8), Vec<u8>> = BTreeMap::new();
         loop {
-            match self.hear(RETURNING)? {
+            match self.peer.hear(RETURNING)? {
                 Some((Message::History(flow), bytes)) => {
                     let some: Vec<(f64, TcpInfo)> = serde_json::from_slice(&bytes)
                         .map_err(|_| self.fault("sent a history that cannot be read"))?;
@@ -264,7 +172,7 @@ impl Agent {
                 }
                 Some((Message::Output(command, which), bytes)) => {
                     let all = outputs.entry((command, which)).or_default();
-                    if all.len() as u64 <= lent::MOST_OUTPUT {
+                    if all.len() as u64 <= emulate::output::MOST_OUTPUT {
                         all.extend(bytes);
                     }
                 }
@@ -282,61 +190,6 @@ impl Agent {
                 Some((Message::Failed(why), _)) => return Err(self.fault(format!("failed: {why}"))),
                 Some(_) => return Err(self.fault("sent a message out of order")),
                 None => return Err(self.fault("does not return what came out")),
-            }
-        }
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        self.beating = None;
-        self.line.close();
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Asks for the time; whether an answer can come is seen by who hears.
-fn ask(line: &Line, shared: &Shared) {
-    let number = {
-        let mut clock = held(&shared.clock);
-        let number = clock.1.last_key_value().map_or(0, |(last, _)| last + 1);
-        clock.1.insert(number, monotonic());
-        // An answer that never came is forgotten.
-        if clock.1.len() > 64 {
-            clock.1.pop_first();
-        }
-        number
-    };
-    let _ = line.say(&Message::Ping(number), &[]);
-}
-
-/// Hears until the agent is gone.
-fn hear(ear: &mut Ear, shared: &Shared, line: &Line, tell: &Sender<(Message, Vec<u8>)>) {
-    loop {
-        match ear.hear() {
-            Ok((Message::Pong(number, there), _)) => {
-                let back = monotonic();
-                let mut clock = held(&shared.clock);
-                // The last question stays, so that numbers go on.
-                let sent = clock.1.get(&number).copied();
-                if let Some(sent) = sent.filter(|sent| *sent > 0) {
-                    clock.0.look(sent, there, back);
-                    clock.1.insert(number, 0);
-                }
-                shared.looked.notify_all();
-            }
-            Ok(heard) => {
-                if tell.send(heard).is_err() {
-                    return;
-                }
-            }
-            Err(fault) => {
-                *held(&shared.lost) = Some(fault.to_string());
-                line.close();
-                shared.looked.notify_all();
-                return;
             }
         }
     }
@@ -427,7 +280,7 @@ impl Elsewhere for Control {
             *next += 1;
         }
         for agent in &self.agents {
-            let clock = agent.compare()?;
+            let clock = agent.peer.compare()?;
             held(&agent.part).clock = clock;
         }
         Ok(devices)
@@ -440,7 +293,7 @@ impl Elsewhere for Control {
             part.ways.iter().for_each(|way| held(way).reckon(ahead, clock.origin()));
             let origin = clock.origin().saturating_add_signed(ahead);
             drop(part);
-            agent.say(&Message::Start(origin, ahead))?;
+            agent.peer.say(&Message::Start(origin, ahead), &[])?;
         }
         Ok(())
     }
@@ -448,7 +301,7 @@ impl Elsewhere for Control {
     fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error> {
         while !over.load(Ordering::Relaxed) {
             for agent in &self.agents {
-                match agent.hear(Duration::from_millis(2))? {
+                match agent.peer.hear(Duration::from_millis(2))? {
                     Some((Message::Done, _)) => done(),
                     Some((Message::Failed(why), _)) => return Err(agent.fault(format!("failed: {why}"))),
                     Some(_) => return Err(agent.fault("sent a message out of order")),
@@ -462,12 +315,12 @@ impl Elsewhere for Control {
     fn finish(&self) -> Result<(Returned, Between), Error> {
         let mut between = Between { clock_limit: self.clock_limit, ..Between::default() };
         for agent in &self.agents {
-            let later = agent.compare()?;
+            let later = agent.peer.compare()?;
             let clock = held(&agent.part).clock;
-            between.clocks.push((agent.name.clone(), clock.compared(&later)));
+            between.clocks.push((agent.peer.name.clone(), clock.compared(&later)));
         }
         for agent in &self.agents {
-            agent.say(&Message::Finish)?;
+            agent.peer.say(&Message::Finish, &[])?;
         }
         let mut all = Returned::default();
         for agent in &self.agents {

@@ -8,6 +8,10 @@
 //! [agent.b]
 //! address = "192.0.2.2"           # port 7171 unless one is given
 //! machines = ["server"]           # nodes of the scenario
+//!
+//! [agent.c]
+//! address = "192.0.2.3"
+//! path = true                     # it carries the path; without such an entry, the host that reads this does
 //! ```
 
 use crate::PORT;
@@ -21,8 +25,10 @@ use std::net::{IpAddr, SocketAddr};
 pub struct List {
     /// What the comparison of clocks may be wrong by.
     pub clock_limit: Span,
-    /// The hosts, by name.
+    /// The hosts that lend machines, by name.
     pub hosts: Vec<Host>,
+    /// The host that carries the path, if it is another one. Nodes that it has are made beside the path.
+    pub path: Option<Host>,
 }
 
 /// A host.
@@ -52,7 +58,9 @@ struct Text {
 struct Entry {
     address: String,
     token_file: Option<String>,
-    machines: Vec<String>,
+    #[serde(default)]
+    path: bool,
+    machines: Option<Vec<String>>,
 }
 
 /// An address with or without a port.
@@ -82,7 +90,7 @@ pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<String>> {
         Span::ZERO
     });
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
-    let mut hosts = Vec::new();
+    let (mut hosts, mut paths) = (Vec::new(), Vec::new());
     for (name, entry) in text.agent {
         let at =
             address(&entry.address).map_err(|why| wrong.push(format!("agent.{name}.address: {why}"))).ok();
@@ -90,7 +98,13 @@ pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<String>> {
         if token_file.is_none() {
             wrong.push(format!("agent.{name}: no token-file, neither here nor above"));
         }
-        for node in &entry.machines {
+        if entry.machines.is_none() && !entry.path {
+            wrong.push(format!(
+                "agent.{name}: no machines, which say what it is there for; or `path = true`, and it carries the path"
+            ));
+        }
+        let machines = entry.machines.unwrap_or_default();
+        for node in &machines {
             if !nodes.contains(&node.as_str()) {
                 wrong.push(format!(
                     "agent.{name}.machines: the scenario has no node `{node}`; it has {}",
@@ -102,13 +116,20 @@ pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<String>> {
             }
         }
         if let (Some(address), Some(token_file)) = (at, token_file) {
-            hosts.push(Host { name, address, token_file, machines: entry.machines });
+            let whose = if entry.path { &mut paths } else { &mut hosts };
+            whose.push(Host { name, address, token_file, machines });
         }
     }
-    if hosts.is_empty() && wrong.is_empty() {
+    if let [first, second, ..] = &paths[..] {
+        wrong.push(format!(
+            "agent.{}.path: `{}` carries the path already, and there is one path",
+            second.name, first.name
+        ));
+    }
+    if hosts.is_empty() && paths.is_empty() && wrong.is_empty() {
         wrong.push("it names no agent: [agent.NAME] with address and machines".to_owned());
     }
-    if wrong.is_empty() { Ok(List { clock_limit, hosts }) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(List { clock_limit, hosts, path: paths.pop() }) } else { Err(wrong) }
 }
 
 #[cfg(test)]
@@ -134,6 +155,18 @@ mod tests {
         for words in said {
             assert!(wrong.iter().any(|why| why.contains(words)), "{words}: {wrong:?}");
         }
+        let path = "token-file = \"t\"\n[agent.a]\naddress = \"192.0.2.1\"\npath = true\n";
+        let list = read(path, &["server"]).unwrap();
+        assert_eq!((list.hosts.len(), list.path.map(|host| host.name)), (0, Some("a".to_owned())));
+        let two = format!(
+            "{path}[agent.b]\naddress = \"192.0.2.2\"\npath = true\n[agent.c]\naddress = \"192.0.2.3\"\n"
+        );
+        let wrong = read(&two, &["server"]).unwrap_err();
+        assert!(
+            wrong.iter().any(|why| why.contains("agent.b.path: `a` carries the path already")),
+            "{wrong:?}"
+        );
+        assert!(wrong.iter().any(|why| why.contains("agent.c: no machines")), "{wrong:?}");
         assert!(read("[agent.b]\nadress = 1\n", &[]).unwrap_err()[0].contains("line 2"));
         assert!(read("", &[]).unwrap_err()[0].contains("no agent"));
     }

@@ -6,7 +6,11 @@ use emulate::lateness::Packed;
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
+use crate::token::Token;
+#[cfg(target_os = "linux")]
 use emulate::elsewhere::{Orders, Returned};
+#[cfg(target_os = "linux")]
+use std::net::SocketAddr;
 
 /// What one end says.
 #[cfg(target_os = "linux")]
@@ -37,10 +41,37 @@ pub enum Message {
     Returned(Returned, Carried),
     /// Agent: it went wrong.
     Failed(String),
+    /// Controller: carry the path, with machines at these hosts, whose clocks may be known so badly, nanoseconds. The bytes
+    /// say what the path is; they are for whoever plays it.
+    Carry(Vec<Lender>, u64),
+    /// Agent: it can; the bytes tell about it.
+    Ready,
+    /// Controller: play what the bytes say.
+    Play,
+    /// Controller: play no further.
+    Stop,
+    /// Agent: more of what came out, and of which kind.
+    Piece(String),
+    /// Agent: it has been played; the bytes tell the rest.
+    Played,
     /// Controller: what time is it?
     Ping(u64),
     /// Agent: the number of the question, and the instant of its clock, nanoseconds.
     Pong(u64, u64),
+}
+
+/// A host that lends machines, as the host with the path is told of it.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lender {
+    /// What the user calls it.
+    pub name: String,
+    /// Where its agent listens.
+    pub address: SocketAddr,
+    /// What its agent wants to see.
+    pub token: Token,
+    /// The nodes that it has.
+    pub machines: Vec<String>,
 }
 
 /// What one end of the ways between two hosts saw.

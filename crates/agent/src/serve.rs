@@ -1,10 +1,12 @@
-//! How does a host lend itself? It listens, serves one controller at a time, and stops everything it has started for one
-//! when that is gone: its connection ended, or nothing was heard of it for a while.
+//! How does a host lend itself? It listens, serves one controller at a time, with machines or with the path, and stops
+//! everything it has started for one when that is gone: its connection ended, or nothing was heard of it for a while.
 
+use crate::carry::{Carries, Carrying};
 use crate::lend::Work;
 use crate::line::{self, Ear, Fault, Line};
 use crate::message::Message;
 use crate::token::Token;
+use base::Span;
 use emulate::Surroundings;
 use emulate::clock::monotonic;
 use std::io;
@@ -23,6 +25,7 @@ pub struct Agent {
     listener: TcpListener,
     token: Token,
     around: Arc<Surroundings>,
+    carries: Arc<dyn Carries>,
     version: String,
     /// Whom it serves.
     busy: Mutex<Option<String>>,
@@ -30,17 +33,24 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Listens. `around` is what commands need; `version` is for people.
+    /// Listens. `around` is what commands need; `carries` can play a path; `version` is for people.
     ///
     /// # Errors
     /// The address is somebody else's, or none of this host.
-    pub fn listen(at: SocketAddr, token: Token, around: Surroundings, version: &str) -> io::Result<Agent> {
+    pub fn listen(
+        at: SocketAddr,
+        token: Token,
+        around: Surroundings,
+        carries: Arc<dyn Carries>,
+        version: &str,
+    ) -> io::Result<Agent> {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         Ok(Agent {
             listener,
             token,
             around: Arc::new(around),
+            carries,
             version: version.to_owned(),
             busy: Mutex::new(None),
             knocking: AtomicUsize::new(0),
@@ -107,42 +117,72 @@ impl Agent {
     /// Serves a controller until it is gone; why, and whether that was in the middle of something. All that was started
     /// has ended when this returns.
     fn session(&self, line: &Arc<Line>, ear: &mut Ear, stop: &AtomicBool) -> (Fault, bool) {
-        let mut work: Option<Work> = None;
-        let mut going = false;
+        let mut work = At::Rest;
         if let Err(fault) = line.say(&Message::Welcome(self.version.clone()), &[]) {
             return (fault, false);
         }
         loop {
             if stop.load(Ordering::Relaxed) {
-                return (Fault::Lost("this agent was told to stop".to_owned()), going);
+                return (Fault::Lost("this agent was told to stop".to_owned()), work.is_going());
             }
-            let (message, _) = match ear.hear() {
+            let (message, bytes) = match ear.hear() {
                 Ok(heard) => heard,
-                Err(fault) => return (fault, going),
+                Err(fault) => return (fault, work.is_going()),
             };
-            let said = match (message, &work) {
+            let said = match (message, &mut work) {
                 (Message::Ping(number), _) => line.say(&Message::Pong(number, monotonic()), &[]),
-                (Message::Prepare(first, orders), _) if !going => {
+                (Message::Prepare(first, orders), At::Rest | At::Lending(_, false)) => {
                     // The last one has told all that it had to tell.
-                    drop(work.take());
-                    work = Some(Work::begin(line.clone(), self.around.clone(), first, orders));
-                    going = true;
+                    drop(std::mem::replace(&mut work, At::Rest));
+                    let lent = Work::begin(line.clone(), self.around.clone(), first, orders);
+                    work = At::Lending(lent, true);
                     Ok(())
                 }
-                (Message::Start(origin, ahead), Some(work)) => {
+                (Message::Start(origin, ahead), At::Lending(work, _)) => {
                     work.start(origin, ahead);
                     Ok(())
                 }
-                (Message::Finish, Some(work)) => {
+                (Message::Finish, At::Lending(work, going)) => {
                     work.finish();
-                    going = false;
+                    *going = false;
+                    Ok(())
+                }
+                (Message::Carry(lenders, limit), At::Rest) => {
+                    let (carries, limit) = (self.carries.clone(), Span::from_nanos(limit));
+                    work = At::Carrying(Carrying::begin(line.clone(), carries, lenders, limit, bytes));
+                    Ok(())
+                }
+                (Message::Play, At::Carrying(work)) if !work.is_playing() => {
+                    work.play(bytes);
+                    Ok(())
+                }
+                (Message::Stop, At::Carrying(work)) => {
+                    work.stop();
                     Ok(())
                 }
                 _ => Err(Fault::Nonsense("a message out of order".to_owned())),
             };
             if let Err(fault) = said {
-                return (fault, going);
+                return (fault, work.is_going());
             }
+        }
+    }
+}
+
+/// What is at work for a controller.
+enum At {
+    Rest,
+    /// Machines, and whether they are in the middle of a repetition.
+    Lending(Work, bool),
+    Carrying(Carrying),
+}
+
+impl At {
+    fn is_going(&self) -> bool {
+        match self {
+            At::Rest => false,
+            At::Lending(_, going) => *going,
+            At::Carrying(work) => work.is_playing(),
         }
     }
 }

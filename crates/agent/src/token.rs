@@ -1,11 +1,13 @@
 //! Who may use an agent? Whoever has its token: 32 random bytes, written as 64 digits of a file that both ends hold.
 //! It is the key of the line too, so it has to be random: a word that people choose could be guessed by whoever listens.
 
+use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 /// The secret that both ends share.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Token(pub(crate) [u8; 32]);
 
 impl std::fmt::Debug for Token {
@@ -50,8 +52,21 @@ impl Token {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        options.open(path)?.write_all(format!("{text}\n").as_bytes())
+        options.open(path)?.write_all(format!("{}\n", String::from(Token(bytes))).as_bytes())
+    }
+}
+
+/// Its digits: for a file, and for the host that speaks to others in the place of whoever knows them.
+impl From<Token> for String {
+    fn from(Token(bytes): Token) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl TryFrom<String> for Token {
+    type Error = String;
+    fn try_from(digits: String) -> Result<Token, String> {
+        Token::parse(&digits)
     }
 }
 

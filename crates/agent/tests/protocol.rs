@@ -7,7 +7,7 @@ use agent::line::{self, Fault};
 use agent::message::{Fault as Unread, MOST, Message, PIECE, Pieces, write};
 use agent::token::Token;
 use emulate::elsewhere::{
-    CommandOrder, CommandReturned, EndOrder, EndReturned, MachineOrder, Orders, Returned,
+    CommandOrder, CommandReturned, EndOrder, EndReturned, MachineOrder, Orders, Returned, Slowly,
 };
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -68,9 +68,11 @@ fn messages_come_through() {
             flow: 3,
             writes: true,
             linux: Default::default(),
+            six: true,
             start_ns: u64::MAX,
             bytes: None,
             lasts_ns: Some(1),
+            reads: Some(Slowly { bytes_per_second: None, pause_ns: 7 }),
         }],
         commands: vec![CommandOrder {
             node: "server".into(),

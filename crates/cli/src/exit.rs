@@ -1,7 +1,7 @@
 //! How does a verb end? Seven ways, and the sentence for those that are not good.
 
 use results::Error;
-use scenario::Diagnostics;
+use scenario::{Diagnostics, Style};
 
 /// How a verb ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,19 @@ pub(crate) enum Why {
     Sentence(String, String),
     /// Mistakes in a scenario, each with its place.
     Scenario(Box<Diagnostics>),
+}
+
+/// In one piece, for another host; without colours. How to mend what a machine refused is told where it is shown.
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.why {
+            Why::Sentence(message, mend) if self.end == End::Usage && !mend.is_empty() => {
+                write!(f, "{message} ({mend})")
+            }
+            Why::Sentence(message, _) => f.write_str(message),
+            Why::Scenario(diagnostics) => f.write_str(&diagnostics.render(Style::default())),
+        }
+    }
 }
 
 impl Failure {

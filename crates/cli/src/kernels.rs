@@ -3,7 +3,7 @@
 
 use crate::clock::Stopwatch;
 use crate::exit::{End, Failure};
-use crate::played::{command, facts_document, judge_command, values};
+use crate::played::{command, command_complaints, facts_document, values};
 use crate::talk::Talk;
 use crate::{environment, labels};
 use base::{Span, units};
@@ -176,7 +176,11 @@ impl Stage {
         for ((cell, repetition), said) in self.facts() {
             let which = format!("repetition {repetition} of cell {cell}");
             for facts in &said.commands {
-                end = judge_command(facts, &which, end, talk);
+                let (complaints, failed) = command_complaints(facts, &which);
+                complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+                if failed && end == End::Good {
+                    end = End::Failed;
+                }
             }
         }
         end

@@ -6,8 +6,11 @@ use agent::control::Control;
 use agent::list::{self, Host};
 use agent::token::Token;
 use base::Span;
+use emulate::between::Compared;
 use lab::sweep::Sweep;
 use scenario::Model;
+use scenario::model::Flow;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,8 +29,11 @@ pub(crate) fn token(file: &Path) -> Result<Token, Failure> {
 
 /// Other hosts, before anybody has spoken to them.
 pub(crate) struct Listed {
-    hosts: Vec<(Host, Token)>,
-    clock_limit: Span,
+    /// Those that lend machines.
+    pub(crate) hosts: Vec<(Host, Token)>,
+    /// The one that carries the path, if it is not this one.
+    pub(crate) path: Option<(Host, Token)>,
+    pub(crate) clock_limit: Span,
 }
 
 /// Reads the list in a file, and the tokens that it names.
@@ -50,24 +56,35 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
         Failure::usage(wrong.join("\n"), "docs/agents.md has an example")
     })?;
     let beside = file.parent().unwrap_or(Path::new(""));
-    let mut hosts = Vec::new();
-    for host in list.hosts {
-        let token = token(&beside.join(&host.token_file))?;
-        hosts.push((host, token));
+    let with_token = |host: Host| token(&beside.join(&host.token_file)).map(|token| (host, token));
+    let path = list.path.map(with_token).transpose()?;
+    let hosts = list.hosts.into_iter().map(with_token).collect::<Result<_, _>>()?;
+    let listed = Listed { hosts, path, clock_limit: list.clock_limit };
+    for model in sweep.cells.iter().map(|cell| &cell.model) {
+        let away = |node: usize| model.nodes.get(node).is_some_and(|node| listed.holds(&node.name));
+        let unfit = |flow: &&Flow| {
+            let real = flow.transport.linux().is_some() && flow.app.bulk().is_none();
+            real && (away(flow.from) || away(flow.to))
+        };
+        if let Some(flow) = model.flows.iter().find(unfit) {
+            return Err(Failure::usage(
+                format!(
+                    "a kernel's flow with an end at an agent carries bulk data only, and `{}` does not",
+                    flow.name
+                ),
+                "let the host with the path have both of its nodes, or play it with a [[command]] at each",
+            ));
+        }
     }
-    Ok(Listed { hosts, clock_limit: list.clock_limit })
+    Ok(listed)
 }
 
 impl Listed {
-    /// Connects to all of them. Takes threads, so it comes after whatever may have one only.
+    /// Connects to all that lend machines. Takes threads, so it comes after whatever may have one only.
     pub(crate) fn connect(&self, talk: &Talk) -> Result<Arc<Control>, Failure> {
         let control = Control::connect(&self.hosts, self.clock_limit)?;
-        for (name, address, clock) in control.agents() {
-            talk.note(&format!(
-                "agent {name} at {address}: its clock is {} us ahead of this one, known to {:.0} us",
-                clock.ahead_ns / 1000,
-                clock.uncertain.as_secs_f64() * 1e6
-            ));
+        for agent in control.agents() {
+            talk.note(&clock_of(&agent, "this host"));
         }
         Ok(Arc::new(control))
     }
@@ -77,9 +94,21 @@ impl Listed {
     }
 }
 
+/// How well the clock of an agent is known, compared with that of `whose`.
+pub(crate) fn clock_of((name, address, clock): &(String, SocketAddr, Compared), whose: &str) -> String {
+    format!(
+        "agent {name} at {address}: its clock is {} us ahead of that of {whose}, known to {:.0} us",
+        clock.ahead_ns / 1000,
+        clock.uncertain.as_secs_f64() * 1e6
+    )
+}
+
 /// Whether something of a model is to be made at this host that takes rights.
 pub(crate) fn needed_here(model: &Model, listed: Option<&Listed>) -> bool {
     let Some(listed) = listed else { return lab::sweep::real(model).is_some() };
+    if listed.path.is_some() {
+        return false;
+    }
     let here = |node: usize| model.nodes.get(node).is_none_or(|node| !listed.holds(&node.name));
     let real = model.flows.iter().filter(|flow| flow.transport.linux().is_some());
     model.stations.iter().copied().chain(real.flat_map(|flow| [flow.from, flow.to])).any(here)

@@ -1,12 +1,10 @@
 //! What is told and kept of a repetition that was played in real time, beside its row in the table?
 
-use crate::exit::{End, Failure};
-use crate::labels;
-use crate::talk::Talk;
+use crate::told::Told;
+use crate::{kernel, labels};
 use base::{Span, event};
 use emulate::between::Between;
 use emulate::calibrate::Calibration;
-use emulate::capture::Capture;
 use emulate::facts::{FlowFacts, TcpInfo};
 use emulate::lateness::{Histogram, Timing};
 use emulate::{CommandFacts, Options, Outcome};
@@ -15,21 +13,12 @@ use results::Row;
 use scenario::metric::Metric;
 use scenario::model::App;
 use serde_json::{Value, json};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
 /// A repetition that was played.
 pub(crate) struct Played {
     pub(crate) cell: usize,
     pub(crate) repetition: u64,
     pub(crate) outcome: Outcome,
-}
-
-/// Where more than rows is kept.
-pub(crate) struct Store {
-    pub(crate) folder: PathBuf,
-    pub(crate) captures: bool,
-    pub(crate) events: bool,
 }
 
 impl Played {
@@ -75,8 +64,24 @@ impl Played {
         })
     }
 
+    /// All of it in words, for whoever asked.
+    pub(crate) fn told(&self, sweep: &Sweep, options: &Options) -> Told {
+        let (complaints, failed) = self.complaints(options);
+        Told {
+            cell: self.cell as u32,
+            repetition: self.repetition,
+            complete: self.outcome.ran.complete,
+            rows: self.rows(sweep).into_iter().map(|row| (row.flow, row.values)).collect(),
+            document: self.document(sweep, options),
+            said: self.said(&sweep.cells[self.cell]),
+            complaints,
+            failed,
+            faithful: self.outcome.unfaithful(options).is_none(),
+        }
+    }
+
     /// A line for each kernel and each command, and one for the clock.
-    pub(crate) fn tell(&self, cell: &Prepared, talk: &Talk) {
+    fn said(&self, cell: &Prepared) -> String {
         let mut text = format!("repetition {}", self.repetition);
         let label = labels::cell(&cell.params);
         if !label.is_empty() {
@@ -116,24 +121,52 @@ impl Played {
         if let Some(between) = &t.between {
             text.push_str(&way_between(between));
         }
-        talk.note(&text);
+        text
     }
 
-    /// What is wrong with it, aloud; and how the verb then ends.
-    pub(crate) fn judge(&self, end: End, options: &Options, talk: &Talk) -> End {
-        let mut end = end;
+    /// What is wrong with it; and whether a command failed.
+    fn complaints(&self, options: &Options) -> (Vec<(String, String)>, bool) {
         let which = format!("repetition {} of cell {}", self.repetition, self.cell);
+        let (mut complaints, mut failed) = (Vec::new(), false);
         for facts in &self.outcome.commands {
-            end = judge_command(facts, &which, end, talk);
+            let (more, one_failed) = command_complaints(facts, &which);
+            complaints.extend(more);
+            failed |= one_failed;
         }
         if let Some(why) = self.outcome.unfaithful(options) {
-            talk.complaint("unfaithful", &format!("{which}: {why}"));
-            end = End::Unfaithful;
+            complaints.push(("unfaithful".to_owned(), format!("{which}: {why}")));
         }
-        for fault in self.outcome.facts.iter().flatten().flat_map(|facts| &facts.faults) {
-            talk.complaint("warning", fault);
+        let faults = self.outcome.facts.iter().flatten().flat_map(|facts| &facts.faults);
+        complaints.extend(faults.map(|fault| ("warning".to_owned(), fault.clone())));
+        (complaints, failed)
+    }
+
+    /// What crossed the doors, as the bytes of a file.
+    pub(crate) fn capture(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        // Writing to memory does not fail.
+        self.outcome.capture.as_ref()?.write(&mut bytes).ok().map(|()| bytes)
+    }
+
+    /// The events, as the bytes of a file.
+    pub(crate) fn events(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        // Nor here.
+        let _ = write_events(&mut bytes, self);
+        bytes
+    }
+
+    /// A picture of its first flow; none where it has none.
+    pub(crate) fn drawn(&self, sweep: &Sweep) -> Option<String> {
+        let model = &sweep.cells[self.cell].model;
+        let mut records = self.outcome.ran.world.network.records().to_vec();
+        records.sort_by_key(|record| record.t);
+        model.flows.first()?;
+        let mut picture = lab::picture::draw(model, self.repetition, 0, &self.outcome.ran, &records);
+        if let Some(facts) = self.outcome.facts.first().and_then(Option::as_ref) {
+            kernel::annotate(&mut picture, facts);
         }
-        end
+        Some(picture.svg(900, 640))
     }
 }
 
@@ -143,76 +176,24 @@ pub(crate) fn values(facts: &CommandFacts) -> Vec<Option<f64>> {
     Metric::ALL.iter().map(|metric| took.filter(|_| *metric == Metric::CompletionTime)).collect()
 }
 
-/// What is wrong with a command, aloud; and how the verb then ends.
-pub(crate) fn judge_command(facts: &CommandFacts, which: &str, end: End, talk: &Talk) -> End {
-    for lack in &facts.ended.lacks {
-        talk.complaint("warning", &format!("{which}, {}: {lack}", facts.name));
+/// What is wrong with a command; and whether it failed.
+pub(crate) fn command_complaints(facts: &CommandFacts, which: &str) -> (Vec<(String, String)>, bool) {
+    let lacks = facts.ended.lacks.iter();
+    let mut complaints: Vec<_> =
+        lacks.map(|lack| ("warning".to_owned(), format!("{which}, {}: {lack}", facts.name))).collect();
+    let status = facts.ended.status.as_ref().filter(|status| status.code != 0);
+    if let Some(status) = status {
+        let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
+        complaints.push(("failed".to_owned(), format!("{which}, {}: {why}", facts.name)));
     }
-    let Some(status) = facts.ended.status.as_ref().filter(|status| status.code != 0) else { return end };
-    let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
-    talk.complaint("failed", &format!("{which}, {}: {why}", facts.name));
-    if end == End::Good { End::Failed } else { end }
-}
-
-impl Store {
-    fn named(&self, kind: &str, cell: u32, repetition: u64, end: &str) -> PathBuf {
-        self.folder.join(kind).join(format!("{cell}-{repetition}{end}"))
-    }
-
-    /// The folder for what commands write.
-    pub(crate) fn outputs(&self, cell: u32, repetition: u64) -> PathBuf {
-        self.named("commands", cell, repetition, "")
-    }
-
-    /// What the run is called.
-    pub(crate) fn name(&self) -> Option<String> {
-        Some(self.folder.file_name()?.to_string_lossy().into_owned())
-    }
-
-    /// Keeps what is not in the table.
-    pub(crate) fn write(&self, p: &Played, sweep: &Sweep, options: &Options) -> Result<(), Failure> {
-        let (cell, repetition) = (p.cell as u32, p.repetition);
-        let file = |kind: &str, end: &str| {
-            let path = self.named(kind, cell, repetition, end);
-            let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-            made.map(|()| path.clone()).map_err(|error| Failure::write(&path, &error))
-        };
-        let path = file("repetitions", ".json")?;
-        let text = format!("{:#}\n", p.document(sweep, options));
-        std::fs::write(&path, text).map_err(|error| Failure::write(&path, &error))?;
-        if let Some(capture) = p.outcome.capture.as_ref().filter(|_| self.captures) {
-            write_capture(&file("captures", ".pcapng")?, capture)?;
-        }
-        if self.events {
-            let path = file("events", ".jsonl")?;
-            write_events(&path, p).map_err(|error| Failure::write(&path, &error))?;
-        }
-        Ok(())
-    }
-
-    /// What was kept of these repetitions.
-    pub(crate) fn read(&self, of: &[(u32, u64)]) -> Vec<Value> {
-        let one = |(cell, repetition): &(u32, u64)| {
-            let text = std::fs::read(self.named("repetitions", *cell, *repetition, ".json")).ok()?;
-            serde_json::from_slice(&text).ok()
-        };
-        of.iter().filter_map(one).collect()
-    }
-}
-
-/// Writes packets as pcapng.
-pub(crate) fn write_capture(path: &Path, capture: &Capture) -> Result<(), Failure> {
-    let file = std::fs::File::create(path);
-    let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
-    written.map_err(|error| Failure::write(path, &error))
+    (complaints, status.is_some())
 }
 
 /// A line of JSON for each event, in the order of time: when, where, what, and its fields.
-fn write_events(path: &Path, p: &Played) -> std::io::Result<()> {
+fn write_events(out: &mut impl std::io::Write, p: &Played) -> std::io::Result<()> {
     let world = &p.outcome.ran.world;
     let mut records: Vec<_> = world.network.records().iter().collect();
     records.sort_by_key(|record| record.t);
-    let mut out = std::io::BufWriter::new(std::fs::File::create(path)?);
     for record in records {
         let place = world.names.get(record.source.0 as usize);
         let mut line = json!({ "t": record.t.as_secs_f64(), "at": place, "event": record.event.name() });
@@ -226,15 +207,15 @@ fn write_events(path: &Path, p: &Played) -> std::io::Result<()> {
         });
         writeln!(out, "{line}")?;
     }
-    out.flush()
+    Ok(())
 }
 
 fn us(span: Span) -> f64 {
     span.as_secs_f64() * 1e6
 }
 
-/// One line about how exact this machine is.
-pub(crate) fn calibrated(c: &Calibration) -> String {
+/// One line about how exact a machine is.
+pub(crate) fn calibrated(c: &Calibration, machine: &str) -> String {
     let (way, late) = (c.way(), c.late());
     let how = match (way.realtime, way.spin.is_zero()) {
         (false, _) => "asleep".to_owned(),
@@ -242,7 +223,7 @@ pub(crate) fn calibrated(c: &Calibration) -> String {
         (true, false) => format!("spinning for {}, with real-time priority", way.spin),
     };
     format!(
-        "this machine is {}: {how} it wakes up {:.0} us late (half), {:.0} us (99 %), {:.0} us (at most)",
+        "{machine} is {}: {how} it wakes up {:.0} us late (half), {:.0} us (99 %), {:.0} us (at most)",
         if c.quiet() { "quiet" } else { "noisy" },
         us(late.quantile(0.5)),
         us(late.quantile(0.99)),
@@ -288,6 +269,7 @@ pub(crate) fn facts_document(facts: &FlowFacts) -> Value {
         .collect();
     json!({
         "tcp_info": info(&facts.info),
+        "connections": facts.connections.iter().map(info).collect::<Vec<_>>(),
         "undone": facts.undone(),
         "from": facts.from,
         "to": facts.to,
@@ -346,7 +328,7 @@ fn way_between(b: &Between) -> String {
     }
     for (name, clock) in &b.clocks {
         text.push_str(&format!(
-            "\n  the clock of {name} is {} us ahead of this one, known to {:.0} us",
+            "\n  the clock of {name} is {} us ahead of that of the host with the path, known to {:.0} us",
             clock.ahead_ns / 1000,
             us(clock.uncertain)
         ));

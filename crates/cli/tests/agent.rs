@@ -3,247 +3,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
+mod house;
+
+use house::{Agent, FLOW, House, NAMES, PATIENCE, PROGRAM, UNTIL_CLEAN, marked, scenario, told, until};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
-const NAMES: [&str; 3] = ["b", "c", "d"];
-const PATIENCE: Duration = Duration::from_secs(30);
-/// What is left of a run is looked for so long: silence is noticed after four seconds.
-const UNTIL_CLEAN: Duration = Duration::from_secs(15);
-
-/// Somebody who holds a network namespace (and the first one also a user namespace) until it is dropped.
-struct Host(Child);
-
-impl Host {
-    fn hold(mut command: Command) -> Option<Host> {
-        let held =
-            command.args(["sh", "-c", "echo up; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut host = Host(held.spawn().ok()?);
-        let mut line = String::new();
-        BufReader::new(host.0.stdout.as_mut()?).read_line(&mut line).ok()?;
-        (line == "up\n").then_some(host)
-    }
-
-    /// A command at this host.
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        let target = self.0.id().to_string();
-        command.args(["--user", "--preserve-credentials", "--net", "--target", &target, "--", program]);
-        command
-    }
-
-    fn does(&self, words: &str) -> bool {
-        let mut words = words.split(' ');
-        let done = self.command(words.next().unwrap()).args(words).output();
-        done.is_ok_and(|done| done.status.success())
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// An agent at work, and what it said.
-struct Agent {
-    process: Child,
-    said: Arc<Mutex<String>>,
-}
-
-impl Agent {
-    fn start(host: &Host, folder: &TempDir, address: &str, token: &str) -> Agent {
-        let mut command = host.command(PROGRAM);
-        command.args(["agent", "--token-file", token, "--listen", address]).current_dir(folder.path());
-        let mut process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
-        let (all, lines) = (said.clone(), BufReader::new(process.stderr.take().unwrap()).lines());
-        std::thread::spawn(move || {
-            lines.map_while(Result::ok).for_each(|line| all.lock().unwrap().push_str(&(line + "\n")));
-        });
-        let agent = Agent { process, said };
-        agent.until_said("listening");
-        agent
-    }
-
-    fn until_said(&self, words: &str) {
-        until(words, PATIENCE, || self.said.lock().unwrap().contains(words));
-    }
-
-    /// Child processes, namespaces of networks and TUN devices that it holds.
-    fn holds(&self) -> Vec<String> {
-        let of = format!("/proc/{}", self.process.id());
-        let mut all = Vec::new();
-        for task in std::fs::read_dir(format!("{of}/task")).into_iter().flatten().flatten() {
-            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            all.extend(children.split_whitespace().map(|pid| format!("child {pid}")));
-        }
-        for fd in std::fs::read_dir(format!("{of}/fd")).into_iter().flatten().flatten() {
-            let file = std::fs::read_link(fd.path()).unwrap_or_default().display().to_string();
-            if file.starts_with("net:[") || file.contains("/net/tun") || file.contains("memfd:") {
-                all.push(file);
-            }
-        }
-        all
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn until(what: &str, patience: Duration, is: impl Fn() -> bool) {
-    let since = Instant::now();
-    while !is() {
-        assert!(since.elapsed() < patience, "{what}: not within {patience:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Processes that bear this mark in their arguments.
-fn marked(mark: &str) -> usize {
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").contains(mark)).count()
-}
-
-/// Four hosts on one network: a controller and three for agents.
-struct House {
-    folder: TempDir,
-    controller: Host,
-    hosts: Vec<Host>,
-    agents: Vec<Agent>,
-}
-
-impl House {
-    /// None, with the reason said aloud, where such a network cannot be made.
-    fn new() -> Option<House> {
-        let house = House::built();
-        if house.is_none() {
-            eprintln!("skipped: no user namespaces, or no `ip`, with which to make four hosts on a bridge");
-        }
-        house
-    }
-
-    fn built() -> Option<House> {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--user", "--map-root-user", "--net"]);
-        let controller = Host::hold(unshare)?;
-        let own = "ip link add br0 type bridge,ip addr add 10.77.0.1/24 dev br0,ip link set br0 up,ip link set lo up";
-        if !own.split(',').all(|words| controller.does(words)) {
-            return None;
-        }
-        let mut hosts = Vec::new();
-        for i in 2..5 {
-            let mut unshare = controller.command("unshare");
-            unshare.arg("--net");
-            let host = Host::hold(unshare)?;
-            let pair = format!("ip link add port{i} type veth peer name eth0 netns {}", host.0.id());
-            let made = controller.does(&pair)
-                && controller.does(&format!("ip link set port{i} master br0 up"))
-                && host.does(&format!("ip addr add 10.77.0.{i}/24 dev eth0"))
-                && host.does("ip link set eth0 up")
-                && host.does("ip link set lo up");
-            if !made {
-                return None;
-            }
-            hosts.push(host);
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let house = House { folder, controller, hosts, agents: Vec::new() };
-        for token in ["agents.token", "other.token"] {
-            let made = house.controller(&["agent", "--make-token", token]).output().unwrap();
-            assert!(made.status.success(), "{}", told(&made));
-        }
-        Some(house)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn with_agents(mut self) -> House {
-        let start =
-            |(i, host)| Agent::start(host, &self.folder, &format!("10.77.0.{}", i + 2), "agents.token");
-        self.agents = self.hosts.iter().enumerate().map(start).collect();
-        self
-    }
-
-    /// The file that says which host has which machine.
-    fn list(&self, machines: [&str; 3]) {
-        let mut text = "token-file = \"agents.token\"\nclock-limit = \"1 s\"\n".to_owned();
-        for (i, (name, machine)) in NAMES.iter().zip(machines).enumerate() {
-            let address = format!("10.77.0.{}", i + 2);
-            text.push_str(&format!("[agent.{name}]\naddress = \"{address}\"\nmachines = [\"{machine}\"]\n"));
-        }
-        self.write("agents.toml", &text);
-    }
-
-    fn controller(&self, args: &[&str]) -> Command {
-        let mut command = self.controller.command(PROGRAM);
-        command.args(args).current_dir(self.folder.path());
-        command
-    }
-
-    /// The machine of a test is not quiet: how late packets are is reported here, and not judged.
-    fn emulate(&self, more: &[&str]) -> Command {
-        let mut command =
-            self.controller(&["emulate", "s.toml", "--agents", "agents.toml", "--lateness", "10 s"]);
-        command.args(more);
-        command
-    }
-
-    fn until_clean(&self, mark: &str) {
-        until("nothing is left", UNTIL_CLEAN, || {
-            marked(mark) == 0 && self.agents.iter().all(|agent| agent.holds().is_empty())
-        });
-    }
-}
-
-fn told(of: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&of.stdout), String::from_utf8_lossy(&of.stderr))
-}
-
-/// A path of two hops with a machine at each of its three nodes.
-fn scenario(commands: &str) -> String {
-    format!(
-        r#"williwaw = 1
-[[hop]]
-name = "core"
-between = ["server", "edge"]
-rate = "10 Mbit/s"
-delay = "10 ms"
-[[hop]]
-name = "radio"
-between = ["edge", "phone"]
-rate = "2 Mbit/s"
-delay = "20 ms"
-{commands}"#
-    )
-}
-
-const FLOW: &str = r#"
-[[flow]]
-name = "download"
-from = "server"
-to = "phone"
-transport = { linux = { cc = "cubic", mtu = "1400 B" } }
-app = { bulk = { bytes = "200 kB" } }
-"#;
+use std::process::{Command, Stdio};
 
 /// A flow of the kernel, a server, a client and a command that fails, at three hosts: what each did comes back into one
 /// folder, and all clocks, which are one here, are found to be one (SW-09, SW-10, SW-62).
@@ -452,6 +216,129 @@ fn an_agent_that_is_not_to_be_had() {
         done.status.code() == Some(2) && said.contains("no node `fone`") && said.contains("token-file"),
         "{said}"
     );
+}
+
+/// A host that hears and says nothing by UDP, as behind a filter: one sentence after two seconds of calls, nothing is left, and
+/// when the filter is gone the next run goes through.
+#[test]
+fn a_port_that_is_closed_for_udp() {
+    let Some(house) = House::new().map(House::with_agents) else { return };
+    house.write("s.toml", &scenario("[[command]]\nname = \"x\"\nat = \"phone\"\nrun = \"true\"\n"));
+    // There need not be a firewall: a rule of routing that comes before the local table knows protocols too.
+    let d = &house.hosts[2];
+    let closed = d.does("ip rule add pref 10 lookup local")
+        && d.does("ip rule add pref 5 ipproto udp blackhole")
+        && d.does("ip rule del pref 0");
+    if !closed {
+        return eprintln!("skipped: this kernel has no rules of routing for protocols");
+    }
+    for (machines, who) in [(["server", "edge", "phone"], ""), (["server", "", "phone"], "agent `c`: ")] {
+        house.list(machines);
+        let done = house.emulate(&["--no-out"]).output().unwrap();
+        let words = format!("{who}agent `d`: hears and says nothing by UDP at port 7171");
+        assert!(done.status.code() == Some(3) && told(&done).contains(&words), "{words}: {}", told(&done));
+        house.until_clean("nobody bears this");
+    }
+    assert!(d.does("ip rule del pref 5"));
+    let done = house.emulate(&["--no-out"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", told(&done));
+}
+
+/// An agent dies in the middle of a run: what is done is kept as it is, and `--resume` plays the rest when it is there again;
+/// whether it lent a machine or carried the path.
+#[test]
+fn a_run_goes_on_after_a_dead_agent() {
+    let Some(mut house) = House::new().map(House::with_agents) else { return };
+    house.write("s.toml", &scenario("[[command]]\nname = \"x\"\nat = \"phone\"\nrun = \"sleep 1\"\n"));
+    for (run, machines, dies) in
+        [("here", ["server", "edge", "phone"], 2), ("away", ["server", "", "phone"], 1)]
+    {
+        house.list(machines);
+        let mut first = house.emulate(&["--reps", "3", "--out", run]);
+        let first = first.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let folder = house.path(run);
+        let kept = |n: usize| folder.join(format!("repetitions/0-{n}.json"));
+        until("the first repetition is kept", PATIENCE, || kept(0).exists());
+        house.agents[dies].process.kill().unwrap();
+        house.agents[dies].process.wait().unwrap();
+        let ended = first.wait_with_output().unwrap();
+        let words = format!("agent `{}`: was lost", NAMES[dies]);
+        assert!(ended.status.code() == Some(3) && told(&ended).contains(&words), "{}", told(&ended));
+        let before = std::fs::read(kept(0)).unwrap();
+        assert!(!kept(2).exists());
+        let again = ["emulate", "--resume", run, "--agents", "agents.toml", "--lateness", "10 s"];
+        let done = house.controller(&again).output().unwrap();
+        assert!(
+            done.status.code() == Some(3) && told(&done).contains("cannot be reached"),
+            "{}",
+            told(&done)
+        );
+        let address = format!("10.77.0.{}", dies + 2);
+        house.agents[dies] = Agent::start(&house.hosts[dies], &house.folder, &address, "agents.token");
+        let done = house.controller(&again).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", told(&done));
+        assert!((0..3).all(|n| kept(n).exists()) && folder.join("flows.parquet").exists());
+        assert_eq!(std::fs::read(kept(0)).unwrap(), before, "what was done is left alone");
+    }
+}
+
+/// An agent that an ordinary user has started: machines and kernel flows of either version in a user namespace, commands
+/// as that user; with no TUN device where the system gives it to root only (SW-14).
+#[test]
+fn an_agent_of_an_ordinary_user() {
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let as_user = |program: &str| {
+        let mut command = Command::new("setpriv");
+        let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
+        command.args(ids).args(["--clear-groups", "--", program]).current_dir(folder.path());
+        command
+    };
+    let open = |mode| <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(mode);
+    std::fs::set_permissions(folder.path(), open(0o755)).unwrap();
+    if !as_user(PROGRAM).arg("--version").output().is_ok_and(|done| done.status.success()) {
+        return eprintln!("skipped: not root, or no `setpriv`, with which to become somebody else");
+    }
+    if !as_user("unshare").args(["--user", "--net", "true"]).status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: ordinary users may not make namespaces here");
+    }
+    let made = Command::new(PROGRAM)
+        .args(["agent", "--make-token", "agents.token"])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.unwrap().success());
+    std::fs::set_permissions(path("agents.token"), open(0o644)).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let mut agent = as_user(PROGRAM);
+    agent.args(["agent", "--token-file", "agents.token", "--listen", &address]);
+    let agent = Agent::started(agent);
+    agent.until_said("without root, in a user namespace");
+    let six = FLOW.replace("\"download\"", "\"six\"").replace("cc = \"cubic\"", "cc = \"cubic\", ip = 6");
+    let who = "[[command]]\nname = \"who\"\nat = \"phone\"\nrun = \"echo mine > whose; stat -c %u whose\"\n";
+    std::fs::set_permissions(folder.path(), open(0o777)).unwrap();
+    std::fs::write(path("s.toml"), scenario(&format!("{FLOW}{six}{who}"))).unwrap();
+    // With the path at the one who orders, and at the agent.
+    for what in ["machines = [\"server\", \"phone\"]", "path = true"] {
+        let list = format!(
+            "token-file = \"agents.token\"\nclock-limit = \"1 s\"\n[agent.u]\naddress = \"{address}\"\n{what}\n"
+        );
+        std::fs::write(path("agents.toml"), list).unwrap();
+        let _ = (std::fs::remove_dir_all(path("run")), std::fs::remove_file(path("whose")));
+        let words =
+            ["emulate", "s.toml", "--agents", "agents.toml", "--lateness", "10 s", "--json", "--out", "run"];
+        let done = Command::new(PROGRAM).args(words).current_dir(folder.path()).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", told(&done));
+        let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+        for flow in ["download", "six"] {
+            let info = &document["repetitions"][0]["flows"][flow]["tcp_info"];
+            assert!(info["bytes_acked"].as_u64() >= Some(200_000), "{flow}: {info}");
+        }
+        let owner = std::os::unix::fs::MetadataExt::uid(&path("whose").metadata().unwrap());
+        assert_eq!(owner, NOBODY, "commands are the user's, also outside");
+        until("nothing is left", UNTIL_CLEAN, || agent.holds().is_empty());
+    }
 }
 
 /// The example of `docs/agents.md`, with two agents on one host.

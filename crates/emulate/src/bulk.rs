@@ -3,12 +3,15 @@
 //! `TCP_INFO` as it goes.
 
 use crate::clock::Clock;
+use crate::elsewhere::Slowly;
+use crate::reader;
 use crate::space::Space;
 use crate::watch::Watch;
 use crate::{Error, sys};
 use base::{Span, Time};
+use scenario::model::Ip;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) bytes: Option<u64>,
     /// For so long; none: until all is acknowledged.
     pub(crate) lasts: Option<Span>,
+    /// How the reading end does so; none: at once.
+    pub(crate) reads: Option<Slowly>,
 }
 
 /// What an end has to tell.
@@ -53,13 +58,21 @@ const UNSENT: u32 = 1 << 14;
 /// Bytes offered to the kernel at once.
 const CHUNK: usize = 1 << 16;
 
-/// Opens the ear of the reading end.
-pub(crate) fn listen(space: &Space) -> Result<TcpListener, Error> {
+/// Opens the ear of the reading end, at all addresses of this version.
+pub(crate) fn listen(space: &Space, ip: Ip) -> Result<TcpListener, Error> {
     space.inside(|| {
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).map_err(Error::of("listening"))?;
+        let listener = TcpListener::bind((any(ip), PORT)).map_err(Error::of("listening"))?;
         listener.set_nonblocking(true).map_err(Error::of("listening"))?;
         Ok(listener)
     })
+}
+
+/// Whichever address.
+pub(crate) fn any(ip: Ip) -> IpAddr {
+    match ip {
+        Ip::V4 => Ipv4Addr::UNSPECIFIED.into(),
+        Ip::V6 => Ipv6Addr::UNSPECIFIED.into(),
+    }
 }
 
 /// The reading end. It calls `done` once it has all that it waits for, and reads on.
@@ -109,6 +122,10 @@ fn read_all(
     sys::abort_on_close(stream.as_raw_fd())?;
     stream.set_nonblocking(true)?;
     told.stream = Some(stream.try_clone()?);
+    if let Some(slowly) = job.reads {
+        let all_is_there = || done.take().into_iter().for_each(|done| done());
+        return reader::read(&stream, (job, slowly), clock, over, told, all_is_there);
+    }
     let mut stream = stream;
     let mut buffer = vec![0; CHUNK];
     while !over() {
@@ -139,14 +156,14 @@ fn read_all(
 }
 
 /// The socket of the writing end, in its namespace.
-pub(crate) fn socket(space: &Space, cc: Option<&str>) -> Result<TcpStream, Error> {
+pub(crate) fn socket(space: &Space, cc: Option<&str>, ip: Ip) -> Result<TcpStream, Error> {
     let what =
         cc.map_or("making a socket".into(), |cc| format!("making a socket with congestion control `{cc}`"));
-    space.inside(|| sys::stream(cc).map_err(Error::of(what)))
+    space.inside(|| sys::stream(cc, ip == Ip::V6).map_err(Error::of(what)))
 }
 
 /// The writing end.
-pub(crate) fn send(stream: &TcpStream, to: Ipv4Addr, job: Job, clock: Clock, stop: &AtomicBool) -> Told {
+pub(crate) fn send(stream: &TcpStream, to: IpAddr, job: Job, clock: Clock, stop: &AtomicBool) -> Told {
     let _ = sys::drop_rights();
     let mut told = Told::default();
     let result = write_all(stream, to, job, clock, stop, &mut told);
@@ -156,7 +173,7 @@ pub(crate) fn send(stream: &TcpStream, to: Ipv4Addr, job: Job, clock: Clock, sto
 
 fn write_all(
     mut stream: &TcpStream,
-    to: Ipv4Addr,
+    to: IpAddr,
     job: Job,
     clock: Clock,
     stop: &AtomicBool,
@@ -165,7 +182,7 @@ fn write_all(
     sys::abort_on_close(stream.as_raw_fd())?;
     #[allow(clippy::disallowed_methods, reason = "this is real time: the workload waits for its start")]
     std::thread::sleep(Duration::from_nanos(clock.until(job.start).as_nanos()));
-    sys::connect(stream, to, PORT)?;
+    sys::connect(stream, SocketAddr::new(to, PORT))?;
     let over = || stop.load(Ordering::Relaxed) || clock.now() >= job.limit;
     while sys::tcp_info(stream.as_raw_fd())?.state != ESTABLISHED {
         if let Some(error) = stream.take_error()? {

@@ -27,6 +27,14 @@ impl Capture {
         self.packets.push((door as u32, t, self.bytes.len()));
         self.bytes.extend_from_slice(packet);
     }
+    /// They as they came: the door's number, the instant, the bytes.
+    pub fn packets(&self) -> impl Iterator<Item = (usize, Time, &[u8])> {
+        (0..self.packets.len()).map(|i| {
+            let (door, t, from) = self.packets[i];
+            let until = self.packets.get(i + 1).map_or(self.bytes.len(), |next| next.2);
+            (door as usize, t, self.bytes.get(from..until).unwrap_or_default())
+        })
+    }
     /// How many packets there are.
     pub fn len(&self) -> usize {
         self.packets.len()

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::device::Device;
 use crate::facts::TcpInfo;
 use crate::keeper::Status;
-use scenario::model::Linux;
+use scenario::model::{Linux, Reads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -96,12 +96,33 @@ pub struct EndOrder {
     pub writes: bool,
     /// Its kernel.
     pub linux: Setting,
+    /// The flow goes over version 6 of IP.
+    #[serde(default)]
+    pub six: bool,
     /// When it connects, nanoseconds.
     pub start_ns: u64,
     /// So many bytes; none: without end.
     pub bytes: Option<u64>,
     /// For so long, nanoseconds; none: until all is acknowledged.
     pub lasts_ns: Option<u64>,
+    /// How the end that reads does so; none: at once.
+    #[serde(default)]
+    pub reads: Option<Slowly>,
+}
+
+/// How an application reads that does not take everything at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slowly {
+    /// So many; none: whatever is there.
+    pub bytes_per_second: Option<u64>,
+    /// It reads nothing for so long after the connection is there.
+    pub pause_ns: u64,
+}
+
+impl From<Reads> for Slowly {
+    fn from(reads: Reads) -> Slowly {
+        Slowly { bytes_per_second: reads.rate.map(|rate| rate.bps() / 8), pause_ns: reads.pause.as_nanos() }
+    }
 }
 
 /// A command.

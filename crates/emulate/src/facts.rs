@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 /// What the kernels of a flow said.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct FlowFacts {
-    /// The sender's `TCP_INFO` when all was acknowledged, or at the end.
+    /// `TCP_INFO` of the sender's first connection when all was acknowledged, or at the end.
     pub info: TcpInfo,
-    /// What changed in it, and when, in seconds from t = 0; looked at every few milliseconds.
+    /// That of each of its connections when it was over, in the order in which they were opened; of the first 256. Empty where nobody looks.
+    pub connections: Vec<TcpInfo>,
+    /// What changed in that of the first, and when, in seconds from t = 0; looked at every few milliseconds.
     pub history: Vec<(f64, TcpInfo)>,
     /// Counters of the sender's namespace that are not 0, by their names in `netstat` and `snmp`.
     pub from: BTreeMap<String, u64>,

@@ -5,7 +5,7 @@ use crate::bulk::{self, Job};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::driver::{Gateway, Kind};
-use crate::facts::FlowFacts;
+use crate::facts::{FlowFacts, TcpInfo};
 use crate::ordered::Ordered;
 use crate::player::{self, End, Times};
 use crate::space::Space;
@@ -15,8 +15,8 @@ use base::Time;
 use base::rng::Seed;
 use host::Told;
 use scenario::build::{Ends, workload};
-use scenario::model::{App, Flow, Linux};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use scenario::model::{App, Flow, Ip, Linux};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Scope, ScopedJoinHandle};
@@ -32,6 +32,8 @@ pub(crate) struct Real {
     pub(crate) ends: Ends,
     job: Job,
     cc: Option<String>,
+    /// Where the end that waits is reached.
+    to: SocketAddr,
     /// Its networks; none where another host has an end.
     spaces: [Option<Space>; 2],
     carries: Carries,
@@ -52,6 +54,8 @@ enum Carries {
 pub(crate) struct Report {
     pub(crate) told: Told,
     watch: Watch,
+    /// The last word on each connection.
+    lasts: Vec<TcpInfo>,
     written: u64,
     fault: Option<String>,
     /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
@@ -62,29 +66,38 @@ impl From<bulk::Told> for Report {
     fn from(told: bulk::Told) -> Report {
         let bulk::Told { finished, bytes, watch, fault, stream } = told;
         let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
-        Report { told, watch, written: 0, fault, _stream: stream }
+        let lasts = vec![watch.info];
+        Report { told, watch, lasts, written: 0, fault, _stream: stream }
     }
 }
 
 impl From<player::Told> for Report {
     fn from(told: player::Told) -> Report {
-        let player::Told { finished, read, written, lines, watch, seen, fault } = told;
+        let player::Told { finished, read, written, lines, watch, lasts, seen, fault } = told;
         let told = Told { finished, received: read, connections: lines, seen };
-        Report { told, watch, written, fault, _stream: None }
+        Report { told, watch, lasts, written, fault, _stream: None }
     }
 }
 
 /// The two threads of a flow: who opens, who waits; as far as they are here.
 pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
 
-/// Addresses of the range for tests of networks (RFC 2544): they exist nowhere else. Namespaces do not see each
-/// other, so all flows may have the same two.
-const FROM: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-const TO: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+/// The address of the end that writes, or of the one that reads: from the range for tests of networks (RFC 2544), or a
+/// private prefix (RFC 4193) that machines do not have. Namespaces do not see each other, so all flows may have the same.
+pub(crate) fn address(writes: bool, ip: Ip) -> IpAddr {
+    let last = if writes { 1 } else { 2 };
+    match ip {
+        Ip::V4 => Ipv4Addr::new(198, 18, 0, last).into(),
+        Ip::V6 => Ipv6Addr::new(0xfd77, 0x696c, 0x6c69, 0xffff, 0, 0, 0, last.into()).into(),
+    }
+}
 
-/// That of the end that writes, or of the one that reads.
-pub(crate) fn address(writes: bool) -> Ipv4Addr {
-    if writes { FROM } else { TO }
+/// A namespace for an end of such a flow.
+pub(crate) fn space(ip: Ip) -> Result<Space, Error> {
+    match ip {
+        Ip::V4 => Space::new(),
+        Ip::V6 => Space::six(),
+    }
 }
 
 /// What every namespace is set to before the scenario's own settings: what one run leaves behind shall be
@@ -111,9 +124,10 @@ impl Real {
         };
         let spaces = [end(true, ends.from)?, end(false, ends.to)?];
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-        let job = Job { start: ends.start, limit, bytes, lasts };
+        let job = Job { start: ends.start, limit, bytes, lasts, reads: flow.reads.map(Into::into) };
         let carries = Carries::new(flow, linux, job, seed, &spaces)?;
-        Ok(Real { flow: index, ends, job, cc: linux.cc.clone(), spaces, carries })
+        let to = SocketAddr::new(address(false, linux.ip), bulk::PORT);
+        Ok(Real { flow: index, ends, job, cc: linux.cc.clone(), to, spaces, carries })
     }
 
     /// Starts the threads that are here; each calls `done` once.
@@ -124,8 +138,8 @@ impl Real {
         over: &'env AtomicBool,
         done: &'env (impl Fn() + Sync),
     ) -> Workers<'scope> {
-        let Real { job, spaces: [near, _], carries, cc, .. } = self;
-        let job = *job;
+        let Real { job, spaces: [near, _], carries, cc, to: peer, .. } = self;
+        let (job, peer) = (*job, *peer);
         let times = Times { clock, start: job.start, limit: job.limit, over, realtime };
         match carries {
             Carries::Bulk { listener, stream } => {
@@ -134,7 +148,7 @@ impl Real {
                 });
                 let from = stream.as_ref().map(|stream| {
                     scope.spawn(move || {
-                        let told = bulk::send(stream, TO, job, clock, over);
+                        let told = bulk::send(stream, peer.ip(), job, clock, over);
                         done();
                         told.into()
                     })
@@ -153,7 +167,7 @@ impl Real {
                     }
                     // Not every congestion control may be asked for without rights, and sockets are made as they are needed.
                     times.settle_in(cc.is_some());
-                    let end = End::Opens { to: (TO, bulk::PORT), cc: cc.as_deref() };
+                    let end = End::Opens { to: peer, cc: cc.as_deref() };
                     player::play(end, &mut **from, times, done).into()
                 });
                 [Some(from), Some(to)]
@@ -165,7 +179,7 @@ impl Real {
                 });
                 let from = scope.spawn(move || {
                     times.settle_in(false);
-                    messages::speak(speaks, (TO, bulk::PORT), speaking, times, done).into()
+                    messages::speak(speaks, peer, speaking, times, done).into()
                 });
                 [Some(from), Some(to)]
             }
@@ -188,7 +202,7 @@ impl Real {
         self.spaces.iter().flatten().map(Space::overrun).sum()
     }
 
-    /// What its kernels say. `TCP_INFO` is that of the end that wrote more, of its first connection.
+    /// What its kernels say. `TCP_INFO` is that of the end that wrote more.
     pub(crate) fn facts(&self, reports: &[Report; 2], ordered: &Ordered<'_>) -> Result<FlowFacts, Error> {
         let [from, to] = reports;
         let faults = [("from", from), ("to", to)];
@@ -196,13 +210,15 @@ impl Real {
             .iter()
             .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
             .collect();
-        let watch = if to.written > from.written { &to.watch } else { &from.watch };
+        let Report { watch, lasts, .. } = if to.written > from.written { to } else { from };
         let counters = |space: &Option<Space>, writes| match space {
             Some(space) => space.counters(),
             None => Ok(ordered.counters((self.flow, writes))),
         };
         let mut facts = FlowFacts {
             info: watch.info,
+            // Where the kernel never said anything, there was none.
+            connections: lasts.iter().filter(|info| info.state != 0).copied().collect(),
             history: watch.history.clone(),
             from: counters(&self.spaces[0], true)?,
             to: counters(&self.spaces[1], false)?,
@@ -217,14 +233,14 @@ impl Real {
 
 /// Makes an end at this host, and its device.
 fn here(linux: &Linux, writes: bool) -> Result<(Space, Device), Error> {
-    let space = Space::new()?;
+    let space = space(linux.ip)?;
     for (name, value) in ALWAYS {
         space.set(name, value)?;
     }
     for (name, value) in &linux.sysctl {
         space.set(name, value)?;
     }
-    let device = space.device(address(writes), linux.mtu)?;
+    let device = space.device(address(writes, linux.ip), linux.mtu)?;
     Ok((space, device))
 }
 
@@ -242,7 +258,7 @@ impl Carries {
             let socket = |space: &Space, port: u16| {
                 space.inside(|| {
                     let open = || {
-                        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+                        let socket = UdpSocket::bind((bulk::any(linux.ip), port))?;
                         socket.set_nonblocking(port != 0)?;
                         Ok(socket)
                     };
@@ -256,10 +272,10 @@ impl Carries {
                 hearing: Box::new(Hearing::new(letters, plan.useful)),
             });
         }
-        let listener = bulk::listen(there)?;
+        let listener = bulk::listen(there, linux.ip)?;
         let side = |role| workload(flow, role, &letters, seed);
         let (Some(from), Some(to)) = (side(Role::Active), side(Role::Passive)) else {
-            let stream = bulk::socket(here, linux.cc.as_deref())?;
+            let stream = bulk::socket(here, linux.cc.as_deref(), linux.ip)?;
             return Ok(Carries::Bulk { stream: Some(stream), listener: Some(listener) });
         };
         if let Some(cc) = &linux.cc {
@@ -281,8 +297,9 @@ impl Carries {
                 source: std::io::ErrorKind::Unsupported.into(),
             });
         }
-        let stream = here.as_ref().map(|space| bulk::socket(space, linux.cc.as_deref())).transpose()?;
-        let listener = there.as_ref().map(bulk::listen).transpose()?;
+        let stream =
+            here.as_ref().map(|space| bulk::socket(space, linux.cc.as_deref(), linux.ip)).transpose()?;
+        let listener = there.as_ref().map(|space| bulk::listen(space, linux.ip)).transpose()?;
         Ok(Carries::Bulk { listener, stream })
     }
 }

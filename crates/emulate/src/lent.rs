@@ -6,14 +6,15 @@ use crate::clock::Clock;
 use crate::device::Device;
 use crate::elsewhere::{CommandOrder, CommandReturned, EndOrder, EndReturned, Orders, Returned, Setting};
 use crate::job::{self, Ended, Job};
-use crate::keeper::{Keeper, Plan, Streams};
+use crate::keeper::{Keeper, Plan};
+use crate::output::Memory;
 use crate::space::Space;
-use crate::sys::{self, process};
+use crate::sys;
 use crate::view::View;
 use crate::{Error, Surroundings, kernel};
 use base::{Span, Time};
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use scenario::model::Ip;
+use std::io;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,13 +43,10 @@ enum Socket {
 /// A command before its start; of who serves from the start, also its keeper.
 #[derive(Debug)]
 struct Ready {
-    outputs: [File; 2],
+    outputs: Memory,
     keeper: Option<Keeper>,
     ended: Ended,
 }
-
-/// Of what a command wrote so much is kept, for each output.
-pub const MOST_OUTPUT: u64 = 64 << 20;
 
 impl Lent {
     /// Makes what is ordered and starts who serves from the start. Gives the devices too: those of the machines, then
@@ -70,19 +68,18 @@ impl Lent {
             lent.machines.push((order.node.clone(), space));
         }
         for order in &lent.orders.ends {
-            let space = Space::new()?;
+            let space = kernel::space(order.ip())?;
             set(&space, &Setting { cc: None, ..order.linux.clone() })?;
-            devices.push(space.device(kernel::address(order.writes), order.linux.mtu)?);
+            devices.push(space.device(kernel::address(order.writes, order.ip()), order.linux.mtu)?);
             let socket = if order.writes {
-                Socket::Writes(bulk::socket(&space, order.linux.cc.as_deref())?)
+                Socket::Writes(bulk::socket(&space, order.linux.cc.as_deref(), order.ip())?)
             } else {
-                Socket::Reads(bulk::listen(&space)?)
+                Socket::Reads(bulk::listen(&space, order.ip())?)
             };
             lent.ends.push(End { space, socket });
         }
         for i in 0..lent.orders.commands.len() {
-            let file = || process::memory_file(c"output").map(File::from).map_err(Error::of("making a file"));
-            let ready = Ready { outputs: [file()?, file()?], keeper: None, ended: Ended::default() };
+            let ready = Ready { outputs: Memory::new()?, keeper: None, ended: Ended::default() };
             lent.commands.push(ready);
             let order = &lent.orders.commands[i];
             if order.serves && order.start_ns == 0 {
@@ -104,7 +101,6 @@ impl Lent {
 
     fn job(&self, i: usize, around: &Surroundings) -> Result<Job<'_>, Error> {
         let (order, ready) = (&self.orders.commands[i], &self.commands[i]);
-        let copy = |file: &File| file.try_clone().map_err(Error::of("making a file"));
         let mut variables = around.variables.clone();
         variables.extend(around.user.iter().flat_map(|user| user.variables()));
         variables.push(("WILLIWAW_NODE".into(), order.node.clone().into()));
@@ -121,8 +117,7 @@ impl Lent {
             start_file: None,
             outside: false,
         };
-        let [out, err] = &ready.outputs;
-        let streams = Streams::Files(copy(out)?, copy(err)?);
+        let streams = ready.outputs.streams()?;
         let start = Time::from_nanos(order.start_ns);
         Ok(Job { space: self.space(&order.node)?, start, plan, streams, foreground: None })
     }
@@ -204,6 +199,12 @@ impl Lent {
     }
 }
 
+impl EndOrder {
+    fn ip(&self) -> Ip {
+        if self.six { Ip::V6 } else { Ip::V4 }
+    }
+}
+
 fn carry(
     order: &EndOrder,
     end: &End,
@@ -217,11 +218,12 @@ fn carry(
         limit,
         bytes: order.bytes,
         lasts: order.lasts_ns.map(Span::from_nanos),
+        reads: order.reads,
     };
     match &end.socket {
         Socket::Reads(listener) => bulk::receive(listener, job, clock, over, done),
         Socket::Writes(stream) => {
-            let told = bulk::send(stream, kernel::address(false), job, clock, over);
+            let told = bulk::send(stream, kernel::address(false, order.ip()), job, clock, over);
             done();
             told
         }
@@ -238,14 +240,7 @@ fn told_of(order: &CommandOrder, ready: &mut Ready, ended: Ended) -> Result<Comm
         lacks: ended.lacks,
         outputs: Default::default(),
     };
-    for ((file, kept), name) in ready.outputs.iter_mut().zip(&mut told.outputs).zip(["stdout", "stderr"]) {
-        let read = file.rewind().and_then(|()| (&mut *file).take(MOST_OUTPUT).read_to_end(kept));
-        read.map_err(Error::of("reading what a command wrote"))?;
-        let all = file.metadata().map_or(0, |data| data.len());
-        if all > MOST_OUTPUT {
-            told.lacks.push(format!("of {all} B on {name} the first {MOST_OUTPUT} are kept"));
-        }
-    }
+    told.outputs = ready.outputs.read(&mut told.lacks)?;
     Ok(told)
 }
 

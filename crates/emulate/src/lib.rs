@@ -48,7 +48,11 @@ mod once;
 #[cfg(target_os = "linux")]
 mod ordered;
 #[cfg(target_os = "linux")]
+pub mod output;
+#[cfg(target_os = "linux")]
 mod player;
+#[cfg(target_os = "linux")]
+mod reader;
 #[cfg(target_os = "linux")]
 pub mod space;
 #[cfg(target_os = "linux")]
@@ -179,8 +183,8 @@ pub struct Surroundings {
     pub resolver: String,
     /// The node by which the world outside is reached, if it is.
     pub uplink: Option<usize>,
-    /// The folder for what they write.
-    pub outputs: Option<PathBuf>,
+    /// Where it goes what they write.
+    pub outputs: output::Outputs,
     /// The command in front of the user, if one is: the run ends with it.
     pub foreground: Option<foreground::Foreground>,
     /// What `williwaw trigger` calls it; none: it is not to be called.
@@ -229,6 +233,9 @@ pub struct Outcome {
     /// What became of the commands, by position in the model.
     #[cfg(target_os = "linux")]
     pub commands: Vec<CommandFacts>,
+    /// What each wrote, as of [`output::NAMES`], where that was to be kept in memory.
+    #[cfg(target_os = "linux")]
+    pub written: Vec<[Vec<u8>; 2]>,
     /// How exact it was.
     pub timing: Timing,
     /// What crossed the doors, if that was wanted.

@@ -27,13 +27,22 @@ impl Live {
     /// Writes down the present.
     pub(crate) fn note(&self, at: Time, timing: &Timing) {
         let late = &timing.egress;
-        let numbers = [
+        self.set([
             at.as_nanos(),
             late.count(),
             late.quantile(0.5).as_nanos(),
             late.quantile(0.99).as_nanos(),
             late.max().as_nanos(),
-        ];
+        ]);
+    }
+
+    /// The bare numbers, for another host.
+    pub fn numbers(&self) -> [u64; 5] {
+        [0, 1, 2, 3, 4].map(|i: usize| self.0[i].load(Ordering::Relaxed))
+    }
+
+    /// Those of another host.
+    pub fn set(&self, numbers: [u64; 5]) {
         for (place, number) in self.0.iter().zip(numbers) {
             place.store(number, Ordering::Relaxed);
         }
@@ -41,7 +50,7 @@ impl Live {
 
     /// Reads them; they may be of two moments, one just after the other.
     pub fn look(&self) -> Look {
-        let [at, packets, half, p99, max] = [0, 1, 2, 3, 4].map(|i: usize| self.0[i].load(Ordering::Relaxed));
+        let [at, packets, half, p99, max] = self.numbers();
         let span = Span::from_nanos;
         Look { at: Time::from_nanos(at), packets, half: span(half), p99: span(p99), max: span(max) }
     }

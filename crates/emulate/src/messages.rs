@@ -5,7 +5,7 @@ use crate::player::{Times, Told};
 use crate::sys;
 use base::Span;
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering;
 use transport::app::datagrams::{Hearing, Speaking};
@@ -20,7 +20,7 @@ const BUFFER: usize = 1 << 16;
 /// The end that speaks, over a socket of its own.
 pub(crate) fn speak(
     socket: &UdpSocket,
-    to: (Ipv4Addr, u16),
+    to: SocketAddr,
     speaking: &mut Speaking,
     times: Times<'_>,
     done: impl FnOnce(),

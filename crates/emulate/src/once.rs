@@ -12,6 +12,7 @@ use crate::job::{self, Ended, Job};
 use crate::keeper::{Keeper, Plan, Streams};
 use crate::kernel::{Real, Report};
 use crate::ordered::Ordered;
+use crate::output::{self, Memory, Outputs};
 use crate::stage::Stage;
 use crate::view::View;
 use crate::{CommandFacts, Error, Options, Outcome, Surroundings, uplink};
@@ -26,7 +27,6 @@ use path::Network;
 use scenario::Model;
 use scenario::build::{Ends, build};
 use scenario::model::Command;
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
@@ -84,7 +84,7 @@ pub fn play(
         .iter()
         .map(|gateway| world.names.get(gateway.door.0 as usize).cloned().unwrap_or_default())
         .collect();
-    let (mut jobs, mut ends) = jobs(model, seed, &stage, around, &ordered)?;
+    let (mut jobs, mut ends, mut memories) = jobs(model, seed, &stage, around, &ordered)?;
     // Set when the driver ends, so that no workload outlives it; `stop` is somebody else's.
     let over = AtomicBool::new(false);
     let network = taken(&mut world.network);
@@ -204,7 +204,13 @@ pub fn play(
         Ok(result) => result?,
         Err(panic) => std::panic::resume_unwind(panic),
     }
-    ordered.finish(&mut ends, &mut driver.timing, around.outputs.as_deref(), model)?;
+    let mut written: Vec<[Vec<u8>; 2]> = vec![Default::default(); ends.len()];
+    for ((memory, written), ended) in memories.iter_mut().zip(&mut written).zip(&mut ends) {
+        if let Some(memory) = memory {
+            *written = memory.read(&mut ended.lacks)?;
+        }
+    }
+    ordered.finish((&mut ends, &mut written), &mut driver.timing, &around.outputs, model)?;
     driver.timing.overrun += driver.overrun();
     let Driver { network, mut timing, capture, .. } = driver;
     world.network = network;
@@ -237,7 +243,14 @@ pub fn play(
         ended,
     });
     let commands = commands.collect();
-    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, commands, timing, capture })
+    Ok(Outcome {
+        ran: lab::once::Outcome { flows, world, complete },
+        facts,
+        commands,
+        written,
+        timing,
+        capture,
+    })
 }
 
 /// Looks after a server that is up.
@@ -246,19 +259,21 @@ fn serve(keeper: Keeper, mut ended: Ended, clock: Clock, over: &AtomicBool) -> E
     ended
 }
 
-/// The commands of a model, ready to be started, and nothing yet about how they ended.
-#[allow(clippy::type_complexity, reason = "two lists")]
+/// The commands of a model, ready to be started, nothing yet about how they ended, and the memory that they write to, if
+/// they do.
+#[allow(clippy::type_complexity, reason = "three lists")]
 fn jobs<'a>(
     model: &Model,
     seed: Seed,
     stage: &'a Stage,
     around: &'a Surroundings,
     ordered: &Ordered<'_>,
-) -> Result<(Vec<Option<Job<'a>>>, Vec<Ended>), Error> {
-    let mut jobs = Vec::new();
+) -> Result<(Vec<Option<Job<'a>>>, Vec<Ended>, Vec<Option<Memory>>), Error> {
+    let (mut jobs, mut memories) = (Vec::new(), Vec::new());
     for command in &model.commands {
         if ordered.holds(command.node) {
             jobs.push(None);
+            memories.push(None);
             continue;
         }
         let start = start_of(command, seed);
@@ -270,19 +285,14 @@ fn jobs<'a>(
         let mut variables = around.variables.clone();
         variables.extend(around.user.iter().flat_map(|user| user.variables()));
         variables.push(("WILLIWAW_NODE".into(), model.nodes[command.node].name.clone().into()));
+        let mut memory = None;
         let streams = match (&around.outputs, foreground) {
             (_, Some(_)) => Streams::Inherited,
-            (Some(folder), None) => {
-                let file = |end: &str| {
-                    let path = folder.join(format!("{}.{end}", command.name));
-                    let what = format!("writing {}", path.display());
-                    File::create(path).map_err(Error::of(what))
-                };
-                std::fs::create_dir_all(folder).map_err(Error::of(format!("making {}", folder.display())))?;
-                Streams::Files(file("stdout")?, file("stderr")?)
-            }
-            (None, None) => Streams::Nowhere,
+            (Outputs::Folder(folder), None) => output::files(folder, &command.name)?,
+            (Outputs::Memory, None) => memory.insert(Memory::new()?).streams()?,
+            (Outputs::Nowhere, None) => Streams::Nowhere,
         };
+        memories.push(memory);
         let resolver = around.resolver.clone();
         let plan = Plan {
             words,
@@ -298,7 +308,7 @@ fn jobs<'a>(
         jobs.push(Some(Job { space, start, plan, streams, foreground }));
     }
     let ends = vec![Ended::default(); jobs.len()];
-    Ok((jobs, ends))
+    Ok((jobs, ends, memories))
 }
 
 /// When a command starts in this repetition.

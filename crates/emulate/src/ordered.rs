@@ -9,6 +9,7 @@ use crate::elsewhere::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, 
 use crate::job::Ended;
 use crate::lateness::Timing;
 use crate::once::start_of;
+use crate::output::{self, Outputs};
 use crate::stage::{addresses, hosts};
 use crate::watch::Watch;
 use crate::{Error, Surroundings};
@@ -16,8 +17,8 @@ use base::rng::Seed;
 use base::{Span, Time};
 use scenario::Model;
 use scenario::build::Ends;
+use scenario::model::Ip;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What other hosts have been asked for.
@@ -66,9 +67,11 @@ impl<'a> Ordered<'a> {
                         flow: i,
                         writes,
                         linux: linux.into(),
+                        six: linux.ip == Ip::V6,
                         start_ns: at.start.as_nanos(),
                         bytes,
                         lasts_ns: lasts.map(Span::as_nanos),
+                        reads: flow.reads.map(Into::into),
                     });
                 }
             }
@@ -131,19 +134,19 @@ impl<'a> Ordered<'a> {
         attended
     }
 
-    /// Collects what came out; what commands wrote goes to `outputs`.
+    /// Collects what came out; what commands wrote goes to `outputs`, or is left in `written`.
     pub(crate) fn finish(
         &mut self,
-        ends: &mut [Ended],
+        (ends, written): (&mut [Ended], &mut [[Vec<u8>; 2]]),
         timing: &mut Timing,
-        outputs: Option<&Path>,
+        outputs: &Outputs,
         model: &Model,
     ) -> Result<(), Error> {
         let Some(by) = self.by else { return Ok(()) };
-        let (returned, between) = by.finish()?;
+        let (mut returned, between) = by.finish()?;
         timing.overrun += returned.overrun;
         timing.between = Some(between);
-        for told in &returned.commands {
+        for told in &mut returned.commands {
             let (Some(ended), Some(command)) = (ends.get_mut(told.command), model.commands.get(told.command))
             else {
                 continue;
@@ -154,11 +157,14 @@ impl<'a> Ordered<'a> {
                 status: told.status.clone(),
                 lacks: told.lacks.clone(),
             };
-            let Some(folder) = outputs else { continue };
-            std::fs::create_dir_all(folder).map_err(Error::of(format!("making {}", folder.display())))?;
-            for (bytes, end) in told.outputs.iter().zip(["stdout", "stderr"]) {
-                let path = folder.join(format!("{}.{end}", command.name));
-                std::fs::write(&path, bytes).map_err(Error::of(format!("writing {}", path.display())))?;
+            match outputs {
+                Outputs::Nowhere => {}
+                Outputs::Folder(folder) => output::write(folder, &command.name, &told.outputs)?,
+                Outputs::Memory => {
+                    if let Some(written) = written.get_mut(told.command) {
+                        *written = std::mem::take(&mut told.outputs);
+                    }
+                }
             }
         }
         self.returned = returned;

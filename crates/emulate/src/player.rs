@@ -3,13 +3,16 @@
 //! number at both ends because the opening end binds the n-th to the n-th port. Times are the clock's that it is given;
 //! nothing here knows what lies between the ends.
 
+use crate::bulk;
 use crate::clock::Clock;
+use crate::facts::TcpInfo;
 use crate::sys::{self, Ready};
 use crate::watch::Watch;
 use base::{Span, Time};
+use scenario::model::Ip;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::app::Socket;
@@ -18,8 +21,8 @@ use transport::app::seen::Seen;
 
 /// Which end it is.
 pub(crate) enum End<'a> {
-    /// Opens connections to this address and port, each with this congestion control.
-    Opens { to: (Ipv4Addr, u16), cc: Option<&'a str> },
+    /// Opens connections to this address, each with this congestion control.
+    Opens { to: SocketAddr, cc: Option<&'a str> },
     /// Waits for them.
     Waits(&'a TcpListener),
 }
@@ -61,10 +64,14 @@ pub(crate) struct Told {
     pub(crate) lines: u64,
     /// The first line, as its kernel sees it.
     pub(crate) watch: Watch,
+    /// What it said of each line when that was over, of the first [`MOST_TOLD`].
+    pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) seen: Seen,
     pub(crate) fault: Option<String>,
 }
 
+/// A page has some dozens of connections; a run may have many pages.
+pub(crate) const MOST_TOLD: usize = 256;
 /// The port of line 0 at the end that opens connections. Its namespace is the flow's own, so nobody else has taken it.
 const FIRST_PORT: u16 = 10_000;
 /// Between two looks at what nobody wakes us for, such as acknowledgements.
@@ -179,9 +186,10 @@ struct Sockets<'a> {
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
-    /// Bytes of lines that are gone.
+    /// Bytes of lines that are gone, and what their kernel said last.
     read: u64,
     written: u64,
+    lasts: BTreeMap<usize, TcpInfo>,
 }
 
 impl Sockets<'_> {
@@ -193,9 +201,10 @@ impl Sockets<'_> {
         let End::Opens { to, cc } = &self.end else { return Err(io::ErrorKind::Unsupported.into()) };
         let port = u16::try_from(number).ok().and_then(|n| FIRST_PORT.checked_add(n));
         let port = port.ok_or_else(|| io::Error::other("there are no more ports"))?;
-        let stream = sys::stream(*cc)?;
-        sys::bind(&stream, port)?;
-        sys::connect(&stream, to.0, to.1)?;
+        let stream = sys::stream(*cc, to.is_ipv6())?;
+        let any = if to.is_ipv6() { Ip::V6 } else { Ip::V4 };
+        sys::bind(&stream, SocketAddr::new(bulk::any(any), port))?;
+        sys::connect(&stream, *to)?;
         Line::new(stream, false)
     }
 
@@ -203,7 +212,7 @@ impl Sockets<'_> {
         let End::Waits(listener) = &self.end else { return };
         loop {
             match listener.accept() {
-                Ok((stream, SocketAddr::V4(peer))) if peer.port() >= FIRST_PORT => {
+                Ok((stream, peer)) if peer.port() >= FIRST_PORT => {
                     let number = usize::from(peer.port() - FIRST_PORT);
                     self.opened += 1;
                     if let Ok(line) = Line::new(stream, true) {
@@ -223,6 +232,9 @@ impl Sockets<'_> {
         if let Some(line) = self.lines.remove(&number) {
             self.read += line.received;
             self.written += line.taken;
+            let info =
+                sys::tcp_info(line.stream.as_raw_fd()).ok().filter(|_| line.open && number < MOST_TOLD);
+            info.into_iter().for_each(|info| _ = self.lasts.insert(number, info));
         }
     }
 
@@ -277,7 +289,8 @@ pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, 
     let Times { clock, start, limit, over, .. } = times;
     let mut start = if matches!(end, End::Opens { .. }) { start } else { Time::NEVER };
     let (lines, fault) = (BTreeMap::new(), None);
-    let mut sockets = Sockets { end, lines, opened: 0, fault, read: 0, written: 0 };
+    let (read, written, lasts) = (0, 0, BTreeMap::new());
+    let mut sockets = Sockets { end, lines, opened: 0, fault, read, written, lasts };
     let mut told = Told::default();
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let mut looked = Time::ZERO;
@@ -324,6 +337,7 @@ pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, 
         sockets.remove(number);
     }
     (told.read, told.written, told.lines) = (sockets.read, sockets.written, sockets.opened as u64);
+    told.lasts = sockets.lasts.into_values().collect();
     (told.seen, told.fault) = (workload.seen().clone(), sockets.fault);
     told
 }

@@ -26,6 +26,16 @@ pub fn counters(text: &str) -> BTreeMap<String, u64> {
     out
 }
 
+/// Those of version 6 that are not 0: a name and a number each, and the name tells the table (`Udp6InDatagrams`).
+pub fn counters_6(text: &str) -> BTreeMap<String, u64> {
+    let counter = |line: &str| {
+        let (name, number) = line.split_once(char::is_whitespace)?;
+        let number = number.trim().parse::<u64>().ok().filter(|number| *number > 0)?;
+        Some((name.to_owned(), number))
+    };
+    text.lines().filter_map(counter).collect()
+}
+
 /// Packets that a device threw away on their way out of the stack.
 pub fn dropped_out(text: &str, device: &str) -> u64 {
     let row = text.lines().filter_map(|l| l.split_once(':')).find(|(name, _)| name.trim() == device);
@@ -52,6 +62,9 @@ mod tests {
         assert_eq!(c.get("TCPSpuriousRTOs"), Some(&1));
         assert_eq!(c.get("TcpRetransSegs"), Some(&15));
         assert_eq!(c.len(), 4);
+        let c =
+            counters_6("Ip6InReceives                   \t20\nIp6InHdrErrors                  \t0\nodd\n");
+        assert_eq!(c.into_iter().collect::<Vec<_>>(), [("Ip6InReceives".to_owned(), 20)]);
     }
 
     #[test]
@@ -75,6 +88,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in "[ -~\\n:]{0,200}") {
             counters(&text);
+            counters_6(&text);
             dropped_out(&text, "a");
         }
     }

@@ -7,7 +7,7 @@ use crate::{Error, proc, sys};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::process::Command;
 
@@ -24,6 +24,15 @@ const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
 const WIDTH_6: u32 = 64;
 /// Version 6 needs links that carry this much (RFC 8200 section 5).
 const LEAST_MTU_6: u32 = 1280;
+/// Version 6 with nothing that a kernel says unasked: no address of its own making, no question whether somebody else has
+/// it, none for routers.
+const SILENT_6: [(&str, &str); 5] = [
+    ("net.ipv6.conf.default.disable_ipv6", "0"),
+    ("net.ipv6.conf.default.accept_dad", "0"),
+    ("net.ipv6.conf.default.accept_ra", "0"),
+    ("net.ipv6.conf.default.addr_gen_mode", "1"),
+    ("net.ipv6.conf.default.router_solicitations", "0"),
+];
 /// The other end of a pair, and the most that it carries.
 const PEER: &str = "williwaw1";
 const PEER_MTU: u32 = 65_535;
@@ -53,6 +62,11 @@ fn pair(here: RawFd) -> io::Result<Device> {
     Ok(Device::ethernet(socket?, to))
 }
 
+/// Whether the kernel has version 6 of IP.
+fn knows_6() -> bool {
+    fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
+}
+
 fn setting(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
@@ -70,23 +84,35 @@ impl Space {
         ])
     }
 
+    /// A new one for the end of a flow over version 6 of IP, with nothing that it says unasked.
+    ///
+    /// # Errors
+    /// [`Error::Rights`] if the process may not; the kernel has no version 6.
+    pub fn six() -> Result<Space, Error> {
+        if !knows_6() {
+            return Err(Error::of("a flow over version 6 of IP")(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this kernel has none",
+            )));
+        }
+        Space::made(&SILENT_6)
+    }
+
     /// A new one for a machine, with both versions of IP and nothing that it says unasked.
     ///
     /// # Errors
     /// [`Error::Rights`] if the process may not.
     pub fn machine() -> Result<Space, Error> {
         let group = sys::process::ids().1;
-        Space::made(&[
-            ("net.ipv6.conf.default.accept_dad", "0"),
-            ("net.ipv6.conf.default.accept_ra", "0"),
-            ("net.ipv6.conf.default.addr_gen_mode", "1"),
-            ("net.ipv6.conf.default.router_solicitations", "0"),
+        let group = format!("{group} {group}");
+        let own = [
             // Whoever runs commands here may ping, and serve at any port: it is all theirs. In a user namespace there
             // is one group only.
-            ("net.ipv4.ping_group_range", &format!("{group} {group}")),
+            ("net.ipv4.ping_group_range", group.as_str()),
             ("net.ipv4.ping_group_range", "0 2147483647"),
             ("net.ipv4.ip_unprivileged_port_start", "0"),
-        ])
+        ];
+        Space::made(&[&SILENT_6[..], &own].concat())
     }
 
     /// A new one with these settings, as far as the kernel has them.
@@ -147,11 +173,23 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::Rights`] if neither may be made; else the kernel's.
-    pub fn device(&self, at: Ipv4Addr, mtu: u32) -> Result<Device, Error> {
+    pub fn device(&self, at: impl Into<IpAddr>, mtu: u32) -> Result<Device, Error> {
+        let at = at.into();
         self.inside(|| {
             let device = self.any_device()?;
-            let mask = Ipv4Addr::new(255, 255, 255, 0);
-            self.address(&device, at, mask, mtu)?;
+            match at {
+                IpAddr::V4(at) => self.address(&device, at, Ipv4Addr::new(255, 255, 255, 0), mtu)?,
+                IpAddr::V6(at) => {
+                    // Who resolves nobody's address joins no group to be asked for its own.
+                    let given = || {
+                        sys::size_interface(DEVICE, mtu, DEVICE_QUEUE)?;
+                        sys::veth::up_without_arp(DEVICE)?;
+                        sys::route::address6(DEVICE, at, WIDTH_6)
+                    };
+                    let what = format!("giving a device the address {at} and an MTU of {mtu} B");
+                    given().map_err(Error::of(what))?;
+                }
+            }
             Ok(device)
         })
     }
@@ -175,7 +213,7 @@ impl Space {
                 sys::route::default4(DEVICE, gateway).map_err(refused("a default route"))?;
             }
             // Below this MTU, and without version 6 in the kernel, there is none.
-            if mtu >= LEAST_MTU_6 && fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
+            if mtu >= LEAST_MTU_6 && knows_6() {
                 sys::route::address6(DEVICE, at.1, WIDTH_6)
                     .map_err(refused(&format!("the address {}", at.1)))?;
                 if beyond.is_some() {
@@ -260,7 +298,10 @@ impl Space {
             // Not /proc/net: that is the first thread's.
             let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
             let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?));
-            Ok(proc::counters(&text.map_err(Error::of("reading counters"))?))
+            let mut all = proc::counters(&text.map_err(Error::of("reading counters"))?);
+            // Not there in a kernel without version 6.
+            all.extend(proc::counters_6(&read("snmp6").unwrap_or_default()));
+            Ok(all)
         })
     }
 

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::facts::TcpInfo;
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -118,6 +118,18 @@ pub(crate) fn address_interface(
     mtu: u32,
     queue: u32,
 ) -> io::Result<()> {
+    size_interface(name, mtu, queue)?;
+    let control = control()?;
+    let mut r = request(name)?;
+    r.ifr_ifru.ifru_addr = address(at);
+    configure(&control, libc::SIOCSIFADDR as _, &mut r)?;
+    r.ifr_ifru.ifru_netmask = address(mask);
+    configure(&control, libc::SIOCSIFNETMASK as _, &mut r)?;
+    up(name)
+}
+
+/// Gives an interface its MTU and the length of its send queue.
+pub(crate) fn size_interface(name: &str, mtu: u32, queue: u32) -> io::Result<()> {
     let control = control()?;
     let mut r = request(name)?;
     r.ifr_ifru.ifru_mtu = mtu as libc::c_int;
@@ -126,11 +138,7 @@ pub(crate) fn address_interface(
     r.ifr_ifru.ifru_mtu = queue as libc::c_int;
     // Refused in a user namespace; then the queue stays as it is, and what it drops is counted.
     let _ = configure(&control, libc::SIOCSIFTXQLEN as _, &mut r);
-    r.ifr_ifru.ifru_addr = address(at);
-    configure(&control, libc::SIOCSIFADDR as _, &mut r)?;
-    r.ifr_ifru.ifru_netmask = address(mask);
-    configure(&control, libc::SIOCSIFNETMASK as _, &mut r)?;
-    up(name)
+    Ok(())
 }
 
 /// A timer on the monotonic clock that a poll can wait for.
@@ -294,20 +302,41 @@ pub(crate) fn unacknowledged(fd: RawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Gives a socket its own port, at all addresses of its namespace.
-pub(crate) fn bind(stream: &TcpStream, port: u16) -> io::Result<()> {
-    let at = with_port(Ipv4Addr::UNSPECIFIED, port);
-    let length = size_of::<libc::sockaddr>() as libc::socklen_t;
-    // SAFETY: the kernel reads as many bytes as the structure has.
-    check(unsafe { libc::bind(stream.as_raw_fd(), &raw const at, length) })
+/// Bytes that have come on a connection and wait to be read.
+pub(crate) fn unread(fd: RawFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one number, which outlives the call.
+    check(unsafe { libc::ioctl(fd, libc::FIONREAD, &raw mut bytes) })?;
+    Ok(bytes.max(0) as u64)
 }
 
-fn with_port(to: Ipv4Addr, port: u16) -> libc::sockaddr {
-    let mut at = address(to);
-    for (to, from) in at.sa_data[..2].iter_mut().zip(port.to_be_bytes()) {
-        *to = from as libc::c_char;
+/// Gives a socket its own address in its namespace.
+pub(crate) fn bind(stream: &TcpStream, at: SocketAddr) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the structure has.
+    check(with_address(at, |at, length| unsafe { libc::bind(stream.as_raw_fd(), at, length) }))
+}
+
+/// An address of a socket as the kernel reads it.
+fn with_address<R>(at: SocketAddr, act: impl FnOnce(*const libc::sockaddr, libc::socklen_t) -> R) -> R {
+    match at {
+        SocketAddr::V4(at) => {
+            let mut out = address(*at.ip());
+            for (to, from) in out.sa_data[..2].iter_mut().zip(at.port().to_be_bytes()) {
+                *to = from as libc::c_char;
+            }
+            act(&raw const out, size_of::<libc::sockaddr>() as libc::socklen_t)
+        }
+        SocketAddr::V6(at) => {
+            let out = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: at.port().to_be(),
+                sin6_flowinfo: at.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: at.ip().octets() },
+                sin6_scope_id: at.scope_id(),
+            };
+            act((&raw const out).cast(), size_of::<libc::sockaddr_in6>() as libc::socklen_t)
+        }
     }
-    at
 }
 
 /// Waits until a file can be written to or read from, at most so many milliseconds.
@@ -387,10 +416,11 @@ pub(crate) fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
 
 /// A TCP socket of the calling thread's namespace that does not block, with its own congestion control. A
 /// setting of the namespace would not do: outside the first one the kernel allows only some there.
-pub(crate) fn stream(cc: Option<&str>) -> io::Result<TcpStream> {
+pub(crate) fn stream(cc: Option<&str>, six: bool) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let family = if six { libc::AF_INET6 } else { libc::AF_INET };
     // SAFETY: no memory is involved.
-    let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    let fd = check_fd(unsafe { libc::socket(family, kind, 0) })?;
     if let Some(cc) = cc {
         congestion_control(fd.as_raw_fd(), cc)?;
     }
@@ -426,12 +456,9 @@ pub(crate) fn wait_below(fd: RawFd, bytes: u32) -> io::Result<()> {
 }
 
 /// Begins to connect.
-pub(crate) fn connect(stream: &TcpStream, to: Ipv4Addr, port: u16) -> io::Result<()> {
-    let at = with_port(to, port);
+pub(crate) fn connect(stream: &TcpStream, to: SocketAddr) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the structure has.
-    let begun = unsafe {
-        libc::connect(stream.as_raw_fd(), &raw const at, size_of::<libc::sockaddr>() as libc::socklen_t)
-    };
+    let begun = with_address(to, |at, length| unsafe { libc::connect(stream.as_raw_fd(), at, length) });
     match check(begun) {
         Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         other => other,

@@ -120,6 +120,14 @@ fn pages() {
     let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
     equal(&model, &real, &[Metric::Pages, Metric::PagesAborted, Metric::Responses, Metric::Connections]);
     assert_eq!(get(&model, Metric::Pages), 4.0);
+    // Each connection has its last word, and together they are all that the answering end sent; but for the first segment
+    // of each, which is the listening socket's, and the resets that ended those of the last page.
+    let facts = real.facts[0].as_ref().unwrap();
+    assert_eq!(facts.connections.len() as f64, get(&model, Metric::Connections));
+    let sent: u64 = facts.connections.iter().map(|info| u64::from(info.segs_out) + 1).sum();
+    let counted = |name: &str| facts.to.get(name).copied().unwrap_or(0);
+    assert_eq!(sent, counted("TcpOutSegs") - counted("TcpOutRsts"));
+    assert!(facts.connections.iter().all(|info| info.bytes_acked > 0), "{:?}", facts.connections);
     // The connection, the page, and at most six objects over three connections.
     explained(&model, &real, Metric::PageTimeMedian, 4.0);
     explained(&model, &real, Metric::PageTimeMax, 4.0);
@@ -252,4 +260,42 @@ fn both_ends_have_the_control() {
     let model = model(flow, "{ linux = { cc = \"nonsense\" } }");
     let refused = emulate::once(&model, 0, &Options::default(), &AtomicBool::new(false));
     assert!(matches!(refused, Err(emulate::Error::Refused { what, .. }) if what.contains("nonsense")));
+}
+
+/// A reader that takes its time: its kernel closes the window as the model does, and the sender's probes wait for it to
+/// open. A pause holds up what does not fit into the buffer, and a rate is the rate of all but that (TB-23).
+#[test]
+fn a_slow_reader_closes_the_window() {
+    // So much fits into the buffer of a kernel that does not let it grow.
+    let linux = r#"{ linux = { cc = "cubic", sysctl = { tcp_rmem = "4096 32768 32768", tcp_moderate_rcvbuf = 0 } } }"#;
+    let flow = |how: &str| {
+        format!("from = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"200 kB\", {how} }} }}\n")
+    };
+    let of_model = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", window = "32 kB" } }"#;
+    let (most, rate) = (32_768.0, 50_000.0);
+    for (how, least, longest) in [
+        // After the pause the rest takes its time on the link, at most with the round trips of opening a window twice.
+        ("read-pause = \"3 s\"", 3.0, 3.0 + 200e3 * 8.0 / 4e6 + 1.0),
+        ("read-rate = \"400 kbit/s\"", (200e3 - most) / rate, 200e3 / rate + 1.0),
+        (
+            "read-rate = \"400 kbit/s\", read-pause = \"1 s\"",
+            1.0 + (200e3 - most) / rate,
+            1.0 + 200e3 / rate + 1.0,
+        ),
+    ] {
+        let Some((model, real)) = both(&flow(how), of_model, linux) else { return };
+        for (who, time) in [
+            ("model", get(&model, Metric::DownloadTime)),
+            ("kernel", get(&real.ran.flows[0], Metric::DownloadTime)),
+        ] {
+            assert!((least..longest).contains(&time), "{how}: {time} s of the {who}, {least} to {longest}");
+        }
+        let facts = real.facts[0].as_ref().unwrap();
+        assert!(
+            facts.info.rwnd_limited > 500_000,
+            "{how}: the window stood in the way for {} us",
+            facts.info.rwnd_limited
+        );
+        assert_eq!(get(&real.ran.flows[0], Metric::PacketsDropped), 0.0);
+    }
 }

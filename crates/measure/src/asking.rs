@@ -1,7 +1,7 @@
 //! What does the client say and do on one connection? It greets, asks for one job, plays its part in it, and hears
 //! what the server saw. Bytes and the time come in, bytes go out; sockets are elsewhere.
 
-use crate::flow::{Arrivals, Chunks, Out, Pause};
+use crate::flow::{self, Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -275,7 +275,7 @@ impl Asking {
                 State::Giving { end: Time::NEVER, chunks: Chunks::new() }
             }
             Job::Bulk { direction: Direction::Up, amount: Amount::Millis(ms) } => {
-                State::Giving { end: now + Span::from_millis(ms), chunks: Chunks::new() }
+                State::Giving { end: now + flow::lasting(ms), chunks: Chunks::new() }
             }
             Job::Bulk { direction: Direction::Down, amount } => {
                 let left = if let Amount::Bytes(n) = amount { n } else { 0 };

@@ -1,7 +1,7 @@
 //! What does the server say and do on one connection? It greets, takes one job after the other, and reports what
 //! it saw of each. Bytes and the time come in, bytes go out; sockets are elsewhere.
 
-use crate::flow::{Arrivals, Chunks, Out, Pause};
+use crate::flow::{self, Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -170,8 +170,11 @@ impl Serving {
         if self.out.is_empty() { self.served.take() } else { None }
     }
 
-    /// Tells the client what this end saw of the job.
+    /// Tells the client what this end saw of the job; a client that has been refused meanwhile hears no more.
     pub fn report(&mut self, json: String) {
+        if !matches!(self.state, State::Reporting) {
+            return;
+        }
         self.out.push_back(Out::Bytes(Message::Report { json }.bytes()));
         self.state = State::Idle;
     }
@@ -248,7 +251,7 @@ impl Serving {
                 State::Giving { job, asked: now, end: now, sent: n, chunks: Chunks::new() }
             }
             Job::Bulk { direction: Direction::Down, amount: Amount::Millis(ms) } => {
-                let end = now + Span::from_millis(ms);
+                let end = now + flow::lasting(ms);
                 State::Giving { job, asked: now, end, sent: 0, chunks: Chunks::new() }
             }
             Job::Transactions { request, reply, count } => {

@@ -283,5 +283,5 @@ fn facts(pair: &[Post], told: &[Told; 2]) -> Result<FlowFacts, Error> {
         history.pop();
     }
     let [from, to] = pair else { return Ok(FlowFacts::default()) };
-    Ok(FlowFacts { info, history, from: counters(from)?, to: counters(to)?, faults })
+    Ok(FlowFacts { info, history, from: counters(from)?, to: counters(to)?, faults, ..FlowFacts::default() })
 }

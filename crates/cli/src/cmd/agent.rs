@@ -2,7 +2,7 @@
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
-use crate::{behind, interrupt, others, surroundings};
+use crate::{behind, carries, interrupt, others, surroundings};
 use agent::serve::Agent;
 use agent::token::Token;
 use agent::{PORT, list};
@@ -10,11 +10,12 @@ use emulate::Surroundings;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Lend this host to emulations of several hosts
 ///
-/// Machines of a scenario then live here, as `williwaw emulate --agents FILE` at the host with the path orders: their
-/// namespaces, kernel flows and commands. Whoever has the token can run commands as the user who started this; what is
+/// Machines of a scenario then live here, as `williwaw emulate --agents FILE` orders: their namespaces, kernel flows and
+/// commands. Or the path does, where the file says so, with its clock; its machines may be at other agents. Whoever has the token can run commands as the user who started this; what is
 /// said is encrypted. When the controller is gone, everything that was started for it ends. Ctrl-C ends it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -57,7 +58,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         resolver: behind::resolver(None),
         ..surroundings::common()
     };
-    let listened = Agent::listen(args.listen, token, around, env!("CARGO_PKG_VERSION"));
+    let listened = {
+        let carries = Arc::new(carries::AtAgent);
+        Agent::listen(args.listen, token, around, carries, env!("CARGO_PKG_VERSION"))
+    };
     let agent = listened.map_err(|error| {
         Failure::machine(
             format!("cannot listen at {}: {error}", args.listen),

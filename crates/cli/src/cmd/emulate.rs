@@ -3,22 +3,32 @@
 use crate::clock::Stopwatch;
 use crate::cmd::run::{self, Found, Kept};
 use crate::exit::{End, Failure};
+use crate::here::{self, Here};
+use crate::ordering::Ordering;
+use crate::others::Listed;
 use crate::plan::{Plan, VERSION};
-use crate::played::{self, Played, Store};
+use crate::store::Store;
 use crate::talk::Talk;
-use crate::{interrupt, kernel, live, others, surroundings};
+use crate::task::{Begun, Task};
+use crate::told::{Brought, Told};
+use crate::{interrupt, live, others, played, surroundings};
+use agent::control::Control;
 use base::{Span, units};
 use emulate::calibrate::Calibration;
-use emulate::{Error, Options, Surroundings};
+use emulate::elsewhere::Elsewhere;
+use emulate::live::Live;
+use emulate::output::Outputs;
+use emulate::{Error, Options};
 use lab::sweep::Sweep;
 use results::Row;
 use results::row::finished;
 use scenario::model::{Flow, Protocol};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Run a scenario in real time, with real stacks and programs where it asks for them
 ///
@@ -46,7 +56,7 @@ pub(crate) struct Args {
     jobs: u16,
     #[command(flatten)]
     changes: crate::args::Changes,
-    /// Run the machines of the scenario at other hosts, as this file says: docs/agents.md
+    /// Run machines of the scenario, or its path, at other hosts, as this file says: docs/agents.md
     #[arg(long, value_name = "FILE")]
     agents: Option<PathBuf>,
     /// Keep the results in this folder; without it, in a new one under `runs`
@@ -151,26 +161,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
-    let control = match &listed {
-        Some(listed) => Some(listed.connect(talk)?),
-        None => None,
-    };
+    let (player, site) = args.player(&plan, listed.as_ref(), talk)?;
     let mut kept = Kept::open(&plan)?;
-    let stop = interrupt::watch(talk);
-    let calibration = Calibration::of_this_machine(!args.no_realtime, args.spin);
-    talk.note(&played::calibrated(&calibration));
-    let options = Options {
-        trace: args.svg.is_some() || args.events,
-        capture: args.pcap.is_some() || args.captures,
-        realtime: calibration.way().realtime,
-        spin: calibration.way().spin,
-        lateness_limit: args.lateness,
-    };
     let store = kept.as_ref().map(|kept| Store {
         folder: kept.folder.path().to_owned(),
         captures: args.captures,
         events: args.events,
     });
+    let stop = interrupt::watch(talk);
     let rows = match &mut kept {
         Some(kept) => kept.folder.start(&sweep.header)?,
         None => Vec::new(),
@@ -178,31 +176,29 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let before: Vec<(u32, u64)> = finished(&rows);
     let going = Going {
         sweep: &sweep,
-        options: &options,
+        player,
+        picture: args.svg.is_some(),
+        keep_first: args.svg.is_some() || args.pcap.is_some(),
         store: store.as_ref(),
         jobs: usize::from(args.jobs),
         stop,
         talk,
-        control,
     };
     let (played, rows, complete) = going.play(rows, kept.as_mut())?;
-    if let (Some(path), Some(first)) = (&args.svg, played.first()) {
-        draw(path, &sweep, first, talk)?;
-    }
-    if let (Some(path), Some(capture)) = (&args.pcap, played.first().and_then(|p| p.outcome.capture.as_ref()))
-    {
-        played::write_capture(path, capture)?;
-        talk.note(&format!("wrote {} packets to {}", capture.len(), path.display()));
-    }
+    args.write_first(&played, talk)?;
+    let Played { told, .. } = &played;
     let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
-    repetitions.extend(played.iter().map(|p| p.document(&sweep, &options)));
+    repetitions.extend(told.iter().map(|told| told.document.clone()));
     let faithful = repetitions.iter().all(|r| r["unfaithful"].is_null());
-    let emulation = json!({
-        "kernel": kernel_version(),
-        "calibration": played::calibration(&calibration),
-        "lateness_limit_s": options.lateness_limit.as_secs_f64(),
+    let mut emulation = json!({
+        "kernel": site.kernel,
+        "calibration": site.calibration,
+        "lateness_limit_s": args.lateness.as_secs_f64(),
         "faithful": faithful,
     });
+    if let Some(path) = listed.as_ref().and_then(|listed| listed.path.as_ref()) {
+        emulation["path"] = json!({ "agent": path.0.name, "address": path.0.address });
+    }
     let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
     if let Some(kept) = &mut kept {
         kept.record.emulation = Some(emulation.clone());
@@ -230,40 +226,104 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         found.report(talk)?;
     }
     if !args.json {
-        played.iter().for_each(|p| p.tell(&sweep.cells[p.cell], talk));
+        told.iter().for_each(|told| talk.note(&told.said));
     }
     found.close(talk, &watch);
-    for p in &played {
-        end = p.judge(end, &options, talk);
+    for told in told {
+        end = told.judge(end, talk);
     }
     Ok(end)
 }
 
-/// The version of the kernel, as it tells it.
-fn kernel_version() -> Option<String> {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|s| s.trim().to_owned())
+/// Who plays repetitions.
+enum Player {
+    /// This host, so exactly, with machines at others.
+    Here { options: Options, control: Option<Arc<Control>>, events: bool },
+    /// Another one.
+    Away(Ordering),
 }
 
 /// Repetitions that are to be played.
 struct Going<'a> {
     sweep: &'a Sweep,
-    options: &'a Options,
+    player: Player,
+    /// Of the first one a picture is wanted; or more of what it brings than the folder gets.
+    picture: bool,
+    keep_first: bool,
     store: Option<&'a Store>,
     /// So many beside each other.
     jobs: usize,
     stop: &'a AtomicBool,
     talk: &'a Talk,
-    control: Option<Arc<agent::control::Control>>,
+}
+
+/// Those that have been, in order, and what the first one brought.
+#[derive(Default)]
+struct Played {
+    told: Vec<Told>,
+    first: Option<((u32, u64), Brought)>,
+}
+
+impl Args {
+    /// Who plays, and how exact that host is.
+    fn player(&self, plan: &Plan, listed: Option<&Listed>, talk: &Talk) -> Result<(Player, Begun), Failure> {
+        let capture = self.pcap.is_some() || self.captures;
+        if let Some(listed) = listed.filter(|listed| listed.path.is_some()) {
+            let mut task = Task::of(&plan.input, plan.repetitions, plan.given_seed);
+            task.lateness_ns = self.lateness.as_nanos();
+            task.realtime = !self.no_realtime;
+            task.spin_ns = self.spin.map(Span::as_nanos);
+            (task.events, task.capture, task.picture) = (self.events, capture, self.svg.is_some());
+            let (ordering, begun) = Ordering::begin(listed, &task.bytes(&plan.input.files))?;
+            begun.said.iter().for_each(|words| talk.note(words));
+            return Ok((Player::Away(ordering), begun));
+        }
+        let control = listed.map(|listed| listed.connect(talk)).transpose()?;
+        let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
+        talk.note(&played::calibrated(&calibration, "this machine"));
+        let options = Options {
+            trace: self.svg.is_some() || self.events,
+            capture,
+            realtime: calibration.way().realtime,
+            spin: calibration.way().spin,
+            lateness_limit: self.lateness,
+        };
+        let begun = Begun {
+            kernel: here::kernel_version(),
+            calibration: played::calibration(&calibration),
+            said: Vec::new(),
+        };
+        Ok((Player::Here { options, control, events: self.events }, begun))
+    }
+
+    /// Writes what was wanted of the first repetition.
+    fn write_first(&self, played: &Played, talk: &Talk) -> Result<(), Failure> {
+        let Some((_, brought)) = &played.first else { return Ok(()) };
+        let write = |path: &Path, bytes: &[u8]| {
+            std::fs::write(path, bytes).map_err(|error| Failure::write(path, &error))?;
+            talk.note(&format!("wrote {}", path.display()));
+            Ok::<_, Failure>(())
+        };
+        if let Some(path) = &self.svg {
+            let Some(picture) = &brought.picture else {
+                return Err(Failure::usage(
+                    "there is no flow to draw",
+                    "leave out --svg; --pcap has the packets of commands",
+                ));
+            };
+            write(path, picture)?;
+        }
+        match (&self.pcap, &brought.capture) {
+            (Some(path), Some(capture)) => write(path, capture),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Going<'_> {
     /// Plays every repetition that is not among `rows`, some beside each other; each is in the folder before the
     /// next begins. False if it was stopped before the end.
-    fn play(
-        &self,
-        mut rows: Vec<Row>,
-        kept: Option<&mut Kept>,
-    ) -> Result<(Vec<Played>, Vec<Row>, bool), Failure> {
+    fn play(&self, mut rows: Vec<Row>, kept: Option<&mut Kept>) -> Result<(Played, Vec<Row>, bool), Failure> {
         let repetitions = u64::from(self.sweep.repetitions);
         rows.retain(|row| row.repetition < repetitions);
         let done = finished(&rows);
@@ -271,9 +331,8 @@ impl Going<'_> {
             (0..self.sweep.cells.len() as u32).flat_map(|cell| (0..repetitions).map(move |r| (cell, r)));
         let todo: Vec<(u32, u64)> = all.filter(|key| !done.contains(key)).collect();
         let next = AtomicUsize::new(0);
-        let lives: Vec<Arc<emulate::live::Live>> =
-            (0..self.jobs.min(todo.len())).map(|_| Arc::default()).collect();
-        let sink = Mutex::new((Vec::new(), rows, kept, None::<Failure>));
+        let lives: Vec<Arc<Live>> = (0..self.jobs.min(todo.len())).map(|_| Arc::default()).collect();
+        let sink = Mutex::new((Played::default(), rows, kept, None::<Failure>));
         let ended = AtomicUsize::new(0);
         let screen = live::Screen { lives: &lives, done: &ended, total: todo.len() };
         live::shown(self.talk, &screen, || {
@@ -281,22 +340,21 @@ impl Going<'_> {
                 for live in &lives {
                     scope.spawn(|| {
                         loop {
-                            let i = next.fetch_add(1, Ordering::Relaxed);
-                            let Some(&key) = todo.get(i).filter(|_| !self.stop.load(Ordering::Relaxed))
-                            else {
+                            let i = next.fetch_add(1, Relaxed);
+                            let Some(&key) = todo.get(i).filter(|_| !self.stop.load(Relaxed)) else {
                                 return;
                             };
-                            let outcome = self.one(key, live);
-                            ended.fetch_add(1, Ordering::Relaxed);
+                            let outcome = self.one(key, todo.first() == Some(&key), live);
+                            ended.fetch_add(1, Relaxed);
                             let Ok(mut sink) = sink.lock() else { return };
                             let (played, rows, kept, fault) = &mut *sink;
-                            match outcome.and_then(|p| self.keep(p, rows, kept.as_deref_mut())) {
-                                Ok(p) => played.extend(p),
+                            match outcome.and_then(|one| self.keep(one, rows, kept.as_deref_mut())) {
+                                Ok(one) => played.take(one, self.keep_first),
                                 // Stopped while other hosts were still getting ready.
-                                Err(_) if self.stop.load(Ordering::Relaxed) => {}
+                                Err(_) if self.stop.load(Relaxed) => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
-                                    next.store(todo.len(), Ordering::Relaxed);
+                                    next.store(todo.len(), Relaxed);
                                 }
                             }
                         }
@@ -309,78 +367,65 @@ impl Going<'_> {
         if let Some(failure) = fault {
             return Err(failure);
         }
-        played.sort_by_key(|p: &Played| (p.cell, p.repetition));
+        played.told.sort_by_key(Told::key);
         let complete = finished(&rows).len() as u64 == self.sweep.total();
         Ok((played, rows, complete))
     }
 
     /// Plays one.
-    fn one(
-        &self,
-        (cell, repetition): (u32, u64),
-        live: &Arc<emulate::live::Live>,
-    ) -> Result<Played, Failure> {
-        let nested = surroundings::nested();
-        // Each of those beside each other is called by a name of its own.
-        let mut called = self.store.and_then(Store::name).unwrap_or("emulate".into());
-        if self.jobs > 1 {
-            called.push_str(&format!(".{cell}-{repetition}"));
+    fn one(&self, key: (u32, u64), first: bool, live: &Arc<Live>) -> Result<(Told, Brought), Failure> {
+        let picture = self.picture && first;
+        let called = self.store.and_then(Store::name).unwrap_or("emulate".into());
+        match &self.player {
+            Player::Away(ordering) => ordering.play(key, (picture, &called), live, self.stop),
+            Player::Here { options, control, events } => {
+                let here = Here {
+                    sweep: self.sweep,
+                    options,
+                    elsewhere: control.clone().map(|control| control as Arc<dyn Elsewhere>),
+                    called: &called,
+                    // Each of those beside each other is called by a name of its own.
+                    beside: self.jobs > 1,
+                    events: *events,
+                };
+                let folder = self.store.map(|store| Outputs::Folder(store.outputs(key)));
+                here.play(key, folder.unwrap_or_default(), picture, live, self.stop)
+            }
         }
-        let around = Surroundings {
-            level: nested.level(),
-            variables: nested.variables(false),
-            resolver: crate::behind::resolver(None),
-            outputs: self.store.map(|store| store.outputs(cell, repetition)),
-            called: Some(called),
-            live: Some(live.clone()),
-            elsewhere: self.control.clone().map(|control| control as Arc<dyn emulate::elsewhere::Elsewhere>),
-            ..surroundings::common()
-        };
-        let cell = cell as usize;
-        let outcome =
-            emulate::play(&self.sweep.cells[cell].model, repetition, self.options, &around, self.stop)?;
-        Ok(Played { cell, repetition, outcome })
     }
 
     /// Keeps it, unless it was stopped: then it is as if it had not begun.
     fn keep(
         &self,
-        p: Played,
+        (told, brought): (Told, Brought),
         rows: &mut Vec<Row>,
         kept: Option<&mut Kept>,
-    ) -> Result<Option<Played>, Failure> {
-        if self.stop.load(Ordering::Relaxed) && !p.outcome.ran.complete {
+    ) -> Result<Option<(Told, Brought)>, Failure> {
+        if self.stop.load(Relaxed) && !told.complete {
             return Ok(None);
         }
-        let new = p.rows(self.sweep);
+        let new = told.rows();
         if let Some(store) = self.store {
-            store.write(&p, self.sweep, self.options)?;
+            store.write(&told, &brought, &self.sweep.cells[told.cell as usize].model)?;
         }
         if let Some(kept) = kept {
             kept.folder.append(&new)?;
         }
         rows.extend(new);
-        Ok(Some(p))
+        Ok(Some((told, brought)))
     }
 }
 
-fn draw(path: &std::path::Path, sweep: &Sweep, p: &Played, talk: &Talk) -> Result<(), Failure> {
-    let model = &sweep.cells[p.cell].model;
-    if model.flows.is_empty() {
-        return Err(Failure::usage(
-            "there is no flow to draw",
-            "leave out --svg; --pcap has the packets of commands",
-        ));
+impl Played {
+    /// Takes in one more; what it brought too, if it is the first of those that are kept and that is wanted.
+    fn take(&mut self, one: Option<(Told, Brought)>, keep_first: bool) {
+        let Some((told, brought)) = one else { return };
+        let key = told.key();
+        if keep_first && self.first.as_ref().is_none_or(|(first, _)| key < *first) {
+            self.first = Some((key, brought));
+        }
+        self.told.push(told);
     }
-    let mut records = p.outcome.ran.world.network.records().to_vec();
-    records.sort_by_key(|record| record.t);
-    let mut picture = lab::picture::draw(model, p.repetition, 0, &p.outcome.ran, &records);
-    if let Some(facts) = p.outcome.facts.first().and_then(Option::as_ref) {
-        kernel::annotate(&mut picture, facts);
-    }
-    std::fs::write(path, picture.svg(900, 640)).map_err(|error| Failure::write(path, &error))?;
-    talk.note(&format!("wrote {}", path.display()));
-    Ok(())
 }
 
 impl From<Error> for Failure {

@@ -1,0 +1,101 @@
+//! Who orders where another host carries the path? A controller with a line to that host: it hands over what is to be played,
+//! and collects what came out, repetition by repetition.
+
+use crate::list::Host;
+use crate::message::{Lender, MOST, Message};
+use crate::peer::Peer;
+use crate::token::Token;
+use base::Span;
+use emulate::Error;
+use emulate::clock::monotonic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Until a host says that it can: lines to other hosts, and a look at how exact it is.
+const BEGINNING: Span = Span::from_secs(60);
+/// Who was told to stop has so long to say what came out.
+const STOPPING: Span = Span::from_secs(30);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A host with the path, ready to play. Dropped, it is free for others.
+#[derive(Debug)]
+pub struct Away {
+    peer: Peer,
+}
+
+impl Away {
+    /// Has a host make ready what `task` says, with machines at these others. Gives what it tells.
+    ///
+    /// # Errors
+    /// [`Error::Agent`]: it is not to be had, or cannot.
+    pub fn begin(
+        (host, token): &(Host, Token),
+        others: &[(Host, Token)],
+        clock_limit: Span,
+        task: &[u8],
+    ) -> Result<(Away, Vec<u8>), Error> {
+        let peer = Peer::connect(host, token)?;
+        let lender = |(host, token): &(Host, Token)| Lender {
+            name: host.name.clone(),
+            address: host.address,
+            token: token.clone(),
+            machines: host.machines.clone(),
+        };
+        // The other words of the message are short beside this.
+        if task.len() > MOST / 2 {
+            return Err(peer.fault(format!(
+                "takes scenarios with their files up to {} MiB, and this has {}",
+                MOST >> 21,
+                task.len().div_ceil(1 << 20)
+            )));
+        }
+        peer.say(&Message::Carry(others.iter().map(lender).collect(), clock_limit.as_nanos()), task)?;
+        let until = monotonic() + BEGINNING.as_nanos();
+        while monotonic() < until {
+            match peer.hear(LOOK)? {
+                Some((Message::Ready, told)) => return Ok((Away { peer }, told)),
+                Some((Message::Refused(why), _)) => {
+                    return Err(peer.fault(format!("cannot carry the path: {why}")));
+                }
+                Some(_) => return Err(peer.fault("sent a message out of order")),
+                None => {}
+            }
+        }
+        Err(peer.fault(format!("has not said within {BEGINNING} whether it can carry the path")))
+    }
+
+    /// Has it play what `order` says; `piece` takes what came out, by kinds; what it tells at last is returned.
+    ///
+    /// # Errors
+    /// [`Error::Agent`]: it is gone, or could not; what `piece` says.
+    pub fn play(
+        &self,
+        order: &[u8],
+        mut piece: impl FnMut(&str, Vec<u8>),
+        stop: &AtomicBool,
+    ) -> Result<Vec<u8>, Error> {
+        self.peer.say(&Message::Play, order)?;
+        let mut stopping: Option<u64> = None;
+        loop {
+            match self.peer.hear(LOOK)? {
+                Some((Message::Piece(kind), bytes)) => piece(&kind, bytes),
+                Some((Message::Played, told)) => return Ok(told),
+                Some((Message::Failed(why), _)) => return Err(self.peer.fault(why)),
+                Some(_) => return Err(self.peer.fault("sent a message out of order")),
+                None => {}
+            }
+            if stop.load(Ordering::Relaxed) && stopping.is_none() {
+                stopping = Some(monotonic());
+                self.peer.say(&Message::Stop, &[])?;
+            }
+            if stopping.is_some_and(|since| monotonic() > since + STOPPING.as_nanos()) {
+                return Err(self.peer.fault("does not stop"));
+            }
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.peer.name
+    }
+}

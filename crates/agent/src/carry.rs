@@ -1,0 +1,158 @@
+//! What does an agent do that carries the path for a controller? A thread of its own takes up the lines to the hosts that
+//! lend machines, has repetitions played one after the other, and tells what came out as soon as it is there; the thread
+//! that hears the line goes on hearing.
+
+use crate::control::Control;
+use crate::line::Line;
+use crate::list::Host;
+use crate::message::{Lender, Message};
+use base::Span;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// Who can play. What the words of an order mean is between him and the controller.
+pub trait Carries: Send + Sync {
+    /// Makes ready what `task` says, with machines at other hosts; gives who plays it, and what to tell of that.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn begin(
+        &self,
+        task: &[u8],
+        elsewhere: Option<Arc<Control>>,
+    ) -> Result<(Box<dyn Plays + '_>, Vec<u8>), String>;
+}
+
+/// Somebody with everything ready.
+pub trait Plays {
+    /// Plays what `order` says; `out` takes what came out, by kinds; what is returned is told at last. `stop`, once set,
+    /// ends it early.
+    ///
+    /// # Errors
+    /// Why it could not.
+    fn play(
+        &mut self,
+        order: &[u8],
+        out: &(dyn Fn(&str, &[u8]) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Vec<u8>, String>;
+}
+
+/// Bytes of one kind in one message.
+const PIECE: usize = 1 << 20;
+
+/// A path at work. Dropped, everything of it ends.
+pub(crate) struct Carrying {
+    stop: Arc<AtomicBool>,
+    playing: Arc<AtomicBool>,
+    orders: Option<Sender<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Carrying {
+    /// Makes it ready; says `Ready` or `Refused` by itself.
+    pub(crate) fn begin(
+        line: Arc<Line>,
+        carries: Arc<dyn Carries>,
+        lenders: Vec<Lender>,
+        clock_limit: Span,
+        task: Vec<u8>,
+    ) -> Carrying {
+        let (stop, playing) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
+        let (orders, ordered) = channel();
+        let work = Working { line, stop: stop.clone(), playing: playing.clone() };
+        let thread = std::thread::spawn(move || {
+            let connected = connect(lenders, clock_limit);
+            let begun = connected.and_then(|control| carries.begin(&task, control));
+            work.playing.store(false, Ordering::Relaxed);
+            match begun {
+                Ok((plays, told)) => {
+                    // Whoever has gone hears nothing, and drops this.
+                    let _ = work.line.say(&Message::Ready, &told);
+                    work.run(plays, &ordered);
+                }
+                Err(why) => _ = work.line.say(&Message::Refused(why), &[]),
+            }
+        });
+        Carrying { stop, playing, orders: Some(orders), thread: Some(thread) }
+    }
+
+    /// Has something played.
+    pub(crate) fn play(&self, order: Vec<u8>) {
+        self.playing.store(true, Ordering::Relaxed);
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order);
+        }
+    }
+
+    /// Nothing more is to be played, and what is, is to end.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is in the middle of something.
+    pub(crate) fn is_playing(&self) -> bool {
+        self.playing.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Carrying {
+    fn drop(&mut self) {
+        self.stop();
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn connect(lenders: Vec<Lender>, clock_limit: Span) -> Result<Option<Arc<Control>>, String> {
+    let hosts: Vec<_> = lenders
+        .into_iter()
+        .map(|lender| {
+            let Lender { name, address, token, machines } = lender;
+            (Host { name, address, token_file: String::new(), machines }, token)
+        })
+        .collect();
+    if hosts.is_empty() {
+        return Ok(None);
+    }
+    Control::connect(&hosts, clock_limit).map(|control| Some(Arc::new(control))).map_err(|e| e.to_string())
+}
+
+struct Working {
+    line: Arc<Line>,
+    stop: Arc<AtomicBool>,
+    playing: Arc<AtomicBool>,
+}
+
+impl Working {
+    /// Plays what is ordered until nobody orders any more, or something went wrong.
+    fn run(&self, mut plays: Box<dyn Plays + '_>, orders: &Receiver<Vec<u8>>) {
+        let out = |kind: &str, bytes: &[u8]| {
+            // Also that there is nothing in it is worth a word.
+            let whole = bytes.is_empty().then_some(bytes);
+            for some in whole.into_iter().chain(bytes.chunks(PIECE)) {
+                if self.line.say(&Message::Piece(kind.to_owned()), some).is_err() {
+                    return self.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        while let Ok(order) = orders.recv() {
+            let played = plays.play(&order, &out, &self.stop);
+            self.playing.store(false, Ordering::Relaxed);
+            let said = match played {
+                Ok(told) => self.line.say(&Message::Played, &told),
+                Err(why) => {
+                    let _ = self.line.say(&Message::Failed(why), &[]);
+                    return;
+                }
+            };
+            if said.is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Who is at the other end of a line to an agent? It is asked for the time twice a second, so that both ends know of each
+//! other; what it says is heard by a thread of its own, and its loss at once.
+
+use crate::clocks::Bounds;
+use crate::line::{self, BEAT, Ear, Fault, Line};
+use crate::list::Host;
+use crate::message::Message;
+use crate::token::Token;
+use emulate::Error;
+use emulate::clock::monotonic;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Questions for the time, at the start and at the end of a repetition.
+const LOOKS: u64 = 32;
+
+pub(crate) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An agent at the other end. Dropped, it is free for others.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) line: Arc<Line>,
+    shared: Arc<Shared>,
+    inbox: Mutex<Receiver<(Message, Vec<u8>)>>,
+    /// Dropped, the heart stops.
+    beating: Option<Sender<()>>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+/// What the hearing thread tells the others.
+#[derive(Debug, Default)]
+struct Shared {
+    clock: Mutex<(Bounds, BTreeMap<u64, u64>)>,
+    looked: Condvar,
+    lost: Mutex<Option<String>>,
+}
+
+impl Peer {
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// [`Error::Agent`]: it is not to be had.
+    pub(crate) fn connect(host: &Host, token: &Token) -> Result<Peer, Error> {
+        let refused = |fault: Fault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
+        let (line, mut ear) = line::connect(host.address, token).map_err(refused)?;
+        match ear.hear().map_err(refused)?.0 {
+            Message::Welcome(_) => {}
+            Message::Busy(with) => return Err(refused(Fault::Busy(with))),
+            _ => return Err(refused(Fault::Nonsense("no welcome".to_owned()))),
+        }
+        let (line, shared) = (Arc::new(line), Arc::new(Shared::default()));
+        let (tell, inbox) = channel();
+        let (beating, beats) = channel();
+        let hearing = (shared.clone(), line.clone());
+        let asking = (shared.clone(), line.clone());
+        let threads = vec![
+            std::thread::spawn(move || hear(&mut ear, &hearing.0, &hearing.1, &tell)),
+            std::thread::spawn(move || {
+                while let Err(RecvTimeoutError::Timeout) = beats.recv_timeout(BEAT) {
+                    ask(&asking.1, &asking.0);
+                }
+            }),
+        ];
+        Ok(Peer {
+            name: host.name.clone(),
+            address: host.address,
+            line,
+            shared,
+            inbox: Mutex::new(inbox),
+            beating: Some(beating),
+            threads,
+        })
+    }
+
+    pub(crate) fn fault(&self, why: impl Into<String>) -> Error {
+        Error::Agent { name: self.name.clone(), why: why.into() }
+    }
+
+    /// That it is gone, if it is.
+    fn gone(&self) -> Option<Error> {
+        held(&self.shared.lost).clone().map(|why| self.fault(why))
+    }
+
+    pub(crate) fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), Error> {
+        self.line
+            .say(message, bytes)
+            .map_err(|fault| self.gone().unwrap_or_else(|| self.fault(fault.to_string())))
+    }
+
+    /// Asks for the time a few times.
+    pub(crate) fn compare(&self) -> Result<Bounds, Error> {
+        let mut clock = held(&self.shared.clock);
+        clock.0 = Bounds::default();
+        while clock.0.looks < LOOKS {
+            let before = clock.0.looks;
+            drop(clock);
+            ask(&self.line, &self.shared);
+            clock = held(&self.shared.clock);
+            while clock.0.looks == before {
+                if let Some(error) = self.gone() {
+                    return Err(error);
+                }
+                let waited = self.shared.looked.wait_timeout(clock, Duration::from_millis(100));
+                clock = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        Ok(clock.0)
+    }
+
+    /// The next message, waited for.
+    pub(crate) fn hear(&self, patience: Duration) -> Result<Option<(Message, Vec<u8>)>, Error> {
+        match held(&self.inbox).recv_timeout(patience) {
+            Ok(heard) => Ok(Some(heard)),
+            Err(RecvTimeoutError::Timeout) => self.gone().map_or(Ok(None), Err),
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone().unwrap_or_else(|| self.fault("was lost"))),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.beating = None;
+        self.line.close();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks for the time; whether an answer can come is seen by who hears.
+fn ask(line: &Line, shared: &Shared) {
+    let number = {
+        let mut clock = held(&shared.clock);
+        let number = clock.1.last_key_value().map_or(0, |(last, _)| last + 1);
+        clock.1.insert(number, monotonic());
+        // An answer that never came is forgotten.
+        if clock.1.len() > 64 {
+            clock.1.pop_first();
+        }
+        number
+    };
+    let _ = line.say(&Message::Ping(number), &[]);
+}
+
+/// Hears until the agent is gone.
+fn hear(ear: &mut Ear, shared: &Shared, line: &Line, tell: &Sender<(Message, Vec<u8>)>) {
+    loop {
+        match ear.hear() {
+            Ok((Message::Pong(number, there), _)) => {
+                let back = monotonic();
+                let mut clock = held(&shared.clock);
+                // The last question stays, so that numbers go on.
+                let sent = clock.1.get(&number).copied();
+                if let Some(sent) = sent.filter(|sent| *sent > 0) {
+                    clock.0.look(sent, there, back);
+                    clock.1.insert(number, 0);
+                }
+                shared.looked.notify_all();
+            }
+            Ok(heard) => {
+                if tell.send(heard).is_err() {
+                    return;
+                }
+            }
+            Err(fault) => {
+                *held(&shared.lost) = Some(fault.to_string());
+                line.close();
+                shared.looked.notify_all();
+                return;
+            }
+        }
+    }
+}
