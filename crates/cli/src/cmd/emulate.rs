@@ -2,7 +2,7 @@
 
 use crate::clock::Stopwatch;
 use crate::cmd::run::{self, Found, Kept};
-use crate::exit::{End, Failure};
+use crate::exit::{End, Failure, Why};
 use crate::plan::{Plan, VERSION};
 use crate::played::{self, Played, Store};
 use crate::talk::Talk;
@@ -292,8 +292,9 @@ impl Going<'_> {
                             let (played, rows, kept, fault) = &mut *sink;
                             match outcome.and_then(|p| self.keep(p, rows, kept.as_deref_mut())) {
                                 Ok(p) => played.extend(p),
-                                // Stopped while other hosts were still getting ready.
-                                Err(_) if self.stop.load(Ordering::Relaxed) => {}
+                                // Stopped while other hosts were still getting ready. What goes wrong otherwise is
+                                // said, also when it was told to stop.
+                                Err(failure) if failure.end == End::Interrupted => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
                                     next.store(todo.len(), Ordering::Relaxed);
@@ -385,13 +386,17 @@ fn draw(path: &std::path::Path, sweep: &Sweep, p: &Played, talk: &Talk) -> Resul
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        if let Error::Stopped = error {
+            return Failure { end: End::Interrupted, why: Why::Sentence(error.to_string(), String::new()) };
+        }
         let mend = match &error {
             Error::Rights { .. } => {
                 "start it as root, or let users make user namespaces (sysctl kernel.unprivileged_userns_clone, \
                  user.max_user_namespaces) and open /dev/net/tun"
             }
+            Error::Wire { mend, .. } => mend,
             Error::Agent { .. } => "see what the agent itself said, on its own host",
-            Error::Helper(_) => "install passt (it has pasta), or do without --uplink",
+            Error::Helper(_) => "install passt (it has pasta) or slirp4netns, or do without --uplink",
             _ => "",
         };
         Failure::machine(error.to_string(), mend)
