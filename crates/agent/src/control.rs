@@ -127,7 +127,10 @@ impl Agent {
                 Some(_) => return Err(self.fault("sent a message out of order")),
                 None => waited += step,
             }
-            if waited > PREPARING || stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            if waited > PREPARING {
                 return Err(self.fault("was not ready when the run was given up"));
             }
         }

@@ -6,7 +6,10 @@
 //! Sequence numbers are 32 bits here and nowhere else; [`unwrap`] makes stream offsets of them.
 
 pub mod checksum;
+pub mod frame;
+pub mod hdlc;
 mod ip;
+pub mod segment;
 mod tcp;
 
 pub use ip::{Fragment, IpHead};

@@ -1,5 +1,5 @@
-//! What stands between a command and the world in `shell`? A scenario: from a file, or made of a few words; with a
-//! command at its mobile end and, if wanted, one at the other.
+//! What stands between a command and the world in `shell`, and between the two ends in `wire`? A scenario: from a file, or
+//! made of a few words; with what each verb puts at its ends.
 
 use crate::environment;
 use crate::exit::Failure;
@@ -14,7 +14,7 @@ pub(crate) const COMMAND: &str = "shell-command";
 /// What the one at the other end is called.
 const SERVER: &str = "shell-server";
 
-/// A link with commands at its ends.
+/// A link with something at its ends.
 pub(crate) struct Link {
     pub(crate) scenario: Scenario,
     /// What prompts call it.
@@ -23,18 +23,21 @@ pub(crate) struct Link {
     pub(crate) far: String,
 }
 
-/// The path of the scenario in a file, with commands of ours. It needs no flow.
+/// What is put at the two ends of a link: told the text before, and the names of the mobile and of the fixed end, it gives
+/// what follows the text.
+pub(crate) type AtEnds<'a> = &'a dyn Fn(&str, &str, &str) -> String;
+
+/// The path of the scenario in a file, with something of ours at its ends. It needs no flow.
 pub(crate) fn of_file(
     file: &Path,
     name: Option<&str>,
-    server: Option<&str>,
-    mtu: u64,
+    at_ends: AtEnds<'_>,
     set: &[String],
 ) -> Result<Link, Failure> {
     let mut far = String::new();
     let more = |title: &str, text: &[u8], files: &dyn scenario::Files| {
         let Some([near, end]) = scenario::ends(title, text, files) else { return String::new() };
-        let more = commands(&String::from_utf8_lossy(text), &near, &end, server, mtu);
+        let more = at_ends(&String::from_utf8_lossy(text), &near, &end);
         far = end;
         more
     };
@@ -54,8 +57,7 @@ pub(crate) fn of_spec(
     spec: &str,
     preset: Option<&str>,
     name: Option<&str>,
-    server: Option<&str>,
-    mtu: u64,
+    at_ends: AtEnds<'_>,
     set: &[String],
 ) -> Result<Link, Failure> {
     let mut text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\n".to_owned();
@@ -100,13 +102,13 @@ pub(crate) fn of_spec(
         all.push("hop.link.delay=\"1 us\"".into());
     }
     all.extend_from_slice(set);
-    text.push_str(&commands(&text, "phone", "server", server, mtu));
+    text.push_str(&at_ends(&text, "phone", "server"));
     let scenario = input::read_again("--link", &text, input::Inputs::new(), &all)?.scenario;
     Ok(Link { scenario, name: name.or(preset).unwrap_or("link").to_owned(), far: "server".into() })
 }
 
 /// What follows the text of a scenario so that commands run at its ends.
-fn commands(before: &str, near: &str, far: &str, server: Option<&str>, mtu: u64) -> String {
+pub(crate) fn commands(before: &str, near: &str, far: &str, server: Option<&str>, mtu: u64) -> String {
     let mut text = String::new();
     if !before.contains("[[node]]") {
         for node in [near, far] {

@@ -18,6 +18,7 @@ pub(crate) mod schema;
 pub(crate) mod script;
 pub(crate) mod shell;
 pub(crate) mod trigger;
+pub(crate) mod wire;
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
@@ -59,6 +60,7 @@ verbs! {
     Agent = agent,
     Analyse = analyse,
     Shell = shell,
+    Wire = wire,
     Trigger = trigger,
     Linux = linux,
     Plot = plot,

@@ -6,7 +6,7 @@ use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
     Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
-    LossKind, Position, Protocol, Queue, Timing, Transport,
+    LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
 };
 use serde_json::{Value, json};
 
@@ -51,9 +51,21 @@ pub(crate) fn model(model: &Model) -> String {
     for trigger in &model.triggers {
         out.push_str(&format!("  {}\n", channel::trigger(trigger, model)));
     }
-    out.push_str("\nFlows\n");
+    let wires: Vec<_> = model.nodes.iter().filter_map(|node| Some((node, node.wire.as_ref()?))).collect();
+    if !wires.is_empty() {
+        out.push_str("\nWire, for `williwaw wire`, until Ctrl-C\n");
+    }
+    for (node, wire) in &wires {
+        out.push_str(&format!("  {}: {}\n", node.name, wire_words(wire)));
+    }
+    if wires.is_empty() || !model.flows.is_empty() {
+        out.push_str("\nFlows\n");
+    }
     for flow in &model.flows {
         out.push_str(&format!("  {}: {}\n", flow.name, flow_words(model, flow)));
+    }
+    if !wires.is_empty() {
+        return out;
     }
     let ends = model.run.limit.as_secs_f64();
     out.push_str(&format!(
@@ -61,6 +73,15 @@ pub(crate) fn model(model: &Model) -> String {
         trim(ends)
     ));
     out
+}
+
+fn wire_words(wire: &Wire) -> String {
+    match wire {
+        Wire::Interface(name) => format!("interface {name}"),
+        Wire::Serial { device, speed: None } => format!("serial device {device}"),
+        Wire::Serial { device, speed: Some(speed) } => format!("serial device {device} at {speed} bit/s"),
+        Wire::Pty => "a pseudo-terminal".into(),
+    }
 }
 
 /// The same for programs.

@@ -87,6 +87,14 @@ impl Failure {
         )
     }
 
+    /// A node at which a wire ends, for a verb that has none.
+    pub(crate) fn wire(node: &str) -> Failure {
+        Failure::usage(
+            format!("`{node}` is the end of a wire, which this verb does not have"),
+            "`williwaw wire --scenario FILE` plays it; without `wire` at its nodes it can be run",
+        )
+    }
+
     /// A file could not be written.
     pub(crate) fn write(path: &std::path::Path, error: &std::io::Error) -> Failure {
         Failure::machine(

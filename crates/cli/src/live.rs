@@ -18,6 +18,7 @@ pub(crate) struct Screen<'a> {
     /// One for each repetition beside the others.
     pub(crate) lives: &'a [Arc<Live>],
     pub(crate) done: &'a AtomicUsize,
+    /// Repetitions in all; 0 where there are no repetitions.
     pub(crate) total: usize,
 }
 
@@ -62,10 +63,12 @@ impl Screen<'_> {
             looks.iter().map(|l| l.packets).sum::<u64>(),
             looks.iter().map(|l| l.at.as_secs_f64()).fold(0.0, f64::max),
         );
+        let repetitions = match self.total {
+            0 => String::new(),
+            total => format!("{} of {total} repetitions; ", self.done.load(Ordering::Relaxed)),
+        };
         format!(
-            "{} of {} repetitions; at {at:.1} s {packets} packets, late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most)",
-            self.done.load(Ordering::Relaxed),
-            self.total,
+            "{repetitions}at {at:.1} s {packets} packets, late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most)",
             worst(&|l| l.half),
             worst(&|l| l.p99),
             worst(&|l| l.max),

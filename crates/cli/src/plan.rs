@@ -88,6 +88,9 @@ impl Plan {
         };
         plan.choice.check(Metric::NAMES)?;
         let model = plan.input.scenario.first();
+        if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
+            return Err(Failure::wire(&node.name));
+        }
         if args.metrics.is_none() && !model.commands.is_empty() {
             // Of a command there is one number, and those of several mean nothing together.
             plan.choice.flows |= model.commands.len() + model.flows.len() > 1;

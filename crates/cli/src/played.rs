@@ -109,15 +109,8 @@ impl Played {
             };
             text.push_str(&format!("\n  {}: {told}", facts.name));
         }
-        let (t, us) = (&self.outcome.timing, |span: Span| span.as_secs_f64() * 1e6);
-        text.push_str(&format!(
-            "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}",
-            us(t.egress.quantile(0.5)),
-            us(t.egress.quantile(0.99)),
-            us(t.egress.max()),
-            t.egress.count(),
-            if t.realtime { "" } else { ", without real-time priority" }
-        ));
+        let t = &self.outcome.timing;
+        text.push_str(&lateness(t));
         if let Some(between) = &t.between {
             text.push_str(&way_between(between));
         }
@@ -210,6 +203,18 @@ fn write_events(out: &mut impl std::io::Write, p: &Played) -> std::io::Result<()
     Ok(())
 }
 
+/// A line about how exact it was.
+pub(crate) fn lateness(t: &Timing) -> String {
+    format!(
+        "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}",
+        us(t.egress.quantile(0.5)),
+        us(t.egress.quantile(0.99)),
+        us(t.egress.max()),
+        t.egress.count(),
+        if t.realtime { "" } else { ", without real-time priority" }
+    )
+}
+
 fn us(span: Span) -> f64 {
     span.as_secs_f64() * 1e6
 }
@@ -283,7 +288,7 @@ fn histogram(h: &Histogram) -> Value {
             "p999_us": us(h.quantile(0.999)), "max_us": us(h.max()) })
 }
 
-fn timing(t: &Timing) -> Value {
+pub(crate) fn timing(t: &Timing) -> Value {
     json!({
         "egress": histogram(&t.egress),
         "ingress_bound": histogram(&t.ingress),

@@ -135,6 +135,19 @@ fn whoever_is_killed_nothing_is_left() {
     until("b is free again", UNTIL_CLEAN, || {
         house.agents[0].said.lock().unwrap().matches("was stopped").count() >= 2
     });
+    // Told to stop while one of them is gone: that is said, and is no mere interruption.
+    let controller = begin(&house);
+    assert!(house.controller.does("ip link set port2 down"));
+    assert!(Command::new("kill").args(["-INT", &controller.id().to_string()]).status().unwrap().success());
+    let ended = controller.wait_with_output().unwrap();
+    let said = told(&ended);
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("agent `b`: was lost"), "{said}");
+    house.until_clean(&mark);
+    assert!(house.controller.does("ip link set port2 up"));
+    until("b is free again", UNTIL_CLEAN, || {
+        house.agents[0].said.lock().unwrap().matches("was stopped").count() >= 3
+    });
     let controller = begin(&house);
     house.agents[2].process.kill().unwrap();
     house.agents[2].process.wait().unwrap();

@@ -1,14 +1,17 @@
 //! What crossed the doors? Every packet that came in and every one that went out, kept in memory while the run
 //! goes on and written as pcapng afterwards, an interface a door. Times are counted from t = 0 of the run.
 
-use ::capture::{PcapngWriter, Shot, Tap};
+use ::capture::{Link, PcapngWriter, Shot, Tap};
 use base::Time;
+use base::wire::frame::Framing;
+use base::wire::hdlc;
 use std::io::{self, Write};
 
 /// Packets with the door and the instant at which they crossed it.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Capture {
-    names: Vec<String>,
+    /// What the doors are called, and what frames cross them; bare packets where there are none.
+    doors: Vec<(String, Option<Framing>)>,
     /// Door, instant, and where its bytes begin.
     packets: Vec<(u32, Time, usize)>,
     bytes: Vec<u8>,
@@ -20,11 +23,18 @@ const ROOM: usize = 4 << 20;
 impl Capture {
     /// Of doors with these names, with no packet yet.
     pub fn new(names: Vec<String>) -> Capture {
-        Capture { names, packets: Vec::with_capacity(ROOM / 512), bytes: Vec::with_capacity(ROOM) }
+        Capture::of(names.into_iter().map(|name| (name, None)).collect())
+    }
+    /// Of doors with these names and frames, with none yet.
+    pub fn of(doors: Vec<(String, Option<Framing>)>) -> Capture {
+        Capture { doors, packets: Vec::with_capacity(ROOM / 512), bytes: Vec::with_capacity(ROOM) }
     }
     /// A packet crossed a door.
     pub fn add(&mut self, door: usize, t: Time, packet: &[u8]) {
         self.packets.push((door as u32, t, self.bytes.len()));
+        // Readers of captures expect no check sequence.
+        let check = if let Some((_, Some(Framing::Ppp))) = self.doors.get(door) { hdlc::CHECK } else { 0 };
+        let packet = packet.get(..packet.len().saturating_sub(check)).unwrap_or_default();
         self.bytes.extend_from_slice(packet);
     }
     /// They as they came: the door's number, the instant, the bytes.
@@ -49,7 +59,15 @@ impl Capture {
     /// # Errors
     /// The writer's.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let taps = self.names.iter().map(|name| Tap::ip(name)).collect();
+        let tap = |(name, framing): &(String, Option<Framing>)| {
+            let link = match framing {
+                None => Link::RAW,
+                Some(Framing::Ethernet) => Link::ETHERNET,
+                Some(Framing::Ppp) => Link::PPP,
+            };
+            Tap { link, ..Tap::ip(name) }
+        };
+        let taps = self.doors.iter().map(tap).collect();
         let mut writer = PcapngWriter::new(out, taps, concat!("williwaw ", env!("CARGO_PKG_VERSION")))?;
         // Doors are emptied one after the other; readers want one order.
         let mut order: Vec<usize> = (0..self.packets.len()).collect();

@@ -1,5 +1,6 @@
 //! By what do packets come and go? By a TUN device, whose file gives and takes them bare; by a socket at the
-//! other end of a pair of Ethernet devices, where each has a header before it; or by a tunnel to another host.
+//! other end of a pair of Ethernet devices, where each has a header before it; by a tunnel to another host; or, as whole
+//! frames, by a wire.
 
 use crate::sys::veth;
 use std::fs::File;
@@ -16,11 +17,11 @@ enum Kind {
     Tun(File),
     /// A socket, and the stack's address on Ethernet.
     Ethernet(File, [u8; 6]),
-    /// The stack is at another host.
+    /// The stack is at another host, or nobody knows where: behind a wire.
     Tunnel(Box<dyn Tunnel>),
 }
 
-/// The way to a stack at another host. Neither reading nor writing waits.
+/// The way to a stack at another host, or a wire. Neither reading nor writing waits.
 pub trait Tunnel: AsRawFd + Send + Sync + std::fmt::Debug {
     /// Reads a packet; gives its length.
     ///
@@ -32,6 +33,14 @@ pub trait Tunnel: AsRawFd + Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The kernel would not take it.
     fn write(&mut self, packet: &[u8]) -> io::Result<()>;
+    /// Whether something waits in it until the kernel takes more.
+    fn wants_to_write(&self) -> bool {
+        false
+    }
+    /// Packets that were lost because nobody read them in time, since it was last asked.
+    fn overrun(&self) -> u64 {
+        0
+    }
 }
 
 const HEADER: usize = 14;
@@ -99,7 +108,16 @@ impl Device {
     /// Packets that were lost because nobody read them in time, since it was last asked. A TUN device counts them
     /// itself ([`crate::space::Space::overrun`]).
     pub fn overrun(&self) -> u64 {
-        if let Kind::Ethernet(file, _) = &self.0 { veth::thrown_away(file.as_raw_fd()) } else { 0 }
+        match &self.0 {
+            Kind::Tun(_) => 0,
+            Kind::Ethernet(file, _) => veth::thrown_away(file.as_raw_fd()),
+            Kind::Tunnel(tunnel) => tunnel.overrun(),
+        }
+    }
+
+    /// Whether something waits in it until the kernel takes more; reading it, or writing again, tries that.
+    pub(crate) fn wants_to_write(&self) -> bool {
+        if let Kind::Tunnel(tunnel) = &self.0 { tunnel.wants_to_write() } else { false }
     }
 }
 

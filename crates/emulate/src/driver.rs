@@ -13,7 +13,7 @@ use crate::live::Live;
 use crate::sys::{self, Waiting};
 use crate::twin::Plug;
 use base::{Span, Time};
-use host::{Door, Gate, Machine};
+use host::{Door, Gate, Machine, Wire};
 use path::{Cx, ElementId, Network};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -39,6 +39,8 @@ pub enum Kind {
     Machine,
     /// A model that lives outside: a [`Plug`].
     Plug,
+    /// The end of a wire: a [`host::Wire`].
+    Wire,
 }
 
 impl Gateway {
@@ -52,6 +54,7 @@ impl Gateway {
         match self.kind {
             Kind::Flow => network.enter(at, self.door, |door: &mut Door, cx| act(door, cx)),
             Kind::Plug => network.enter(at, self.door, |door: &mut Plug, cx| act(door, cx)),
+            Kind::Wire => network.enter(at, self.door, |door: &mut Wire, cx| act(door, cx)),
             Kind::Machine => network.enter(at, self.door, |door: &mut Machine, cx| act(door, cx)),
         }
     }
@@ -271,6 +274,9 @@ impl Driver {
         }
         let until = if early > now { early } else { due };
         sys::set_timer(&self.timer, self.clock.raw(until.min(now + NAP)))?;
+        for (i, gateway) in self.gateways.iter().enumerate() {
+            self.waiting.also_to_write(i, gateway.device.wants_to_write());
+        }
         self.waiting.wait()?;
         let woken = self.clock.now();
         self.looked.fill(woken);

@@ -69,6 +69,8 @@ pub mod user;
 pub mod view;
 #[cfg(target_os = "linux")]
 mod watch;
+#[cfg(target_os = "linux")]
+pub mod wire;
 
 #[cfg(target_os = "linux")]
 pub use once::{once, play};
@@ -100,6 +102,9 @@ pub enum Error {
         /// How.
         source: io::Error,
     },
+    /// It was told to stop before it began.
+    #[error("stopped before it began")]
+    Stopped,
     /// A host that lends machines did not do as it was asked.
     #[error("agent `{name}`: {why}")]
     Agent {
@@ -107,6 +112,14 @@ pub enum Error {
         name: String,
         /// What it did instead.
         why: String,
+    },
+    /// A wire cannot end there.
+    #[error("{why}")]
+    Wire {
+        /// What is wrong with the end.
+        why: String,
+        /// What would help; may be empty.
+        mend: String,
     },
     /// The world outside cannot be reached.
     #[error("the network outside cannot be reached: {0}")]
@@ -167,6 +180,10 @@ impl Default for Options {
     }
 }
 
+/// Told what the ends of a wire are.
+#[cfg(target_os = "linux")]
+pub type Opened = Box<dyn Fn(&[wire::WireFacts]) + Send + Sync>;
+
 /// What commands need of the process that plays them.
 #[cfg(target_os = "linux")]
 #[derive(Default)]
@@ -191,6 +208,8 @@ pub struct Surroundings {
     pub called: Option<String>,
     /// Where the driver notes how exact it is, while it runs.
     pub live: Option<Arc<live::Live>>,
+    /// What is to be done when the ends of a wire are open, just before the run begins: it is told what they are.
+    pub opened: Option<Opened>,
     /// Other hosts that hold nodes of the model, if there are.
     pub elsewhere: Option<Arc<dyn elsewhere::Elsewhere>>,
 }
@@ -236,6 +255,9 @@ pub struct Outcome {
     /// What each wrote, as of [`output::NAMES`], where that was to be kept in memory.
     #[cfg(target_os = "linux")]
     pub written: Vec<[Vec<u8>; 2]>,
+    /// What there is to tell of the ends of a wire, if there is one.
+    #[cfg(target_os = "linux")]
+    pub wires: Vec<wire::WireFacts>,
     /// How exact it was.
     pub timing: Timing,
     /// What crossed the doors, if that was wanted.

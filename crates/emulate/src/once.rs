@@ -5,7 +5,7 @@
 
 use crate::capture::Capture;
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, Gateway};
 use crate::facts::FlowFacts;
 use crate::hotline::Hotline;
 use crate::job::{self, Ended, Job};
@@ -15,6 +15,7 @@ use crate::ordered::Ordered;
 use crate::output::{self, Memory, Outputs};
 use crate::stage::Stage;
 use crate::view::View;
+use crate::wire::Ends as Wires;
 use crate::{CommandFacts, Error, Options, Outcome, Surroundings, uplink};
 use base::dist::Sampler;
 use base::event::Category;
@@ -75,15 +76,17 @@ pub fn play(
         }
     }
     let stage = Stage::new(model, &world.stations, &mut world.network, around, &mut ordered, &mut gateways)?;
+    let wires = Wires::open(model, &world.stations, &mut gateways)?;
     // Kept until the end: dropped, it parts the networks again.
     let _uplink = match around.uplink {
         Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),
         None => None,
     };
-    let doors: Vec<String> = gateways
-        .iter()
-        .map(|gateway| world.names.get(gateway.door.0 as usize).cloned().unwrap_or_default())
-        .collect();
+    let door = |gateway: &Gateway| {
+        let name = world.names.get(gateway.door.0 as usize).cloned().unwrap_or_default();
+        (name, wires.framing(model, gateway.door))
+    };
+    let doors: Vec<_> = gateways.iter().map(door).collect();
     let (mut jobs, mut ends, mut memories) = jobs(model, seed, &stage, around, &ordered)?;
     // Set when the driver ends, so that no workload outlives it; `stop` is somebody else's.
     let over = AtomicBool::new(false);
@@ -100,11 +103,14 @@ pub fn play(
             servers.push((i, job.begin(around.program()?, &mut ends[i], given_up)?));
         }
     }
+    if let Some(opened) = around.opened.as_ref().filter(|_| wires.any()) {
+        opened(&wires.facts(model, &driver.network));
+    }
     let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
     ordered.start(clock)?;
     driver.begin(clock);
     if options.capture {
-        driver.capture = Some(Capture::new(doors));
+        driver.capture = Some(Capture::of(doors));
     }
     driver.live = around.live.clone();
     let mut hotline = None;
@@ -172,7 +178,8 @@ pub fn play(
                     hosts.pop();
                 }
                 let idle = working.load(Ordering::Acquire) == 0;
-                complete = idle && hosts.is_empty() && !(trails && network.bodies() > 0);
+                // Of a wire nobody knows when it is done.
+                complete = idle && hosts.is_empty() && !wires.any() && !(trails && network.bodies() > 0);
                 let late = now > limit && (idle || now > limit + GRACE) && !front;
                 // Also when another host is gone.
                 let left = over.load(Ordering::Relaxed);
@@ -243,11 +250,13 @@ pub fn play(
         ended,
     });
     let commands = commands.collect();
+    let wires = wires.facts(model, &world.network);
     Ok(Outcome {
         ran: lab::once::Outcome { flows, world, complete },
         facts,
         commands,
         written,
+        wires,
         timing,
         capture,
     })

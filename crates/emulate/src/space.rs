@@ -33,6 +33,8 @@ const SILENT_6: [(&str, &str); 5] = [
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
     ("net.ipv6.conf.default.router_solicitations", "0"),
 ];
+/// How the kernel's table begins the line of a default route of version 6.
+const DEFAULT_6: &str = "00000000000000000000000000000000 00 ";
 /// The other end of a pair, and the most that it carries.
 const PEER: &str = "williwaw1";
 const PEER_MTU: u32 = 65_535;
@@ -255,11 +257,15 @@ impl Space {
         Ok(())
     }
 
-    /// True if it has an interface of this name that is up and has an address.
+    /// True if routes lead to an interface of this name: of version 4, or the default one of version 6.
     pub(crate) fn has(&self, device: &str) -> bool {
         let look = || {
             let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-            Ok(routes.lines().any(|line| line.split_whitespace().next() == Some(device)))
+            let routes6 = fs::read_to_string("/proc/thread-self/net/ipv6_route").unwrap_or_default();
+            let to_all = |line: &&str| line.starts_with(DEFAULT_6);
+            let six =
+                routes6.lines().filter(to_all).any(|line| line.split_whitespace().last() == Some(device));
+            Ok(six || routes.lines().any(|line| line.split_whitespace().next() == Some(device)))
         };
         self.inside(look).unwrap_or(false)
     }

@@ -59,6 +59,9 @@ impl Stage {
     ) -> Result<Stage, Error> {
         let mut stage = Stage { machines: Vec::new(), hosts: hosts(model, around.level) };
         for (&node, &door) in model.stations.iter().zip(doors) {
+            if model.nodes[node].wire.is_some() {
+                continue; // nothing of ours is there
+            }
             let beyond = around.uplink.filter(|at| *at != node);
             let device = match ordered.machine(node) {
                 Some(device) => device,

@@ -2,8 +2,11 @@
 //! below (processes, terminals, routes), a function each, and does what it does with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
+pub(crate) mod link;
+pub(crate) mod packet;
 pub(crate) mod process;
 pub(crate) mod route;
+pub(crate) mod serial;
 pub(crate) mod terminal;
 pub(crate) mod veth;
 
@@ -230,6 +233,12 @@ impl Waiting {
     /// Waits for these to be readable.
     pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> Waiting {
         Waiting { fds: fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
+    }
+    /// Waits for one of them to be writable too, or no longer.
+    pub(crate) fn also_to_write(&mut self, at: usize, wanted: bool) {
+        if let Some(entry) = self.fds.get_mut(at) {
+            entry.events = if wanted { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+        }
     }
     /// Sleeps until one is.
     pub(crate) fn wait(&mut self) -> io::Result<()> {

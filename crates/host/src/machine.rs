@@ -139,7 +139,7 @@ impl Gate for Machine {
     }
 }
 
-fn flags(digest: &Digest) -> Flags {
+pub(crate) fn flags(digest: &Digest) -> Flags {
     let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
     let tcp = digest.tcp.unwrap_or_default();
     Flags(

@@ -139,10 +139,11 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A flow or a command in which a real kernel takes part, if there is one.
+/// A flow or a command in which a real kernel takes part, if there is one; or a node at which a wire ends.
 pub fn real(model: &Model) -> Option<&str> {
+    let wire = model.nodes.iter().find(|node| node.wire.is_some()).map(|node| &node.name);
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
-    flow.or(model.commands.first().map(|command| &command.name)).map(String::as_str)
+    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str)
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.

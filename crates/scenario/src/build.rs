@@ -46,7 +46,7 @@ pub struct World {
     pub names: Vec<String>,
     /// Sources that never end by themselves.
     pub backgrounds: Vec<ElementId>,
-    /// The doors of machines with commands, in the order of the model's stations.
+    /// The doors of machines with commands, or the two ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
 }
 
@@ -384,7 +384,8 @@ impl Builder<'_> {
         id
     }
 
-    /// The doors of the machines and the links between them. A machine has a port for each other one that it sees.
+    /// The doors of the machines, or the ends of a wire, and the links between them. A machine has a port for each other
+    /// one that it sees.
     fn stations(&mut self) -> Vec<ElementId> {
         let model = self.model;
         let first = model.flows.len() + self.travels.len();
@@ -394,6 +395,18 @@ impl Builder<'_> {
             }
         }
         let machine = |b: &mut Self, node: usize| {
+            let name = model.nodes[node].name.clone();
+            if let (Some(wire), Some(pair)) = (&model.nodes[node].wire, model.pairs.first()) {
+                let side = usize::from(pair.ends[0] != node);
+                let end = host::WireConfig {
+                    framing: wire.framing(),
+                    flow: FlowId(first as u32),
+                    node: NodeId(node as u16),
+                    peer: NodeId(pair.ends[1 - side] as u16),
+                    reply: side == 1,
+                };
+                return b.add(name, host::Wire::new(end));
+            }
             let mut machine = host::Machine::new(NodeId(node as u16));
             for (i, pair) in model.pairs.iter().enumerate() {
                 let flow = FlowId((first + i) as u32);
@@ -401,7 +414,7 @@ impl Builder<'_> {
                     machine.sees(NodeId(pair.ends[1 - side] as u16), flow, side == 1);
                 }
             }
-            b.add(model.nodes[node].name.clone(), machine)
+            b.add(name, machine)
         };
         model.stations.iter().map(|&node| machine(self, node)).collect()
     }

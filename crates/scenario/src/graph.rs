@@ -47,7 +47,7 @@ impl Graph {
         if let Some(index) = self.index.get(name) {
             return *index;
         }
-        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default() });
+        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default(), wire: None });
         self.index.insert(name.to_owned(), self.nodes.len() - 1);
         self.nodes.len() - 1
     }
@@ -151,6 +151,9 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
                 let index = graph.node(&name);
                 if let Some(tree) = node.get("linux") {
                     graph.nodes[index].linux = linux::machine(tree, cx);
+                }
+                if let Some(tree) = node.get("wire") {
+                    graph.nodes[index].wire = crate::wire::read(tree, cx);
                 }
             }
             None => graph.complete = false,

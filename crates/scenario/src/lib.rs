@@ -50,6 +50,7 @@ mod tcp_options;
 mod tree;
 mod trigger;
 mod validate;
+mod wire;
 mod words;
 mod workload;
 pub mod workload_words;

@@ -195,6 +195,12 @@ pub(crate) static NODE: TableShape = table(
             Need::Optional,
             "What the kernel at this node is set to when commands run there.",
         ),
+        field(
+            "wire",
+            Shape::Choice(crate::wire::WIRES),
+            Need::Optional,
+            "What `williwaw wire` takes frames from at this node, and gives frames to. Two nodes have one.",
+        ),
     ],
 );
 

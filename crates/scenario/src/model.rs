@@ -5,9 +5,11 @@
 pub mod channel;
 mod linux;
 mod queue;
+mod wire;
 
 pub use linux::{Ip, Linux, Protocol};
 pub use queue::{Capacity, CoDel, Pie, Queue, Red, Threshold};
+pub use wire::Wire;
 
 use crate::metric::{Metric, Statistic};
 use base::dist::Dist;
@@ -44,8 +46,8 @@ pub struct Model {
     pub flows: Vec<Flow>,
     /// Programs at the nodes, for real time.
     pub commands: Vec<Command>,
-    /// Indexes of the nodes that are machines of their own: where commands run, and the ends of the graph; none
-    /// without commands.
+    /// Indexes of the nodes that are machines of their own: where commands run, and the ends of the graph; or of the
+    /// two ends of a wire. None without either.
     pub stations: Vec<usize>,
     /// The ways between stations.
     pub pairs: Vec<Pair>,
@@ -62,6 +64,8 @@ pub struct Node {
     pub name: String,
     /// What is asked of its kernel when commands run there.
     pub linux: Linux,
+    /// What is there in place of a machine, if it is the end of a wire.
+    pub wire: Option<Wire>,
 }
 
 /// A program at a node.

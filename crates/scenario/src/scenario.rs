@@ -10,7 +10,7 @@ use crate::run::{self, ROOT};
 use crate::set::{self, Override};
 use crate::source::{Place, Sources};
 use crate::tree::{self, Tree, Value};
-use crate::{command, credit, expect, flow, graph, machine, preset, trigger, validate};
+use crate::{command, credit, expect, flow, graph, link, machine, preset, trigger, validate, wire};
 
 /// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
 /// value is checked beside the first values of the other axes, and a combination that is impossible
@@ -220,14 +220,19 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let named: Vec<Option<String>> = reader.tables("flow", &flow::FLOW).map(|r| r.name()).collect();
     let names: Vec<String> = named.iter().flatten().cloned().collect();
     let all_named = names.len() == named.len() && reader.get("flow").is_none_or(|t| t.list().is_some());
-    let commands = command::read(reader, &graph, &names, cx);
+    let mut commands = command::read(reader, &graph, &names, cx);
+    if let Some(pair) = wire::pair(reader, &graph, reader.get("command").is_some(), cx) {
+        commands.stations = pair.ends.to_vec();
+        commands.pairs = vec![pair];
+    }
+    let wired = reader.tables("node", &link::NODE).any(|node| node.get("wire").is_some());
     let commanded = reader.tables("command", &command::COMMAND).map(|r| r.name());
     let (names, all_named) = commanded.fold((names, all_named), |(mut names, all), name| {
         let named = name.is_some();
         names.extend(name);
         (names, all && named)
     });
-    if reader.get("flow").is_none() && reader.get("command").is_none() {
+    if reader.get("flow").is_none() && reader.get("command").is_none() && !wired {
         let help = "[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"100 kB\" } }";
         let end = reader.tree.table().and_then(|t| t.entries.last()).map_or(root.place, |e| e.key_place);
         cx.push(

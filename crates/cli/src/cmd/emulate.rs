@@ -2,7 +2,7 @@
 
 use crate::clock::Stopwatch;
 use crate::cmd::run::{self, Found, Kept};
-use crate::exit::{End, Failure};
+use crate::exit::{End, Failure, Why};
 use crate::here::{self, Here};
 use crate::ordering::Ordering;
 use crate::others::Listed;
@@ -350,8 +350,9 @@ impl Going<'_> {
                             let (played, rows, kept, fault) = &mut *sink;
                             match outcome.and_then(|one| self.keep(one, rows, kept.as_deref_mut())) {
                                 Ok(one) => played.take(one, self.keep_first),
-                                // Stopped while other hosts were still getting ready.
-                                Err(_) if self.stop.load(Relaxed) => {}
+                                // Stopped while other hosts were still getting ready. What goes wrong otherwise is
+                                // said, also when it was told to stop.
+                                Err(failure) if failure.end == End::Interrupted => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
                                     next.store(todo.len(), Relaxed);
@@ -430,13 +431,17 @@ impl Played {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        if let Error::Stopped = error {
+            return Failure { end: End::Interrupted, why: Why::Sentence(error.to_string(), String::new()) };
+        }
         let mend = match &error {
             Error::Rights { .. } => {
                 "start it as root, or let users make user namespaces (sysctl kernel.unprivileged_userns_clone, \
                  user.max_user_namespaces) and open /dev/net/tun"
             }
+            Error::Wire { mend, .. } => mend,
             Error::Agent { .. } => "see what the agent itself said, on its own host",
-            Error::Helper(_) => "install passt (it has pasta), or do without --uplink",
+            Error::Helper(_) => "install passt (it has pasta) or slirp4netns, or do without --uplink",
             _ => "",
         };
         Failure::machine(error.to_string(), mend)

@@ -109,20 +109,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 
 fn link(args: &Args) -> Result<Link, Failure> {
     let mtu = base::units::parse_bytes(&args.mtu).map_err(|e| Failure::usage(format!("--mtu: {e}"), ""))?;
+    let commands = |before: &str, near: &str, far: &str| {
+        behind::commands(before, near, far, args.server.as_deref(), mtu)
+    };
     match &args.file {
-        Some(file) => {
-            behind::of_file(file, args.name.as_deref(), args.server.as_deref(), mtu, &args.changes.set)
-        }
+        Some(file) => behind::of_file(file, args.name.as_deref(), &commands, &args.changes.set),
         None => {
             let spec = args.link.as_deref().unwrap_or("");
-            behind::of_spec(
-                spec,
-                args.preset.as_deref(),
-                args.name.as_deref(),
-                args.server.as_deref(),
-                mtu,
-                &args.changes.set,
-            )
+            behind::of_spec(spec, args.preset.as_deref(), args.name.as_deref(), &commands, &args.changes.set)
         }
     }
 }

@@ -7,21 +7,21 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 /// A message to the kernel's routing tables, as it grows (`rtnetlink`).
-struct Message(Vec<u8>);
+pub(super) struct Message(pub(super) Vec<u8>);
 
 const HEADER: usize = 16;
 /// An `ifinfomsg` that says nothing.
-const NO_INTERFACE: [u8; 16] = [0; 16];
+pub(super) const NO_INTERFACE: [u8; 16] = [0; 16];
 const VETH_INFO_PEER: u16 = 1;
 
 impl Message {
-    fn new(kind: u16, flags: u16) -> Message {
+    pub(super) fn new(kind: u16, flags: u16) -> Message {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
         Message(bytes)
     }
-    fn put(&mut self, kind: u16, value: &[u8]) {
+    pub(super) fn put(&mut self, kind: u16, value: &[u8]) {
         self.within(kind, |m| m.0.extend(value));
     }
     /// An attribute that holds what `fill` puts in.
@@ -34,21 +34,27 @@ impl Message {
         self.0[at..at + 2].copy_from_slice(&length.to_ne_bytes());
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
-    /// Sends it and hears whether it was done.
-    fn send(mut self) -> io::Result<()> {
+    /// Sends it and hears the answer.
+    pub(super) fn exchange(mut self) -> io::Result<Vec<u8>> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
         // SAFETY: no memory is involved.
         let socket = check_fd(unsafe {
             libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
         })?;
-        let mut answer = [0u8; 512];
+        let mut answer = vec![0u8; 1 << 15];
         // SAFETY: the kernel reads as many bytes as there are, and writes at most as many as the array has.
         let n = unsafe {
             check(libc::send(socket.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) as libc::c_int)?;
             libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0)
         };
         check(n as libc::c_int)?;
+        answer.truncate(n as usize);
+        Ok(answer)
+    }
+    /// Sends it and hears whether it was done.
+    fn send(self) -> io::Result<()> {
+        let answer = self.exchange()?;
         let number =
             |at: usize| answer.get(at..at + 4).and_then(|b| b.try_into().ok()).map(i32::from_ne_bytes);
         match number(HEADER) {
@@ -59,7 +65,7 @@ impl Message {
     }
 }
 
-fn with_end(name: &str) -> Vec<u8> {
+pub(super) fn with_end(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
 }
 

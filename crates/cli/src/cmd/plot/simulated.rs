@@ -68,6 +68,9 @@ impl Simulated {
 impl Simulated {
     /// Plays the repetition again, by kernels where the scenario asks for them, and draws a flow of it.
     fn picture(&self, model: &Model, flow: usize) -> Result<Picture, Failure> {
+        if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
+            return Err(Failure::wire(&node.name));
+        }
         if lab::sweep::real(model).is_none() {
             return Ok(lab::picture::picture(model, self.rep, flow));
         }

@@ -1,0 +1,269 @@
+//! Where does a frame begin and end on a serial line? HDLC-like framing of PPP (RFC 1662): flags between frames, an
+//! escape before bytes that a line may keep for itself, and a frame check sequence of 16 bits at the end.
+//!
+//! Nothing here trusts the line: whatever bytes come, in whatever pieces, the same frames are found, and what is no
+//! good frame is named and left out. Frames are handled whole, with their check sequence, as they stood between two
+//! flags once escapes were undone.
+
+/// Begins and ends every frame (RFC 1662 section 3.1).
+pub const FLAG: u8 = 0x7e;
+/// The next byte stands with its sixth bit turned round (RFC 1662 section 4.2).
+pub const ESCAPE: u8 = 0x7d;
+const TURNED: u8 = 0x20;
+/// Bytes of the check sequence.
+pub const CHECK: usize = 2;
+/// The smallest frame: all else is left out without being called wrong (RFC 1662 section 4.3).
+pub const LEAST: usize = 4;
+/// The largest frame: address, control, protocol, the largest packet of IP, and the check sequence.
+pub const MOST: usize = 4 + 65_535 + CHECK;
+
+/// What the check sequence starts with, and what it is over a whole good frame (RFC 1662 appendix C.2).
+const INITIAL: u16 = 0xffff;
+const GOOD: u16 = 0xf0b8;
+/// x^0 + x^5 + x^12 + x^16, the lowest bit first.
+const POLYNOMIAL: u16 = 0x8408;
+
+const TABLE: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut value = byte as u16;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 1 == 1 { value >> 1 ^ POLYNOMIAL } else { value >> 1 };
+            bit += 1;
+        }
+        table[byte] = value;
+        byte += 1;
+    }
+    table
+};
+
+fn run(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(INITIAL, |fcs, b| fcs >> 8 ^ TABLE[usize::from((fcs ^ u16::from(*b)) as u8)])
+}
+
+/// The check sequence of these bytes as it stands behind them, its low byte first.
+pub fn check_of(bytes: &[u8]) -> [u8; CHECK] {
+    (!run(bytes)).to_le_bytes()
+}
+
+/// Whether the check sequence at the end of a frame is that of the frame.
+pub fn is_good(frame: &[u8]) -> bool {
+    run(frame) == GOOD
+}
+
+/// Gives a frame that has been changed the check sequence that it needs.
+pub fn mend(frame: &mut [u8]) {
+    if let Some(inner) = frame.len().checked_sub(CHECK) {
+        let (bytes, check) = frame.split_at_mut(inner);
+        check.copy_from_slice(&check_of(bytes));
+    }
+}
+
+/// Appends a frame, which has its check sequence, as it goes on a line: a flag at either end, and every byte escaped that
+/// any receiver could want escaped. That is more than most need, and what none misunderstands (RFC 1662 section 7.1).
+pub fn put(frame: &[u8], line: &mut Vec<u8>) {
+    line.push(FLAG);
+    for &byte in frame {
+        if byte < 0x20 || byte == ESCAPE || byte == FLAG {
+            line.extend([ESCAPE, byte ^ TURNED]);
+        } else {
+            line.push(byte);
+        }
+    }
+    line.push(FLAG);
+}
+
+crate::named! {
+    /// Why what stood between two flags is no frame.
+    pub enum Wrong {
+        /// The check sequence is another one's.
+        Check = "a wrong check sequence",
+        /// No frame has so many bytes.
+        Long = "too long",
+        /// The sender gave it up: an escape before the flag (RFC 1662 section 4.3).
+        Aborted = "given up by its sender",
+        /// Fewer bytes than the smallest frame.
+        Short = "too short",
+    }
+}
+
+/// What is found on a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found<'a> {
+    /// A good frame, with its check sequence.
+    Frame(&'a [u8]),
+    /// No frame.
+    Wrong(Wrong),
+    /// Bytes before the first flag: what modems and those who log in say to each other. In pieces as they come.
+    Talk(&'a [u8]),
+}
+
+/// Finds frames on a line.
+#[derive(Clone, Debug, Default)]
+pub struct Deframer {
+    frame: Vec<u8>,
+    /// The first flag has been seen.
+    framed: bool,
+    /// The last byte was an escape.
+    escaped: bool,
+    /// The present frame is longer than any; the rest of it is passed over.
+    long: bool,
+}
+
+impl Deframer {
+    /// Takes the next bytes of the line; `found` is told what they bring to an end.
+    pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(Found<'_>)) {
+        let mut rest = bytes;
+        if !self.framed {
+            let talk = rest.iter().position(|b| *b == FLAG);
+            let (before, behind) = rest.split_at(talk.unwrap_or(rest.len()));
+            if !before.is_empty() {
+                found(Found::Talk(before));
+            }
+            self.framed = talk.is_some();
+            rest = behind;
+        }
+        for &byte in rest {
+            match byte {
+                FLAG => self.end(&mut found),
+                ESCAPE if !self.escaped => self.escaped = true,
+                byte => {
+                    let byte = if std::mem::take(&mut self.escaped) { byte ^ TURNED } else { byte };
+                    if self.frame.len() < MOST {
+                        self.frame.push(byte);
+                    } else {
+                        self.long = true;
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, found: &mut impl FnMut(Found<'_>)) {
+        let (aborted, long) = (std::mem::take(&mut self.escaped), std::mem::take(&mut self.long));
+        if aborted {
+            found(Found::Wrong(Wrong::Aborted));
+        } else if long {
+            found(Found::Wrong(Wrong::Long));
+        } else if self.frame.len() >= LEAST {
+            let good = is_good(&self.frame);
+            found(if good { Found::Frame(&self.frame) } else { Found::Wrong(Wrong::Check) });
+        } else if !self.frame.is_empty() {
+            found(Found::Wrong(Wrong::Short));
+        }
+        self.frame.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a line brings, talk joined.
+    fn all(pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
+        let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
+        let mut deframer = Deframer::default();
+        for piece in pieces {
+            deframer.take(piece, |found| match found {
+                Found::Frame(frame) => frames.push(frame.to_vec()),
+                Found::Wrong(why) => wrong.push(why),
+                Found::Talk(bytes) => talk.extend(bytes),
+            });
+        }
+        (frames, wrong, talk)
+    }
+
+    fn framed(inner: &[u8]) -> Vec<u8> {
+        let mut frame = inner.to_vec();
+        frame.extend(check_of(inner));
+        frame
+    }
+
+    /// Bit by bit, as the polynomial says it: the sequence is the remainder, its lowest bit first.
+    fn by_division(bytes: &[u8]) -> u16 {
+        let bits = bytes.iter().flat_map(|b| (0..8).map(move |k| b >> k & 1));
+        !bits.fold(INITIAL, |fcs, bit| {
+            let carry = (fcs & 1) as u8 ^ bit;
+            if carry == 1 { fcs >> 1 ^ POLYNOMIAL } else { fcs >> 1 }
+        })
+    }
+
+    /// The check value that catalogues of such sequences give for this one (CRC-16/X-25), and a request of LCP without
+    /// options as PPP implementations print it.
+    #[test]
+    fn sequences_are_those_of_others() {
+        assert_eq!(u16::from_le_bytes(check_of(b"123456789")), 0x906e);
+        let line = [
+            0x7e, 0xff, 0x7d, 0x23, 0xc0, 0x21, 0x7d, 0x21, 0x7d, 0x21, 0x7d, 0x20, 0x7d, 0x24, 0xd1, 0xb5,
+            0x7e,
+        ];
+        let (frames, wrong, _) = all(&[&line]);
+        assert_eq!(frames, [framed(&[0xff, 0x03, 0xc0, 0x21, 1, 1, 0, 4])]);
+        assert!(wrong.is_empty());
+        let mut again = Vec::new();
+        put(&frames[0], &mut again);
+        assert_eq!(again, line);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_named() {
+        let mut line = b"ATDT123\r\nCONNECT\r\n~~~".to_vec();
+        line.extend(b"abcdef~"); // a wrong sequence
+        line.extend(b"ab~"); // too short
+        line.extend(b"abcdefgh}~"); // given up
+        line.extend(vec![b'x'; MOST + 1]);
+        line.push(FLAG);
+        put(&framed(b"good"), &mut line);
+        let (frames, wrong, talk) = all(&[&line]);
+        assert_eq!(frames, [framed(b"good")]);
+        assert_eq!(wrong, [Wrong::Check, Wrong::Short, Wrong::Aborted, Wrong::Long]);
+        assert_eq!(talk, b"ATDT123\r\nCONNECT\r\n");
+    }
+
+    proptest! {
+        #[test]
+        fn the_table_divides(bytes: Vec<u8>) {
+            prop_assert_eq!(u16::from_le_bytes(check_of(&bytes)), by_division(&bytes));
+            prop_assert!(is_good(&framed(&bytes)));
+        }
+
+        /// What is put is found, and no byte that a line may keep for itself goes on it.
+        #[test]
+        fn put_and_found(inners in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 2..80), 0..8)) {
+            let frames: Vec<Vec<u8>> = inners.iter().map(|inner| framed(inner)).collect();
+            let mut line = Vec::new();
+            frames.iter().for_each(|frame| put(frame, &mut line));
+            prop_assert!(line.iter().all(|b| *b >= 0x20));
+            prop_assert_eq!(all(&[&line]), (frames, vec![], vec![]));
+        }
+
+        /// However a line is cut into pieces, it says the same.
+        #[test]
+        fn pieces_do_not_matter(
+            bytes in proptest::collection::vec(prop_oneof![Just(FLAG), Just(ESCAPE), any::<u8>()], 0..400),
+            cuts in proptest::collection::vec(0usize..400, 0..8),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
+            prop_assert_eq!(all(&pieces), all(&[&bytes]));
+        }
+
+        /// A wrong bit is found (any burst of up to 16 is), unless it makes or hides a flag or an escape.
+        #[test]
+        fn a_wrong_bit_is_found(inner in proptest::collection::vec(any::<u8>(), 2..80), bit: usize) {
+            let mut frame = framed(&inner);
+            let bit = bit % (frame.len() * 8);
+            frame[bit / 8] ^= 1 << (bit % 8);
+            let mut line = Vec::new();
+            put(&frame, &mut line);
+            prop_assert_eq!(all(&[&line]).1, [Wrong::Check]);
+            mend(&mut frame);
+            prop_assert!(is_good(&frame));
+        }
+    }
+}

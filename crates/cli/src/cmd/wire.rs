@@ -1,0 +1,306 @@
+//! `williwaw wire`: the link between two interfaces of this host, or between two serial lines.
+
+use crate::behind::{self, Link};
+use crate::exit::{End, Failure};
+use crate::live::{self, Screen};
+use crate::played;
+use crate::talk::Talk;
+use crate::{interrupt, surroundings};
+use base::{Span, units};
+use emulate::calibrate::Calibration;
+use emulate::wire::WireFacts;
+use emulate::{Options, Outcome, Surroundings};
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+/// Put a link between two interfaces of this host, or between two serial lines
+///
+/// The first END stands at the mobile end of the link, the second at the fixed end. What is behind them, real devices,
+/// knows nothing of it. Nothing of the host is changed, and all is gone with the process. It runs until Ctrl-C, or as
+/// long as --for says.
+///
+/// Interfaces (root only): packets of IP cross the link; ARP and all else that is not IP, and what IPv6 neighbours say to
+/// find each other, pass at once. Give the interfaces no addresses, and do not bridge them.
+///
+/// Serial lines: frames of PPP, in HDLC-like framing, cross the link one by one; what comes before the first of them, as
+/// modems and logins talk, passes at once. `pty` makes a pseudo-terminal, and its path is printed at the start.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw wire eth1 eth2 --link 'rate=2 Mbit/s, delay=50 ms, queue=20 packets'\n  \
+    williwaw wire pty pty --link 'rate=9600 bit/s, delay=300 ms' --for '10 min'\n  \
+    williwaw wire /dev/ttyUSB0 pty --speed 115200 --link 'rate=9600 bit/s'\n  \
+    williwaw wire --scenario scenario.toml --pcap wire.pcapng")]
+pub(crate) struct Args {
+    /// Two ends: an interface, the path of a serial device, or `pty`. None if the scenario names them
+    #[arg(value_name = "END", num_args = 0..=2)]
+    ends: Vec<String>,
+    /// A scenario whose path is the link
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["link", "preset"])]
+    scenario: Option<PathBuf>,
+    /// The link by its name; `williwaw presets` lists them. --link changes it
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// The link in a few words: rate, delay, queue, loss, and any other key of a hop
+    #[arg(long, value_name = "SPEC")]
+    link: Option<String>,
+    /// What `williwaw trigger` calls it; without it, the scenario's name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Bits per second on serial devices; without it, as they are set
+    #[arg(long, value_name = "BITS")]
+    speed: Option<u32>,
+    /// End after so long
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    lasts: Option<Span>,
+    /// Seed of all random streams
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    changes: crate::args::Changes,
+    /// The lateness that one packet in a hundred may exceed
+    #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
+    lateness: Span,
+    /// Spin so long before a packet is due instead of sleeping, if there is real-time priority; without it, as the
+    /// calibration at the start finds best
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    spin: Option<Span>,
+    /// Do without real-time priority
+    #[arg(long)]
+    no_realtime: bool,
+    /// Write the frames that crossed the link, at both ends, as pcapng; they are kept in memory until the end
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Print a line of JSON when the ends are open, and one at the end
+    #[arg(long)]
+    json: bool,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    units::parse_span(text)
+}
+
+/// Longer than anybody waits.
+const EVER: Span = Span::from_secs(100 * 365 * 86_400);
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let link = link(&args)?;
+    talk.warnings(link.scenario.warnings());
+    let mut model = link.scenario.first().clone();
+    if model.nodes.iter().all(|node| node.wire.is_none()) {
+        return Err(Failure::usage(
+            "nobody says what the two ends are",
+            "name them: `williwaw wire eth1 eth2`, or give two nodes of the scenario a `wire`",
+        ));
+    }
+    if model.flows.iter().any(|flow| flow.transport.linux().is_some()) {
+        return Err(Failure::usage(
+            "a flow of the kernel needs a run that keeps what it did",
+            "play it with `williwaw emulate`; flows of the model may load the link here",
+        ));
+    }
+    model.run.limit = args.lasts.unwrap_or(EVER);
+    if let Some(seed) = args.seed {
+        model.run.seed = seed;
+    }
+    let stop = interrupt::watch_saying(talk, "closing the wire; once more to end at once");
+    let calibration = Calibration::of_this_machine(!args.no_realtime, args.spin);
+    talk.note(&played::calibrated(&calibration, "this machine"));
+    let options = Options {
+        trace: false,
+        capture: args.pcap.is_some(),
+        realtime: calibration.way().realtime,
+        spin: calibration.way().spin,
+        lateness_limit: args.lateness,
+    };
+    let lives = [Arc::default()];
+    let (said, json) = (talk.clone(), args.json);
+    let around = Surroundings {
+        called: Some(link.name.clone()),
+        live: Some(Arc::clone(&lives[0])),
+        opened: Some(Box::new(move |ends| open(ends, json, &said))),
+        ..surroundings::common()
+    };
+    let screen = Screen { lives: &lives, done: &AtomicUsize::new(0), total: 0 };
+    let outcome = live::shown(talk, &screen, || emulate::play(&model, 0, &options, &around, stop))?;
+    if let (Some(path), Some(capture)) = (&args.pcap, &outcome.capture) {
+        let file = std::fs::File::create(path);
+        let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
+        written.map_err(|error| Failure::write(path, &error))?;
+        surroundings::give_back(path);
+        talk.note(&format!("wrote {} frames to {}", capture.len(), path.display()));
+    }
+    let unfaithful = outcome.unfaithful(&options);
+    if json {
+        talk.data(&format!("{}\n", closed(&outcome, unfaithful.as_deref())))?;
+    } else {
+        tell(&outcome, talk);
+    }
+    for end in &outcome.wires {
+        if let Some(refusal) = &end.refusal {
+            talk.complaint("warning", refusal);
+        }
+        if end.uncut > 0 {
+            let text = format!(
+                "{}: {} frames larger than any on a wire could not be cut and are lost; switch off what joins them: \
+                 ethtool -K {} gro off lro off",
+                end.name, end.uncut, end.name
+            );
+            talk.complaint("warning", &text);
+        }
+    }
+    Ok(match unfaithful {
+        Some(why) => {
+            talk.complaint("unfaithful", &why);
+            End::Unfaithful
+        }
+        None => End::Good,
+    })
+}
+
+/// What stands between the ends.
+fn link(args: &Args) -> Result<Link, Failure> {
+    let (set, name) = (&args.changes.set, args.name.as_deref());
+    let [near, far] = &args.ends[..] else {
+        if args.ends.len() == 1 {
+            return Err(Failure::usage("a wire has two ends", "name both: williwaw wire eth1 eth2"));
+        }
+        let Some(file) = &args.scenario else {
+            return Err(Failure::usage(
+                "nobody says what the two ends are",
+                "name them, `williwaw wire eth1 eth2`, or give --scenario a file that does",
+            ));
+        };
+        if args.speed.is_some() {
+            return Err(Failure::usage("--speed is for ends named here", "write `speed` into the scenario"));
+        }
+        return behind::of_file(file, name, &|_, _, _| String::new(), set);
+    };
+    let wires = |_: &str, near_node: &str, far_node: &str| {
+        let node = |node: &str, end: &str| {
+            format!("\n[[node]]\nname = \"{node}\"\nwire = {}\n", wire(end, args.speed))
+        };
+        node(near_node, near) + &node(far_node, far)
+    };
+    match &args.scenario {
+        Some(file) => {
+            let twice = Cell::new(None);
+            let wires = |before: &str, near_node: &str, far_node: &str| {
+                twice.set(
+                    [near_node, far_node].into_iter().find(|node| declares(before, node)).map(str::to_owned),
+                );
+                wires(before, near_node, far_node)
+            };
+            let link = behind::of_file(file, name, &wires, set);
+            match twice.take() {
+                Some(node) => Err(Failure::usage(
+                    format!("the scenario has a [[node]] `{node}` of its own, and its end is named here"),
+                    "write `wire = ...` at that [[node]], and name no ends here",
+                )),
+                None => link,
+            }
+        }
+        None => {
+            behind::of_spec(args.link.as_deref().unwrap_or(""), args.preset.as_deref(), name, &wires, set)
+        }
+    }
+}
+
+/// Whether the text of a scenario has a `[[node]]` of this name.
+fn declares(text: &str, node: &str) -> bool {
+    let tables = text.split("[[node]]").skip(1);
+    let mut names = tables.flat_map(|table| {
+        let lines = table.lines().take_while(|line| !line.trim_start().starts_with('['));
+        lines.filter_map(|line| line.split_once('=')).filter(|(key, _)| key.trim() == "name")
+    });
+    names.any(|(_, value)| value.trim().trim_matches(['"', '\'']) == node)
+}
+
+/// An end as a scenario has it.
+fn wire(end: &str, speed: Option<u32>) -> String {
+    let quoted = |text: &str| Value::from(text).to_string(); // escapes as TOML does
+    match end {
+        "pty" => "\"pty\"".to_owned(),
+        path if path.starts_with('/') => {
+            let speed = speed.map(|speed| format!(", speed = {speed}")).unwrap_or_default();
+            format!("{{ serial = {{ device = {}{speed} }} }}", quoted(path))
+        }
+        interface => format!("{{ interface = {} }}", quoted(interface)),
+    }
+}
+
+/// Both ends are open: says what they are.
+fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
+    let mut text = String::new();
+    if json {
+        let ends: Vec<Value> = ends.iter().map(|end| json!({ "node": end.node, "end": end.name })).collect();
+        text = format!("{}\n", json!({ "schema": "williwaw-wire/1", "state": "open", "ends": ends }));
+    } else {
+        ends.iter().for_each(|end| text.push_str(&format!("{} {}\n", end.node, end.name)));
+    }
+    // Who does not listen may do without.
+    let _ = talk.data(&text);
+}
+
+fn seconds(outcome: &Outcome) -> f64 {
+    outcome.ran.world.network.now().as_secs_f64()
+}
+
+fn closed(outcome: &Outcome, unfaithful: Option<&str>) -> Value {
+    let end = |end: &WireFacts| {
+        let wrong: serde_json::Map<String, Value> =
+            end.wrong.iter().map(|(why, n)| (why.name().to_owned(), json!(n))).collect();
+        json!({
+            "node": end.node,
+            "end": end.name,
+            "frames_in": end.counters.sent,
+            "bytes_in": end.counters.bytes_sent,
+            "frames_out": end.counters.received,
+            "bytes_out": end.counters.bytes_received,
+            "beside": end.beside,
+            "talk_bytes": end.talk,
+            "uncut": end.uncut,
+            "wrong": wrong,
+        })
+    };
+    json!({
+        "schema": "williwaw-wire/1",
+        "state": "closed",
+        "t": seconds(outcome),
+        "ends": outcome.wires.iter().map(end).collect::<Vec<_>>(),
+        "dropped": outcome.ran.world.network.counters().dropped,
+        "timing": played::timing(&outcome.timing),
+        "unfaithful": unfaithful,
+    })
+}
+
+fn tell(outcome: &Outcome, talk: &Talk) {
+    let dropped = outcome.ran.world.network.counters().dropped;
+    let mut text = format!("{:.1} s; {dropped} packets lost on the link", seconds(outcome));
+    for end in &outcome.wires {
+        let counters = &end.counters;
+        text.push_str(&format!(
+            "\n  {} ({}): {} frames in ({} B), {} out ({} B)",
+            end.node,
+            end.name,
+            counters.sent,
+            counters.bytes_sent,
+            counters.received,
+            counters.bytes_received
+        ));
+        if end.beside > 0 {
+            text.push_str(&format!("; {} others passed at once", end.beside));
+        }
+        if end.talk > 0 {
+            text.push_str(&format!("; {} B before the first frame passed at once", end.talk));
+        }
+        for (why, n) in &end.wrong {
+            text.push_str(&format!("; {n} no frames ({why})"));
+        }
+    }
+    text.push_str(&played::lateness(&outcome.timing));
+    talk.note(&text);
+}

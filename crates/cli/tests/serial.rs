@@ -1,0 +1,387 @@
+//! The claim: two serial lines are one wire with a link in it; frames of PPP pass from one to the other as they are
+//! (catalogue SW-12, SW-15). The two who speak through it are this test, with a framing of its own, and `pppd` where it is
+//! to be had.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
+
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
+const PATIENCE: Duration = Duration::from_secs(20);
+/// O_NOCTTY: it does not become the terminal of this process.
+const NO_TERMINAL: i32 = 0o400;
+
+/// The program at work.
+struct Wire {
+    process: Child,
+    lines: BufReader<std::process::ChildStdout>,
+    paths: Vec<String>,
+}
+
+impl Wire {
+    fn new(ends: [&str; 2], args: &[&str]) -> Wire {
+        let mut command = Command::new(PROGRAM);
+        command.arg("wire").args(ends).args(["--json", "--lateness", "50 ms"]).args(args);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        if line.is_empty() {
+            panic!("{}", String::from_utf8_lossy(&process.wait_with_output().unwrap().stderr));
+        }
+        let open: Value = serde_json::from_str(&line).unwrap();
+        let paths =
+            open["ends"].as_array().unwrap().iter().map(|end| end["end"].as_str().unwrap().to_owned());
+        Wire { process, lines, paths: paths.collect() }
+    }
+
+    /// Ends it as a user does; what it tells then.
+    fn close(mut self) -> Value {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        let code = self.process.wait().unwrap().code();
+        let closed: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        assert!(code == Some(0) || !closed["unfaithful"].is_null(), "{code:?} {line}");
+        closed
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Somebody at a line.
+struct Peer {
+    line: File,
+    heard: Receiver<u8>,
+}
+
+impl Peer {
+    fn at(path: &str) -> Peer {
+        let open = || File::options().read(true).write(true).custom_flags(NO_TERMINAL).open(path).unwrap();
+        let (said, heard) = channel();
+        let mut ear = open();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 256];
+            while let Ok(n @ 1..) = ear.read(&mut bytes) {
+                if bytes[..n].iter().any(|byte| said.send(*byte).is_err()) {
+                    return;
+                }
+            }
+        });
+        Peer { line: open(), heard }
+    }
+
+    fn say(&mut self, bytes: &[u8]) {
+        self.line.write_all(bytes).unwrap();
+    }
+
+    /// The next so many bytes.
+    fn hear(&self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| self.heard.recv_timeout(PATIENCE).unwrap()).collect()
+    }
+
+    /// The next frame, its check sequence seen to be right and left out.
+    fn frame(&self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        loop {
+            match self.hear(1)[0] {
+                0x7e if frame.is_empty() => {}
+                0x7e => break,
+                0x7d => frame.push(self.hear(1)[0] ^ 0x20),
+                byte => frame.push(byte),
+            }
+        }
+        let inner = frame[..frame.len() - 2].to_vec();
+        assert_eq!(frame[frame.len() - 2..], check(&inner), "{frame:02x?}");
+        inner
+    }
+
+    fn is_silent_for(&self, time: Duration) -> bool {
+        self.heard.recv_timeout(time).is_err()
+    }
+}
+
+/// The check sequence as RFC 1662 defines it, bit by bit.
+fn check(bytes: &[u8]) -> [u8; 2] {
+    let mut fcs = 0xffffu16;
+    for bit in bytes.iter().flat_map(|byte| (0..8).map(move |k| u16::from(byte >> k & 1))) {
+        fcs = if (fcs ^ bit) & 1 == 1 { fcs >> 1 ^ 0x8408 } else { fcs >> 1 };
+    }
+    (!fcs).to_le_bytes()
+}
+
+/// A frame on a line, with what the default map of control characters wants escaped.
+fn framed(inner: &[u8]) -> Vec<u8> {
+    let mut line = vec![0x7e];
+    for byte in inner.iter().copied().chain(check(inner)) {
+        if byte < 0x20 || byte == 0x7d || byte == 0x7e {
+            line.extend([0x7d, byte ^ 0x20]);
+        } else {
+            line.push(byte);
+        }
+    }
+    line.push(0x7e);
+    line
+}
+
+/// A request of LCP to configure: magic number, all control characters as they are.
+const LCP: [u8; 20] = [0xff, 3, 0xc0, 0x21, 1, 1, 0, 16, 2, 6, 0, 0, 0, 0, 5, 6, 0x11, 0x22, 0x7e, 0x7d];
+
+/// A frame with a packet of UDP in it: `n` bytes of payload.
+fn packet(n: usize) -> Vec<u8> {
+    let mut inner = vec![0xff, 3, 0, 0x21, 0x45, 0];
+    inner.extend((28 + n as u16).to_be_bytes());
+    inner.extend([0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 7]);
+    inner.extend((8 + n as u16).to_be_bytes());
+    inner.extend([0, 0]);
+    inner.extend((0..n).map(|i| i as u8));
+    inner
+}
+
+/// SW-12: talk passes at once; frames as they are, each after the link's delay and the time that all its bytes take; what is no
+/// frame does not pass.
+#[test]
+fn frames_pass_and_take_their_time() {
+    // 8000 bit/s: a millisecond for each byte.
+    let wire = Wire::new(["pty", "pty"], &["--link", "rate=8000 bit/s, delay=100 ms"]);
+    let (mut phone, mut server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    phone.say(b"CLIENT");
+    assert_eq!(server.hear(6), b"CLIENT");
+    server.say(b"CLIENTSERVER\r\n");
+    assert_eq!(phone.hear(14), b"CLIENTSERVER\r\n");
+    for inner in [LCP.to_vec(), packet(300), vec![0xc0, 0x23, 1, 1, 0, 4], packet(0)] {
+        let since = Instant::now();
+        phone.say(&framed(&inner));
+        assert_eq!(server.frame(), inner);
+        let took = since.elapsed().as_secs_f64();
+        // The frame has its check sequence, and neither flags nor escapes.
+        let least = 0.1 + (inner.len() + 2) as f64 * 1e-3;
+        assert!(took >= least && took < least + 0.2, "{took} s, and {least} s at least");
+    }
+    server.say(&framed(&packet(40)));
+    assert_eq!(phone.frame(), packet(40), "both ways");
+    let mut bad = framed(&packet(40));
+    bad[20] ^= 1;
+    phone.say(&bad);
+    phone.say(b"~ab~");
+    assert!(server.is_silent_for(Duration::from_millis(400)));
+    phone.say(&framed(&LCP));
+    assert_eq!(server.frame(), LCP);
+    let told = wire.close();
+    let end = &told["ends"][0];
+    assert_eq!((&end["frames_in"], &told["ends"][1]["frames_out"]), (&5.into(), &5.into()), "{told}");
+    assert_eq!(end["talk_bytes"], 6);
+    assert_eq!(end["wrong"]["a wrong check sequence"], 1, "{told}");
+    assert_eq!(end["wrong"]["too short"], 1, "{told}");
+}
+
+/// In whatever pieces bytes come, and flags shared by two frames: the same frames pass, in order.
+#[test]
+fn pieces_and_shared_flags() {
+    let wire = Wire::new(["pty", "pty"], &["--link", "delay=1 ms"]);
+    let (mut phone, server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    let mut line = Vec::new();
+    for n in 0..40 {
+        line.pop();
+        line.extend(framed(&packet(n)));
+    }
+    for (i, piece) in line.chunks(7).enumerate() {
+        phone.say(piece);
+        if i % 16 == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    for n in 0..40 {
+        assert_eq!(server.frame(), packet(n));
+    }
+    let told = wire.close();
+    assert_eq!(told["ends"][0]["frames_in"], 40);
+}
+
+/// A wrong bit from the link breaks the frame, and whoever receives it finds out by its check sequence; a lost frame is
+/// lost whole.
+#[test]
+fn errors_of_the_link_are_felt() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wire.toml");
+    let text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\ndelay = \"1 ms\"\n\
+                [[hop.error]]\nname = \"bits\"\nbit-probability = 0.001\nmode = \"corrupt\"\n\
+                [[node]]\nname = \"phone\"\nwire = \"pty\"\n[[node]]\nname = \"server\"\nwire = \"pty\"\n";
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["wire", "--scenario", file.to_str().unwrap(), "--json", "--lateness", "50 ms"]);
+    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    let open: Value = serde_json::from_str(&line).unwrap();
+    let path = |i: usize| open["ends"][i]["end"].as_str().unwrap().to_owned();
+    let wire = Wire { process, lines, paths: vec![path(0), path(1)] };
+    let (mut phone, server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    let (mut broken, n) = (0, 60);
+    for _ in 0..n {
+        let inner = packet(100);
+        phone.say(&framed(&inner));
+        let mut frame = Vec::new();
+        loop {
+            match server.hear(1)[0] {
+                0x7e if frame.is_empty() => {}
+                0x7e => break,
+                0x7d => frame.push(server.hear(1)[0] ^ 0x20),
+                byte => frame.push(byte),
+            }
+        }
+        let (got, sequence) = frame.split_at(frame.len() - 2);
+        let good = check(got) == sequence;
+        assert_eq!(good, got == inner && sequence == check(&inner), "what is wrong is found");
+        broken += usize::from(!good);
+    }
+    // Of 1100 bits one in a thousand is wrong: two frames of three.
+    assert!((20..=55).contains(&broken), "{broken} of {n}");
+    wire.close();
+}
+
+/// A device that is there is used like a line that was made: here the end of another wire. Their delays add up (SW-15).
+#[test]
+fn a_device_is_an_end_too() {
+    let first = Wire::new(["pty", "pty"], &["--link", "delay=50 ms"]);
+    let second = Wire::new([&first.paths[1], "pty"], &["--link", "delay=70 ms", "--speed", "115200"]);
+    assert_eq!(second.paths[0], first.paths[1]);
+    let (mut phone, mut server) = (Peer::at(&first.paths[0]), Peer::at(&second.paths[1]));
+    phone.say(b"AT\r");
+    assert_eq!(server.hear(3), b"AT\r");
+    server.say(b"OK\r\n");
+    assert_eq!(phone.hear(4), b"OK\r\n");
+    let since = Instant::now();
+    phone.say(&framed(&packet(10)));
+    assert_eq!(server.frame(), packet(10));
+    let took = since.elapsed();
+    assert!(took >= Duration::from_millis(120) && took < Duration::from_millis(400), "{took:?}");
+    let told = second.close();
+    assert_eq!((&told["ends"][0]["frames_in"], &told["dropped"]), (&1.into(), &0.into()));
+}
+
+/// What the link carried is kept as PPP, and tshark reads it so.
+#[test]
+fn captures_are_ppp() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("line.pcapng");
+    let wire = Wire::new(["pty", "pty"], &["--link", "delay=1 ms", "--pcap", file.to_str().unwrap()]);
+    let (mut phone, server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    for inner in [LCP.to_vec(), packet(20)] {
+        phone.say(&framed(&inner));
+        server.frame();
+    }
+    wire.close();
+    let mut reader = capture::Reader::open(File::open(&file).unwrap()).unwrap();
+    let mut seen = Vec::new();
+    while let Some(frame) = reader.next().unwrap() {
+        seen.push((frame.interface, frame.bytes.to_vec()));
+    }
+    seen.sort();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.contains(&(0, LCP.to_vec())) && seen.contains(&(1, packet(20))), "{seen:02x?}");
+    let Ok(output) = Command::new("tshark").args(["-r", file.to_str().unwrap()]).output() else {
+        return eprintln!("skipped: there is no tshark here");
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("PPP LCP") && said.contains("Configuration Request"), "{said}");
+    assert!(said.contains("10.0.0.1") && said.contains("10.0.0.2"), "{said}");
+}
+
+/// Killed, the pseudo-terminals are gone, and who sits at one feels that its line is.
+#[test]
+fn killed_it_leaves_nothing() {
+    let mut wire = Wire::new(["pty", "pty"], &["--link", "delay=1 ms"]);
+    let phone = Peer::at(&wire.paths[0]);
+    wire.process.kill().unwrap();
+    wire.process.wait().unwrap();
+    assert!(matches!(
+        phone.heard.recv_timeout(PATIENCE),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+    ));
+    let others = std::mem::take(&mut wire.paths);
+    assert!(!std::path::Path::new(&others[1]).exists(), "nobody is at the other one");
+}
+
+/// What cannot be the end of a wire is refused, with what would help.
+#[test]
+fn unfit_ends_are_refused() {
+    let refused = |ends: &[&str], code: i32, words: &str| {
+        let output = Command::new(PROGRAM).arg("wire").args(ends).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(words) && said.contains("help:"), "{words}: {said}");
+    };
+    refused(&["pty", "/dev/there-is-none"], 3, "/dev/there-is-none");
+    refused(&["pty", "/dev/null"], 3, "no serial device");
+    refused(&["pty", "eth1"], 2, "no frames in common");
+    refused(&["pty"], 2, "two ends");
+    refused(&[], 2, "two ends");
+    refused(&["pty", "pty", "--link", "nonsense"], 2, "nonsense");
+    // Other verbs say whose business it is.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wire.toml");
+    let text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\ndelay = \"1 ms\"\n\
+                [[node]]\nname = \"phone\"\nwire = \"pty\"\n[[node]]\nname = \"server\"\nwire = \"pty\"\n";
+    std::fs::write(&file, text).unwrap();
+    let output =
+        Command::new(PROGRAM).args(["wire", "pty", "pty", "--scenario"]).arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("name no ends here"), "{said}");
+    for verb in ["run", "emulate"] {
+        let output = Command::new(PROGRAM).arg(verb).arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("williwaw wire"), "{said}");
+    }
+}
+
+/// Two of them negotiate, and ping each other, over a link in between.
+#[test]
+fn pppd_speaks_through_it() {
+    let there =
+        Command::new("pppd").arg("--version").output().is_ok() && std::path::Path::new("/dev/ppp").exists();
+    if !there {
+        return eprintln!("skipped: no pppd, or a kernel without PPP (/dev/ppp)");
+    }
+    let wire = Wire::new(["pty", "pty"], &["--link", "rate=64 kbit/s, delay=50 ms"]);
+    let ends = [("10.64.0.1:10.64.0.2", "call0"), ("10.64.0.2:10.64.0.1", "call1")];
+    let mut all = Vec::new();
+    for ((addresses, name), path) in ends.into_iter().zip(&wire.paths) {
+        let words = ["nodetach", "local", "noauth", "nodefaultroute", "ifname", name, addresses];
+        // Each in a network of its own, so that their addresses do not meet.
+        all.push(Command::new("unshare").args(["--net", "pppd", path]).args(words).spawn().unwrap());
+    }
+    let since = Instant::now();
+    let target = all[0].id().to_string();
+    loop {
+        let words = ["--net", "--target", &target, "--", "ping", "-c", "1", "-W", "2", "10.64.0.2"];
+        let said = Command::new("nsenter").args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        if let Some(ms) =
+            said.split("time=").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok())
+        {
+            assert!(ms >= 100.0, "{ms}");
+            break;
+        }
+        assert!(since.elapsed() < PATIENCE * 2, "they do not come together");
+    }
+    for mut one in all {
+        let _ = one.kill();
+        let _ = one.wait();
+    }
+    wire.close();
+}

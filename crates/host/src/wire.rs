@@ -1,0 +1,161 @@
+//! How do the frames of a wire come in and go out? By one element for each end of it: whatever stands there, a device,
+//! a host, a modem, speaks past this program to whoever stands at the other end. A frame crosses the path whole; of the
+//! packet in it, if it is one of IP, the head takes what a path reads of packets.
+
+use crate::door::{Gate, Leaving, flip};
+use crate::machine::flags;
+use base::Time;
+use base::packet::{Flags, FlowId, NodeId, Packet};
+use base::wire::frame::Framing;
+use base::wire::{self, Malformed, hdlc};
+use path::{Cx, Element, Port};
+use std::collections::VecDeque;
+
+/// One end of a wire.
+#[derive(Clone, Copy, Debug)]
+pub struct WireConfig {
+    /// What kind of frames it carries.
+    pub framing: Framing,
+    /// The number of the packets between both ends.
+    pub flow: FlowId,
+    /// Where this end is.
+    pub node: NodeId,
+    /// Where the other end is.
+    pub peer: NodeId,
+    /// What comes in here is the way back of that flow.
+    pub reply: bool,
+}
+
+/// What came in and went out.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct WireCounters {
+    /// Frames from the wire into the network.
+    pub sent: u64,
+    /// Their bytes, as the network counts them.
+    pub bytes_sent: u64,
+    /// Frames from the network to the wire.
+    pub received: u64,
+    /// Their bytes.
+    pub bytes_received: u64,
+}
+
+/// The element through which all frames of an end come in and go out.
+pub struct Wire {
+    config: WireConfig,
+    ordinals: [u32; 2],
+    counters: WireCounters,
+    leaving: VecDeque<Leaving>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// Buffers kept for frames to come.
+const SPARE: usize = 256;
+
+impl Wire {
+    /// An end through which nothing has come.
+    pub fn new(config: WireConfig) -> Self {
+        Wire {
+            config,
+            ordinals: [0; 2],
+            counters: WireCounters::default(),
+            leaving: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Its counters.
+    pub fn counters(&self) -> WireCounters {
+        self.counters
+    }
+}
+
+impl Gate for Wire {
+    /// Takes in a frame. On Ethernet it is as large as the packet of IP in it, as everywhere else; on a serial line it
+    /// has all bytes that it has between two flags before any is escaped.
+    ///
+    /// # Errors
+    /// On Ethernet, a frame without a packet of IP; on a serial line none.
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+        let inner = self.config.framing.packet(bytes).and_then(|at| bytes.get(at..));
+        let digest = inner.ok_or(Malformed::Version).and_then(wire::read);
+        let size = match self.config.framing {
+            Framing::Ethernet => digest?.size,
+            Framing::Ppp => bytes.len() as u32,
+        };
+        let (body, id) = cx.emit_bytes(bytes, size);
+        // What cannot be read carries something: it is no bare acknowledgement.
+        let mut flags = digest.as_ref().map_or(Flags::DATA, flags);
+        if self.config.reply {
+            flags = Flags(flags.0 | Flags::REPLY.0);
+        }
+        let ordinal = &mut self.ordinals[usize::from(flags.has(Flags::DATA))];
+        *ordinal += 1;
+        self.counters.sent += 1;
+        self.counters.bytes_sent += u64::from(size);
+        let packet = Packet {
+            id,
+            born: cx.now(),
+            deadline: Time::NEVER,
+            body,
+            flow: self.config.flow,
+            size,
+            ordinal: *ordinal,
+            source: self.config.node,
+            destination: self.config.peer,
+            interface: 0,
+            flags,
+            class: digest.as_ref().map_or(0, |digest| digest.class),
+            ecn: digest.as_ref().map_or(0, |digest| digest.ecn),
+        };
+        cx.forward(Port(0), packet);
+        Ok(())
+    }
+
+    fn next_out(&mut self) -> Option<Leaving> {
+        self.leaving.pop_front()
+    }
+
+    fn give_back(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+impl Element for Wire {
+    /// A frame has come through the network: it is to leave now.
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        if !cx.absorb_bytes(&packet, &mut bytes) {
+            return; // a model's segment has no bytes for the world outside
+        }
+        self.counters.received += 1;
+        self.counters.bytes_received += u64::from(packet.size);
+        let at = self.config.framing.packet(&bytes);
+        let inner = at.and_then(|at| bytes.get_mut(at..));
+        if let Some(inner) = inner
+            && wire::read(inner).is_ok_and(|digest| digest.ecn != packet.ecn)
+        {
+            wire::set_ecn(inner, packet.ecn);
+            if self.config.framing == Framing::Ppp {
+                hdlc::mend(&mut bytes);
+            }
+        }
+        if packet.flags.has(Flags::CORRUPT) {
+            // Of Ethernet the packet: its frame gets a check sequence that is right again, so that a bit of its head
+            // would lead it astray. On a serial line any bit, and the check sequence at its end tells.
+            let from = if self.config.framing == Framing::Ethernet { at.unwrap_or(0) } else { 0 };
+            flip(bytes.get_mut(from..).unwrap_or_default(), packet.id);
+        }
+        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    /// What has left the network is inside it no longer.
+    fn holds(&self) -> usize {
+        0
+    }
+}
