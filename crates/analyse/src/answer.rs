@@ -237,18 +237,18 @@ impl Direction {
         }
     }
 
-    fn offer(&mut self, _t: Time, ack: u64, window: u64, raw: u16, scale: Option<u8>, syn: bool) {
+    fn offer(&mut self, t: Time, ack: u64, window: u64, raw: u16, scale: Option<u8>, syn: bool) {
         self.raw_window = raw;
         if scale.is_some() || syn {
             let edge = ack + window;
             self.edge = Some(self.edge.map_or(edge, |e| e.max(edge)));
-            self.window_closed = edge <= self.max && window == 0;
             self.way.options.window = self.way.options.window.max(window);
             self.way.options.window_known = true;
         }
-        if raw == 0 && !syn {
-            self.window_closed = true;
+        if self.window_closed && raw > 0 {
+            self.window_opened = Some(t);
         }
+        self.window_closed = raw == 0 && !syn;
     }
 
     /// Nothing had come for long although something was outstanding: that is over now.

@@ -76,6 +76,8 @@ pub(crate) struct Direction {
     pub(crate) raw_window: u16,
     pub(crate) edge: Option<u64>,
     pub(crate) window_closed: bool,
+    /// When it was opened last.
+    pub(crate) window_opened: Option<Time>,
     /// After the last segment the window was full.
     pub(crate) full: bool,
     pub(crate) echo: Option<u32>,
@@ -493,8 +495,10 @@ impl Direction {
         let until = self.advanced.unwrap_or(since).max(since).min(t);
         let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
         self.tell_pause(since, until, first);
-        let second = if self.window_closed { IdleCause::Receiver } else { IdleCause::Application };
-        self.tell_pause(until, t, second);
+        let opened =
+            if self.window_closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
+        self.tell_pause(until, opened, IdleCause::Closed);
+        self.tell_pause(opened, t, IdleCause::Application);
     }
 
     fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {

@@ -9,6 +9,8 @@ base::named! {
         Application = "application-limited",
         /// The receiver's window was full.
         Receiver = "receiver-limited",
+        /// The receiver offered no window at all.
+        Closed = "window-closed",
         /// Acknowledgements: what the path and the congestion window let through.
         Congestion = "congestion-limited",
         /// The retransmission timer.
@@ -21,6 +23,7 @@ impl IdleCause {
     pub const fn evidence(self) -> &'static str {
         match self {
             IdleCause::Application => "nothing was outstanding and the window was open",
+            IdleCause::Closed => "the receiver offered no window at all",
             IdleCause::Receiver => "no segment fitted into the window that was offered",
             IdleCause::Congestion => "data were outstanding and the window offered was open",
             IdleCause::Timer => "the next segment was one that only a timer sends",

@@ -18,14 +18,17 @@
 //! | what held the sender up | `idle` |
 //! | what follows for the whole connection | `outcome`, `fault`, `profile`, `fairness` |
 //! | what does a capture of the other end add | `join` |
+//! | what happened in the layers below meanwhile, and what it cost | `below`, `episode` |
 //! | all of it in three sentences | `story` |
 
 mod answer;
+pub mod below;
 mod clockwork;
 mod connection;
 mod copies;
 mod digest;
 mod direction;
+pub mod episode;
 pub mod fairness;
 pub mod fault;
 pub mod flow;

@@ -1,6 +1,7 @@
 //! How long does a round trip take? Samples of segments that were sent once, their least, their spread, and the
 //! timeout that RFC 6298 makes of them.
 
+use base::alternation::{Alternation, Zigzag};
 use base::{Span, Time};
 
 /// What is known of round trips between the capture and the receiver.
@@ -15,6 +16,7 @@ pub(crate) struct Rtt {
     srtt: Option<f64>,
     rttvar: f64,
     last: Option<Span>,
+    zigzag: Zigzag,
 }
 
 /// What is told of round trips, s.
@@ -30,6 +32,8 @@ pub struct RttSummary {
     pub max_s: f64,
     /// Mean less least: the time that packets waited on top.
     pub queueing_s: f64,
+    /// They go to and fro between two levels.
+    pub alternates: Option<Alternation>,
 }
 
 impl Rtt {
@@ -39,6 +43,7 @@ impl Rtt {
         self.most = self.most.max(span);
         let s = span.as_secs_f64();
         self.sum += s;
+        self.zigzag.push(s);
         self.count += 1;
         self.last = Some(span);
         //= RFC 6298 section 2
@@ -87,13 +92,15 @@ impl Rtt {
     /// What is told in the end.
     pub(crate) fn summary(&self) -> Option<RttSummary> {
         let least = self.least?.as_secs_f64();
-        let mean = self.sum / self.count as f64;
+        // Bounds alone are no samples.
+        let mean = if self.count > 0 { self.sum / self.count as f64 } else { least };
         Some(RttSummary {
             samples: self.count,
             min_s: least,
             mean_s: mean,
             max_s: self.most.as_secs_f64(),
             queueing_s: mean - least,
+            alternates: self.zigzag.found(),
         })
     }
 }

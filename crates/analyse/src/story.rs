@@ -29,7 +29,9 @@ enum Cost {
     Spurious,
     Genuine,
     Timer,
+    Waiting,
     Silence,
+    Closed,
     Receiver,
     Application,
     Queue,
@@ -104,6 +106,7 @@ fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
         .filter(|s| s.kind == SpikeKind::Delay)
         .fold(Span::ZERO, |sum, s| sum + s.until.since(s.t));
     let (spurious, genuine) = (lost_to(way, Kind::Spurious), lost_to(way, Kind::Genuine));
+    let unknown = lost_to(way, Kind::Unknown);
     // A spike is worth telling by itself where no timeout lies over it.
     let silence = silent - spurious;
     // A window that is full holds nobody up if it fills the path.
@@ -112,8 +115,10 @@ fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
     let avoidable = [
         (Cost::Spurious, spurious),
         (Cost::Genuine, genuine),
-        (Cost::Timer, lost_to(way, Kind::Unknown)),
+        (Cost::Timer, unknown),
+        (Cost::Waiting, way.time.of(IdleCause::Timer) - spurious - genuine - unknown),
         (Cost::Silence, silence),
+        (Cost::Closed, way.time.of(IdleCause::Closed)),
         (Cost::Receiver, if fills { Span::ZERO } else { receiver }),
         (Cost::Application, way.time.of(IdleCause::Application)),
     ];
@@ -152,6 +157,12 @@ fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
         Cost::Silence => {
             format!("the most time, {took}, the path was silent and then went on: a delay spike, not a loss")
         }
+        Cost::Waiting => {
+            format!("the most time, {took}, the sender was silent until a timer let it send again")
+        }
+        Cost::Closed => format!(
+            "the most time, {took}, the receiver took nothing: its window was closed, since its application did not read"
+        ),
         Cost::Receiver => {
             format!("the most time, {took}, the sender waited because the receiver's window was full")
         }
@@ -241,6 +252,12 @@ fn advice(cost: Cost, way: &Way) -> String {
             "Look below TCP for what holds the link up (handover, reselection, link-layer retransmission): the sender did \
              nothing wrong."
                 .to_owned()
+        }
+        Cost::Waiting => {
+            "Capture at the sender: from here its timers can only be guessed, and what it heard is not known.".to_owned()
+        }
+        Cost::Closed => {
+            "Look at the application that receives: it did not read what had come. The network is not to blame.".to_owned()
         }
         Cost::Receiver => format!(
             "Raise the receive buffer (the greatest window was {}), and see that the receiving application reads in time.",

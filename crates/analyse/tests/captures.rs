@@ -2,7 +2,9 @@
 //! difference is known from looking at the packets (`docs/analyser.md`). The files are not part of the project; where
 //! they are absent the test says so.
 
-use analyse::{Analyser, Flow, Kind, Need, Observation};
+use analyse::idle::IdleCause;
+use analyse::{Analyser, Flow, Kind, Need, Observation, story};
+use base::Span;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -98,4 +100,12 @@ fn verdicts_on_known_files() {
     let dsack = flows("tcptrace_dsack.pcap").unwrap();
     let way = &dsack[0].ways[0];
     assert_eq!((way.count(Need::Needed), way.fast_retransmits.len(), way.timeouts.len()), (7, 3, 0));
+    // The receiver closed its window for 22 s, and six probes asked; the application had something to send all the while.
+    let closed = flows("tcptrace_zwnd.pcap").unwrap();
+    let flow = closed.iter().find(|f| f.ways[f.main()].window_probes == 6).expect("probes");
+    let time = flow.ways[flow.main()].time;
+    assert!(time.of(IdleCause::Closed) > Span::from_secs(22), "{time:?}");
+    assert!(time.of(IdleCause::Application) < Span::from_secs(2), "{time:?}");
+    let told = story::tell(&[flow]);
+    assert!(told.what.contains("its window was closed"), "{}", told.what);
 }

@@ -3,6 +3,7 @@
 //! Nothing here behaves: these are the nouns of the laboratory. Whatever needs a clock, a file or
 //! the environment is handed in by a driver (see `docs/architecture.md`).
 
+pub mod alternation;
 pub mod dist;
 pub mod event;
 pub mod named;

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod emulate;
 pub(crate) mod import;
 pub(crate) mod keep;
+mod layers;
 pub(crate) mod linux;
 pub(crate) mod measure;
 pub(crate) mod new;

@@ -83,6 +83,15 @@ fn notes(outcome: &Outcome<'_>) -> Vec<String> {
                 digits(share)
             ));
         }
+        if let Some(a) = tested.alternates {
+            notes.push(format!(
+                "{}: round trips go to and fro between {} and {} ms, as where a radio channel is set up anew for every \
+                 second packet.",
+                tested.name,
+                digits(a.low * 1e3),
+                digits(a.high * 1e3)
+            ));
+        }
         if tested.broken > 0 || tested.done < tested.planned as usize {
             let Tested { name, planned, done, broken, .. } = tested;
             notes.push(format!(

@@ -68,6 +68,8 @@ fn a_client_measures_and_keeps_it() {
         (&["--token", "sword", "--echo"][..], 3, "the token is wrong"),
         (&["--echo"], 3, "asks for a token"),
         (&["--token", "word"], 2, "nothing to measure"),
+        (&["--token", "word", "--bulk", "up", "--bytes", "0 B"], 2, "at least 1 B"),
+        (&["--token", "word", "--bulk", "up", "--seconds", "0 s"], 2, "longer than nothing"),
         (&["--token", "word", "--echo", "--out", "measure-1.jsonl"], 2, "is there already"),
     ] {
         let out = client(more);

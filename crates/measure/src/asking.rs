@@ -1,7 +1,7 @@
 //! What does the client say and do on one connection? It greets, asks for one job, plays its part in it, and hears
 //! what the server saw. Bytes and the time come in, bytes go out; sockets are elsewhere.
 
-use crate::flow::{self, Arrivals, Chunks, Out, Pause};
+use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -37,6 +37,8 @@ pub struct Request {
     pub token: String,
     /// The job.
     pub job: Job,
+    /// Keys of earlier connections of which the server's account is asked for first.
+    pub owed: Vec<u64>,
     /// The receive window that the server shall offer, bytes; 0: any.
     pub window: u32,
     /// Between a reply and the next request.
@@ -62,20 +64,24 @@ pub struct Asking {
     arrivals: Arrivals,
     transactions: Vec<(Time, Span)>,
     report: Option<(Time, String)>,
+    accounts: Vec<(u64, String)>,
 }
 
 #[derive(Clone, Debug)]
 enum State {
     Greeted,
+    /// What the server tells of earlier connections.
+    Hearing,
     /// The server may refuse the job; until it takes it, nothing that comes is measured.
     Asked,
     Taking {
         left: u64,
         timed: bool,
     },
-    /// Bytes are handed over until `end`; never: they all were.
+    /// Bytes are handed over for `lasts`, until `end`, which is known with the first of them.
     Giving {
-        end: Time,
+        lasts: Span,
+        end: Option<Time>,
         chunks: Chunks,
     },
     /// A request goes at `at`.
@@ -109,6 +115,7 @@ impl Asking {
             arrivals,
             transactions: Vec::new(),
             report: None,
+            accounts: Vec::new(),
         }
     }
 
@@ -141,13 +148,12 @@ impl Asking {
 
     fn refill(&mut self, now: Time) {
         match &mut self.state {
-            State::Giving { end, chunks } if !end.is_never() => {
-                if now < *end {
+            State::Giving { lasts, end, chunks } => {
+                if now < *end.get_or_insert(now + *lasts) {
                     let bytes = chunks.next(now);
                     self.out.push_back(Out::Bytes(Message::Chunk { bytes }.bytes()));
                     self.out.push_back(Out::Payload(u64::from(bytes)));
                 } else {
-                    *end = Time::NEVER;
                     self.out.push_back(Out::Bytes(Message::End.bytes()));
                     self.state = State::Reporting;
                 }
@@ -201,6 +207,14 @@ impl Asking {
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
+    /// The key that the server gave to this connection.
+    pub fn key(&self) -> Option<u64> {
+        self.welcome.as_ref().map(|(key, _, _)| *key)
+    }
+    /// The accounts of earlier connections, by their keys; empty texts where the server knows nothing.
+    pub fn accounts(&self) -> &[(u64, String)] {
+        &self.accounts
+    }
     /// The server's report.
     pub fn report(&self) -> Option<&str> {
         self.report.as_ref().map(|(_, json)| json.as_str())
@@ -248,10 +262,11 @@ impl Asking {
             }
             (State::Greeted, Message::Welcome { key, port, name, .. }) => {
                 self.welcome = Some((key, port, name));
-                let Request { job, window, .. } = self.request;
-                self.asked = Some(now);
-                self.out.push_back(Out::Bytes(Message::Begin { job, window }.bytes()));
-                self.state = State::Asked;
+                self.ask(now);
+            }
+            (State::Hearing, Message::Report { json }) => {
+                self.accounts.extend(self.request.owed.pop().map(|key| (key, json)));
+                self.ask(now);
             }
             (State::Asked, Message::Ready) => self.begin(now),
             (State::Taking { timed: true, left: left @ 0 }, Message::Chunk { bytes }) => {
@@ -259,7 +274,7 @@ impl Asking {
                 self.reader.expect(u64::from(bytes));
             }
             (State::Taking { timed: true, left: 0 }, Message::End) => self.state = State::Reporting,
-            (State::Reporting | State::Giving { end: Time::NEVER, .. }, Message::Report { json }) => {
+            (State::Reporting, Message::Report { json }) => {
                 self.report = Some((now, json));
                 self.state = State::Done;
             }
@@ -268,19 +283,35 @@ impl Asking {
         Ok(())
     }
 
+    /// Asks for what is owed, one account at a time, then for the job.
+    fn ask(&mut self, now: Time) {
+        let message = match self.request.owed.last() {
+            Some(&key) => {
+                self.state = State::Hearing;
+                Message::Account { key }
+            }
+            None => {
+                self.asked = Some(now);
+                self.state = State::Asked;
+                Message::Begin { job: self.request.job, window: self.request.window }
+            }
+        };
+        self.out.push_back(Out::Bytes(message.bytes()));
+    }
+
     fn begin(&mut self, now: Time) {
         self.state = match self.request.job {
             Job::Bulk { direction: Direction::Up, amount: Amount::Bytes(n) } => {
                 self.out.push_back(Out::Payload(n));
-                State::Giving { end: Time::NEVER, chunks: Chunks::new() }
+                State::Reporting
             }
-            Job::Bulk { direction: Direction::Up, amount: Amount::Millis(ms) } => {
-                State::Giving { end: now + flow::lasting(ms), chunks: Chunks::new() }
+            Job::Bulk { direction: Direction::Up, amount: Amount::Lasts(lasts) } => {
+                State::Giving { lasts, end: None, chunks: Chunks::new() }
             }
             Job::Bulk { direction: Direction::Down, amount } => {
-                let left = if let Amount::Bytes(n) = amount { n } else { 0 };
+                let (left, timed) = if let Amount::Bytes(n) = amount { (n, false) } else { (0, true) };
                 self.reader.expect(left);
-                State::Taking { left, timed: left == 0 }
+                State::Taking { left, timed }
             }
             Job::Transactions { .. } => State::Thinking { at: now },
             Job::Probes => State::Probing,

@@ -1,17 +1,18 @@
 //! Who measures? One test after the other, one connection a repetition. A connection that is lost is made again, and
 //! the rest goes on.
 
-use crate::asking::{Asking, Request};
+use crate::asking::Asking;
 use crate::buffer::{self, Estimate};
 use crate::clock::{self, Clock};
 use crate::entry::{Begin, Disconnection, End, Entry, Run, SCHEMA};
 use crate::flow::Pause;
 use crate::kernel::{self, Kernel, Report, Watch};
+use crate::line::Line;
 use crate::message::Job;
 use crate::plan::{Plan, Test, span};
 use crate::probe::Probing;
 use crate::pump::{Broken, Pump};
-use crate::{Error, LOOK, PORT, UNSENT, filler, sys};
+use crate::{Error, LOOK, PORT, filler};
 use base::{Span, Time};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -96,14 +97,16 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Listener) -> R
         settings: kernel::settings(),
         plan: config.plan.clone(),
     })))?;
-    let mut all = All { config, clock, stop, listener, address, filler: filler(), done: 0 };
-    let (result, capture_missed) = recording.beside(|| all.steps())?;
+    let line = Line::new(config, clock, stop, address);
+    let mut all = All { config, clock, stop, listener, address, line, filler: filler(), done: 0 };
+    let (result, capture_missed) = recording.beside(|| all.steps().and_then(|done| all.last_words(done)))?;
     let complete = matches!(result, Ok(true));
     listener.entry(&Entry::End(End {
         t: clock.now().as_secs_f64(),
         complete,
         counters: kernel::growth(&before, &kernel::counters()),
         capture_missed,
+        others: all.line.others(),
     }))?;
     result
 }
@@ -155,7 +158,7 @@ impl Recorder {
 fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr, String), Error> {
     let mut first = None;
     for address in resolve(&config.server)? {
-        match greet(config, address, clock, stop) {
+        match Line::new(config, clock, stop, address).greet() {
             Ok(name) => return Ok((address, name)),
             // Of several addresses the first one's answer counts, unless one is a server that refuses.
             Err(error @ Error::Fault { .. }) => return Err(error),
@@ -165,52 +168,13 @@ fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr
     Err(first.unwrap_or(Error::Gone(0.0)))
 }
 
-/// Connects, greets and takes leave.
-fn greet(config: &Config, address: SocketAddr, clock: Clock, stop: &AtomicBool) -> Result<String, Error> {
-    let patience = Duration::from_secs_f64(config.plan.connect.clamp(0.1, 3600.0));
-    let stream = sys::connect(address, &config.plan.socket, patience)
-        .map_err(|source| Error::Connect { address, source: plain(source) })?;
-    let mut asking = Asking::new(request(config, Job::Probes));
-    let silent = |why: String| Error::Silent { address, why };
-    let mut pump = Pump::new(&stream, clock, stop, span(config.plan.connect), &[])
-        .map_err(|error| silent(error.to_string()))?;
-    let ran = pump.run(&mut asking, |asking| {
-        asking.end_probes();
-        false
-    });
-    match ran {
-        Ok(()) => Ok(asking.server().unwrap_or_default().to_owned()),
-        Err(Broken::Fault(fault)) => Err(Error::Fault { address, fault }),
-        Err(Broken::Lost(_, why)) => Err(silent(why)),
-        Err(Broken::Stopped) => Err(silent("it was not waited for".to_owned())),
-    }
-}
-
-/// An error of the system with a word for the one that has none.
-fn plain(error: io::Error) -> io::Error {
-    if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
-        return io::Error::new(io::ErrorKind::TimedOut, "nobody answers");
-    }
-    error
-}
-
-fn request(config: &Config, job: Job) -> Request {
-    Request {
-        session: config.session,
-        token: config.token.clone(),
-        job,
-        window: config.plan.socket.window.unwrap_or(0),
-        think: span(config.plan.think),
-        threshold: span(config.plan.silence),
-    }
-}
-
 struct All<'a> {
     config: &'a Config,
     clock: Clock,
     stop: &'a AtomicBool,
     listener: &'a dyn Listener,
     address: SocketAddr,
+    line: Line<'a>,
     filler: Vec<u8>,
     done: u64,
 }
@@ -219,6 +183,8 @@ struct All<'a> {
 struct Once {
     run: Run,
     broken: Option<Broken>,
+    /// The key of the connection that carried it, if it was closed at both ends.
+    key: Option<u64>,
 }
 
 impl All<'_> {
@@ -249,11 +215,13 @@ impl All<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let Once { mut run, broken } = self.once(&test);
+            let Once { mut run, broken, key } = self.once(&test);
+            self.tell_accounts()?;
             (run.step, run.repetition, run.complete) = (step, repetition, broken.is_none());
-            let began = run.bytes > 0 || run.probes > 0 || run.seconds.is_some();
+            let began = run.complete || run.bytes > 0 || run.probes > 0 || run.seconds.is_some();
             if began {
                 self.listener.entry(&Entry::Run(Box::new(run.clone())))?;
+                self.line.kept(key);
             }
             match broken {
                 None => return Ok(true),
@@ -272,6 +240,20 @@ impl All<'_> {
         }
     }
 
+    /// Hands on what the server told of earlier connections.
+    fn tell_accounts(&self) -> Result<(), Error> {
+        self.line.accounts().into_iter().try_for_each(|account| self.listener.entry(&Entry::Account(account)))
+    }
+
+    /// Asks for the last account that is owed, once everything is done. A server that is gone by then owes it for
+    /// ever: what it told with its report stays.
+    fn last_words(&self, done: bool) -> Result<bool, Error> {
+        if done && self.line.is_owed() && self.line.greet().is_ok() {
+            self.tell_accounts()?;
+        }
+        Ok(done)
+    }
+
     /// Makes a connection again, and tells from when to when there was none.
     fn again(&self, step: usize, repetition: u32, kind: &str, evidence: String) -> Result<(), Error> {
         let t = self.clock.now();
@@ -287,7 +269,7 @@ impl All<'_> {
         let give_up = span(self.config.plan.give_up);
         while !self.stop.load(Ordering::Relaxed) {
             lost.attempts += 1;
-            match greet(self.config, self.address, self.clock, self.stop) {
+            match self.line.greet() {
                 Ok(_) => {
                     lost.until = Some(self.clock.now().as_secs_f64());
                     return self.listener.entry(&Entry::Disconnection(lost));
@@ -327,11 +309,11 @@ impl All<'_> {
     fn job(&self, job: Job, interval: Span) -> Once {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
-        let stream = match self.connect() {
+        let stream = match self.line.connect() {
             Ok(stream) => stream,
-            Err(broken) => return Once { run, broken: Some(broken) },
+            Err(broken) => return Once { run, broken: Some(broken), key: None },
         };
-        let mut request = request(self.config, job);
+        let mut request = self.line.request(job);
         request.think = request.think.max(interval);
         let mut asking = Asking::new(request);
         let watch = Watch::new(&stream, self.clock, LOOK);
@@ -342,9 +324,10 @@ impl All<'_> {
             let _ = watching.join();
             result
         });
+        let (info, closed) = self.line.part(&stream, &asking, result.is_ok());
         let asked = asking.asked().unwrap_or(began);
-        fill(&mut run, &asking, watch.peek(asked), asked);
-        Once { run, broken: result.err() }
+        fill(&mut run, &asking, Kernel { info, history: watch.history(asked) }, asked);
+        Once { run, broken: result.err(), key: asking.key().filter(|_| closed) }
     }
 
     /// Datagrams, echoed; until all are back, or `enough`.
@@ -352,7 +335,7 @@ impl All<'_> {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
         let broken = self.probing(size, interval, count, enough, &mut run).err();
-        Once { run, broken }
+        Once { run, broken, key: None }
     }
 
     fn probing(
@@ -363,10 +346,24 @@ impl All<'_> {
         enough: &dyn Fn() -> bool,
         run: &mut Run,
     ) -> Result<(), Broken> {
-        let stream = self.connect()?;
-        let mut asking = Asking::new(request(self.config, Job::Probes));
-        let mut pump = self.pump(&stream)?;
-        pump.run(&mut asking, |asking| asking.echo().is_some())?;
+        let stream = self.line.connect()?;
+        let mut asking = Asking::new(self.line.request(Job::Probes));
+        let probed = self.probes_on(&stream, &mut asking, (size, interval, count), enough, run);
+        let (info, _) = self.line.part(&stream, &asking, probed.is_ok());
+        self.line.another(&info);
+        probed
+    }
+
+    fn probes_on(
+        &self,
+        stream: &TcpStream,
+        asking: &mut Asking,
+        (size, interval, count): (usize, Span, Option<u32>),
+        enough: &dyn Fn() -> bool,
+        run: &mut Run,
+    ) -> Result<(), Broken> {
+        let mut pump = self.pump(stream)?;
+        pump.run(asking, |asking| asking.echo().is_some())?;
         let lost = |error: io::Error| Broken::Lost("lost", error.to_string());
         let Some((key, 1..)) = asking.echo() else {
             return Err(Broken::Lost("refused", "the server echoes no datagrams".to_owned()));
@@ -403,7 +400,7 @@ impl All<'_> {
             probing.times().iter().map(|(t, s)| (t.as_secs_f64(), s.as_secs_f64())).unzip();
         (run.rtt_t, run.rtt_s) = (t, s);
         run.seconds = Some(self.clock.now().as_secs_f64() - run.t);
-        pump.run(&mut asking, |asking| {
+        pump.run(asking, |asking| {
             asking.end_probes();
             false
         })
@@ -421,7 +418,7 @@ impl All<'_> {
                 scope.spawn(|| self.probes(SMALL, BESIDE, None, &|| !loaded.load(Ordering::Relaxed)));
             let load = self.job(test.job(), Span::ZERO);
             loaded.store(false, Ordering::Relaxed);
-            let nothing = || Once { run: Run::default(), broken: None };
+            let nothing = || Once { run: Run::default(), broken: None, key: None };
             (load, probes.join().unwrap_or_else(|_| nothing()))
         });
         load.run.buffer = estimate(test, &quiet.run, &load.run, &beside.run);
@@ -430,16 +427,6 @@ impl All<'_> {
         load.run.rtt_s = [quiet.run.rtt_s, beside.run.rtt_s].concat();
         load.broken = load.broken.or(beside.broken);
         load
-    }
-
-    fn connect(&self) -> Result<TcpStream, Broken> {
-        let plan = &self.config.plan;
-        let patience = Duration::from_secs_f64(plan.connect.clamp(0.1, 3600.0));
-        let stream = sys::connect(self.address, &plan.socket, patience)
-            .map_err(|error| Broken::Lost("refused", plain(error).to_string()))?;
-        // Elsewhere than on Linux the system decides how much waits unsent.
-        let _ = sys::keep_short(&stream, UNSENT);
-        Ok(stream)
     }
 
     fn pump<'s>(&'s self, stream: &'s TcpStream) -> Result<Pump<'s>, Broken> {

@@ -93,6 +93,27 @@ pub struct Disconnection {
     pub attempts: u32,
 }
 
+/// What the other end's kernel said of a connection when it was closed; known only once the next one asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Which [`Run`] of the file, from 0, in the order of lines.
+    pub run: usize,
+    /// `TCP_INFO`, by the kernel's names.
+    pub info: BTreeMap<String, u64>,
+}
+
+/// Sums over the connections that carried no measured bytes: greetings, and those that keep an echo of datagrams open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Others {
+    /// How many there were.
+    pub connections: u32,
+    /// Segments with data that this end sent on them, those included that it sent again.
+    pub segments: u64,
+    /// Of those, sent again.
+    pub retransmissions: u64,
+}
+
 /// The last line, if the measurement came to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
@@ -104,6 +125,9 @@ pub struct End {
     pub counters: BTreeMap<String, u64>,
     /// Packets that the capture missed; none: there was no capture.
     pub capture_missed: Option<u64>,
+    /// Connections that carried no measured bytes, as this machine's kernel saw them.
+    #[serde(default)]
+    pub others: Others,
 }
 
 /// A line.
@@ -114,6 +138,8 @@ pub enum Entry {
     Begin(Box<Begin>),
     /// A repetition.
     Run(Box<Run>),
+    /// The other end's last words on a repetition.
+    Account(Account),
     /// A disconnection.
     Disconnection(Disconnection),
     /// The last.

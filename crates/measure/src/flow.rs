@@ -4,11 +4,6 @@
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A length in milliseconds as a peer says it: what no clock can hold is as long as a clock can.
-pub(crate) fn lasting(ms: u64) -> Span {
-    Span::from_nanos(ms.saturating_mul(1_000_000))
-}
-
 /// What an end wants to be sent next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Out {

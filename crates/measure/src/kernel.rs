@@ -66,8 +66,10 @@ pub struct Report {
     pub pauses: Vec<Pause>,
     /// Whole transactions.
     pub transactions: u32,
-    /// What its kernel said.
+    /// What its kernel said: when the job was done, or, where `closed`, when the connection was closed.
     pub kernel: Kernel,
+    /// The kernel's words are its last ones of this connection: nothing was sent on it afterwards.
+    pub closed: bool,
 }
 
 /// More looks than this are thinned out to every second one.
@@ -115,16 +117,20 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What was seen since the last time, counted from `origin`.
+    /// What is to be seen now, and what was seen since the last time, counted from `origin`.
     pub(crate) fn peek(&self, origin: Time) -> Kernel {
         let Ok(info) = sys::tcp_info(self.stream) else { return Kernel::default() };
+        Kernel { info: told(&info), history: self.history(origin) }
+    }
+
+    /// What was seen since the last time, counted from `origin`.
+    pub(crate) fn history(&self, origin: Time) -> Vec<Look> {
         let mut history = self.history.lock().map(|mut h| std::mem::take(&mut *h)).unwrap_or_default();
         let from = origin.as_secs_f64();
         for look in &mut history {
             look.t = ((look.t - from) * 1e6).round() / 1e6;
         }
-        let info = info.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Kernel { info, history }
+        history
     }
 }
 
@@ -150,6 +156,33 @@ pub(crate) fn settle(stream: &TcpStream, clock: Clock, patience: Span, stop: &At
             _ => return,
         }
     }
+}
+
+/// Waits until a connection whose both ends have nothing more to say is closed, and all that it sent has been
+/// acknowledged, at most `patience`; then tells what the kernel says of it, and whether it was closed. The kernel
+/// counts nothing for it afterwards. Empty where kernels tell nothing.
+pub(crate) fn last_words(
+    stream: &TcpStream,
+    clock: Clock,
+    patience: Span,
+    stop: &AtomicBool,
+) -> (BTreeMap<String, u64>, bool) {
+    let until = clock.now() + patience;
+    loop {
+        let Ok(info) = sys::tcp_info(stream) else { return (BTreeMap::new(), false) };
+        let closed = info.state == CLOSED;
+        if closed || clock.now() >= until || stop.load(Ordering::Relaxed) {
+            return (told(&info), closed);
+        }
+        clock::sleep(Span::from_millis(2));
+    }
+}
+
+/// `TCP_CLOSE` of `include/net/tcp_states.h`: closed, or in the kernel's hands for `TIME-WAIT`.
+const CLOSED: u8 = 7;
+
+fn told(info: &TcpInfo) -> BTreeMap<String, u64> {
+    info.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Counters of the calling thread's network stack that are not 0; none where there are none to read.

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod entry;
 pub mod flow;
 pub mod kernel;
+mod line;
 pub mod message;
 pub mod plan;
 pub mod probe;

@@ -5,8 +5,10 @@
 //! this end keep more than [`LONGEST`] bytes. Bytes that are measured have no frame: how many come is said before
 //! they do, and [`Reader`] counts them without keeping them.
 
+use base::Span;
+
 /// The version of the protocol. Both ends must speak the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// The longest body of a message, bytes: that of a report.
 pub const LONGEST: usize = 256 * 1024;
 /// The longest token, bytes.
@@ -43,8 +45,8 @@ impl Direction {
 pub enum Amount {
     /// So many bytes.
     Bytes(u64),
-    /// As much as goes in so many milliseconds, from the sender's first byte.
-    Millis(u64),
+    /// As much as goes in so long, from the sender's first byte; never no time at all.
+    Lasts(Span),
 }
 
 /// What is to be done next on a connection.
@@ -131,10 +133,15 @@ pub enum Message {
     },
     /// No more chunks follow.
     End,
-    /// What the server saw of the job, as JSON.
+    /// What the server saw of the job, as JSON; or of another connection, when that is what was asked.
     Report {
         /// The text.
         json: String,
+    },
+    /// Before a job: what did the server's kernel say of an earlier connection when it was closed?
+    Account {
+        /// The key of that connection's [`Message::Welcome`].
+        key: u64,
     },
 }
 
@@ -189,7 +196,7 @@ impl Message {
                         body.push(u8::from(direction == Direction::Down));
                         let (unit, n) = match amount {
                             Amount::Bytes(n) => (0, n),
-                            Amount::Millis(n) => (1, n),
+                            Amount::Lasts(span) => (1, span.as_nanos()),
                         };
                         body.push(unit);
                         body.extend(n.to_be_bytes());
@@ -213,6 +220,10 @@ impl Message {
             Message::Report { json } => {
                 text(&mut body, json, LONGEST);
                 7
+            }
+            Message::Account { key } => {
+                body.extend(key.to_be_bytes());
+                9
             }
         };
         let mut out = vec![kind];
@@ -263,6 +274,7 @@ impl Message {
             6 => Message::End,
             8 => Message::Ready,
             7 => Message::Report { json: rest_as_text(rest)? },
+            9 => Message::Account { key: u64::from_be_bytes(take(rest)?) },
             _ => return None,
         };
         rest.is_empty().then_some(message)
@@ -274,7 +286,7 @@ fn longest(kind: u8) -> Option<usize> {
     match kind {
         1 => Some(LONGEST_TOKEN + 14),
         2 | 3 => Some(256),
-        4..=6 | 8 => Some(32),
+        4..=6 | 8 | 9 => Some(32),
         7 => Some(LONGEST),
         _ => None,
     }
@@ -288,7 +300,7 @@ fn job(rest: &mut &[u8]) -> Option<Job> {
             let n = u64::from_be_bytes(take(rest)?);
             let amount = match unit {
                 0 if n > 0 => Amount::Bytes(n),
-                1 if n > 0 => Amount::Millis(n),
+                1 if n > 0 => Amount::Lasts(Span::from_nanos(n)),
                 _ => return None,
             };
             let direction = if kind == 0 { Direction::Up } else { Direction::Down };
@@ -405,7 +417,7 @@ mod tests {
     fn jobs() -> impl Strategy<Value = Job> {
         let bulk = (any::<bool>(), any::<bool>(), 1u64..).prop_map(|(down, bytes, n)| Job::Bulk {
             direction: if down { Direction::Down } else { Direction::Up },
-            amount: if bytes { Amount::Bytes(n) } else { Amount::Millis(n) },
+            amount: if bytes { Amount::Bytes(n) } else { Amount::Lasts(Span::from_nanos(n)) },
         });
         let sizes = || 1..=LARGEST_MESSAGE;
         let transactions = (sizes(), sizes(), 1u32..).prop_map(|(request, reply, count)| Job::Transactions {
@@ -435,6 +447,7 @@ mod tests {
             Just(Message::End),
             Just(Message::Ready),
             ".{0,400}".prop_map(|json| Message::Report { json }),
+            any::<u64>().prop_map(|key| Message::Account { key }),
         ]
     }
 

@@ -61,11 +61,11 @@ impl Test {
 
     /// What it asks the server for; of a buffer the load.
     pub(crate) fn job(&self) -> Job {
-        let millis = |s: f64| Amount::Millis(((s * 1000.0) as u64).max(1));
+        let lasts = |s: f64| Amount::Lasts(span(s).max(Span::from_nanos(1)));
         let direction = |down| if down { Direction::Down } else { Direction::Up };
         match *self {
             Test::Bulk { down, bytes: 0, seconds } | Test::Buffer { down, seconds } => {
-                Job::Bulk { direction: direction(down), amount: millis(seconds) }
+                Job::Bulk { direction: direction(down), amount: lasts(seconds) }
             }
             Test::Bulk { down, bytes, .. } => {
                 Job::Bulk { direction: direction(down), amount: Amount::Bytes(bytes) }

@@ -1,7 +1,7 @@
 //! Who answers? A thread a connection, and one for the datagrams of each address. Nothing that a client says is
 //! kept, and nothing is sent that it did not ask for.
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::flow::Out;
 use crate::kernel::{self, Report, Watch};
 use crate::message::Refusal;
@@ -9,7 +9,7 @@ use crate::probe;
 use crate::serving::{Identity, Rules, Served, Serving};
 use crate::{Error, LOOK, filler, sys};
 use base::{Span, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -53,6 +53,33 @@ pub enum What {
     Refused(String),
     /// The connection ended in the middle of a job.
     Lost(String),
+    /// The connection is closed; what the kernel said of it then, by its names. Nothing where it tells nothing.
+    Closed(BTreeMap<String, u64>),
+}
+
+/// Connections by their keys: those that are open, and the last words on those that were.
+#[derive(Debug, Default)]
+struct Register {
+    open: BTreeSet<u64>,
+    closed: VecDeque<(u64, String)>,
+}
+
+/// So many accounts are kept for clients to ask for.
+const KEPT: usize = 1024;
+
+impl Register {
+    fn close(&mut self, key: u64, account: String) {
+        if self.open.remove(&key) {
+            self.closed.push_back((key, account));
+        }
+        if self.closed.len() > KEPT {
+            self.closed.pop_front();
+        }
+    }
+
+    fn account(&self, key: u64) -> Option<String> {
+        self.closed.iter().find(|(k, _)| *k == key).map(|(_, account)| account.clone())
+    }
 }
 
 /// A server that listens.
@@ -103,7 +130,7 @@ impl Server {
 
     /// Serves until `stop` is set; tells what happens.
     pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) {
-        let keys = Mutex::new(BTreeSet::new());
+        let keys = Mutex::new(Register::default());
         let open = AtomicUsize::new(0);
         let (keys, open) = (&keys, &open);
         std::thread::scope(|scope| {
@@ -137,15 +164,15 @@ fn wait(listener: &TcpListener) {
 
 #[cfg(not(target_os = "linux"))]
 fn wait(_listener: &TcpListener) {
-    crate::clock::sleep(Span::from_millis(20));
+    clock::sleep(Span::from_millis(20));
 }
 
 /// Sends back what has the key of an open connection.
-fn echo(socket: &UdpSocket, keys: &Mutex<BTreeSet<u64>>, stop: &AtomicBool) {
+fn echo(socket: &UdpSocket, keys: &Mutex<Register>, stop: &AtomicBool) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
         let Ok((n, from)) = socket.recv_from(&mut buffer) else { continue };
-        let known = |key: u64| keys.lock().is_ok_and(|keys| keys.contains(&key));
+        let known = |key: u64| keys.lock().is_ok_and(|keys| keys.open.contains(&key));
         if probe::read(&buffer[..n]).is_some_and(|(key, _)| known(key)) {
             // One that cannot be sent is one lost: that is what the client counts.
             let _ = socket.send_to(&buffer[..n], from);
@@ -163,7 +190,7 @@ struct Client<'a> {
     stream: TcpStream,
     peer: SocketAddr,
     port: u16,
-    keys: &'a Mutex<BTreeSet<u64>>,
+    keys: &'a Mutex<Register>,
     stop: &'a AtomicBool,
     tell: &'a (dyn Fn(Event) + Sync),
 }
@@ -187,9 +214,14 @@ impl Client<'_> {
             let _ = watching.join();
             result
         });
+        // Strangers are not waited for.
+        let known = self.keys.lock().is_ok_and(|keys| keys.open.contains(&key));
+        let patience = if result.is_ok() && known { SETTLE } else { Span::ZERO };
+        let (info, _) = kernel::last_words(&self.stream, clock, patience, self.stop);
         if let Ok(mut keys) = self.keys.lock() {
-            keys.remove(&key);
+            keys.close(key, serde_json::to_string(&info).unwrap_or_default());
         }
+        self.happened(What::Closed(info));
         if let Err(error) = result
             && pump.serving.is_working()
             && !self.stop.load(Ordering::Relaxed)
@@ -243,13 +275,18 @@ impl Pump<'_> {
                 self.report(served, watch);
                 continue;
             }
+            if let Some(key) = self.serving.take_account() {
+                let account = self.account(key);
+                self.serving.report(account);
+                continue;
+            }
             if self.serving.is_over() {
                 // The last words are read before the connection ends.
                 return stream.shutdown(std::net::Shutdown::Write);
             }
             match stream.read(&mut buffer) {
                 Ok(0) if self.serving.is_working() => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(0) => return Ok(()),
+                Ok(0) => return stream.shutdown(std::net::Shutdown::Write),
                 Ok(n) => {
                     self.heard = self.clock.now();
                     if let Err(error) = self.serving.on_bytes(self.heard, &buffer[..n]) {
@@ -259,7 +296,7 @@ impl Pump<'_> {
                         && let Ok(mut keys) = self.client.keys.lock()
                     {
                         // Before the client hears of it: a datagram may overtake what it says next.
-                        keys.insert(self.key);
+                        keys.open.insert(self.key);
                     }
                     self.begin();
                 }
@@ -276,6 +313,23 @@ impl Pump<'_> {
         }
     }
 
+    /// What was said last of another connection; waits for its end, which its client has seen already.
+    fn account(&self, key: u64) -> String {
+        let until = self.clock.now() + SETTLE;
+        loop {
+            let Ok(keys) = self.client.keys.lock() else { return String::new() };
+            if let Some(account) = keys.account(key) {
+                return account;
+            }
+            let known = key != self.key && keys.open.contains(&key);
+            drop(keys);
+            if !known || self.clock.now() >= until || self.client.stop.load(Ordering::Relaxed) {
+                return String::new();
+            }
+            clock::sleep(Span::from_millis(2));
+        }
+    }
+
     fn report(&mut self, served: Served, watch: &Watch<'_>) {
         let report = Report {
             received: served.received,
@@ -284,6 +338,7 @@ impl Pump<'_> {
             pauses: served.pauses.clone(),
             transactions: served.transactions,
             kernel: watch.peek(served.asked),
+            closed: false,
         };
         self.serving.report(serde_json::to_string(&report).unwrap_or_default());
         self.client.happened(What::Done(served));

@@ -1,7 +1,7 @@
 //! What does the server say and do on one connection? It greets, takes one job after the other, and reports what
 //! it saw of each. Bytes and the time come in, bytes go out; sockets are elsewhere.
 
-use crate::flow::{self, Arrivals, Chunks, Out, Pause};
+use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -13,8 +13,8 @@ pub struct Rules {
     pub token: Option<String>,
     /// The most bytes of a job; 0: no limit.
     pub bytes: u64,
-    /// The longest job by time, milliseconds; 0: no limit.
-    pub millis: u64,
+    /// The longest job by time; none: no limit.
+    pub lasts: Option<Span>,
 }
 
 /// What the server is to its clients.
@@ -57,6 +57,7 @@ pub struct Serving {
     out: VecDeque<Out>,
     state: State,
     begun: Option<(Job, u32)>,
+    account: Option<u64>,
     served: Option<Served>,
 }
 
@@ -72,11 +73,12 @@ enum State {
         timed: bool,
         arrivals: Arrivals,
     },
-    /// Bytes go until `end`.
+    /// Bytes go for `lasts`, until `end`, which is known with the first of them.
     Giving {
         job: Job,
         asked: Time,
-        end: Time,
+        lasts: Span,
+        end: Option<Time>,
         sent: u64,
         chunks: Chunks,
     },
@@ -108,6 +110,7 @@ impl Serving {
             out: VecDeque::new(),
             state: State::Greeting,
             begun: None,
+            account: None,
             served: None,
         }
     }
@@ -134,26 +137,16 @@ impl Serving {
     /// What is to be sent next; none: nothing until more bytes come.
     pub fn next_out(&mut self, now: Time) -> Option<Out> {
         if self.out.is_empty()
-            && let State::Giving { job, asked, end, sent, chunks } = &mut self.state
+            && let State::Giving { job, asked, lasts, end, sent, chunks } = &mut self.state
         {
-            if now < *end {
+            if now < *end.get_or_insert(now + *lasts) {
                 let bytes = chunks.next(now);
                 *sent += u64::from(bytes);
                 self.out.push_back(Out::Bytes(Message::Chunk { bytes }.bytes()));
                 self.out.push_back(Out::Payload(u64::from(bytes)));
             } else {
-                if !end.is_never() && *end > *asked {
-                    self.out.push_back(Out::Bytes(Message::End.bytes()));
-                }
-                let served = Served {
-                    job: *job,
-                    asked: *asked,
-                    received: 0,
-                    sent: *sent,
-                    receiving_s: 0.0,
-                    pauses: Vec::new(),
-                    transactions: 0,
-                };
+                self.out.push_back(Out::Bytes(Message::End.bytes()));
+                let served = given(*job, *asked, *sent);
                 self.finish(served);
             }
         }
@@ -163,6 +156,11 @@ impl Serving {
     /// A job that has just been asked for, and the window to offer for it (0: any).
     pub fn take_begun(&mut self) -> Option<(Job, u32)> {
         self.begun.take()
+    }
+
+    /// The key of an earlier connection whose account is asked for. Answer with [`report`](Self::report).
+    pub fn take_account(&mut self) -> Option<u64> {
+        self.account.take()
     }
 
     /// A job that is done here once everything is sent that is to be sent. Answer with [`report`](Self::report).
@@ -217,6 +215,10 @@ impl Serving {
                 }
             }
             (State::Idle, Message::Begin { job, window }) => self.begin(now, job, window),
+            (State::Idle, Message::Account { key }) => {
+                self.account = Some(key);
+                self.state = State::Reporting;
+            }
             (State::Taking { timed: true, left: left @ 0, .. }, Message::Chunk { bytes }) => {
                 *left = u64::from(bytes);
                 self.reader.expect(u64::from(bytes));
@@ -242,17 +244,17 @@ impl Serving {
         let arrivals = Arrivals::new(self.threshold);
         self.state = match job {
             Job::Bulk { direction: Direction::Up, amount } => {
-                let left = if let Amount::Bytes(n) = amount { n } else { 0 };
+                let (left, timed) = if let Amount::Bytes(n) = amount { (n, false) } else { (0, true) };
                 self.reader.expect(left);
-                State::Taking { job, asked: now, left, timed: left == 0, arrivals }
+                State::Taking { job, asked: now, left, timed, arrivals }
             }
             Job::Bulk { direction: Direction::Down, amount: Amount::Bytes(n) } => {
                 self.out.push_back(Out::Payload(n));
-                State::Giving { job, asked: now, end: now, sent: n, chunks: Chunks::new() }
+                self.served = Some(given(job, now, n));
+                State::Reporting
             }
-            Job::Bulk { direction: Direction::Down, amount: Amount::Millis(ms) } => {
-                let end = now + flow::lasting(ms);
-                State::Giving { job, asked: now, end, sent: 0, chunks: Chunks::new() }
+            Job::Bulk { direction: Direction::Down, amount: Amount::Lasts(lasts) } => {
+                State::Giving { job, asked: now, lasts, end: None, sent: 0, chunks: Chunks::new() }
             }
             Job::Transactions { request, reply, count } => {
                 self.reader.expect(u64::from(request));
@@ -265,21 +267,21 @@ impl Serving {
     }
 
     fn too_much(&self, job: Job) -> Option<String> {
-        let (bytes, millis) = match job {
-            Job::Bulk { amount: Amount::Bytes(n), .. } => (n, 0),
-            Job::Bulk { amount: Amount::Millis(ms), .. } => (0, ms),
+        let (bytes, lasts) = match job {
+            Job::Bulk { amount: Amount::Bytes(n), .. } => (n, Span::ZERO),
+            Job::Bulk { amount: Amount::Lasts(span), .. } => (0, span),
             Job::Transactions { request, reply, count } => {
-                ((u64::from(request) + u64::from(reply)).saturating_mul(u64::from(count)), 0)
+                ((u64::from(request) + u64::from(reply)).saturating_mul(u64::from(count)), Span::ZERO)
             }
-            Job::Probes => (0, 0),
+            Job::Probes => (0, Span::ZERO),
         };
-        let Rules { bytes: most, millis: longest, .. } = self.rules;
+        let Rules { bytes: most, lasts: longest, .. } = self.rules;
         if most > 0 && bytes > most {
             return Some(format!("this server carries at most {most} bytes in one go, not {bytes}"));
         }
-        (longest > 0 && millis > longest).then(|| {
-            format!("this server works at most {} s in one go, not {} s", longest / 1000, millis / 1000)
-        })
+        let longest = longest.filter(|longest| lasts > *longest)?;
+        let (longest, lasts) = (longest.as_secs_f64(), lasts.as_secs_f64());
+        Some(format!("this server works at most {longest} s in one go, not {lasts} s"))
     }
 
     fn on_payload(&mut self, now: Time, n: u64) {
@@ -321,6 +323,11 @@ impl Serving {
         self.served = Some(served);
         self.state = State::Reporting;
     }
+}
+
+fn given(job: Job, asked: Time, sent: u64) -> Served {
+    let (receiving_s, pauses) = (0.0, Vec::new());
+    Served { job, asked, received: 0, sent, receiving_s, pauses, transactions: 0 }
 }
 
 fn taken(job: Job, asked: Time, arrivals: &Arrivals) -> Served {

@@ -3,6 +3,7 @@
 use crate::entry::{Begin, Disconnection, Entry, Run};
 use crate::plan::Test;
 use crate::probe;
+use base::alternation::{Alternation, alternation};
 use results::Summary;
 use serde_json::{Map, Value, json};
 
@@ -40,13 +41,15 @@ pub struct Tested {
     pub metrics: Vec<Measured>,
     /// Share of the repetitions in which over a third of the segments was sent again.
     pub heavy: Option<f64>,
+    /// Round trips of small packets that go to and fro between two levels: the mean of the repetitions that do.
+    pub alternates: Option<Alternation>,
 }
 
 /// A measurement, boiled down.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a> {
     begin: &'a Begin,
-    runs: Vec<&'a Run>,
+    runs: Vec<Run>,
     /// Connections that were lost or could not be made.
     pub disconnections: Vec<&'a Disconnection>,
     /// All of the plan was done.
@@ -64,12 +67,20 @@ impl<'a> Outcome<'a> {
         for entry in entries {
             match entry {
                 Entry::Begin(_) => {}
-                Entry::Run(run) => runs.push(run.as_ref()),
+                Entry::Run(run) => runs.push(run.as_ref().clone()),
+                Entry::Account(account) => {
+                    let of: Option<&mut Run> = runs.get_mut(account.run);
+                    if let Some(run) = of.filter(|_| !account.info.is_empty()) {
+                        run.server.kernel.info.clone_from(&account.info);
+                        run.server.closed = true;
+                    }
+                }
                 Entry::Disconnection(lost) => disconnections.push(lost),
                 Entry::End(last) => {
                     complete = last.complete;
                     end = json!({
-                        "t": last.t, "counters": last.counters, "capture_missed": last.capture_missed
+                        "t": last.t, "counters": last.counters, "capture_missed": last.capture_missed,
+                        "others": last.others,
                     });
                 }
             }
@@ -77,7 +88,7 @@ impl<'a> Outcome<'a> {
         let steps = begin.plan.steps.iter().enumerate();
         let tests = steps
             .map(|(i, step)| {
-                let own: Vec<&Run> = runs.iter().copied().filter(|run| run.step == i).collect();
+                let own: Vec<&Run> = runs.iter().filter(|run| run.step == i).collect();
                 tested(&step.test, step.repetitions, &own)
             })
             .collect();
@@ -95,6 +106,7 @@ impl<'a> Outcome<'a> {
                 "repetitions": { "planned": tested.planned, "done": tested.done, "broken": tested.broken },
                 "metrics": metrics,
                 "heavy_retransmission_share": tested.heavy,
+                "alternates": tested.alternates.map(|a| json!({ "low_s": a.low, "high_s": a.high, "share": a.share })),
                 "runs": self.runs.iter().filter(|run| run.step == i).collect::<Vec<_>>(),
             })
         }).collect();
@@ -173,8 +185,27 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
         done: whole.len(),
         broken: runs.len() - whole.len(),
         metrics,
+        alternates: if matches!(test, Test::Echo { .. }) { alternates(&whole) } else { None },
         heavy: (kernels && !whole.is_empty()).then(|| heavy as f64 / whole.len() as f64),
     }
+}
+
+/// Two levels, where at least half of the repetitions that are long enough have them.
+fn alternates(runs: &[&Run]) -> Option<Alternation> {
+    let in_order = |run: &&Run| {
+        let mut sent: Vec<(f64, f64)> = run.rtt_t.iter().copied().zip(run.rtt_s.iter().copied()).collect();
+        sent.sort_by(|a, b| a.0.total_cmp(&b.0));
+        alternation(&sent.into_iter().map(|(_, s)| s).collect::<Vec<_>>())
+    };
+    let found: Vec<Alternation> = runs.iter().filter_map(in_order).collect();
+    let n = found.len() as f64;
+    let mean = |of: fn(&Alternation) -> f64| found.iter().map(of).sum::<f64>() / n;
+    (found.len() * 2 > runs.len()).then(|| Alternation {
+        low: mean(|a| a.low),
+        high: mean(|a| a.high),
+        share: mean(|a| a.share),
+        triples: found.iter().map(|a| a.triples).sum(),
+    })
 }
 
 /// Data segments that both ends sent, and how many of them again, by their kernels.

@@ -1,6 +1,7 @@
 //! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is told and made again,
 //! and whatever is wrong is one clear error.
 
+#[allow(dead_code, reason = "each test uses some of it")]
 mod common;
 
 use common::{Memory, asking, beside, serving};
@@ -82,6 +83,23 @@ fn all_is_measured_to_the_byte() {
         assert_eq!(document["tests"][4]["metrics"]["response_time_s"]["n"], 240);
         assert!(outcome.complete && outcome.disconnections.is_empty());
     }
+}
+
+/// However short a transfer is to last, something is carried, and it is one of those that were planned.
+#[test]
+fn the_shortest_transfer_counts() {
+    let server = Server::bind(serving(HERE.into(), None)).unwrap();
+    let memory = Memory::default();
+    let steps = [0.0, 1e-9, 0.001]
+        .into_iter()
+        .flat_map(|seconds| [false, true].map(|down| (Test::Bulk { down, bytes: 0, seconds }, 3)))
+        .collect();
+    let config = asking(&server.addresses()[0].to_string(), "", steps);
+    assert!(beside(&server, || measure(&config, &never(), &memory)).unwrap());
+    let entries = memory.0.into_inner().unwrap();
+    assert!(runs(&entries).iter().all(|run| run.complete && run.bytes > 0 && run.seconds.is_some()));
+    let outcome = Outcome::of(&entries).unwrap();
+    assert!(outcome.tests.iter().all(|test| test.done == 3 && test.metrics[0].summary.n == 3));
 }
 
 /// A relay that cuts every connection after so many bytes towards the client, and lets through the first few only

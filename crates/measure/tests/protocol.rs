@@ -16,6 +16,7 @@ fn request(job: Job) -> Request {
         session: 1,
         token: String::new(),
         job,
+        owed: Vec::new(),
         window: 0,
         think: Span::from_millis(3),
         threshold: Span::from_secs(1),
@@ -54,6 +55,10 @@ fn play(asking: &mut Asking, serving: &mut Serving, cut: usize) -> Result<Option
             }
             now += Span::from_millis(1);
         }
+        if let Some(key) = serving.take_account() {
+            serving.report(format!("account of {key}"));
+            continue;
+        }
         if let Some(served) = serving.take_served() {
             seen = Some(served);
             serving.report("{}".into());
@@ -81,10 +86,12 @@ proptest! {
         let job = match kind {
             0 => Job::Probes,
             1 => Job::Transactions { request: sizes.0, reply: sizes.1, count },
-            _ if timed => Job::Bulk { direction, amount: Amount::Millis(n % 40 + 5) },
+            _ if timed => Job::Bulk { direction, amount: Amount::Lasts(Span::from_nanos(n * n % 40_000_000 + 1)) },
             _ => Job::Bulk { direction, amount: Amount::Bytes(n) },
         };
-        let (mut asking, mut serving) = (Asking::new(request(job)), server(Rules::default()));
+        let owed: Vec<u64> = (0..n % 3).collect();
+        let asked = Request { owed: owed.clone(), ..request(job) };
+        let (mut asking, mut serving) = (Asking::new(asked), server(Rules::default()));
         let served = play(&mut asking, &mut serving, cut).unwrap().unwrap();
         prop_assert_eq!(served.job, job);
         let (came, went) = asking.bytes();
@@ -104,10 +111,13 @@ proptest! {
                 prop_assert_eq!(other, 0);
                 match amount {
                     Amount::Bytes(n) => prop_assert_eq!(this, n),
-                    Amount::Millis(_) => prop_assert!(this > 0),
+                    Amount::Lasts(_) => prop_assert!(this > 0),
                 }
             }
         }
+        let accounts: Vec<(u64, String)> =
+            owed.iter().rev().map(|key| (*key, format!("account of {key}"))).collect();
+        prop_assert_eq!(asking.accounts(), accounts);
         prop_assert!(asking.duration().is_some() && !serving.is_over());
     }
 }
@@ -126,10 +136,10 @@ fn who_may_not_is_told_why() {
             other => panic!("{other}"),
         }
     }
-    let small = Rules { bytes: 1000, millis: 1000, ..Rules::default() };
+    let small = Rules { bytes: 1000, lasts: Some(Span::from_secs(1)), ..Rules::default() };
     let up = |amount| Job::Bulk { direction: Direction::Up, amount };
     let many = Job::Transactions { request: 10, reply: 10, count: u32::MAX };
-    for job in [up(Amount::Bytes(1001)), up(Amount::Millis(1001)), many] {
+    for job in [up(Amount::Bytes(1001)), up(Amount::Lasts(Span::from_nanos(1_000_000_001))), many] {
         let fault = refusal(small.clone(), "", job);
         assert!(matches!(fault, Fault::Refused { why: Refusal::TooMuch, .. }), "{fault}");
     }

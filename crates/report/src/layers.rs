@@ -141,7 +141,7 @@ mod tests {
             t,
             until,
             event: event.to_owned(),
-            detail: String::new(),
+            ..LayerEvent::default()
         };
         let layer = Layer {
             name: "radio".to_owned(),

@@ -285,6 +285,9 @@ pub struct LayerEvent {
     /// More about it; may be empty.
     #[serde(default)]
     pub detail: String,
+    /// Its number, if what happens there is counted: of a radio block, for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<f64>,
 }
 
 impl LayerEvent {

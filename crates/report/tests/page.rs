@@ -44,7 +44,13 @@ fn hostile_picture() -> Picture {
         }],
         layers: vec![Layer {
             name: name.clone(),
-            events: vec![LayerEvent { t: 2.0, until: Some(3.0), event: name.clone(), detail: name }],
+            events: vec![LayerEvent {
+                t: 2.0,
+                until: Some(3.0),
+                event: name.clone(),
+                detail: name,
+                ..LayerEvent::default()
+            }],
         }],
         from: 0.0,
         window: vec![WindowSample { t: 0.0, cwnd: 2000, ssthresh: None, flight: 1000 }],

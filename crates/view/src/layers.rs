@@ -1,7 +1,7 @@
 //! What happened below the transport? A table in the manner of CSV, one event a line: `time_s,event`, and as far as
-//! they are known `until_s`, `detail`, `layer`. The first line names the columns; their order is free.
+//! they are known `until_s`, `detail`, `layer`, `number`. The first line names the columns; their order is free.
 
-use report::{Layer, LayerEvent};
+use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
 
 /// Why a table cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Wrong {
 }
 
 /// The columns that are known.
-const COLUMNS: [&str; 5] = ["time_s", "event", "until_s", "detail", "layer"];
+const COLUMNS: [&str; 6] = ["time_s", "event", "until_s", "detail", "layer", "number"];
 /// More lines than this would not be told apart.
 const MOST: usize = 100_000;
 
@@ -33,6 +33,7 @@ pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
     let need = |name: &str| column(name).ok_or_else(|| wrong(at, format!("the column `{name}` is missing")));
     let (time, event) = (need("time_s")?, need("event")?);
     let (until, detail, layer) = (column("until_s"), column("detail"), column("layer"));
+    let counted = column("number");
     let mut out: Vec<Layer> = Vec::new();
     for (n, (at, line)) in lines.enumerate() {
         if n >= MOST {
@@ -40,9 +41,10 @@ pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
         }
         let row = fields(line);
         let text = |at: Option<usize>| at.and_then(|at| row.get(at)).map_or("", |f| f.trim());
-        let number = |name: &str, text: &str| match text.parse::<f64>() {
-            Ok(x) if x.is_finite() => Ok(x + shift),
-            _ => Err(wrong(at, format!("`{text}` is no number of seconds ({name})"))),
+        let finite = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
+        let number = |name: &str, text: &str| match finite(text) {
+            Some(x) => Ok(x + shift),
+            None => Err(wrong(at, format!("`{text}` is no number of seconds ({name})"))),
         };
         if row.len() > head.len() {
             return Err(wrong(at, format!("{} fields under {} columns", row.len(), head.len())));
@@ -55,8 +57,15 @@ pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
         if until.is_some_and(|until| until < t) {
             return Err(wrong(at, "it ends before it begins".to_owned()));
         }
-        let happened =
-            LayerEvent { t, until, event: text(Some(event)).to_owned(), detail: text(detail).to_owned() };
+        let number = match text(counted) {
+            "" => None,
+            given => {
+                let wrong = || wrong(at, format!("`{given}` is no number"));
+                Some(finite(given).ok_or_else(wrong)?)
+            }
+        };
+        let (event, detail) = (text(Some(event)).to_owned(), text(detail).to_owned());
+        let happened = LayerEvent { t, until, event, detail, number };
         if happened.event.is_empty() {
             return Err(wrong(at, "the event has no name".to_owned()));
         }
@@ -95,6 +104,34 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
+/// What is counted is drawn over its numbers: takes such events out of their layers and makes a panel of each layer
+/// that has some, with dots of a colour for the first kind of event, another for the second, grey for the others.
+/// Layers that are empty then are left out.
+pub fn panels(layers: &mut Vec<Layer>) -> Vec<Panel> {
+    let mut out = Vec::new();
+    for layer in layers.iter_mut() {
+        let mut series: Vec<Series> = Vec::new();
+        layer.events.retain(|e| {
+            let Some(number) = e.number else { return true };
+            let place = series.iter().position(|s| s.name == e.event).unwrap_or_else(|| {
+                let ink = [Ink::Main, Ink::Other].get(series.len()).copied().unwrap_or(Ink::Limit);
+                series.push(Series { name: e.event.clone(), ink, style: Style::Dots, points: Vec::new() });
+                series.len() - 1
+            });
+            series[place].points.push([e.t, number]);
+            false
+        });
+        for one in &mut series {
+            one.points.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        }
+        if !series.is_empty() {
+            out.push(Panel { unit: layer.name.clone(), series });
+        }
+    }
+    layers.retain(|layer| !layer.events.is_empty());
+    out
+}
+
 /// Writes layers as a table that [`read`] reads.
 pub fn write(layers: &[Layer]) -> String {
     let quote = |text: &str| {
@@ -104,12 +141,18 @@ pub fn write(layers: &[Layer]) -> String {
             text.to_owned()
         }
     };
-    let mut out = String::from("time_s,event,until_s,detail,layer\n");
+    let counted = layers.iter().flat_map(|l| &l.events).any(|e| e.number.is_some());
+    let mut out = String::from("time_s,event,until_s,detail,layer");
+    out += if counted { ",number\n" } else { "\n" };
     for layer in layers {
         for e in &layer.events {
             let until = e.until.map_or(String::new(), |until| until.to_string());
-            out +=
-                &format!("{},{},{until},{},{}\n", e.t, quote(&e.event), quote(&e.detail), quote(&layer.name));
+            let (event, detail, name) = (quote(&e.event), quote(&e.detail), quote(&layer.name));
+            out += &format!("{},{event},{until},{detail},{name}", e.t);
+            if counted {
+                out += &e.number.map_or(",".to_owned(), |number| format!(",{number}"));
+            }
+            out.push('\n');
         }
     }
     out
@@ -146,11 +189,27 @@ mod tests {
             ("time_s,event\n1,\n", 2, "no name"),
             ("time_s,event,until_s\n3,a,2\n", 2, "ends before"),
             ("time_s,event\n1,a,b\n", 2, "3 fields"),
+            ("time_s,event,number\n1,a,b\n", 2, "`b` is no number"),
         ] {
             let wrong = read(text, "x", 0.0).unwrap_err();
             assert_eq!(wrong.line, line, "{text:?}");
             assert!(wrong.why.contains(word), "{text:?}: {}", wrong.why);
         }
+    }
+
+    /// TA-06: radio blocks over their numbers, and what has none in its row.
+    #[test]
+    fn what_is_counted_is_a_panel() {
+        let text = "time_s,event,until_s,detail,layer,number\n0.1,TBF set-up,0.2,,rlc,\n0.2,block,,,rlc,0\n\
+                    0.22,block,,,rlc,1\n0.3,acknowledged,,bitmap,rlc,1\n0.4,sent again,,,rlc,0\n0.5,poll,,,llc,3\n";
+        let mut layers = read(text, "x", 0.0).unwrap();
+        let panels = panels(&mut layers);
+        let kinds: Vec<(&str, Ink)> = panels[0].series.iter().map(|s| (s.name.as_str(), s.ink)).collect();
+        assert_eq!(kinds, [("block", Ink::Main), ("acknowledged", Ink::Other), ("sent again", Ink::Limit)]);
+        assert_eq!(panels[0].series[0].points, [[0.2, 0.0], [0.22, 1.0]]);
+        assert_eq!((panels.len(), panels[1].unit.as_str()), (2, "llc"));
+        let left: Vec<&str> = layers.iter().flat_map(|l| &l.events).map(|e| e.event.as_str()).collect();
+        assert_eq!((layers.len(), left), (1, vec!["TBF set-up"]));
     }
 
     proptest! {
@@ -168,6 +227,7 @@ mod tests {
                 until: lasts.map(|lasts| t + lasts),
                 event: event.trim().to_owned(),
                 detail: detail.trim().to_owned(),
+                number: lasts.map(f64::floor),
             });
             let layers = vec![Layer { name: "a b".to_owned(), events: events.collect() }];
             prop_assert_eq!(read(&write(&layers), "x", 0.0).unwrap(), layers);

@@ -1,13 +1,14 @@
 //! `williwaw analyse`: verdicts on the connections of a capture.
 
 mod anonymise;
+mod below;
 mod json;
 pub(super) mod source;
 mod text;
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
-use analyse::{Analyser, Flow, Keep, join, story};
+use analyse::{Flow, Keep, join, story};
 use std::path::PathBuf;
 
 /// Say why the transfers in a capture were slow
@@ -16,8 +17,12 @@ use std::path::PathBuf;
 /// genuine, with the evidence; what the capture does not tell is called unknown. The answer begins
 /// with what cost the most time, how sure that is, and what to do.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw analyse phone.pcapng\n  \
+    williwaw analyse server.pcapng --receiver phone.pcapng --flow :443\n  \
+    williwaw analyse download.pcap --layers radio.csv --json")]
 pub(crate) struct Args {
-    /// A capture, best taken at the end that sends the data
+    /// A capture, best taken at the end that sends the data; `-` reads from standard input
     capture: PathBuf,
     /// A second capture of the same connections, taken at the other end: then nothing is left unknown
     #[arg(long, value_name = "CAPTURE")]
@@ -25,6 +30,10 @@ pub(crate) struct Args {
     /// Only connections with this end: an address, a port, or ADDRESS:PORT; or a connection's number
     #[arg(long, value_name = "WHICH")]
     flow: Option<String>,
+    /// What the radio or the link did meanwhile: which event lies under which timeout or silence. A table (CSV) with the
+    /// columns time_s,event and, if known, until_s,detail,layer, or the log of `emulate --events`; may be given again
+    #[arg(long, value_name = "FILE")]
+    layers: Vec<PathBuf>,
     /// Leave out what was captured before this, in seconds from the first packet
     #[arg(long, value_name = "S")]
     from: Option<f64>,
@@ -52,9 +61,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let which = source::Which::of(args.flow.as_deref(), args.from, args.until)?;
     let both = args.receiver.is_some();
     let keep = Keep { arrivals: both, ..Keep::default() };
-    let mut read = source::read(&args.capture, &which, Analyser::new(keep), talk)?;
+    let mut read = source::read(&args.capture, &which, keep, talk)?;
     if let Some(path) = &args.receiver {
-        let other = source::read(path, &which, Analyser::new(keep), talk)?;
+        let other = source::read(path, &which, keep, talk)?;
         let joined = join::join(&mut read.flows, &other.flows);
         if joined == 0 {
             return Err(Failure::usage(
@@ -68,14 +77,28 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(out) = &args.anonymise {
         anonymise::write(&args.capture, out, args.key.as_deref(), talk)?;
     }
-    let told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
+    let start = read.start.as_nanos() as f64 / 1e9;
+    let layers = super::layers::read(&args.layers, start)?;
+    let below = (!args.layers.is_empty()).then(|| below::Below::of(&layers));
+    let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
+    if read.tcp == 0 && args.from.is_none() && args.until.is_none() {
+        told.what = match read.frames {
+            0 => "This capture holds no packets.".to_owned(),
+            1 => "The one packet in this capture is not TCP.".to_owned(),
+            n => format!("None of the {n} packets in this capture is TCP."),
+        };
+        if read.frames > 0 {
+            told.sure =
+                "Nothing can be judged: UDP, QUIC and SCTP are counted and not looked into.".to_owned();
+        }
+    }
     for notice in &read.notices {
         talk.note(&format!("note: {notice}"));
     }
     if args.json {
-        talk.document(&json::document(&args.capture, &read, &told))?;
+        talk.document(&json::document(&args.capture, &read, &told, below.as_ref()))?;
     } else {
-        talk.data(&text::page(&read, &told, args.most, talk))?;
+        talk.data(&text::page(&read, &told, args.most, talk, below.as_ref()))?;
     }
     Ok(End::Good)
 }

@@ -122,10 +122,10 @@ struct ClientArgs {
     buffer: Option<Way>,
 
     /// Bytes of a transfer
-    #[arg(long, value_name = "BYTES", default_value = "150 kB", value_parser = units::parse_bytes, help_heading = "How much")]
+    #[arg(long, value_name = "BYTES", default_value = "150 kB", value_parser = some_bytes, help_heading = "How much")]
     bytes: u64,
     /// Transfers last so long, whatever they carry; also for --buffer (10 s)
-    #[arg(long, value_name = "TIME", conflicts_with = "bytes", value_parser = units::parse_span, help_heading = "How much")]
+    #[arg(long, value_name = "TIME", conflicts_with = "bytes", value_parser = some_time, help_heading = "How much")]
     seconds: Option<Span>,
     /// Transactions of a sequence, on one connection
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..), help_heading = "How much")]
@@ -211,6 +211,16 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     text.split(',').map(pair).collect::<Option<Vec<_>>>().map(Sizes).ok_or_else(wrong)
 }
 
+fn some_bytes(text: &str) -> Result<u64, String> {
+    let bytes = units::parse_bytes(text)?;
+    if bytes > 0 { Ok(bytes) } else { Err("a transfer carries at least 1 B".to_owned()) }
+}
+
+fn some_time(text: &str) -> Result<Span, String> {
+    let span = units::parse_span(text)?;
+    if span > Span::ZERO { Ok(span) } else { Err("a transfer lasts longer than nothing".to_owned()) }
+}
+
 fn window(text: &str) -> Result<u32, String> {
     let bytes = units::parse_bytes(text)?;
     u32::try_from(bytes)
@@ -265,7 +275,7 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
             rules: Rules {
                 token: args.token.read()?,
                 bytes: args.most_bytes.unwrap_or(0),
-                millis: args.most_time.map_or(0, |t| t.as_nanos() / 1_000_000),
+                lasts: args.most_time,
             },
             most: usize::from(args.connections),
             window: args.window,
@@ -293,19 +303,20 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
             "only this machine can connect; --bind ADDRESS with --token or --token-file lets others in",
         );
     }
-    server.serve(stop, &|event| talk.note(&said(&event)));
+    server.serve(stop, &|event| said(&event).into_iter().for_each(|line| talk.note(&line)));
     Ok(End::Interrupted)
 }
 
-fn said(event: &Event) -> String {
-    match &event.what {
+fn said(event: &Event) -> Option<String> {
+    Some(match &event.what {
         What::Done(served) => {
             let bytes = served.received + served.sent;
             format!("{}: {bytes} B, {}", event.peer, plain(served))
         }
         What::Refused(why) => format!("{}: refused: {why}", event.peer),
         What::Lost(why) => format!("{}: lost in the middle of a job: {why}", event.peer),
-    }
+        What::Closed(_) => return None,
+    })
 }
 
 fn plain(served: &measure::serving::Served) -> String {

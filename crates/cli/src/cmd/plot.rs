@@ -43,9 +43,9 @@ pub(crate) struct Args {
     /// Pixels of a drawing
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "900x640", value_parser = output::size)]
     size: (u32, u32),
-    /// Draw the events of lower layers below it: a table with the columns time_s,event and, if known,
-    /// until_s,detail,layer; may be given again
-    #[arg(long, value_name = "CSV")]
+    /// Draw the events of lower layers below it: a table (CSV) with the columns time_s,event and, if known,
+    /// until_s,detail,layer,number, or the log of `emulate --events`; may be given again
+    #[arg(long, value_name = "FILE")]
     layers: Vec<PathBuf>,
     /// Print the picture's data as one JSON document
     #[arg(long)]
@@ -118,28 +118,6 @@ impl Args {
 
     /// The layers below; `start` (s since 1970) is t = 0 for tables that count from 1970.
     fn layers(&self, start: f64) -> Result<Vec<report::Layer>, Failure> {
-        let mut out = Vec::new();
-        for path in &self.layers {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("cannot read `{}`: {error}", path.display()), "give a table of events")
-            })?;
-            let name = path.file_stem().map_or("below".into(), |s| s.to_string_lossy());
-            let refused = |wrong: view::layers::Wrong| {
-                Failure::usage(
-                    format!("`{}`, line {}: {}", path.display(), wrong.line, wrong.why),
-                    "the first line names the columns: time_s,event and, if known, until_s,detail,layer",
-                )
-            };
-            let mut layers = view::layers::read(&text, &name, 0.0).map_err(refused)?;
-            let first = layers.iter().flat_map(|l| &l.events).map(|e| e.t).fold(f64::INFINITY, f64::min);
-            if first > SINCE_1970 {
-                layers = view::layers::read(&text, &name, -start).map_err(refused)?;
-            }
-            out.extend(layers);
-        }
-        Ok(out)
+        super::layers::read(&self.layers, start)
     }
 }
-
-/// Times beyond this (s) count from 1970: it is in the year 2001, and no capture lasts so long.
-const SINCE_1970: f64 = 1e9;

@@ -5,7 +5,7 @@ use measure::Error;
 use measure::client::{Config, Listener};
 use measure::entry::Entry;
 use measure::plan::{Plan, Step, Test};
-use measure::server::{self, Server};
+use measure::server::{self, Event, Server};
 use measure::serving::Rules;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ impl Listener for Memory {
 pub(crate) fn serving(address: SocketAddr, token: Option<&str>) -> server::Config {
     server::Config {
         addresses: vec![address],
-        rules: Rules { token: token.map(str::to_owned), bytes: 0, millis: 0 },
+        rules: Rules { token: token.map(str::to_owned), bytes: 0, lasts: None },
         most: 16,
         window: None,
         pause: Span::from_secs(1),
@@ -50,6 +50,11 @@ pub(crate) fn asking(server: &str, token: &str, steps: Vec<(Test, u32)>) -> Conf
 
 /// Runs `act` while the server serves.
 pub(crate) fn beside<R>(server: &Server, act: impl FnOnce() -> R) -> R {
+    watching(server, &|_| {}, act)
+}
+
+/// The same, with somebody who hears what happens.
+pub(crate) fn watching<R>(server: &Server, tell: &(dyn Fn(Event) + Sync), act: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     struct Ends<'a>(&'a AtomicBool);
     impl Drop for Ends<'_> {
@@ -58,7 +63,7 @@ pub(crate) fn beside<R>(server: &Server, act: impl FnOnce() -> R) -> R {
         }
     }
     std::thread::scope(|scope| {
-        scope.spawn(|| server.serve(&over, &|_| {}));
+        scope.spawn(|| server.serve(&over, tell));
         // However `act` ends, the server ends too.
         let _ends = Ends(&over);
         act()

@@ -20,7 +20,7 @@ pub(crate) fn measure(bytes: &[u8]) {
             let rules = Rules {
                 token: (first & 1 == 1).then(|| "w".to_owned()),
                 bytes: u64::from(first & 2) << 20,
-                millis: 0,
+                lasts: None,
             };
             let identity = Identity { key: 1, port: 1, name: "n".to_owned() };
             server(Serving::new(rules, identity, Span::from_secs(1)), said, cut);
@@ -30,7 +30,7 @@ pub(crate) fn measure(bytes: &[u8]) {
                 4 => Job::Probes,
                 5 => Job::Transactions { request: 10, reply: 20, count: 3 },
                 6 => Job::Bulk { direction: Direction::Down, amount: Amount::Bytes(100) },
-                _ => Job::Bulk { direction: Direction::Down, amount: Amount::Millis(50) },
+                _ => Job::Bulk { direction: Direction::Down, amount: Amount::Lasts(Span::from_millis(50)) },
             };
             client(job, said, cut);
         }
@@ -53,6 +53,9 @@ fn server(mut serving: Serving, said: &[u8], cut: usize) {
                 None => break,
             }
         }
+        if serving.take_account().is_some() {
+            serving.report("{}".to_owned());
+        }
         if let Some(served) = serving.take_served() {
             assert!(served.received <= said.len() as u64, "more came than was sent");
             serving.report("{}".to_owned());
@@ -71,6 +74,7 @@ fn client(job: Job, said: &[u8], cut: usize) {
         job,
         window: 0,
         think: Span::ZERO,
+        owed: if said.len() % 2 == 1 { vec![1, 2] } else { Vec::new() },
         threshold: Span::from_secs(1),
     };
     let mut asking = Asking::new(request);

@@ -1,5 +1,6 @@
 //! The document of `williwaw analyse --json`. Times are seconds from the first packet of the capture.
 
+use super::below::{Below, episodes_document};
 use super::source::Read;
 use analyse::flow::{SpikeKind, Way};
 use analyse::idle::IdleCause;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Everything.
-pub(super) fn document(file: &Path, read: &Read, story: &Story) -> Value {
+pub(super) fn document(file: &Path, read: &Read, story: &Story, below: Option<&Below>) -> Value {
     let seconds = |t: Time| seconds(read.start, t);
     json!({
         "schema": "williwaw-analyse/1",
@@ -22,7 +23,13 @@ pub(super) fn document(file: &Path, read: &Read, story: &Story) -> Value {
         "notices": read.notices,
         "story": [story.what, story.sure, story.advice],
         "jain_index": story.jain_index,
-        "flows": read.flows.iter().map(|(n, f)| flow(*n, f, &seconds)).collect::<Vec<_>>(),
+        "flows": read.flows.iter().map(|(n, f)| {
+            let mut document = flow(*n, f, &seconds);
+            let silences = analyse::episode::silences(f, read.start);
+            document["silences"] = episodes_document(&silences, DIRECTIONS);
+            document["below"] = json!(below.map(|b| b.document(f, read, DIRECTIONS)));
+            document
+        }).collect::<Vec<_>>(),
     })
 }
 
@@ -122,6 +129,7 @@ fn rtt(w: &Way) -> Value {
         None => Value::Null,
         Some(r) => json!({
             "samples": r.samples, "min_s": r.min_s, "mean_s": r.mean_s, "max_s": r.max_s, "queueing_s": r.queueing_s,
+            "alternates": r.alternates.map(|a| json!({ "low_s": a.low, "high_s": a.high, "share": a.share })),
         }),
     }
 }

@@ -3,8 +3,8 @@
 use crate::exit::Failure;
 use crate::progress;
 use crate::talk::Talk;
-use analyse::{Analyser, Endpoint, Flow, Observation};
-use base::Time;
+use analyse::{Analyser, Endpoint, Flow, Keep, Observation, join};
+use base::{Span, Time};
 use std::fs::File;
 use std::path::Path;
 
@@ -17,6 +17,8 @@ pub(in crate::cmd) struct Read {
     /// Frames in the file, and how many of them were TCP.
     pub(in crate::cmd) frames: u64,
     pub(in crate::cmd) tcp: u64,
+    /// At how many interfaces TCP was captured.
+    interfaces: usize,
     /// What was wrong with the file.
     pub(in crate::cmd) notices: Vec<String>,
 }
@@ -96,20 +98,84 @@ impl End {
     }
 }
 
-/// Reads a file.
-pub(in crate::cmd) fn read(
+/// Reads a file. Where it was made at several interfaces that the same packets passed one after the other, each
+/// connection is judged at the one next to its sender, with the one next to its receiver beside it.
+pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) -> Result<Read, Failure> {
+    let mut analyser = Analyser::new(keep);
+    let mut read = pass(path, which, talk, |o| analyser.push(o))?;
+    read.flows = analyser.finish().into_iter().enumerate().collect();
+    if read.interfaces > 1 && path.is_file() {
+        let keep = Keep { arrivals: true, ..keep };
+        let mut each: Vec<(u32, Analyser)> = Vec::new();
+        pass(path, which, talk, |o| {
+            let place = each.iter().position(|(i, _)| *i == o.interface).unwrap_or_else(|| {
+                each.push((o.interface, Analyser::new(keep)));
+                each.len() - 1
+            });
+            each[place].1.push(o);
+        })?;
+        let each: Vec<(u32, Vec<Flow>)> = each.into_iter().map(|(i, a)| (i, a.finish())).collect();
+        for (number, flow) in &mut read.flows {
+            read.notices.extend(along(*number, flow, &each));
+        }
+    }
+    Ok(read)
+}
+
+/// Judges a connection anew that passed several interfaces, if this one did; says so.
+fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<String> {
+    let same = |f: &&Flow| {
+        let ends = (f.client, f.server);
+        let alike = ends == (flow.client, flow.server) || ends == (flow.server, flow.client);
+        // Ports are used again: what was seen here must lie within what was seen of all.
+        alike && f.first >= flow.first && f.last <= flow.last && f.ways.iter().all(|w| w.packets > 0)
+    };
+    let mut seen: Vec<(u32, &Flow)> =
+        each.iter().filter_map(|(i, flows)| Some((*i, flows.iter().find(same)?))).collect();
+    // A second copy within an instant, as at a bridge, was left out already.
+    let least = seen.iter().map(|(_, f)| f.packets).min()?;
+    if seen.len() < 2 || flow.captured_twice * 2 > least {
+        return None;
+    }
+    let to_sender = |f: &Flow| f.ways[f.main()].place.to_sender.unwrap_or(Span::FOREVER);
+    let to_receiver = |f: &Flow| f.ways[f.main()].place.to_receiver.unwrap_or(Span::FOREVER);
+    seen.sort_by_key(|(i, f)| (to_sender(f), *i));
+    let (at, nearest) = seen.remove(0);
+    seen.sort_by_key(|(i, f)| (to_receiver(f), *i));
+    let (there, farthest) = *seen.first()?;
+    let mut one = [(number, nearest.clone())];
+    let joined = join::join(&mut one, &[(number, farthest.clone())]);
+    let [(_, judged)] = one;
+    *flow = judged;
+    let beside = if joined > 0 {
+        format!(", with interface {there}, nearest to its receiver, beside it")
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "connection {number} was captured at {} interfaces: it is judged at interface {at}, nearest to its sender{beside}",
+        seen.len() + 1
+    ))
+}
+
+/// Reads a file once and hands on what is asked for with its interface.
+fn pass(
     path: &Path,
     which: &Which,
-    mut analyser: Analyser,
     talk: &Talk,
+    mut take: impl FnMut(&Observation),
 ) -> Result<Read, Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read `{}`: {error}", path.display()), "give a pcap or pcapng file")
     };
-    let file = File::open(path).map_err(|e| unreadable(&e))?;
+    // A stream cannot be wound back, and need not be.
+    let file = if path.as_os_str() == "-" { File::open("/dev/stdin") } else { File::open(path) };
+    let file = file.map_err(|e| unreadable(&e))?;
     let length = file.metadata().map(|m| m.len()).unwrap_or(0);
+    let file = capture::Unpacked::new(file).map_err(|e| unreadable(&e))?;
     let mut reader = capture::Reader::open(file).map_err(|e| unreadable(&e))?;
     let (mut start, mut tcp) = (None, 0u64);
+    let mut interfaces: Vec<u32> = Vec::new();
     let mut broken = None;
     progress::of_bytes(talk, |tell| {
         loop {
@@ -132,7 +198,10 @@ pub(in crate::cmd) fn read(
             if let Some(o) = Observation::of(&frame) {
                 tcp += 1;
                 if which.wants(&o) {
-                    analyser.push(&o);
+                    take(&o);
+                    if interfaces.last() != Some(&o.interface) && !interfaces.contains(&o.interface) {
+                        interfaces.push(o.interface);
+                    }
                 }
             }
         }
@@ -145,7 +214,8 @@ pub(in crate::cmd) fn read(
         .collect();
     notices.extend(broken.map(|e| format!("`{}`: {e}; what came before it was read", path.display())));
     Ok(Read {
-        flows: analyser.finish().into_iter().enumerate().collect(),
+        flows: Vec::new(),
+        interfaces: interfaces.len(),
         start: Time::from_nanos(start.and_then(|s| u64::try_from(s).ok()).unwrap_or(0)),
         frames: reader.frames(),
         tcp,

@@ -1,5 +1,6 @@
 //! What `williwaw analyse` says on a terminal: the story, a table of connections, what happened in them.
 
+use super::below::{Below, silences};
 use super::source::Read;
 use crate::board::Board;
 use crate::render;
@@ -9,7 +10,7 @@ use analyse::{Flow, Kind, Need, Way};
 use base::Time;
 
 /// The whole answer.
-pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk) -> String {
+pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: Option<&Below>) -> String {
     let width = talk.width.unwrap_or(100);
     let mut out = String::new();
     for sentence in [&story.what, &story.sure, &story.advice] {
@@ -32,7 +33,10 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk) -> Stri
         }
     }
     for (number, flow) in shown {
-        out += &happenings(*number, flow, read.start, most, width);
+        out += &happenings(*number, flow, read, most, width);
+        if let Some(below) = below {
+            out += &below.text(*number, flow, read, most, talk);
+        }
     }
     out
 }
@@ -90,14 +94,27 @@ fn rate(bps: f64) -> String {
 }
 
 /// What happened in one connection, in the order of time.
-fn happenings(number: usize, flow: &Flow, start: Time, most: usize, width: usize) -> String {
+fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize) -> String {
+    let start = read.start;
     let mut lines: Vec<(Time, String)> = Vec::new();
     for way in &flow.ways {
         of_way(way, most, &mut lines);
     }
     let main = &flow.ways[flow.main()];
     let mut out = String::new();
-    if !lines.is_empty() || main.buffer_bytes.is_some() {
+    let mut remarks: Vec<String> = Vec::new();
+    if let Some(n) = main.buffer_bytes {
+        remarks.push(format!("{} were outstanding when the first segment was sent that was lost", bytes(n)));
+    }
+    if let Some(a) = main.rtt.and_then(|r| r.alternates) {
+        remarks.push(format!(
+            "round trips go to and fro between {:.3} s and {:.3} s, as where a radio channel is set up anew for every \
+             second packet",
+            a.low, a.high
+        ));
+    }
+    remarks.extend(silences(flow, read));
+    if !lines.is_empty() || !remarks.is_empty() {
         out += &format!("\nconnection {number}, {} \u{2013} {}\n", flow.client, flow.server);
     }
     lines.sort_by_key(|l| l.0);
@@ -108,19 +125,13 @@ fn happenings(number: usize, flow: &Flow, start: Time, most: usize, width: usize
             out += &if i == 0 { format!("{head}{part}\n") } else { format!("{:12}{part}\n", "") };
         }
     }
-    if let Some(n) = main.buffer_bytes {
-        out += &format!(
-            "            {} were outstanding when the first segment was sent that was lost\n",
-            bytes(n)
-        );
-    }
     let to_change: Vec<String> = main
         .profile
         .iter()
         .filter(|a| a.followed == Some(false))
         .map(|a| format!("RFC 3481 section {}: {}", a.point.section(), a.text))
         .collect();
-    for line in to_change {
+    for line in remarks.into_iter().chain(to_change) {
         for (i, part) in render::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
             out += &format!("{}{part}\n", if i == 0 { "            " } else { "              " });
         }

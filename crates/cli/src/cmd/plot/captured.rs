@@ -7,7 +7,7 @@ use crate::exit::{End, Failure};
 use crate::plan::VERSION;
 use crate::render;
 use crate::talk::Talk;
-use analyse::{Analyser, Flow, Keep, join};
+use analyse::{Flow, Keep, join};
 use report::{Layer, Under};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -67,10 +67,10 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     // All of the connection is analysed: verdicts inside the window hang on what was before it.
     let which = Which::of(all.flow.as_deref(), None, None)?;
     let keep = Keep { points: true, arrivals: args.receiver.is_some(), ..Keep::default() };
-    let mut read = source::read(&all.file, &which, Analyser::new(keep), talk)?;
+    let mut read = source::read(&all.file, &which, keep, talk)?;
     let mut others = Vec::new();
     if let Some(path) = &args.receiver {
-        let other = source::read(path, &which, Analyser::new(keep), talk)?;
+        let other = source::read(path, &which, keep, talk)?;
         if join::join(&mut read.flows, &other.flows) == 0 {
             return Err(Failure::usage(
                 format!("no connection of `{}` is in `{}` too", all.file.display(), path.display()),
@@ -111,8 +111,11 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     }
     let name = all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let start = read.start.as_nanos() as f64 / 1e9;
-    let frame = Frame { title: name.clone(), layers: all.layers(start)?, from: args.from, until: args.until };
-    let picture = view::sequence::picture(&view, frame.clone());
+    let mut below = all.layers(start)?;
+    let counted = view::layers::panels(&mut below);
+    let frame = Frame { title: name.clone(), layers: below, from: args.from, until: args.until };
+    let mut picture = view::sequence::picture(&view, frame.clone());
+    picture.panels.extend(counted);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let layers = picture.layers.clone();
     let drawn = match all.kind {

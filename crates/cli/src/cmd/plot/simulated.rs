@@ -115,6 +115,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         talk.note(&format!("wrote {}", path.display()));
     }
     picture.layers = all.layers(0.0)?;
+    picture.panels.extend(view::layers::panels(&mut picture.layers));
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let provenance = [
         ("version".to_owned(), VERSION.to_owned()),
@@ -161,7 +162,7 @@ fn below(picture: &Picture) -> Vec<Layer> {
             t: spike.from,
             until: Some(spike.until),
             event: spike.name.clone(),
-            detail: String::new(),
+            ..LayerEvent::default()
         };
         add("gate", event);
     }
@@ -171,6 +172,7 @@ fn below(picture: &Picture) -> Vec<Layer> {
             until: None,
             event: "lost".to_owned(),
             detail: format!("bytes {} to {}", drop.seq, drop.end),
+            ..LayerEvent::default()
         };
         add(&drop.place, event);
     }

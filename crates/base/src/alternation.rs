@@ -1,0 +1,112 @@
+//! Does a series jump to and fro between two levels? Every second ping over GPRS took 100 to 200 ms longer than the one
+//! before, because its way had to be set up anew (Gurtov et al., Multi-Layer Tracing of TCP over GPRS, section IV.A).
+//!
+//! Three values in a row alternate if the middle one lies above or below both others, which differ by less than half of
+//! that. Of values drawn independently, whatever their distribution, less than 0.26 of the triples do so (uniform 0.22,
+//! normal 0.21, exponential 0.23, Pareto 0.26, by simulation); of two levels 100 apart with a deviation of 30 around
+//! each, 0.63. A jump of the level or a value that is missing costs a triple or two and nothing else.
+
+/// Looks at a series, one value after the other, and keeps no more than the last two.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Zigzag {
+    before: Option<f64>,
+    last: Option<f64>,
+    triples: u64,
+    alternating: u64,
+    /// Of those, how many the sums below are made of: outliers are left out.
+    usual: u64,
+    steps: f64,
+    low: f64,
+    high: f64,
+}
+
+/// Two levels that a series alternates between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alternation {
+    /// The mean of the lower values.
+    pub low: f64,
+    /// The mean of the higher ones.
+    pub high: f64,
+    /// Triples that alternate, of all, 0 to 1.
+    pub share: f64,
+    /// So many triples were looked at.
+    pub triples: u64,
+}
+
+/// Fewer triples say nothing.
+const FEWEST: u64 = 16;
+/// So many of them must alternate. Of independent values fewer than one series in 200 reaches that by chance.
+const SHARE: f64 = 0.6;
+/// A step so many times as large as they are on average says nothing of the two levels.
+const OUTLIER: f64 = 4.0;
+
+impl Zigzag {
+    /// The next value.
+    pub fn push(&mut self, value: f64) {
+        if let (Some(a), Some(b)) = (self.before, self.last) {
+            let (up, down) = (b - a, b - value);
+            let step = up.abs().min(down.abs());
+            self.triples += 1;
+            if up * down > 0.0 && (a - value).abs() < step / 2.0 {
+                self.alternating += 1;
+                let n = self.usual as f64;
+                if self.usual < 4 || step < OUTLIER * self.steps / n {
+                    let beside = f64::midpoint(a, value);
+                    self.usual += 1;
+                    self.steps += step;
+                    self.low += b.min(beside);
+                    self.high += b.max(beside);
+                }
+            }
+        }
+        (self.before, self.last) = (self.last, Some(value));
+    }
+
+    /// The two levels, if there are two.
+    pub fn found(&self) -> Option<Alternation> {
+        let (share, n) = (self.alternating as f64 / self.triples as f64, self.usual as f64);
+        let found = self.triples >= FEWEST && share >= SHARE;
+        found.then(|| Alternation { low: self.low / n, high: self.high / n, share, triples: self.triples })
+    }
+}
+
+/// The two levels of a whole series, if there are two.
+pub fn alternation(values: &[f64]) -> Option<Alternation> {
+    let mut zigzag = Zigzag::default();
+    values.iter().for_each(|value| zigzag.push(*value));
+    zigzag.found()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    fn noise(n: u64) -> Vec<f64> {
+        let mut stream = Seed { seed: 1, repetition: 0 }.stream("noise", "test");
+        (0..n).map(|_| stream.uniform()).collect()
+    }
+
+    /// TA-15: every second one takes longer, with noise, an outlier and one that is missing.
+    #[test]
+    fn two_levels_are_found_in_noise() {
+        let mut pings: Vec<f64> =
+            noise(60).iter().enumerate().map(|(i, x)| 0.65 + 0.1 * (i % 2) as f64 + 0.05 * x).collect();
+        pings[20] = 9.0;
+        pings.remove(40);
+        let found = alternation(&pings).expect("two levels");
+        assert!((found.low - 0.675).abs() < 0.01 && (found.high - 0.775).abs() < 0.01, "{found:?}");
+        assert!(found.share > 0.7, "{found:?}");
+        assert_eq!(alternation(&pings[..10]), None, "ten pings say nothing");
+    }
+
+    /// C121's other half: what does not alternate is not called so.
+    #[test]
+    fn noise_ramps_and_steps_are_not_two_levels() {
+        let found = noise(20_000).chunks(20).filter(|c| alternation(c).is_some()).count();
+        assert!(found <= 5, "{found} of 1000 series of noise");
+        let ramp: Vec<f64> = (0..100).map(f64::from).collect();
+        let steps: Vec<f64> = (0..100).map(|i| f64::from(i / 2 % 2)).collect();
+        assert_eq!((alternation(&ramp), alternation(&steps), alternation(&[1.0; 50])), (None, None, None));
+    }
+}

@@ -1,0 +1,261 @@
+//! What lay under a connection's troubles? Events of lower layers beside timeouts and silences, as text and as JSON.
+
+use super::source::Read;
+use crate::board::Board;
+use crate::render;
+use crate::talk::Talk;
+use analyse::Flow;
+use analyse::below::{self, Event, Sureness, Together, Trouble};
+use analyse::episode::{self, Episodes, Spread};
+use report::Layer;
+use serde_json::{Value, json};
+
+/// The events of lower layers, on the axis of the capture.
+pub(super) struct Below {
+    events: Vec<Event>,
+    details: Vec<String>,
+}
+
+/// What is known of one connection.
+struct Told {
+    troubles: Vec<Trouble>,
+    together: Vec<Together>,
+    episodes: Vec<Episodes>,
+}
+
+impl Below {
+    pub(super) fn of(layers: &[Layer]) -> Below {
+        let all = || layers.iter().flat_map(|layer| layer.events.iter().map(move |e| (layer, e)));
+        let event = |(layer, e): (&Layer, &report::LayerEvent)| Event {
+            layer: layer.name.clone(),
+            name: e.event.clone(),
+            t: e.t,
+            until: e.end(),
+        };
+        Below { events: all().map(event).collect(), details: all().map(|(_, e)| e.detail.clone()).collect() }
+    }
+
+    fn tell(&self, flow: &Flow, read: &Read) -> Told {
+        let troubles = below::troubles(flow, read.start, &self.events);
+        let together = below::together(flow, read.start, &self.events, &troubles);
+        Told { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
+    }
+
+    /// What lies under the troubles of a connection.
+    pub(super) fn document(&self, flow: &Flow, read: &Read, directions: [&str; 2]) -> Value {
+        let Told { troubles, together, episodes } = self.tell(flow, read);
+        let under = |m: &below::Match| {
+            let e = &self.events[m.event];
+            json!({
+                "layer": e.layer, "event": e.name, "t": e.t, "until": e.until, "detail": self.details[m.event],
+                "fills": m.fills, "chance": m.chance, "sureness": m.sureness.name(),
+            })
+        };
+        let trouble = |x: &Trouble| {
+            json!({
+                "t": x.t, "until": x.until, "kind": x.kind.name(), "direction": directions[x.way],
+                "verdict": x.verdict.map(|v| v.name()), "under": x.under.iter().map(under).collect::<Vec<_>>(),
+            })
+        };
+        let pair = |x: &Together| {
+            json!({
+                "layer": x.layer, "event": x.name, "events": x.events, "harmless": x.harmless,
+                "troubles": x.troubles, "touched": x.touched, "expected_by_chance": x.expected,
+                "accident": x.accident,
+            })
+        };
+        json!({
+            "troubles": troubles.iter().map(trouble).collect::<Vec<_>>(),
+            "together": together.iter().map(pair).collect::<Vec<_>>(),
+            "episodes": episodes.iter().map(|e| episodes_document(e, directions)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The same for a terminal.
+    pub(super) fn text(&self, number: usize, flow: &Flow, read: &Read, most: usize, talk: &Talk) -> String {
+        let width = talk.width.unwrap_or(100);
+        let Told { troubles, together, episodes } = self.tell(flow, read);
+        let mut out = format!("\nbelow connection {number}\n");
+        let mut say = |indent: &str, line: &str| {
+            for (i, part) in
+                render::wrap(line, width.saturating_sub(indent.len() + 2).max(30)).iter().enumerate()
+            {
+                out += &format!("{indent}{}{part}\n", if i == 0 { "" } else { "  " });
+            }
+        };
+        if together.is_empty() {
+            say("", "none of the events lies within the time of this connection");
+            return out;
+        }
+        for line in together.iter().take(3).filter_map(sentence) {
+            say("", &line);
+        }
+        if troubles.is_empty() {
+            say("", "no timeout and no silence: nothing was held up");
+        }
+        for x in troubles.iter().take(most) {
+            let verdict = x.verdict.map_or(String::new(), |v| format!(", {v}"));
+            say("", &format!("{:>10.3} to {:.3}  {}{verdict}, {:.3} s", x.t, x.until, x.kind, x.until - x.t));
+            // The surest first; what says nothing only where there is nothing else.
+            let mut under: Vec<_> = x.under.iter().collect();
+            under.sort_by_key(|m| m.sureness as u8);
+            if under.first().is_some_and(|m| m.sureness != Sureness::Accident) {
+                under.retain(|m| m.sureness != Sureness::Accident);
+            }
+            for m in under.iter().take(4) {
+                let e = &self.events[m.event];
+                let until = if e.until > e.t { format!(" to {:.3}", e.until) } else { String::new() };
+                let detail = &self.details[m.event];
+                let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
+                let sure = m.sureness.name().replace('-', " ");
+                say(
+                    "            ",
+                    &format!(
+                        "{}: {}{detail}, {:.3}{until} s: {sure} ({} by chance)",
+                        e.layer,
+                        e.name,
+                        e.t,
+                        percent(m.chance)
+                    ),
+                );
+            }
+            match under.len() {
+                0 => say("            ", "nothing below"),
+                n if n > 4 => say("            ", &format!("({} more events)", n - 4)),
+                _ => {}
+            }
+        }
+        if troubles.len() > most {
+            say("", &format!("({} more; --most shows them)", troubles.len() - most));
+        }
+        out.push('\n');
+        out += &render::text(&table(&together), talk.width, talk.colour);
+        if !episodes.is_empty() {
+            out.push('\n');
+            out += &render::text(&episodes_table(&episodes), talk.width, talk.colour);
+        }
+        out
+    }
+}
+
+/// Whether events and troubles go together, in words; nothing where that could be an accident.
+fn sentence(x: &Together) -> Option<String> {
+    (x.touched > 0 && x.accident < 0.05).then(|| {
+        let harmless = match x.harmless {
+            0 => String::new(),
+            n => format!(" Under {n} of the {} events nothing was held up.", x.events),
+        };
+        format!(
+            "{} of {} timeouts and silences fall together with `{}` ({}); anywhere else it would be {:.1}.{harmless}",
+            x.touched, x.troubles, x.name, x.layer, x.expected
+        )
+    })
+}
+
+fn percent(chance: f64) -> String {
+    match chance * 100.0 {
+        p if p < 1.0 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+fn table(together: &[Together]) -> Board {
+    let heads = ["layer", "event", "events", "troubles touched", "by chance", "accident", "harmless"];
+    let row = |x: &Together| {
+        vec![
+            x.layer.clone(),
+            x.name.clone(),
+            x.events.to_string(),
+            format!("{} of {}", x.touched, x.troubles),
+            format!("{:.1}", x.expected),
+            percent(x.accident),
+            x.harmless.to_string(),
+        ]
+    };
+    Board {
+        heads: heads.map(str::to_owned).to_vec(),
+        labels: 2,
+        rows: together.iter().map(row).collect(),
+        ..Board::default()
+    }
+}
+
+fn episodes_table(episodes: &[Episodes]) -> Board {
+    let heads = [
+        "layer",
+        "event",
+        "n",
+        "every [s]",
+        "lasts [s]",
+        "silence [s]",
+        "longer by [s]",
+        "lost up",
+        "lost down",
+    ];
+    let row = |e: &Episodes| {
+        let [up, down] = e.lost();
+        vec![
+            e.layer.clone(),
+            e.name.clone(),
+            e.all.len().to_string(),
+            spread(e.interval_s()),
+            spread(e.length_s()),
+            spread(e.silence_s()),
+            spread(e.repair_s()),
+            spread(up),
+            spread(down),
+        ]
+    };
+    Board {
+        heads: heads.map(str::to_owned).to_vec(),
+        labels: 2,
+        rows: episodes.iter().map(row).collect(),
+        notes: vec![
+            "Mean (least to most). Silence: nothing came back; lost: segments that were on the way, up from the client, \
+             down to it."
+                .to_owned(),
+        ],
+    }
+}
+
+fn spread(s: Option<Spread>) -> String {
+    match s {
+        None => "-".to_owned(),
+        Some(s) if s.min == s.max => format!("{:.1}", s.mean),
+        Some(s) => format!("{:.1} ({:.1} to {:.1})", s.mean, s.min, s.max),
+    }
+}
+
+/// Interruptions of one kind.
+pub(super) fn episodes_document(e: &Episodes, directions: [&str; 2]) -> Value {
+    let spread = |s: Option<Spread>| s.map(|s| json!({ "min": s.min, "mean": s.mean, "max": s.max }));
+    let both = |n: [u64; 2]| json!({ directions[0]: n[0], directions[1]: n[1] });
+    json!({
+        "layer": e.layer, "event": e.name, "n": e.all.len(),
+        "interval_s": spread(e.interval_s()), "length_s": spread(e.length_s()),
+        "silence_s": spread(e.silence_s()), "longer_by_s": spread(e.repair_s()),
+        "lost": { directions[0]: spread(e.lost()[0]), directions[1]: spread(e.lost()[1]) },
+        "all": e.all.iter().map(|x| json!({
+            "t": x.t, "until": x.until, "silence_s": x.silence_s, "timeouts": x.timeouts,
+            "lost": both(x.lost), "unneeded": both(x.unneeded),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+/// The silences of the path that the capture itself shows, in a sentence; nothing where there are fewer than two.
+pub(super) fn silences(flow: &Flow, read: &Read) -> Option<String> {
+    let e = episode::silences(flow, read.start);
+    let (interval, length) = (e.interval_s()?, e.length_s()?);
+    let lost: u64 = e.all.iter().flat_map(|x| x.lost).sum();
+    Some(format!(
+        "{} silences of the path, {:.1} s long ({:.1} to {:.1}), every {:.1} s ({:.1} to {:.1}); {lost} segments \
+         were lost in them",
+        e.all.len(),
+        length.mean,
+        length.min,
+        length.max,
+        interval.mean,
+        interval.min,
+        interval.max
+    ))
+}

@@ -1,0 +1,50 @@
+//! What happened in the layers below? Files of their events, tables or logs of our own runs, on the axis of a capture.
+
+use crate::exit::Failure;
+use report::Layer;
+use std::path::{Path, PathBuf};
+use view::layers::Wrong;
+
+/// Times beyond this (s) count from 1970: it is in the year 2001, and no capture lasts so long.
+const SINCE_1970: f64 = 1e9;
+
+/// Reads files of events; `start` (s since 1970) is t = 0 for those that count from 1970. The capture of a run of
+/// ours says that it was made in the first hours of 1970: then logs, which count from the run's beginning, do so too.
+pub(super) fn read(files: &[PathBuf], start: f64) -> Result<Vec<Layer>, Failure> {
+    let mut out = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(
+                format!("cannot read `{}`: {error}", path.display()),
+                "give a table of events (CSV), or the log that `emulate --events` writes (JSON lines)",
+            )
+        })?;
+        out.extend(if text.trim_start().starts_with('{') {
+            let shift = if start < SINCE_1970 { -start } else { 0.0 };
+            view::events::read(&text, shift).map_err(|wrong| {
+                refused(path, &wrong, "each line is one event, {\"t\": ..., \"at\": ..., \"event\": ...}")
+            })?
+        } else {
+            table(path, &text, start)?
+        });
+    }
+    Ok(out)
+}
+
+fn table(path: &Path, text: &str, start: f64) -> Result<Vec<Layer>, Failure> {
+    let name = path.file_stem().map_or("below".into(), |s| s.to_string_lossy());
+    let read = |shift| {
+        view::layers::read(text, &name, shift).map_err(|wrong| {
+            let columns =
+                "the first line names the columns: time_s,event and, if known, until_s,detail,layer,number";
+            refused(path, &wrong, columns)
+        })
+    };
+    let layers = read(0.0)?;
+    let first = layers.iter().flat_map(|l| &l.events).map(|e| e.t).fold(f64::INFINITY, f64::min);
+    if first.is_finite() && first > SINCE_1970 { read(-start) } else { Ok(layers) }
+}
+
+fn refused(path: &Path, wrong: &Wrong, mend: &str) -> Failure {
+    Failure::usage(format!("`{}`, line {}: {}", path.display(), wrong.line, wrong.why), mend)
+}

@@ -1,0 +1,161 @@
+//! The claim: `analyse --layers` says which event of a lower layer lies under which timeout or silence, how sure that is,
+//! and what each interruption cost; of runs in virtual time and of captures and logs of runs in real time (TA-05,
+//! TA-07, TA-08).
+
+mod common;
+
+use capture::Unpacked;
+use common::Desk;
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+const SCENARIO: &str = r#"
+williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "100 kbit/s"
+delay = "100 ms"
+queue = { drop-tail = { limit = "30 packets" } }
+[[hop.gate]]
+name = "reselection"
+spikes = [["4 s", "6 s"], ["30 s", "5 s"]]
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = { tcp = { profile = "rfc", window = "8 kB", mss = "1000 B" } }
+app = { bulk = { bytes = "6 MB" } }
+"#;
+
+/// The file of a test of the analyser, unpacked.
+fn unpacked(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analyse/tests/data/spike").join(name);
+    let mut out = Vec::new();
+    Unpacked::new(File::open(path).unwrap()).unwrap().read_to_end(&mut out).unwrap();
+    out
+}
+
+fn document(desk: &Desk, args: &[&str]) -> Value {
+    let out = desk.run(args);
+    assert_eq!(out.code, 0, "{}", out.err);
+    serde_json::from_str(&out.out).unwrap()
+}
+
+/// Each timeout and silence has its reselection below, with how often that would be an accident; interval, length, silence
+/// and losses of the interruptions; signalling beside them (TA-05, TA-07, TA-08).
+#[test]
+fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
+    let desk = Desk::new();
+    desk.write("s.toml", SCENARIO);
+    assert_eq!(desk.run(&["run", "s.toml", "--pcap", "--out", "out", "--quiet"]).code, 0);
+    assert_eq!(desk.run(&["plot", "s.toml", "--layers-out", "path.csv", "--json"]).code, 0);
+    // Beside the reselections something that happens all the time, and something that never touches the connection.
+    let mut table = desk.read("path.csv");
+    for i in 0..600 {
+        table += &format!("{i},paging,,,radio\n");
+    }
+    table += "9000,cell update,9001,,signalling\n";
+    desk.write("path.csv", &table);
+    let capture = "out/rep0.server.pcapng";
+    let all = document(&desk, &["analyse", capture, "--layers", "path.csv", "--json"]);
+    let below = &all["flows"][0]["below"];
+    let troubles = below["troubles"].as_array().unwrap();
+    assert!(troubles.iter().any(|x| x["kind"] == "timeout"), "{below:#}");
+    for trouble in troubles {
+        let under = trouble["under"].as_array().unwrap();
+        let of = |name: &str| under.iter().find(|m| m["event"] == name);
+        let reselection = of("radio.reselection").unwrap_or_else(|| panic!("nothing under {trouble:#}"));
+        assert!(["sure", "likely"].contains(&reselection["sureness"].as_str().unwrap()));
+        assert!(of("paging").is_none_or(|m| m["sureness"] == "may-be-chance"), "{trouble:#}");
+        assert!(of("cell update").is_none());
+    }
+    assert!(
+        troubles.iter().any(|x| x["under"][0]["sureness"] == "sure" || x["under"][1]["sureness"] == "sure")
+    );
+    let first = &below["together"][0];
+    assert_eq!(
+        (&first["event"], &first["events"], &first["harmless"]),
+        (&"radio.reselection".into(), &2.into(), &0.into())
+    );
+    assert_eq!(first["touched"], first["troubles"]);
+    assert!(first["accident"].as_f64().unwrap() < 0.05, "{first:#}");
+    let names: Vec<&str> =
+        below["together"].as_array().unwrap().iter().filter_map(|x| x["event"].as_str()).collect();
+    assert_eq!(
+        names,
+        ["radio.reselection", "paging"],
+        "what lies outside of the connection's time is left out"
+    );
+    // What the two interruptions cost: nothing was lost, and silence lasted longer than they did.
+    let episodes = &below["episodes"][0];
+    assert_eq!((&episodes["event"], &episodes["n"]), (&"radio.reselection".into(), &2.into()));
+    assert_eq!(episodes["interval_s"]["mean"], 26.0);
+    assert_eq!((&episodes["length_s"]["min"], &episodes["length_s"]["max"]), (&5.0.into(), &6.0.into()));
+    assert_eq!(
+        episodes["lost"]["to-client"]["max"].as_f64().unwrap()
+            + episodes["lost"]["to-server"]["max"].as_f64().unwrap(),
+        0.0
+    );
+    assert!(episodes["longer_by_s"]["min"].as_f64().unwrap() > 0.0, "{episodes:#}");
+    // The capture alone shows the same two silences.
+    assert_eq!(all["flows"][0]["silences"]["n"], 2);
+    for columns in [60, 120] {
+        let text = desk.run_at(columns, &["analyse", capture, "--layers", "path.csv"]).out;
+        assert!(
+            text.split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains("fall together with `radio.reselection`"),
+            "{text}"
+        );
+    }
+}
+
+/// The log of a run in real time, and the kernel's packets at both doors (TA-05).
+#[test]
+fn a_stall_in_real_time_lies_under_the_kernels_timeout() {
+    let desk = Desk::new();
+    for case in ["both", "neither"] {
+        std::fs::write(desk.path("c.pcapng"), unpacked(&format!("{case}.pcapng.gz"))).unwrap();
+        std::fs::write(desk.path("c.jsonl"), unpacked(&format!("{case}.jsonl.gz"))).unwrap();
+        let all = document(&desk, &["analyse", "c.pcapng", "--layers", "c.jsonl", "--json"]);
+        // Both doors are in one file: each packet passes two interfaces, 300 ms apart.
+        assert_eq!(all["notices"].as_array().unwrap().len(), 1, "{}", all["notices"]);
+        let flow = &all["flows"][0];
+        let resent = flow["retransmissions"].as_u64().unwrap();
+        assert!((1..=16).contains(&resent), "{case}: {resent} retransmissions");
+        assert_eq!(flow["unneeded_retransmissions"], flow["retransmissions"], "{case}");
+        let spurious = flow["timeouts"].as_array().unwrap();
+        assert!(!spurious.is_empty() && spurious.iter().all(|t| t["kind"] == "spurious"), "{case}");
+        let troubles = flow["below"]["troubles"].as_array().unwrap();
+        for trouble in troubles.iter().filter(|x| x["kind"] == "timeout") {
+            let under = trouble["under"].as_array().unwrap();
+            assert!(under.iter().any(|m| m["event"] == "stall"), "{case}: {trouble:#}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_of_events_has_its_line() {
+    let desk = Desk::new();
+    std::fs::write(desk.path("c.pcapng"), unpacked("both.pcapng.gz")).unwrap();
+    desk.write("head.csv", "when,what\n1,a\n");
+    desk.write("time.csv", "time_s,event\n1,a\nsoon,b\n");
+    desk.write("log.jsonl", "{\"t\":1,\"event\":\"path:marked\"}\n{\"t\":2}\n");
+    desk.write("none.csv", "time_s,event\n");
+    for (file, word) in [
+        ("head.csv", "line 1"),
+        ("time.csv", "line 3"),
+        ("log.jsonl", "line 2"),
+        ("missing.csv", "cannot read"),
+    ] {
+        let out = desk.run(&["analyse", "c.pcapng", "--layers", file]);
+        assert_eq!(out.code, 2, "{file}: {}", out.err);
+        assert!(out.err.contains(word) && out.err.contains("help:"), "{file}: {}", out.err);
+    }
+    let out = desk.run(&["analyse", "c.pcapng", "--layers", "none.csv"]);
+    assert!(out.out.contains("none of the events lies within the time of this connection"), "{}", out.out);
+}

@@ -1,0 +1,185 @@
+//! How does the client come by a connection, and how does it part with one? Each is closed in order before the next
+//! is made, so that the last look at it has all that its kernel ever counted; what the other end's kernel counted
+//! is asked for on a later one.
+
+use crate::asking::{Asking, Request};
+use crate::client::Config;
+use crate::clock::Clock;
+use crate::entry::{Account, Others};
+use crate::message::Job;
+use crate::plan::span;
+use crate::pump::{Broken, Pump};
+use crate::{Error, UNSENT, kernel, sys};
+use base::Span;
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The close of a connection is waited for so long.
+const PARTING: Span = Span::from_secs(10);
+
+/// The way to a server.
+pub(crate) struct Line<'a> {
+    config: &'a Config,
+    clock: Clock,
+    stop: &'a AtomicBool,
+    address: SocketAddr,
+    ledger: Mutex<Ledger>,
+}
+
+/// What is known of connections that are closed.
+#[derive(Debug, Default)]
+struct Ledger {
+    /// Entries of repetitions so far.
+    runs: usize,
+    /// Keys of connections whose other end has not told its last words, and the repetition they carried.
+    owed: Vec<(u64, usize)>,
+    accounts: Vec<Account>,
+    others: Others,
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn new(
+        config: &'a Config,
+        clock: Clock,
+        stop: &'a AtomicBool,
+        address: SocketAddr,
+    ) -> Line<'a> {
+        Line { config, clock, stop, address, ledger: Mutex::default() }
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A job, and what is owed besides.
+    pub(crate) fn request(&self, job: Job) -> Request {
+        let plan = &self.config.plan;
+        Request {
+            session: self.config.session,
+            token: self.config.token.clone(),
+            job,
+            owed: self.ledger().owed.iter().map(|(key, _)| *key).collect(),
+            window: plan.socket.window.unwrap_or(0),
+            think: span(plan.think),
+            threshold: span(plan.silence),
+        }
+    }
+
+    fn open(&self) -> io::Result<TcpStream> {
+        let plan = &self.config.plan;
+        let patience = Duration::from_secs_f64(plan.connect.clamp(0.1, 3600.0));
+        sys::connect(self.address, &plan.socket, patience).map_err(plain)
+    }
+
+    /// A connection for a repetition.
+    pub(crate) fn connect(&self) -> Result<TcpStream, Broken> {
+        let stream = self.open().map_err(|error| Broken::Lost("refused", error.to_string()))?;
+        // Elsewhere than on Linux the system decides how much waits unsent.
+        let _ = sys::keep_short(&stream, UNSENT);
+        Ok(stream)
+    }
+
+    /// Connects, greets, hears what is owed, and takes leave; gives how the server calls itself.
+    pub(crate) fn greet(&self) -> Result<String, Error> {
+        let address = self.address;
+        let stream = self.open().map_err(|source| Error::Connect { address, source })?;
+        let mut asking = Asking::new(self.request(Job::Probes));
+        let silent = |why: String| Error::Silent { address, why };
+        let mut pump = Pump::new(&stream, self.clock, self.stop, span(self.config.plan.connect), &[])
+            .map_err(|error| silent(error.to_string()))?;
+        let ran = pump.run(&mut asking, |asking| {
+            asking.end_probes();
+            false
+        });
+        let (info, _) = self.part(&stream, &asking, ran.is_ok());
+        self.another(&info);
+        match ran {
+            Ok(()) => Ok(asking.server().unwrap_or_default().to_owned()),
+            Err(Broken::Fault(fault)) => Err(Error::Fault { address, fault }),
+            Err(Broken::Lost(_, why)) => Err(silent(why)),
+            Err(Broken::Stopped) => Err(silent("it was not waited for".to_owned())),
+        }
+    }
+
+    /// Closes a connection whose job is done, or gives up one that is not; what this end's kernel says of it then,
+    /// and whether both ends have closed it.
+    pub(crate) fn part(
+        &self,
+        stream: &TcpStream,
+        asking: &Asking,
+        done: bool,
+    ) -> (BTreeMap<String, u64>, bool) {
+        self.hear(asking);
+        let from = self.clock.now();
+        let mut patience = Span::ZERO;
+        if done && stream.shutdown(Shutdown::Write).is_ok() {
+            patience = PARTING;
+            let mut rest = [0; 64];
+            while !self.stop.load(Ordering::Relaxed) && self.clock.now().since(from) < patience {
+                match (&mut { stream }).read(&mut rest) {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error)
+                        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+        let (info, closed) = kernel::last_words(stream, self.clock, patience, self.stop);
+        (info, done && closed)
+    }
+
+    /// Takes down the accounts that the server gave.
+    fn hear(&self, asking: &Asking) {
+        let mut ledger = self.ledger();
+        for (key, json) in asking.accounts() {
+            let Some(at) = ledger.owed.iter().position(|(owed, _)| owed == key) else { continue };
+            let (_, run) = ledger.owed.remove(at);
+            if let Ok(info) = serde_json::from_str(json) {
+                ledger.accounts.push(Account { run, info });
+            }
+        }
+    }
+
+    /// A repetition has been kept; with the key of its connection, if the server is to be asked for its last words.
+    pub(crate) fn kept(&self, key: Option<u64>) {
+        let mut ledger = self.ledger();
+        let run = ledger.runs;
+        ledger.runs += 1;
+        ledger.owed.extend(key.map(|key| (key, run)));
+    }
+
+    /// A connection that carried no measured bytes is closed.
+    pub(crate) fn another(&self, info: &BTreeMap<String, u64>) {
+        let of = |name: &str| info.get(name).copied().unwrap_or(0);
+        let others = &mut self.ledger().others;
+        others.connections += 1;
+        others.segments += of("data_segs_out");
+        others.retransmissions += of("total_retrans");
+    }
+
+    /// Accounts that have been heard since the last time.
+    pub(crate) fn accounts(&self) -> Vec<Account> {
+        std::mem::take(&mut self.ledger().accounts)
+    }
+    /// True if the server has not told everything.
+    pub(crate) fn is_owed(&self) -> bool {
+        !self.ledger().owed.is_empty()
+    }
+    /// Connections that carried no measured bytes.
+    pub(crate) fn others(&self) -> Others {
+        self.ledger().others.clone()
+    }
+}
+
+/// An error of the system with a word for the one that has none.
+fn plain(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
+        return io::Error::new(io::ErrorKind::TimedOut, "nobody answers");
+    }
+    error
+}
