@@ -110,14 +110,23 @@ pub fn describe(model: &Model) -> String {
                 );
                 continue;
             }
-            Transport::Linux(Linux { protocol: Protocol::Udp { payload }, mtu, .. }) => {
-                let _ = writeln!(out, "    the kernel's UDP: at most {payload} B in a datagram, mtu {mtu} B");
+            Transport::Linux(Linux { protocol: Protocol::Udp { payload }, mtu, ip, .. }) => {
+                let _ = writeln!(
+                    out,
+                    "    the kernel's UDP over {}: at most {payload} B in a datagram, mtu {mtu} B",
+                    ip.name()
+                );
                 continue;
             }
             Transport::Linux(linux) => {
                 let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
-                let _ =
-                    write!(out, "    the kernel's {}: cc {cc}, mtu {} B", linux.protocol.name(), linux.mtu);
+                let _ = write!(
+                    out,
+                    "    the kernel's {} over {}: cc {cc}, mtu {} B",
+                    linux.protocol.name(),
+                    linux.ip.name(),
+                    linux.mtu
+                );
                 for (name, value) in &linux.sysctl {
                     let _ = write!(out, ", {name} {value}");
                 }

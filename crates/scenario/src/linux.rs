@@ -4,7 +4,7 @@
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::leaf;
-use crate::model::{Linux, Protocol};
+use crate::model::{Ip, Linux, Protocol};
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::tree::{Tree, Value};
@@ -15,6 +15,12 @@ pub(crate) static LINUX: TableShape = table(
     "The Linux kernel's TCP itself, or its UDP. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
     &[
         CC,
+        field(
+            "ip",
+            Shape::One(Kind::Count(4, 6)),
+            Need::Default("4"),
+            "The version of IP that its packets go by, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at least 1280 B.",
+        ),
         KERNEL,
         MODEM,
         MTU,
@@ -91,14 +97,39 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     };
     let reader = Reader::new(tree, &LINUX);
     let settings = settings(Reader::new(tree, &LINUX), cx);
+    let settings = Linux { ip: ip(reader, settings.mtu, cx), ..settings };
     let protocol = protocol(reader, &settings, cx);
     Some(Linux { protocol, ..settings })
 }
 
 /// A datagram is at least the number that tells it from the others.
 const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
-/// Headers of IPv4 and UDP.
-const HEADERS: u32 = 28;
+/// Header of UDP.
+const UDP_HEADER: u32 = 8;
+/// RFC 8200 section 5: every link carries at least such packets, so no stack takes less.
+const LEAST_OF_VERSION_6: u32 = 1280;
+
+/// The version of IP, and whether packets of this size are possible with it.
+fn ip(reader: Reader<'_>, mtu: u32, cx: &Cx<'_>) -> Ip {
+    match reader.count("ip") {
+        Some(6) if mtu < LEAST_OF_VERSION_6 => {
+            let message =
+                format!("IPv6 has no links of less than {LEAST_OF_VERSION_6} B, and `mtu` is {mtu} B");
+            let diagnostic = Diagnostic::error("impossible", reader.place("mtu"), message);
+            cx.push(
+                diagnostic.also(reader.place("ip"), "chosen here").help("write ip = 4, or a larger `mtu`"),
+            );
+            Ip::V6
+        }
+        Some(6) => Ip::V6,
+        Some(5) => {
+            let diagnostic = Diagnostic::error("bad-value", reader.place("ip"), "5 is no version of IP");
+            cx.push(diagnostic.help("write ip = 4 or ip = 6"));
+            Ip::V4
+        }
+        _ => Ip::V4,
+    }
+}
 
 /// The kind of its sockets, and how large its datagrams are, if they are datagrams.
 fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
@@ -129,7 +160,7 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
         }
         Some("udp") => {
             no_choice("datagrams know no congestion control");
-            let fits = linux.mtu.saturating_sub(HEADERS);
+            let fits = linux.mtu.saturating_sub(linux.ip.header() + UDP_HEADER);
             let Some(payload) = payload.flatten() else { return Protocol::Udp { payload: fits } };
             if !PAYLOADS.contains(&payload) {
                 let message =
@@ -173,7 +204,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, protocol: Protocol::Tcp }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, ip: Ip::V4, protocol: Protocol::Tcp }
 }
 
 /// Checks a table of settings.

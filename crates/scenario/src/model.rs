@@ -6,7 +6,7 @@ pub mod channel;
 mod linux;
 mod queue;
 
-pub use linux::{Linux, Protocol};
+pub use linux::{Ip, Linux, Protocol};
 pub use queue::{Capacity, CoDel, Pie, Queue, Red, Threshold};
 
 use crate::metric::{Metric, Statistic};

@@ -1,7 +1,7 @@
 //! The claim: what a file asks of a real kernel is read whole, can be changed by its path, and is refused where no
 //! kernel could do it.
 
-use scenario::model::{Linux, Model, Protocol};
+use scenario::model::{Ip, Linux, Model, Protocol};
 use scenario::{NoFiles, Style, read_with};
 
 fn read(transport: &str, set: &[&str]) -> Result<Model, String> {
@@ -34,6 +34,9 @@ fn a_kernel_is_asked_for_by_one_word_or_with_settings() {
     for (word, protocol) in [("tcp", Protocol::Tcp), ("mptcp", Protocol::Mptcp), ("sctp", Protocol::Sctp)] {
         assert_eq!(linux(&format!("{{ linux = {{ protocol = \"{word}\" }} }}"), &[]).protocol, protocol);
     }
+    for (version, ip) in [(4, Ip::V4), (6, Ip::V6)] {
+        assert_eq!(linux(&format!("{{ linux = {{ ip = {version} }} }}"), &[]).ip, ip);
+    }
 }
 
 #[test]
@@ -63,6 +66,9 @@ fn what_no_kernel_takes_is_refused() {
         ("{ linux = { protocol = \"udp\", payload = \"3 B\" } }", "from 4 B to 65507 B"),
         ("{ linux = { protocol = \"udp\", cc = \"reno\" } }", "datagrams know no congestion control"),
         ("{ linux = { protocol = \"udp\" } }", "this workload needs a connection"),
+        ("{ linux = { ip = 5 } }", "5 is no version of IP"),
+        ("{ linux = { ip = 7 } }", "7 is too large"),
+        ("{ linux = { ip = 6, mtu = \"576 B\" } }", "IPv6 has no links of less than 1280 B"),
         ("{ linux = { cc = 1 } }", "`cc` must be a name"),
         ("{ linux = { colour = 1 } }", "there is no key `colour` in a linux"),
         ("{ linux = { sysctl = { \"kernel.panic\" = 1 } } }", "`kernel.panic` is no setting of a network"),
@@ -98,5 +104,6 @@ fn every_workload_has_a_socket() {
     }
     let cbr = "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\" } }";
     assert_eq!(read("{ linux = { protocol = \"udp\", mtu = \"576 B\" } }", cbr), Some(548));
+    assert_eq!(read("{ linux = { protocol = \"udp\", ip = 6 } }", cbr), Some(1452));
     assert_eq!(read("{ linux = { protocol = \"udp\", payload = \"100 B\" } }", cbr), Some(100));
 }

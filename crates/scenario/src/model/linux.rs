@@ -36,6 +36,33 @@ impl Protocol {
     }
 }
 
+/// A version of IP.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub enum Ip {
+    /// IPv4 (RFC 791).
+    #[default]
+    V4,
+    /// IPv6 (RFC 8200).
+    V6,
+}
+
+impl Ip {
+    /// Bytes of its header, without options or extensions.
+    pub fn header(self) -> u32 {
+        match self {
+            Ip::V4 => 20,
+            Ip::V6 => 40,
+        }
+    }
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ip::V4 => "IPv4",
+            Ip::V6 => "IPv6",
+        }
+    }
+}
+
 /// What is asked of a Linux kernel: at both ends of a flow, or at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
@@ -49,6 +76,8 @@ pub struct Linux {
     pub sysctl: Vec<(String, String)>,
     /// In virtual time, how fast its card sends; none: at once.
     pub modem: Option<Rate>,
+    /// Over which version of IP a flow goes; programs at a node have both.
+    pub ip: Ip,
     /// The kind of a flow's sockets.
     pub protocol: Protocol,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
@@ -64,6 +93,7 @@ impl Default for Linux {
             mtu: 1500,
             sysctl: Vec::new(),
             modem: None,
+            ip: Ip::V4,
             protocol: Protocol::Tcp,
             root: None,
         }
