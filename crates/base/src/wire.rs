@@ -7,6 +7,7 @@
 
 pub mod checksum;
 mod ip;
+pub mod segment;
 mod tcp;
 
 pub use ip::{Fragment, IpHead};

@@ -110,7 +110,8 @@ impl Stage {
         wish: &Wish,
     ) -> Result<Stage, Failure> {
         let models: Vec<&Model> = models.collect();
-        let flows = models.iter().flat_map(|model| &model.flows).filter_map(|flow| flow.transport.linux());
+        let flows =
+            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten();
         let stations: Vec<&Linux> = models
             .iter()
             .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))

@@ -8,6 +8,7 @@ mod host;
 mod machine;
 mod party;
 mod remote;
+mod wire;
 
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
 pub use self::door::{Door, DoorConfig, Gate, Leaving, Told};
@@ -15,6 +16,7 @@ pub use self::host::{Host, HostConfig, HostCounters};
 pub use self::machine::{Machine, MachineCounters};
 pub use self::party::Party;
 pub use self::remote::{Order, Remote, Standing};
+pub use self::wire::{ADDRESSES, WireConfig};
 
 use base::Time;
 use path::{ElementId, Network};

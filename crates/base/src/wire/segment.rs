@@ -1,18 +1,18 @@
-//! What would a model's segment look like on a wire? An IPv4 packet with the options that its connection has and
+//! What would a model's segment look like on a wire? An IP packet with the options that its connection has and
 //! checksums that are right. Stream offsets of 64 bits become sequence numbers of 32 here, instants become ticks of a
 //! millisecond, windows are shifted; the payload is zeros, of which only as many are made as are kept.
 
-use base::Time;
-use base::tcp::Segment;
-use base::wire::checksum::Sum;
-use base::wire::{TCP, flag, option};
-use std::net::{IpAddr, Ipv4Addr};
+use super::checksum::Sum;
+use super::{TCP, flag, option};
+use crate::Time;
+use crate::tcp::Segment;
+use std::net::IpAddr;
 
 /// One end of a connection, as it shows on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Its address.
-    pub address: Ipv4Addr,
+    /// Its address. Both ends have one of the same version.
+    pub address: IpAddr,
     /// Its port.
     pub port: u16,
     /// Sequence number of its SYN, which is stream offset 0.
@@ -57,19 +57,32 @@ const OPTIONS: usize = 40;
 /// Writes the packet into `out`, which is emptied first: its headers and so much of the rest that it has `keep`
 /// bytes. Says how many the whole one has.
 pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Outside, keep: usize) -> u32 {
+    let tcp = if from.address.is_ipv4() { 20 } else { 40 };
     out.clear();
-    out.resize(40, 0);
+    out.resize(tcp + 20, 0);
     options(out, from, to, segment);
-    let header = out.len() - 20;
+    let header = out.len() - tcp;
     let size = (out.len() as u32 + segment.len).min(u32::from(u16::MAX));
-    tcp_header(out, from, to, segment, header);
-    ip_header(out, from, to, ip, size);
-    let (source, destination) = (IpAddr::V4(from.address), IpAddr::V4(to.address));
+    let (outside, inside) = out.split_at_mut(tcp);
+    tcp_header(inside, from, to, segment, header);
+    match (from.address, to.address) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            header_v4(outside, [source.octets(), destination.octets()], ip, size);
+        }
+        (source, destination) => header_v6(outside, [v6(source), v6(destination)], ip, size),
+    }
     // A payload of zeros adds its length alone.
-    let segment_sum = Sum::ZERO.and_pseudo(source, destination, TCP, size - 20).and(&out[20..]);
-    out[36..38].copy_from_slice(&segment_sum.finish().to_be_bytes());
-    out.resize((size as usize).min(keep.max(20 + header)), 0);
+    let sum = Sum::ZERO.and_pseudo(from.address, to.address, TCP, size - tcp as u32).and(inside);
+    inside[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+    out.resize((size as usize).min(keep.max(tcp + header)), 0);
     size
+}
+
+fn v6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
 }
 
 fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: usize) {
@@ -85,16 +98,16 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
     let scale = if segment.syn { 0 } else { from.scale.filter(|_| to.scale.is_some()).unwrap_or(0) };
     let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX)) as u16;
     let ack = if segment.has_ack { to.seq(segment.ack) } else { 0 };
-    out[20..22].copy_from_slice(&from.port.to_be_bytes());
-    out[22..24].copy_from_slice(&to.port.to_be_bytes());
-    out[24..28].copy_from_slice(&from.seq(segment.seq).to_be_bytes());
-    out[28..32].copy_from_slice(&ack.to_be_bytes());
-    out[32] = ((header / 4) << 4) as u8;
-    out[33] = flags;
-    out[34..36].copy_from_slice(&window.to_be_bytes());
+    out[..2].copy_from_slice(&from.port.to_be_bytes());
+    out[2..4].copy_from_slice(&to.port.to_be_bytes());
+    out[4..8].copy_from_slice(&from.seq(segment.seq).to_be_bytes());
+    out[8..12].copy_from_slice(&ack.to_be_bytes());
+    out[12] = ((header / 4) << 4) as u8;
+    out[13] = flags;
+    out[14..16].copy_from_slice(&window.to_be_bytes());
 }
 
-fn ip_header(out: &mut [u8], from: &End, to: &End, ip: Outside, size: u32) {
+fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], ip: Outside, size: u32) {
     out[0] = 0x45;
     out[1] = ip.class << 2 | ip.ecn & 3;
     out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
@@ -102,10 +115,21 @@ fn ip_header(out: &mut [u8], from: &End, to: &End, ip: Outside, size: u32) {
     out[6] = 0x40; // not to be cut up
     out[8] = ip.ttl;
     out[9] = TCP;
-    out[12..16].copy_from_slice(&from.address.octets());
-    out[16..20].copy_from_slice(&to.address.octets());
+    out[12..16].copy_from_slice(&source);
+    out[16..20].copy_from_slice(&destination);
     let sum = Sum::ZERO.and(&out[..20]);
     out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+}
+
+fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: Outside, size: u32) {
+    let traffic = ip.class << 2 | ip.ecn & 3;
+    out[0] = 0x60 | traffic >> 4;
+    out[1] = traffic << 4;
+    out[4..6].copy_from_slice(&(size as u16).saturating_sub(40).to_be_bytes());
+    out[6] = TCP;
+    out[7] = ip.ttl;
+    out[8..24].copy_from_slice(&source);
+    out[24..40].copy_from_slice(&destination);
 }
 
 /// Adds the options, in the order and with the fillers that most stacks use.
