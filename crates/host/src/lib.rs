@@ -8,6 +8,7 @@ mod host;
 mod machine;
 mod party;
 mod remote;
+mod said;
 mod wire;
 
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
@@ -16,6 +17,7 @@ pub use self::host::{Host, HostConfig, HostCounters};
 pub use self::machine::{Machine, MachineCounters};
 pub use self::party::Party;
 pub use self::remote::{Order, Remote, Standing};
+pub use self::said::Said;
 pub use self::wire::{ADDRESSES, WireConfig};
 
 use base::Time;
@@ -31,6 +33,9 @@ pub fn finished(network: &Network, end: ElementId) -> Option<Option<Time>> {
     }
     if let Some(remote) = network.element::<Remote>(end) {
         return Some(remote.workload().finished());
+    }
+    if let Some(said) = network.element::<Said>(end) {
+        return Some(said.finished());
     }
     if let Some(speaker) = network.element::<Speaker>(end) {
         return Some(speaker.finished());

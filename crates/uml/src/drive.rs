@@ -7,7 +7,7 @@ use crate::guest::Guest;
 use crate::{BOOT, Error, words};
 use base::Time;
 use emulate::capture::Capture;
-use host::{Door, Gate, Host, Machine, Party, Remote};
+use host::{Door, Gate, Host, Machine, Party, Remote, Said};
 use path::{Cx, ElementId, Network};
 
 /// A kernel and its door into the network.
@@ -178,8 +178,12 @@ impl Driver {
         let Driver { network, posts, .. } = self;
         let Some(remote) = posts[i].remote else { return };
         let at = of_guest(posts[i].guest.now());
-        for standing in posts[i].guest.words().iter().filter_map(|word| words::standing(word)) {
-            network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
+        for word in posts[i].guest.words() {
+            if let Some(standing) = words::standing(&word) {
+                network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
+            } else if let Some(ordinal) = words::heard(&word) {
+                network.enter(at, remote, |said: &mut Said, cx| said.hear(cx.now(), ordinal));
+            }
         }
     }
 
@@ -236,6 +240,11 @@ impl Driver {
                 self.network.enter(now, remote, |remote: &mut Remote, _| remote.next_order())
             {
                 post.guest.tell_init(words::order(order));
+            }
+            while let Some(Some(datagram)) =
+                self.network.enter(now, remote, |said: &mut Said, _| said.next_order())
+            {
+                post.guest.tell_init(words::say(datagram));
             }
         }
         self.keep();

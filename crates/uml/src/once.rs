@@ -3,7 +3,7 @@
 
 use crate::drive::{Driver, Kind, Next, Post};
 use crate::guest::{Guest, Setup};
-use crate::task::{Bulk, Card, Lines, Task, Told, Work};
+use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
 use base::event::Category;
 use base::rng::Seed;
@@ -12,15 +12,17 @@ use base::{Span, Time};
 use emulate::capture::Capture;
 use emulate::facts::FlowFacts;
 use emulate::proc;
-use host::{Door, Host, Party, Remote};
+use host::{ADDRESSES, Door, Host, Party, Remote, Said};
 use lab::measure;
 use lab::once::finished;
 use path::{ElementId, Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build, workload};
-use scenario::model::{App, Flow, Linux, Protocol};
-use std::net::Ipv4Addr;
+use scenario::model::{App, Flow, Ip, Linux};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use transport::app::datagrams::{Hearing, Speaking};
+use transport::app::tell::Pace;
 use transport::tcp::Role;
 
 /// What is still on its way when all workloads are done may take so long.
@@ -31,9 +33,6 @@ const GRACE: Span = Span::from_secs(2);
 const MEMORY_MIB: u32 = 512;
 /// The largest packet that fits the buffers of the card.
 const MTU: u32 = 1500;
-/// Addresses of the range for tests of networks (RFC 2544). Every flow has the same two: each is alone on its wire.
-const FROM: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-const TO: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 /// What every guest is set to before the scenario's own settings, as in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
@@ -103,12 +102,15 @@ pub fn once(
     let mut driver = Driver { network, posts, wired, capture };
     driver.boot()?;
     let mut waiting: Vec<Ends> = hosts(model, &world, &remotes);
+    let datagrams = |flow: &Flow| flow.transport.linux().is_some_and(|l| l.protocol.payload().is_some());
+    let flying = (0..model.flows.len()).filter(|&i| datagrams(&model.flows[i]));
+    let flying: Vec<(usize, Ends)> = flying.map(|i| (2 * i, world.flows[i])).collect();
     let mut ending = false;
     driver.run(limit + GRACE, |network, posts| {
         while waiting.last().is_some_and(|ends| finished(network, ends)) {
             waiting.pop();
         }
-        let waited = waiting.is_empty() || network.now() >= limit;
+        let waited = (waiting.is_empty() && landed(network, &flying)) || network.now() >= limit;
         let told = |post: &Post| post.guest.said().done;
         if waited && posts.iter().all(told) || stop.load(Ordering::Relaxed) {
             return Next::Stop;
@@ -134,14 +136,21 @@ pub fn once(
         }
         note(facts[owner].get_or_insert_default(), post, side, &told)?;
         let remote = post.remote.and_then(|remote| world.network.element::<Remote>(remote));
-        let told = match remote {
-            Some(remote) => host::Told {
+        let said = post.remote.and_then(|said| world.network.element::<Said>(said));
+        let told = match (remote, said) {
+            (Some(remote), _) => host::Told {
                 finished: remote.workload().finished(),
                 received: remote.received(),
                 connections: remote.connections() as u64,
                 seen: remote.workload().seen().clone(),
             },
-            None => host::Told {
+            (_, Some(said)) => host::Told {
+                finished: said.finished(),
+                received: if side == 1 { said.seen().bytes } else { 0 },
+                connections: 0,
+                seen: said.seen().clone(),
+            },
+            (None, None) => host::Told {
                 finished: told.finished,
                 received: told.bytes,
                 connections: 1,
@@ -182,18 +191,6 @@ pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
 fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
     fits(&format!("flow `{}`", flow.name), linux)?;
-    if linux.protocol.payload().is_some() {
-        let what = format!("flow `{}` asks for datagrams of a kernel", flow.name);
-        return refused(
-            what,
-            "in virtual time write transport = \"udp\", or play it with `williwaw emulate`",
-        );
-    }
-    if linux.protocol != Protocol::Tcp && flow.app.bulk().is_none() {
-        let what =
-            format!("flow `{}` asks for requests or messages over sockets that are not TCP's", flow.name);
-        return refused(what, "over these there is bulk data: app = { bulk = { bytes = \"300 kB\" } }");
-    }
     if side == 1 && flow.reads.is_some() {
         let what = format!("flow `{}` reads at a pace of its own", flow.name);
         return refused(what, "the reading end of a kernel's flow takes what comes; leave `reads` out");
@@ -203,15 +200,21 @@ fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
 
 fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, sends: bool) -> Task {
     let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-    let (peer, cc, protocol) = (if sends { TO } else { FROM }, linux.cc.clone(), linux.protocol);
+    let (here, there) = (usize::from(!sends), usize::from(sends));
+    let [four, six] = ADDRESSES.map(|ends| ends[here]);
+    let peer = ADDRESSES[usize::from(linux.ip == Ip::V6)][there];
+    let (cc, protocol) = (linux.cc.clone(), linux.protocol);
     let work = match flow.app {
         App::Bulk { .. } => {
             Work::Bulk(Bulk { sends, peer, protocol, cc, start: ends.start, bytes, look: options.look })
         }
+        _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer }),
         App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
     };
+    let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
+    let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
     Task {
-        card: Card { address: if sends { FROM } else { TO }, width: 30, six: None, mtu: linux.mtu },
+        card: Card { address, width: 30, six, mtu: linux.mtu },
         sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
         work,
@@ -232,10 +235,23 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
         let (start, letters) = (world.flows[i].start, world.letters[i].clone());
         let mut remote = |role: Role| {
             let (side, end) = if role == Role::Active { (0, flow.from) } else { (1, flow.to) };
-            flow.transport.kernels()[side]?;
-            let workload = workload(flow, role, &letters, seed)?;
-            world.names.push(format!("{}@{}.app", flow.name, model.nodes[end].name));
-            Some(world.network.add(Remote::new(role, start, workload)))
+            let linux = flow.transport.kernels()[side]?;
+            let name = format!("{}@{}.app", flow.name, model.nodes[end].name);
+            let id = match (linux.protocol.payload(), &flow.app) {
+                (Some(payload), App::Tell(plan)) => {
+                    let letters = letters.clone();
+                    world.network.add(match role {
+                        Role::Active => {
+                            let pace = Pace::new(plan, &flow.name, seed);
+                            Said::speaking(Speaking::new(payload, start, pace, letters))
+                        }
+                        Role::Passive => Said::hearing(Hearing::new(letters, plan.useful)),
+                    })
+                }
+                _ => world.network.add(Remote::new(role, start, workload(flow, role, &letters, seed)?)),
+            };
+            world.names.push(name);
+            Some(id)
         };
         let to = remote(Role::Passive);
         let from = remote(Role::Active);
@@ -258,6 +274,16 @@ fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Ve
             start: ends.start,
         })
         .collect()
+}
+
+/// Whether everything that was sent on these flows has come or was lost: nobody acknowledges datagrams, so nobody else
+/// waits for the last of them.
+fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
+    let counters = |id| network.element::<Door>(id).map(Door::counters).unwrap_or_default();
+    flows.iter().all(|(ledger, ends)| {
+        let lost = network.ledgers().get(*ledger).map_or(0, |l| l.queue_drops + l.other_drops);
+        counters(ends.from).data_sent <= counters(ends.to).data_received + lost
+    })
 }
 
 /// The models that have a kernel at the other end of their flow.
