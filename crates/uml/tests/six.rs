@@ -70,11 +70,11 @@ fn a_download_takes_what_its_bytes_take() {
     }
 }
 
-/// A pause is judged alike by both versions: one timeout, found spurious.
+/// A pause is judged alike by both versions: its timeouts are found spurious.
 #[test]
 fn a_pause_is_judged_as_over_version_4() {
     let Some(kernels) = kernels() else { return };
-    let set = [QUIET[0], "hop.radio.gate.spike.start=11 s"];
+    let set = [QUIET[0], "hop.radio.gate.spike.start=11 s", "hop.radio.gate.spike.lasts=20 s"];
     let names = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo"];
     let verdict = |ip: u8| {
         let transport = format!(
@@ -84,8 +84,9 @@ fn a_pause_is_judged_as_over_version_4() {
         let facts = outcome.facts[0].clone().expect("a kernel's flow");
         (names.map(|name| facts.counter(name)), facts.undone())
     };
-    assert_eq!(verdict(6), verdict(4));
-    assert_eq!(verdict(6).0[0], 1);
+    let (six, four) = (verdict(6), verdict(4));
+    assert_eq!(six, four, "{names:?}");
+    assert!(six.0[0] > 0 && six.1, "{six:?}: no timeout that was taken back");
 }
 
 /// Pages over several connections.
