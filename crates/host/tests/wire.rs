@@ -37,7 +37,8 @@ impl Element for Way {
         self.inside.push_back((if (from..until).contains(&out) { until } else { out }, packet));
     }
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        while let Some((_, packet)) = self.inside.pop_front_if(|(out, _)| *out <= cx.now()) {
+        while self.next_wake() <= cx.now() {
+            let Some((_, packet)) = self.inside.pop_front() else { return };
             cx.forward(Port(0), packet);
         }
     }

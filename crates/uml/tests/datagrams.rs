@@ -45,7 +45,7 @@ fn counted(outcome: &Outcome) -> (u64, u64) {
     (of(&facts.from, "UdpOutDatagrams"), of(&facts.to, "UdpInDatagrams"))
 }
 
-/// RT-01, NS-01: each message arrives after the way and its own bytes, 28 of headers among them, with nothing else on the link.
+/// RT-01: each message arrives after the way and its own bytes, 28 of headers among them, with nothing else on the link.
 #[test]
 fn datagrams_arrive_after_the_way_and_their_own_bytes() {
     let Some(kernels) = kernels() else { return };

@@ -205,7 +205,7 @@ fn a_closed_window_of_a_model_is_probed_by_a_kernel() {
     assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), 0.0);
 }
 
-/// Pages and messages too: one end's connections are a kernel's, the other's a model's, and both see the same of them.
+/// SW-18, EG-18: pages and messages too: one end's connections are a kernel's, the other's a model's, and both see the same of them.
 #[test]
 fn pages_are_asked_of_a_kernel_by_a_model_and_the_other_way_round() {
     let Some(kernels) = kernels() else { return };
