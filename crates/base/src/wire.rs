@@ -9,6 +9,7 @@ pub mod checksum;
 pub mod frame;
 pub mod hdlc;
 mod ip;
+pub mod offload;
 pub mod segment;
 mod tcp;
 

@@ -12,10 +12,10 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod reader;
-pub mod segment;
 mod unpack;
 mod writer;
 
+pub use base::wire::segment;
 pub use link::Link;
 pub use notice::{Notice, NoticeKind, Notices};
 pub use packet::{Packet, Transport, Unread, decode};

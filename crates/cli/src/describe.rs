@@ -238,6 +238,24 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
     let start =
         if flow.start.mean() == 0.0 { String::new() } else { format!(", from {}", dist_words(&flow.start)) };
     let transport = match &flow.transport {
+        Transport::Ends(ends) => {
+            let [from, to] = [&ends[0], &ends[1]].map(transport_words);
+            format!("from {from}, to {to}")
+        }
+        alike => transport_words(alike),
+    };
+    format!(
+        "{what} from {} to {} by {}{start}; {transport}",
+        model.nodes[flow.from].name,
+        model.nodes[flow.to].name,
+        route.join(", "),
+    )
+}
+
+fn transport_words(transport: &Transport) -> String {
+    match transport {
+        // No end is made of ends.
+        Transport::Ends(_) => String::new(),
         Transport::Udp(udp) => format!("datagrams of at most {} bytes", udp.payload),
         Transport::Tcp { config, profile } => format!(
             "TCP {} ({profile} profile), spurious timeouts judged by: {}",
@@ -251,13 +269,7 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(" with {cc}"));
             format!("the {} of the Linux kernel itself{cc}", linux.protocol.name())
         }
-    };
-    format!(
-        "{what} from {} to {} by {}{start}; {transport}",
-        model.nodes[flow.from].name,
-        model.nodes[flow.to].name,
-        route.join(", "),
-    )
+    }
 }
 
 fn rate_words(rate: Rate) -> String {

@@ -31,6 +31,8 @@ const LOOK: Span = Span::from_millis(20);
 /// Counters of the sender's kernel that are told without being asked for.
 const TOLD: &[&str] =
     &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
+/// Those of the receiver's, where the sender is a model.
+const TOLD_BY_RECEIVER: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];
 
 pub(crate) fn span(text: &str) -> Result<Span, String> {
     units::parse_span(text)
@@ -110,7 +112,8 @@ impl Stage {
         wish: &Wish,
     ) -> Result<Stage, Failure> {
         let models: Vec<&Model> = models.collect();
-        let flows = models.iter().flat_map(|model| &model.flows).filter_map(|flow| flow.transport.linux());
+        let flows =
+            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten();
         let stations: Vec<&Linux> = models
             .iter()
             .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))
@@ -239,13 +242,19 @@ impl Stage {
                 if of_flow.is_empty() {
                     continue;
                 }
+                let receives = flow.transport.kernels()[0].is_none();
+                let count = |facts: &FlowFacts, name: &str| match receives {
+                    true => facts.to.get(name).copied().unwrap_or(0),
+                    false => facts.counter(name),
+                };
                 let mean = |name: &str| {
-                    let sum: u64 = of_flow.iter().map(|facts| facts.counter(name)).sum();
+                    let sum: u64 = of_flow.iter().map(|facts| count(facts, name)).sum();
                     format!("{name} {}", (sum as f64 / of_flow.len() as f64 * 100.0).round() / 100.0)
                 };
                 let label = labels::cell(&cell.params);
                 let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
-                let told: Vec<String> = TOLD.iter().map(|name| mean(name)).collect();
+                let told = if receives { TOLD_BY_RECEIVER } else { TOLD };
+                let told: Vec<String> = told.iter().map(|name| mean(name)).collect();
                 text.push_str(&format!("\n  {of}{}: {}", flow.name, told.join(", ")));
                 let mut faults: BTreeSet<&str> = BTreeSet::new();
                 faults.extend(of_flow.iter().flat_map(|facts| &facts.faults).map(String::as_str));

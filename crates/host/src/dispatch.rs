@@ -1,6 +1,7 @@
 //! How does a segment become a packet? Its end stamps a head on it, stores its body, tells the flow's
 //! ledger what was really sent, and sends it out by the only port.
 
+use crate::codec::Codec;
 use crate::host::{HostConfig, HostCounters};
 use base::event::{Category, Event};
 use base::packet::{Flags, FlowId, NodeId, Packet};
@@ -24,6 +25,8 @@ pub(crate) struct Dispatch {
     /// Where its sequence numbers begin on the wire: see `base::truth::CONNECTION`.
     pub(crate) base: u64,
     pub(crate) counters: HostCounters,
+    /// What makes packets of bytes of its segments, if the other end is no model.
+    pub(crate) wire: Option<Box<Codec>>,
     last_data: Option<Time>,
     /// Stretches without sending data, longer than [`LONG`].
     pub(crate) silences: Vec<(Time, Time)>,
@@ -44,6 +47,7 @@ impl Dispatch {
             ordinals: [0; 2],
             base: 0,
             counters: HostCounters::default(),
+            wire: None,
             last_data: None,
             silences: Vec::new(),
         }
@@ -56,15 +60,21 @@ impl Dispatch {
         let ordinal = &mut self.ordinals[usize::from(data)];
         *ordinal += 1;
         let ordinal = *ordinal;
-        let beside;
-        let carried = if self.base == 0 {
-            segment
+        let mut size = outgoing.size;
+        let (body, id) = if let Some(wire) = &mut self.wire {
+            size = wire.write(cx.now(), segment, outgoing.ecn);
+            cx.emit_bytes(wire.written(), size)
         } else {
-            beside = moved(segment, |n| n + self.base);
-            &beside
+            let beside;
+            let carried = if self.base == 0 {
+                segment
+            } else {
+                beside = moved(segment, |n| n + self.base);
+                &beside
+            };
+            cx.emit(carried, size)
         };
-        let (body, id) = cx.emit(carried, outgoing.size);
-        self.counters.bytes_sent += u64::from(outgoing.size);
+        self.counters.bytes_sent += u64::from(size);
         if data {
             self.counters.data_sent += 1;
             let last = self.last_data.replace(cx.now());
@@ -95,7 +105,7 @@ impl Dispatch {
             deadline: Time::NEVER,
             body,
             flow: self.flow,
-            size: outgoing.size,
+            size,
             ordinal,
             source: self.node,
             destination: self.peer,

@@ -1,6 +1,7 @@
 //! How do a connection and an application live on the path? The host takes packets in, wakes both when
 //! they want to run, and hands what they send to its dispatch.
 
+use crate::codec::{Codec, CodecConfig};
 use crate::dispatch::Dispatch;
 use base::Time;
 use base::event::Source;
@@ -86,6 +87,25 @@ impl Host {
         self.dispatch.base = CONNECTION * number as u64;
         self
     }
+    /// The same with another end that is no model: it sends and takes packets of bytes. For the flow's `number`-th
+    /// connection.
+    #[must_use]
+    pub fn wired(mut self, config: &CodecConfig, number: usize) -> Self {
+        let mut wire = Codec::new(config, number, self.connection.role() == Role::Active);
+        wire.offer(&mut self.connection);
+        self.dispatch.wire = Some(Box::new(wire));
+        self
+    }
+    /// Keeps the packets that pass, where they are of bytes.
+    pub fn keep_packets(&mut self) {
+        if let Some(wire) = &mut self.dispatch.wire {
+            wire.keep();
+        }
+    }
+    /// Those that have passed since it was last asked, in order, and when.
+    pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
+        self.dispatch.wire.as_mut().map(|wire| wire.take()).unwrap_or_default()
+    }
     /// Counters of packets that all connections of a flow share; they change places with its own.
     pub(crate) fn share(&mut self, ordinals: &mut [u32; 2]) {
         std::mem::swap(&mut self.dispatch.ordinals, ordinals);
@@ -104,7 +124,11 @@ impl Host {
     }
     /// Sends a reset: whatever the peer has for this connection, nobody will take it.
     pub(crate) fn reset(&mut self, cx: &mut Cx<'_>) {
-        let (seq, ack) = (self.connection.sender.max_sent(), self.connection.receiver.next());
+        self.reset_at(cx, self.connection.sender.max_sent());
+    }
+    /// The same where the peer expects it.
+    pub(crate) fn reset_at(&mut self, cx: &mut Cx<'_>, seq: u64) {
+        let ack = self.connection.receiver.next();
         let segment = Segment { seq, ack, has_ack: true, rst: true, ..Segment::default() };
         let size = self.connection.sender.config().wire.header;
         self.dispatch.send(cx, &Outgoing { segment, size, cause: Cause::New, ecn: 0 });
@@ -155,6 +179,33 @@ impl Host {
             ledger.acked(self.dispatch.base + segment.ack, packet.born);
         }
         self.run(cx, |connection, io| connection.on_packet(io, segment, packet.id, packet.ecn));
+    }
+
+    /// A packet of bytes has come.
+    #[cold]
+    fn take_bytes(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        let mut bytes = Vec::new();
+        if cx.absorb_bytes(packet, &mut bytes)
+            && let Some(segment) = self.read(cx.now(), packet, &mut bytes)
+        {
+            self.take_read(cx, packet, &segment);
+        }
+    }
+
+    /// What bytes say to this connection.
+    pub(crate) fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8]) -> Option<Segment> {
+        let Host { dispatch, connection, .. } = self;
+        dispatch.wire.as_mut()?.read(now, packet, bytes, connection)
+    }
+
+    /// Takes in what was read.
+    pub(crate) fn take_read(&mut self, cx: &mut Cx<'_>, packet: &Packet, segment: &Segment) {
+        //= RFC 9293 section 3.10.7.4: what is not acceptable is answered, such as the probe of a closed window
+        let old = segment.end() == segment.seq && segment.seq < self.connection.receiver.next();
+        self.take(cx, packet, segment);
+        if old && !segment.rst {
+            self.run(cx, |connection, io| connection.answer(io));
+        }
     }
 
     /// Calls the connection and sends what it hands over.
@@ -213,6 +264,9 @@ impl Host {
 impl Element for Host {
     #[inline(always)] // part of `arrive`, as the next two are of `wake`
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        if self.dispatch.wire.is_some() {
+            return self.take_bytes(cx, &packet);
+        }
         let Some(segment) = cx.absorb(&packet) else { return };
         cx.sight(&packet, None);
         self.take(cx, &packet, &segment);

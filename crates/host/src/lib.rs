@@ -1,6 +1,7 @@
 //! Where path and transport meet: the one element that holds an endpoint and its application, and
 //! gives every packet its head. Nothing else knows both sides.
 
+mod codec;
 mod datagram;
 mod dispatch;
 mod door;
@@ -8,14 +9,17 @@ mod host;
 mod machine;
 mod party;
 mod remote;
+mod said;
 mod wire;
 
+pub use self::codec::{ADDRESSES, CodecConfig};
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
 pub use self::door::{Door, DoorConfig, Gate, Leaving, Told};
 pub use self::host::{Host, HostConfig, HostCounters};
 pub use self::machine::{Machine, MachineCounters};
 pub use self::party::Party;
 pub use self::remote::{Order, Remote, Standing};
+pub use self::said::Said;
 pub use self::wire::{Wire, WireConfig, WireCounters};
 
 use base::Time;
@@ -31,6 +35,9 @@ pub fn finished(network: &Network, end: ElementId) -> Option<Option<Time>> {
     }
     if let Some(remote) = network.element::<Remote>(end) {
         return Some(remote.workload().finished());
+    }
+    if let Some(said) = network.element::<Said>(end) {
+        return Some(said.finished());
     }
     if let Some(speaker) = network.element::<Speaker>(end) {
         return Some(speaker.finished());

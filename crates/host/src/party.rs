@@ -2,6 +2,7 @@
 //! a host inside it. They share the flow's way, ledgers and counters of packets, and are told apart by where
 //! their sequence numbers begin (`base::truth::CONNECTION`).
 
+use crate::codec::{CodecConfig, FIRST_PORT};
 use crate::dispatch::moved;
 use crate::host::{Host, HostConfig, HostCounters};
 use base::packet::{FlowId, NodeId, Packet};
@@ -36,6 +37,10 @@ struct Template {
     peer: NodeId,
     role: Role,
     tcp: Arc<Config>,
+    /// How it shows on the wire, if the other end is no model.
+    wire: Option<CodecConfig>,
+    /// What passes is kept.
+    keeps: bool,
 }
 
 struct Line {
@@ -98,7 +103,14 @@ impl Template {
             start: Time::NEVER,
             tcp: self.tcp.clone(),
         };
-        Line { host: Host::new(config, Box::new(Outside)).numbered(number), dead: false, touched: false }
+        let mut host = Host::new(config, Box::new(Outside)).numbered(number);
+        if let Some(wire) = &self.wire {
+            host = host.wired(wire, number);
+            if self.keeps {
+                host.keep_packets();
+            }
+        }
+        Line { host, dead: false, touched: false }
     }
 }
 
@@ -134,7 +146,7 @@ impl Party {
     pub fn new(config: HostConfig, workload: Box<dyn Workload>) -> Self {
         let HostConfig { flow, node, peer, role, start, tcp } = config;
         Party {
-            template: Template { flow, node, peer, role, tcp },
+            template: Template { flow, node, peer, role, tcp, wire: None, keeps: false },
             start: if role == Role::Active { start } else { Time::NEVER },
             lines: Vec::new(),
             awake: BTreeSet::new(),
@@ -142,6 +154,23 @@ impl Party {
             ordinals: [0; 2],
             done: Done::default(),
         }
+    }
+
+    /// The same with another end that is no model: it sends and takes packets of bytes.
+    #[must_use]
+    pub fn wired(mut self, config: CodecConfig) -> Self {
+        self.template.wire = Some(config);
+        self
+    }
+    /// Keeps the packets that pass, where they are of bytes.
+    pub fn keep_packets(&mut self) {
+        self.template.keeps = true;
+    }
+    /// Those that have passed since it was last asked, of each connection in order, and when.
+    pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
+        let mut all: Vec<_> = self.lines.iter_mut().flat_map(|line| line.host.take_packets()).collect();
+        all.sort_by_key(|(t, _)| *t);
+        all
     }
 
     /// Its application.
@@ -196,6 +225,57 @@ impl Party {
         }
     }
 
+    /// Makes sure that the connection of this number is there, if the other end may have opened it.
+    fn admit(&mut self, number: usize) -> bool {
+        if number >= self.lines.len() {
+            if self.template.role == Role::Active || number >= MOST_LINES {
+                return false; // nobody opened it
+            }
+            // Connections may arrive in another order than they were opened in.
+            self.lines.extend((self.lines.len()..=number).map(|n| self.template.line(n)));
+        }
+        true
+    }
+
+    /// A packet of bytes has come.
+    #[cold]
+    fn take_bytes(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        let mut bytes = Vec::new();
+        if !cx.absorb_bytes(packet, &mut bytes) {
+            return;
+        }
+        let Some(tcp) = base::wire::read(&bytes).ok().and_then(|digest| digest.tcp) else { return };
+        let port = if self.template.role == Role::Active { tcp.destination } else { tcp.source };
+        let Some(number) = port.checked_sub(FIRST_PORT).map(usize::from) else { return };
+        if !self.admit(number) {
+            return;
+        }
+        let Some(line) = self.lines.get_mut(number) else { return };
+        let dead = line.dead;
+        let Some(segment) = line.host.read(cx.now(), packet, &mut bytes) else { return };
+        if segment.rst {
+            self.broken(cx.now(), number);
+        } else if dead {
+            if let Some(ledger) = cx.ledger(packet).filter(|_| packet.flags.has(Flags::DATA)) {
+                ledger.received(packet.ordinal);
+            }
+            //= RFC 9293 section 3.10.7.1: a reset has the number that the acknowledgement asks for
+            self.with(cx, number, |host, cx| host.reset_at(cx, segment.ack));
+        } else {
+            self.with(cx, number, |host, cx| host.take_read(cx, packet, &segment));
+        }
+        self.see_to(cx);
+    }
+
+    /// The peer has given a connection up.
+    fn broken(&mut self, now: Time, number: usize) {
+        if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
+            line.dead = true;
+            self.workload.broken(now, number);
+            self.note(number);
+        }
+    }
+
     /// Sends what the application wrote, and resets what it gave up.
     fn see_to(&mut self, cx: &mut Cx<'_>) {
         loop {
@@ -215,24 +295,19 @@ impl Party {
 
 impl Element for Party {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        if self.template.wire.is_some() {
+            return self.take_bytes(cx, &packet);
+        }
         let Some(segment) = cx.absorb(&packet) else { return };
         let number = (segment.seq / CONNECTION) as usize;
         let base = number as u64 * CONNECTION;
         let segment = if number == 0 { segment } else { moved(&segment, |n| n.saturating_sub(base)) };
-        if number >= self.lines.len() {
-            if self.template.role == Role::Active || number >= MOST_LINES {
-                return; // nobody opened it
-            }
-            // Connections may arrive in another order than they were opened in.
-            self.lines.extend((self.lines.len()..=number).map(|n| self.template.line(n)));
+        if !self.admit(number) {
+            return;
         }
         let dead = self.lines.get(number).is_none_or(|line| line.dead);
         if segment.rst {
-            if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
-                line.dead = true;
-                self.workload.broken(cx.now(), number);
-                self.note(number);
-            }
+            self.broken(cx.now(), number);
         } else if dead {
             //= RFC 9293 section 3.5.2: what comes for a connection that does not exist is answered by a reset
             if packet.flags.has(Flags::DATA)

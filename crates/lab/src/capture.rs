@@ -17,7 +17,7 @@ use scenario::model::Transport;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use transport::tcp::config::Handshake;
 
 /// t = 0 in seconds since 1970, so that the last digits of a time are those of the run.
@@ -381,7 +381,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     let end = |node: usize, side: usize| {
         let number = (2 * flow + side + 1) as u32;
         End {
-            address: Ipv4Addr::from_bits(FIRST_ADDRESS + node as u32),
+            address: IpAddr::V4(Ipv4Addr::from_bits(FIRST_ADDRESS + node as u32)),
             port: if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 },
             // Far apart, and not those of another run's flow by chance.
             first: number.wrapping_mul(0x9e37_79b9),
@@ -395,7 +395,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
 }
 
 const END: End = End {
-    address: Ipv4Addr::UNSPECIFIED,
+    address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
     port: 0,
     first: 0,
     clock: 0,

@@ -1,6 +1,7 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
+mod ends;
 pub mod measure;
 pub mod once;
 pub mod picture;

@@ -1,6 +1,7 @@
 //! What did a flow achieve, and at what cost? Numbers from always-on counters and the ledger of what
 //! really happened; the names are those of the scenario's expectations.
 
+use crate::ends::End;
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
@@ -139,14 +140,22 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     let (flow, ends) = (&model.flows[index], world.flows[index]);
     let config = match (&flow.transport, &flow.app) {
         (Transport::Linux(_), _) => return crate::real::flow(model, world, index, seed, limit),
+        (Transport::Ends(_), App::Ask(_) | App::Tell(_)) => {
+            return crate::workload::sockets(model, world, index, seed, limit);
+        }
+        (Transport::Ends(_), App::Bulk { .. }) => match world.network.element::<Host>(ends.from) {
+            // With whom it talks: its segments are what both have agreed on.
+            Some(host) => host.connection().config(),
+            None => return crate::real::flow(model, world, index, seed, limit),
+        },
         (Transport::Udp(_), _) => return crate::workload::datagrams(model, world, index, seed, limit),
         (_, App::Ask(_) | App::Tell(_)) => {
             return crate::workload::connections(model, world, index, seed, limit);
         }
         (Transport::Tcp { config, .. }, _) => config,
     };
-    let host = |id| world.network.element::<Host>(id);
-    let (Some(from), Some(to)) = (host(ends.from), host(ends.to)) else {
+    let from = world.network.element::<Host>(ends.from);
+    let (Some(from), Some(to)) = (from, End::of(&world.network, ends.to)) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
     let (bytes, _) = flow.app.bulk().unwrap_or_default();
@@ -155,10 +164,7 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     let tally = Tally::of(&ledger.verdicts());
     let sent = from.counters();
     let judged = from.connection().sender.verdicts();
-    let delivered_bytes = {
-        use transport::app::Socket as _;
-        to.connection().received()
-    };
+    let delivered_bytes = to.received();
     let delivered = (delivered_bytes as f64 / mss).ceil();
     let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil());
     let data_sent = sent.data_sent as f64;

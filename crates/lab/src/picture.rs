@@ -19,6 +19,7 @@ use scenario::build::closures;
 use scenario::metric::Metric;
 use scenario::model::{App, Transport};
 use std::collections::BTreeMap;
+use transport::tcp::Role;
 
 /// Runs a repetition with its trace and draws one flow of it.
 pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
@@ -36,7 +37,8 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         std::mem::swap(&mut from, &mut to);
     }
     let name = model.flows[flow].name.clone();
-    let (segment_bytes, sender) = match &model.flows[flow].transport {
+    let writes = if replies { Role::Passive } else { Role::Active };
+    let (segment_bytes, sender) = match model.flows[flow].transport.at(writes) {
         Transport::Tcp { config, profile } => (
             config.mss,
             format!(
@@ -47,6 +49,8 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
             ),
         ),
         Transport::Udp(udp) => (udp.payload, "datagrams".to_owned()),
+        // No end is made of ends.
+        Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {
             let door = outcome.world.network.element::<Door>(from);
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));

@@ -1,11 +1,12 @@
 //! What did a workload of requests, pages or messages achieve? Times as its ends saw them, and what it cost, the
 //! packets of both directions together where both carry data.
 
+use crate::ends::End;
 use crate::measure::{FlowMeasures, Tally};
 use base::Time;
 use base::rng::Seed;
 use base::truth::Ledger;
-use host::{Door, Hearer, Party, Speaker};
+use host::{Hearer, Party, Speaker};
 use scenario::Model;
 use scenario::build::{World, closures};
 use scenario::metric::Metric;
@@ -179,11 +180,12 @@ pub(crate) fn datagrams(model: &Model, world: &World, index: usize, seed: Seed, 
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }
 
-/// Measures a flow whose ends are doors to a kernel's sockets.
+/// Measures a flow over a kernel's sockets, at both ends or at one.
 pub(crate) fn sockets(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
     let (flow, ends) = (&model.flows[index], world.flows[index]);
-    let door = |id| world.network.element::<Door>(id);
-    let (Some(from), Some(to)) = (door(ends.from), door(ends.to)) else { return nothing() };
+    let stands = |id| End::of(&world.network, id);
+    let (Some(from), Some(to)) = (stands(ends.from), stands(ends.to)) else { return nothing() };
+    let (Some(from_saw), Some(to_saw)) = (from.seen(), to.seen()) else { return nothing() };
     let ledgers = &world.network.ledgers()[2 * index..2 * index + 2];
     let datagrams = flow.transport.linux().is_some_and(|linux| linux.protocol.payload().is_some());
     let mut tally = Tally::default();
@@ -193,15 +195,15 @@ pub(crate) fn sockets(model: &Model, world: &World, index: usize, seed: Seed, li
     let (mine, theirs) = (from.counters(), to.counters());
     let sent = (mine.data_sent + theirs.data_sent) as f64;
     let again = (mine.data_resent + theirs.data_resent) as f64;
-    let bytes = from.told().received + to.told().received;
-    let largest = from.largest_segment().max(to.largest_segment()).max(1);
-    let told = |door: &Door| door.told().finished;
+    let bytes = from.received() + to.received();
+    let largest = from.largest_segment().max(to.largest_segment());
     // Datagrams are over when the last one that came has come.
-    let finished = told(from).map(|t| told(to).filter(|_| datagrams).map_or(t, |last| last.max(t)));
+    let last = to.finished().filter(|_| datagrams);
+    let finished = from.finished().map(|t| last.map_or(t, |last| last.max(t)));
     let end = finished.unwrap_or(limit.min(world.network.now()));
     let view = View {
-        from: &from.told().seen,
-        to: &to.told().seen,
+        from: from_saw,
+        to: to_saw,
         asks: matches!(flow.app, scenario::model::App::Ask(_)),
         ledgers,
         start: ends.start,
@@ -214,10 +216,10 @@ pub(crate) fn sockets(model: &Model, world: &World, index: usize, seed: Seed, li
     let value = |metric: &Metric| match metric {
         Metric::SegmentsDelivered if datagrams => Some(to.counters().data_received as f64),
         Metric::SegmentsDelivered => Some((bytes as f64 / f64::from(largest)).ceil()),
-        Metric::Reordered if datagrams => Some(to.told().seen.reordered as f64),
+        Metric::Reordered if datagrams => Some(to_saw.reordered as f64),
         Metric::SegmentsRetransmitted if !datagrams => Some(again),
         Metric::UnneededRetransmissions if !datagrams => Some(tally.unneeded as f64),
-        Metric::Connections if !datagrams => Some(from.told().connections as f64),
+        Metric::Connections if !datagrams => Some(from.connections() as f64),
         // Nobody outside a kernel sees a timer, or why something is sent again.
         metric => view.value(*metric),
     };

@@ -8,14 +8,14 @@ mod channel;
 mod load;
 
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Link, LinkRate, LossKind, Model, Position,
-    Queue, Timing, Transport,
+    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
+    Position, Queue, Timing, Transport,
 };
 use base::dist::Sampler;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
-use host::{DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
+use host::{ADDRESSES, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
 use path::capacity::{Capacity, Change};
 use path::checksum::Checksum;
@@ -48,6 +48,8 @@ pub struct World {
     pub backgrounds: Vec<ElementId>,
     /// The doors of machines with commands, or the two ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
+    /// What the two ends of each flow tell each other beside the network, in the order of the model.
+    pub letters: Vec<Letters>,
 }
 
 /// The hosts of a flow.
@@ -111,6 +113,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         choices: Vec::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
+    let mut told = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
         let start = draw_time(&flow.start, seed, &flow.name, "start");
         let letters = Letters::default();
@@ -119,6 +122,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
             b.link(link);
         }
         let from = b.host(i, flow, Role::Active, start, &letters);
+        told.push(letters);
         for &link in flow.way_back.iter().rev() {
             b.link(link);
         }
@@ -130,7 +134,14 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
     b.wire(&ends, &stations);
     b.wire_credit();
-    World { network: b.network, flows: ends, names: b.names, backgrounds: b.backgrounds, stations }
+    World {
+        network: b.network,
+        flows: ends,
+        names: b.names,
+        backgrounds: b.backgrounds,
+        stations,
+        letters: told,
+    }
 }
 
 /// The closed intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
@@ -202,9 +213,10 @@ impl Builder<'_> {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
         let name = format!("{}@{}", flow.name, self.model.nodes[here].name);
         let (flow_id, node, peer) = (FlowId(index as u32), NodeId(here as u16), NodeId(there as u16));
-        let config = match &flow.transport {
+        let config = match flow.transport.at(role) {
             Transport::Tcp { config, .. } => config,
-            Transport::Linux(_) => {
+            // The reader makes no ends of ends.
+            Transport::Linux(_) | Transport::Ends(_) => {
                 let door = host::DoorConfig { flow: flow_id, node, peer, role };
                 return self.add(name, host::Door::new(door));
             }
@@ -223,8 +235,13 @@ impl Builder<'_> {
         };
         let tcp = self.shared(config);
         let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
+        let wire = flow.transport.linux().map(|linux| self.wire_of(&name, linux, role));
         if let Some(workload) = workload(flow, role, letters, self.seed) {
-            return self.add(name, Party::new(host, workload));
+            let party = Party::new(host, workload);
+            return match wire {
+                Some(wire) => self.add(name, party.wired(wire)),
+                None => self.add(name, party),
+            };
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
         let app: Box<dyn transport::app::App> = match role {
@@ -237,7 +254,20 @@ impl Builder<'_> {
                 }
             },
         };
-        self.add(name, Host::new(host, app))
+        let host = Host::new(host, app);
+        match wire {
+            Some(wire) => self.add(name, host.wired(&wire, 0)),
+            None => self.add(name, host),
+        }
+    }
+
+    /// How a model's end shows to the kernel at the other end. Where its numbers begin hangs on the seed, as a
+    /// kernel's do.
+    fn wire_of(&self, name: &str, linux: &Linux, role: Role) -> CodecConfig {
+        let [from, to] = ADDRESSES[usize::from(linux.ip == Ip::V6)];
+        let (here, there) = if role == Role::Active { (from, to) } else { (to, from) };
+        let bits = self.seed.stream(name, "numbers").bits();
+        CodecConfig { here, there, origin: [bits as u32, (bits >> 32) as u32] }
     }
 
     fn link(&mut self, index: usize) {
@@ -428,11 +458,11 @@ impl Builder<'_> {
             .enumerate()
             .map(|(i, ends)| {
                 let flow = &self.model.flows[i];
-                let mut check = |route: &[usize], to| {
-                    let needed = flow.transport.linux().is_none() && self.may_be_corrupt(route);
-                    if needed { self.checksum(to) } else { to }
+                let mut check = |route: &[usize], to, role| {
+                    let real = matches!(flow.transport.at(role), Transport::Linux(_));
+                    if !real && self.may_be_corrupt(route) { self.checksum(to) } else { to }
                 };
-                [check(&flow.route, ends.to), check(&flow.way_back, ends.from)]
+                [check(&flow.route, ends.to, Role::Passive), check(&flow.way_back, ends.from, Role::Active)]
             })
             .collect();
         let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {

@@ -125,7 +125,7 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let stand_in = transport::tcp::Config::default();
     let config = match &flow.transport {
         Transport::Tcp { config, .. } => config,
-        Transport::Linux(_) | Transport::Udp(_) => &stand_in,
+        Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) => &stand_in,
     };
     let start = flow.start.mean() / 1e9;
     let (bytes, lasts) = match &flow.app {

@@ -100,50 +100,18 @@ pub fn describe(model: &Model) -> String {
             way.join(", "),
             dist(&flow.start)
         );
-        let (profile, config) = match &flow.transport {
-            Transport::Tcp { profile, config } => (profile, config),
-            Transport::Udp(udp) => {
-                let _ = writeln!(
-                    out,
-                    "    udp: at most {} B in a datagram, and {} B of headers",
-                    udp.payload, udp.header
-                );
-                continue;
-            }
-            Transport::Linux(Linux { protocol: Protocol::Udp { payload }, mtu, ip, .. }) => {
-                let _ = writeln!(
-                    out,
-                    "    the kernel's UDP over {}: at most {payload} B in a datagram, mtu {mtu} B",
-                    ip.name()
-                );
-                continue;
-            }
-            Transport::Linux(linux) => {
-                let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
-                let _ = write!(
-                    out,
-                    "    the kernel's {} over {}: cc {cc}, mtu {} B",
-                    linux.protocol.name(),
-                    linux.ip.name(),
-                    linux.mtu
-                );
-                for (name, value) in &linux.sysctl {
-                    let _ = write!(out, ", {name} {value}");
+        match &flow.transport {
+            Transport::Ends(ends) => {
+                for (node, end) in [flow.from, flow.to].into_iter().zip(ends.iter()) {
+                    let _ = write!(out, "    at {}:", model.nodes[node].name);
+                    carrier(&mut out, end);
                 }
-                out.push('\n');
-                continue;
             }
-        };
-        let _ = writeln!(
-            out,
-            "    tcp like {profile}: recovery {}, spurious {}, response {}, sack {}, timestamps {}, rto.min {}",
-            config.recovery,
-            config.spurious,
-            config.response,
-            if config.uses_sack() { "on" } else { "off" },
-            if config.timestamps { "on" } else { "off" },
-            config.rto.min
-        );
+            alike => {
+                out.push_str("   ");
+                carrier(&mut out, alike);
+            }
+        }
     }
     let run = &model.run;
     let _ = writeln!(
@@ -158,6 +126,55 @@ pub fn describe(model: &Model) -> String {
         let _ = writeln!(out, "  {} {} {}", expect.key, expect.comparison.name(), expect.bound);
     }
     out
+}
+
+/// What carries a flow, or stands at an end of it.
+fn carrier(out: &mut String, transport: &Transport) {
+    let (profile, config) = match transport {
+        Transport::Tcp { profile, config } => (profile, config),
+        Transport::Ends(_) => return,
+        Transport::Udp(udp) => {
+            let _ = writeln!(
+                out,
+                " udp: at most {} B in a datagram, and {} B of headers",
+                udp.payload, udp.header
+            );
+            return;
+        }
+        Transport::Linux(Linux { protocol: Protocol::Udp { payload }, mtu, ip, .. }) => {
+            let _ = writeln!(
+                out,
+                " the kernel's UDP over {}: at most {payload} B in a datagram, mtu {mtu} B",
+                ip.name()
+            );
+            return;
+        }
+        Transport::Linux(linux) => {
+            let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
+            let _ = write!(
+                out,
+                " the kernel's {} over {}: cc {cc}, mtu {} B",
+                linux.protocol.name(),
+                linux.ip.name(),
+                linux.mtu
+            );
+            for (name, value) in &linux.sysctl {
+                let _ = write!(out, ", {name} {value}");
+            }
+            out.push('\n');
+            return;
+        }
+    };
+    let _ = writeln!(
+        out,
+        " tcp like {profile}: recovery {}, spurious {}, response {}, sack {}, timestamps {}, rto.min {}",
+        config.recovery,
+        config.spurious,
+        config.response,
+        if config.uses_sack() { "on" } else { "off" },
+        if config.timestamps { "on" } else { "off" },
+        config.rto.min
+    );
 }
 
 fn link(link: &Link, model: &Model) -> String {

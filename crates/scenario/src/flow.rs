@@ -8,9 +8,11 @@ use crate::leaf;
 use crate::model::{Flow, Transport};
 use crate::reader::Reader;
 use crate::route;
-use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
 use crate::tcp_options::{self, Tcp};
+use crate::tree::Tree;
+use crate::validate::parted;
 use crate::workload;
 use transport::tcp::config::{Adapt, Response, Sack, Spurious};
 
@@ -52,23 +54,10 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "transport",
-            Shape::Choice(&[
-                Variant {
-                    name: "tcp",
-                    doc: "The model TCP: a profile, and any option over it.",
-                    shape: Shape::TcpOptions,
-                    bare: true,
-                },
-                Variant {
-                    name: "linux",
-                    doc: "The Linux kernel's TCP itself, or its UDP.",
-                    shape: Shape::Table(&crate::linux::LINUX),
-                    bare: true,
-                },
-                workload::DATAGRAMS,
-            ]),
+            Shape::PerEnd(&PROTOCOL),
             Need::Default("\"tcp\""),
-            "Its protocol.",
+            "Its protocol. { from = ..., to = ... } gives each end its own: in virtual time, a kernel at one of them and the \
+             model of TCP or another kernel at the other.",
         ),
         field(
             "app",
@@ -78,6 +67,22 @@ pub(crate) static FLOW: TableShape = table(
         ),
     ],
 );
+
+static PROTOCOL: Shape = Shape::Choice(&[
+    Variant {
+        name: "tcp",
+        doc: "The model TCP: a profile, and any option over it.",
+        shape: Shape::TcpOptions,
+        bare: true,
+    },
+    Variant {
+        name: "linux",
+        doc: "The Linux kernel's TCP itself, or its UDP.",
+        shape: Shape::Table(&crate::linux::LINUX),
+        bare: true,
+    },
+    workload::DATAGRAMS,
+]);
 
 /// Reads the flows over a graph.
 pub(crate) fn read(root: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Vec<Flow> {
@@ -147,15 +152,38 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
 
 fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
-    if let Some(linux) = crate::linux::read(&tree, cx) {
+    if !parted(&tree, &ENDS) {
+        return protocol(&tree, cx);
+    }
+    let trees = (tree.get("from")?, tree.get("to")?);
+    let (from, to) = (protocol(trees.0, cx), protocol(trees.1, cx));
+    let ends = [from?, to?];
+    match crate::ends::together(&ends) {
+        Ok(()) => Some(Transport::Ends(Box::new(ends))),
+        Err(why) => {
+            let second = why.second();
+            let (place, other) =
+                if second { (trees.1.place, trees.0.place) } else { (trees.0.place, trees.1.place) };
+            cx.push(
+                Diagnostic::error("impossible", place, why.message())
+                    .also(other, "the other end")
+                    .help(why.help()),
+            );
+            None
+        }
+    }
+}
+
+fn protocol(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
+    if let Some(linux) = crate::linux::read(tree, cx) {
         return Some(Transport::Linux(linux));
     }
-    if let Some(udp) = workload::udp(&tree, cx) {
+    if let Some(udp) = workload::udp(tree, cx) {
         return udp;
     }
     let inner = match tree.table() {
         Some(table) => &table.get("tcp")?.tree,
-        None => &*tree,
+        None => tree,
     };
     let tcp = tcp_options::read(inner, None)?;
     let before = cx.errors();

@@ -17,6 +17,7 @@ mod cx;
 mod delay_trace;
 pub mod describe;
 pub mod diagnostic;
+mod ends;
 mod error;
 mod expect;
 mod fault;

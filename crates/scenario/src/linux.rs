@@ -34,7 +34,7 @@ pub(crate) static LINUX: TableShape = table(
             "protocol",
             Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak: tcp carries everything; udp, in real time, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data.",
+            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data.",
         ),
         SYSCTL,
     ],

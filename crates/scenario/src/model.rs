@@ -2,11 +2,13 @@
 //! links by index, parameters resolved for each direction, faults that know which links they are
 //! on. Whoever builds a network from it needs no grammar, no defaults and no checks.
 
+mod carrier;
 pub mod channel;
 mod linux;
 mod queue;
 mod wire;
 
+pub use carrier::{Transport, Udp};
 pub use linux::{Ip, Linux, Protocol};
 pub use queue::{Capacity, CoDel, Pie, Queue, Red, Threshold};
 pub use wire::Wire;
@@ -420,49 +422,6 @@ pub struct Flow {
     pub app: App,
     /// How the other end reads what comes; none: at once.
     pub reads: Option<Reads>,
-}
-
-/// A protocol with its choices.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant, reason = "a scenario has a handful, and the large one is the common one")]
-pub enum Transport {
-    /// The model TCP.
-    Tcp {
-        /// The profile that the choices started from.
-        profile: String,
-        /// All of its choices.
-        config: transport::tcp::Config,
-    },
-    /// The Linux kernel's own TCP, real: its packets come and go by doors.
-    Linux(Linux),
-    /// Datagrams that nobody answers.
-    Udp(Udp),
-}
-
-impl Transport {
-    /// The model's choices, if it is a model.
-    pub fn tcp(&self) -> Option<&transport::tcp::Config> {
-        match self {
-            Transport::Tcp { config, .. } => Some(config),
-            Transport::Linux(_) | Transport::Udp(_) => None,
-        }
-    }
-    /// What is asked of the kernel, if it is the kernel's.
-    pub fn linux(&self) -> Option<&Linux> {
-        match self {
-            Transport::Linux(linux) => Some(linux),
-            Transport::Tcp { .. } | Transport::Udp(_) => None,
-        }
-    }
-}
-
-/// Sizes of datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Udp {
-    /// Most bytes of a message in one.
-    pub payload: u32,
-    /// Headers of each, bytes.
-    pub header: u32,
 }
 
 /// How the application at the receiving end reads, if not everything at once.

@@ -3,7 +3,7 @@
 
 use crate::metric::{Metric, Statistic};
 use crate::run::ROOT;
-use crate::shape::{Kind, Need, Quantity, Shape, TableShape, Variant};
+use crate::shape::{DIRECTIONS, ENDS, Kind, Need, Parts, Quantity, Shape, TableShape, Variant};
 use crate::tcp_options;
 use crate::tree::parse_value;
 use serde_json::{Map, Value, json};
@@ -65,16 +65,8 @@ fn shape(shape: &Shape) -> Value {
         }
         Shape::Table(inner) => table(inner),
         Shape::Tables(inner) => json!({ "type": "array", "items": table(inner) }),
-        Shape::PerDirection(inner) => {
-            let one = self::shape(inner);
-            let both = json!({
-                "type": "object",
-                "properties": { "down": one, "up": one },
-                "required": ["down", "up"],
-                "additionalProperties": false,
-            });
-            json!({ "anyOf": [one, both] })
-        }
+        Shape::PerDirection(inner) => in_parts(inner, &DIRECTIONS),
+        Shape::PerEnd(inner) => in_parts(inner, &ENDS),
         Shape::Choice(variants) => choice(variants),
         Shape::Either([single]) => self::shape(single),
         Shape::Either(shapes) => json!({ "anyOf": shapes.iter().map(self::shape).collect::<Vec<_>>() }),
@@ -283,6 +275,19 @@ fn tcp_reference() -> String {
     out
 }
 
+/// One value for both, or one for each.
+fn in_parts(inner: &Shape, parts: &Parts) -> Value {
+    let one = shape(inner);
+    let [first, second] = parts.keys;
+    let both = json!({
+        "type": "object",
+        "properties": { first: one, second: one },
+        "required": [first, second],
+        "additionalProperties": false,
+    });
+    json!({ "anyOf": [one, both] })
+}
+
 fn takes(shape: &Shape) -> String {
     match shape {
         Shape::One(kind) => kind.title(),
@@ -293,6 +298,7 @@ fn takes(shape: &Shape) -> String {
         }
         Shape::Tables(_) => "tables".into(),
         Shape::PerDirection(inner) => format!("{}, or {{ down, up }}", takes(inner)),
+        Shape::PerEnd(inner) => format!("{}, or {{ from, to }}", takes(inner)),
         Shape::Choice(variants) => {
             variants.iter().map(|v| format!("`{}`", v.name)).collect::<Vec<_>>().join(", ")
         }
@@ -310,7 +316,7 @@ fn collect(shape: &'static Shape, path: &str, out: &mut Vec<(String, &'static Ta
         Shape::Table(inner) if path.contains('.') => out.push((format!("`{path}`"), inner)),
         Shape::Table(inner) => out.push((format!("`[{path}]`"), inner)),
         Shape::Tables(inner) => out.push((format!("`[[{path}]]`"), inner)),
-        Shape::List(inner) | Shape::PerDirection(inner) => collect(inner, path, out),
+        Shape::List(inner) | Shape::PerDirection(inner) | Shape::PerEnd(inner) => collect(inner, path, out),
         Shape::Choice(variants) => {
             for v in *variants {
                 collect(&v.shape, &format!("{path}.{}", v.name), out);

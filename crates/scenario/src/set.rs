@@ -15,11 +15,11 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::preset;
 use crate::run::ROOT;
-use crate::shape::{Shape, TableShape};
+use crate::shape::{DIRECTIONS, ENDS, Parts, Shape, TableShape};
 use crate::source::Place;
 use crate::tcp_options;
 use crate::tree::{Table, Tree, Value, parse_value};
-use crate::validate::split;
+use crate::validate::parted;
 use crate::words::{alternatives, nearest};
 
 /// Tables that are about the whole grid and cannot differ between its cells.
@@ -180,7 +180,8 @@ impl Walk<'_> {
     fn shape(&mut self, tree: &mut Tree, shape: &Shape, at: usize) -> Done {
         match shape {
             Shape::Tables(inner) => return self.named(tree, inner, at),
-            Shape::PerDirection(inner) => return self.direction(tree, inner, at),
+            Shape::PerDirection(inner) => return self.part(tree, inner, &DIRECTIONS, at),
+            Shape::PerEnd(inner) => return self.part(tree, inner, &ENDS, at),
             _ if at == self.steps.len() => return self.put(tree),
             _ => {}
         }
@@ -241,7 +242,7 @@ impl Walk<'_> {
                 let before = self.steps[at - 1].0;
                 self.fail(at, format!("`{before}` has no parts"), format!("end the path with `{before}`"))
             }
-            Shape::Tables(_) | Shape::PerDirection(_) => Ok(()),
+            Shape::Tables(_) | Shape::PerDirection(_) | Shape::PerEnd(_) => Ok(()),
         }
     }
 
@@ -286,24 +287,28 @@ impl Walk<'_> {
         }))
     }
 
-    fn direction(&mut self, tree: &mut Tree, inner: &Shape, at: usize) -> Done {
-        let named = self.steps.get(at).map(|(key, _)| *key).filter(|key| matches!(*key, "down" | "up"));
+    fn part(&mut self, tree: &mut Tree, inner: &Shape, parts: &Parts, at: usize) -> Done {
+        let named = self.steps.get(at).map(|(key, _)| *key).filter(|key| parts.keys.contains(key));
         let Some(direction) = named else {
-            if at < self.steps.len() && split(tree) {
+            if at < self.steps.len() && parted(tree, parts) {
                 let Value::Table(table) = &mut tree.value else { return Ok(()) };
-                for entry in &mut table.entries {
+                // Of two that made different choices, the one that made this.
+                let key = self.steps[at].0;
+                let chose = |tree: &Tree| tree.text() == Some(key) || tree.get(key).is_some();
+                let some = table.entries.iter().any(|entry| chose(&entry.tree));
+                for entry in table.entries.iter_mut().filter(|entry| !some || chose(&entry.tree)) {
                     self.shape(&mut entry.tree, inner, at)?;
                 }
                 return Ok(());
             }
             return self.shape(tree, inner, at);
         };
-        if !split(tree) {
+        if !parted(tree, parts) {
             let old = std::mem::replace(&mut tree.value, Value::Table(Table::default()));
-            // A table just made on the way holds nothing to keep for the other direction.
+            // A table just made on the way holds nothing to keep for the other one.
             let empty = matches!(&old, Value::Table(t) if t.entries.is_empty());
             if let (Value::Table(table), false) = (&mut tree.value, empty) {
-                for key in ["down", "up"] {
+                for key in parts.keys {
                     *table.entry_mut(key, tree.place, Value::Flag(false)) =
                         Tree { value: old.clone(), place: tree.place };
                 }

@@ -58,6 +58,8 @@ pub enum Shape {
     Tables(&'static TableShape),
     /// Either the value for both directions or `{ down = ..., up = ... }`.
     PerDirection(&'static Shape),
+    /// Either the value for both ends of a flow or `{ from = ..., to = ... }`.
+    PerEnd(&'static Shape),
     /// A table with exactly one of these keys, such as `{ drop-tail = {...} }`; or the bare name.
     Choice(&'static [Variant]),
     /// One of several, told apart by what is written: a single value, a list or a table.
@@ -71,6 +73,30 @@ pub enum Shape {
     /// `[expect]`: metrics and comparisons.
     Expect,
 }
+
+/// The two parts of what may be given for each.
+#[derive(Debug)]
+pub struct Parts {
+    /// Their keys.
+    pub keys: [&'static str; 2],
+    /// What one is: a direction, an end.
+    pub one: &'static str,
+    /// What both are.
+    pub both: &'static str,
+    /// Which is which.
+    pub which: &'static str,
+}
+
+/// Of a [`Shape::PerDirection`].
+pub static DIRECTIONS: Parts = Parts {
+    keys: ["down", "up"],
+    one: "direction",
+    both: "both directions",
+    which: "down is toward the mobile end",
+};
+/// Of a [`Shape::PerEnd`].
+pub static ENDS: Parts =
+    Parts { keys: ["from", "to"], one: "end", both: "both ends", which: "from is the end that writes" };
 
 /// One alternative of a [`Shape::Choice`].
 #[derive(Debug)]

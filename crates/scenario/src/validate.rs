@@ -4,7 +4,7 @@
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::leaf;
-use crate::shape::{Field, Need, Shape, TableShape, Variant};
+use crate::shape::{DIRECTIONS, ENDS, Field, Need, Parts, Shape, TableShape, Variant};
 use crate::source::Place;
 use crate::tree::{Table, Tree, Value};
 use crate::words::{alternatives, article, nearest};
@@ -46,7 +46,8 @@ pub(crate) fn shape(tree: &Tree, shape: &Shape, key: &str, cx: &Cx<'_>) {
             None => wrong_type(tree, key, "a table", &example(inner), cx),
         },
         Shape::Tables(inner) => tables(tree, inner, key, cx),
-        Shape::PerDirection(inner) => per_direction(tree, inner, key, cx),
+        Shape::PerDirection(inner) => in_parts(tree, inner, &DIRECTIONS, key, cx),
+        Shape::PerEnd(inner) => in_parts(tree, inner, &ENDS, key, cx),
         Shape::Choice(variants) => choice(tree, variants, key, cx),
         Shape::Either(shapes) => either(tree, shapes, key, cx),
         Shape::TcpOptions => crate::tcp_options::check(tree, cx),
@@ -212,28 +213,33 @@ fn tables(tree: &Tree, inner: &'static TableShape, key: &str, cx: &Cx<'_>) {
 
 /// True if the value is given for each direction.
 pub(crate) fn split(tree: &Tree) -> bool {
-    tree.table().is_some_and(|t| t.entries.iter().any(|e| e.key == "down" || e.key == "up"))
+    parted(tree, &DIRECTIONS)
 }
 
-fn per_direction(tree: &Tree, inner: &Shape, key: &str, cx: &Cx<'_>) {
-    let Some(written) = tree.table().filter(|_| split(tree)) else {
+/// True if the value is given for each of the parts.
+pub(crate) fn parted(tree: &Tree, parts: &Parts) -> bool {
+    tree.table().is_some_and(|t| t.entries.iter().any(|e| parts.keys.contains(&e.key.as_str())))
+}
+
+fn in_parts(tree: &Tree, inner: &Shape, parts: &Parts, key: &str, cx: &Cx<'_>) {
+    let Some(written) = tree.table().filter(|_| parted(tree, parts)) else {
         return shape(tree, inner, key, cx);
     };
+    let Parts { keys: [first, second], one, both, which } = parts;
     for entry in written.entries.iter().take_while(|_| !cx.full()) {
         match entry.key.as_str() {
-            "down" | "up" => shape(&entry.tree, inner, key, cx),
+            known if parts.keys.contains(&known) => shape(&entry.tree, inner, key, cx),
             other => {
-                let message =
-                    format!("there is no direction `{}`", other.chars().take(40).collect::<String>());
-                let help = format!("write {key} = {{ down = ..., up = ... }}; down is toward the mobile end");
+                let message = format!("there is no {one} `{}`", other.chars().take(40).collect::<String>());
+                let help = format!("write {key} = {{ {first} = ..., {second} = ... }}; {which}");
                 cx.push(Diagnostic::error("unknown-key", entry.key_place, message).help(help));
             }
         }
     }
-    for (here, absent) in [("down", "up"), ("up", "down")] {
+    for (here, absent) in [(first, second), (second, first)] {
         if written.get(here).is_some() && written.get(absent).is_none() {
             let message = format!("`{key}` is given for `{here}` but not for `{absent}`");
-            let help = format!("write {key} = {{ down = ..., up = ... }}, or one value for both directions");
+            let help = format!("write {key} = {{ {first} = ..., {second} = ... }}, or one value for {both}");
             cx.push(Diagnostic::error("missing-key", tree.place, message).help(help));
         }
     }

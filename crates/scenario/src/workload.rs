@@ -336,6 +336,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
         cx.push(Diagnostic::error("impossible", place, message).help(help));
     };
     match (app, transport) {
+        (_, Transport::Ends(ends)) => ends.iter().for_each(|end| fits(app, end, place, cx)),
         (
             App::Bulk { .. } | App::Ask(_),
             Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),

@@ -3,6 +3,7 @@
 
 use scenario::model::{Ip, Linux, Model, Protocol};
 use scenario::{NoFiles, Style, read_with};
+use transport::tcp::Role;
 
 fn read(transport: &str, set: &[&str]) -> Result<Model, String> {
     let text = format!(
@@ -54,9 +55,59 @@ fn paths_lead_to_it_and_away() {
     assert!(model.flows[0].transport.tcp().is_some());
 }
 
+/// Each end its own: a kernel and a model, or kernels that differ; a path may go through the end, and one that does not is for the ends
+/// that made its choice.
+#[test]
+fn each_end_may_have_its_own() {
+    let path = "flow.download.transport";
+    let kernels = |transport: &str, set: &[&str]| {
+        let model = read(transport, set).unwrap_or_else(|e| panic!("{e}"));
+        let ccs = model.flows[0].transport.kernels().map(|end| end.map(|linux| linux.cc.clone()));
+        (
+            ccs,
+            model.flows[0].transport.at(Role::Active).tcp().is_some(),
+            model.flows[0].transport.tcp().is_some(),
+        )
+    };
+    let bbr = || Some(Some("bbr".to_owned()));
+    let mixed =
+        "{ from = { tcp = { profile = \"rfc\", mss = \"536 B\" } }, to = { linux = { cc = \"bbr\" } } }";
+    assert_eq!(kernels(mixed, &[]), ([None, bbr()], true, false));
+    assert_eq!(kernels("{ from = \"linux\", to = \"tcp\" }", &[]), ([Some(None), None], false, false));
+    assert_eq!(kernels("\"tcp\"", &[&format!("{path}.to.linux.cc=bbr")]), ([None, bbr()], true, false));
+    assert_eq!(
+        kernels("\"linux\"", &[&format!("{path}.to.linux.cc=bbr")]),
+        ([Some(None), bbr()], false, false)
+    );
+    let both = "{ from = \"linux\", to = \"tcp\" }";
+    assert_eq!(kernels(both, &[&format!("{path}.linux.cc=bbr")]), ([bbr(), None], false, false));
+    assert_eq!(kernels(both, &[&format!("{path}=tcp")]), ([None, None], true, true));
+    let model = read(both, &[&format!("{path}.tcp.mss=512 B")]).unwrap();
+    assert_eq!(model.flows[0].transport.at(Role::Passive).tcp().map(|config| config.mss), Some(512));
+}
+
 #[test]
 fn what_no_kernel_takes_is_refused() {
     for (transport, said) in [
+        ("{ from = \"linux\" }", "`transport` is given for `from` but not for `to`"),
+        ("{ from = \"linux\", to = \"tcp\", via = \"tcp\" }", "there is no end `via`"),
+        ("{ from = \"tcp\", to = \"tcp\" }", "both ends are models"),
+        ("{ from = \"linux\", to = \"udp\" }", "datagrams of the model are the same at both ends"),
+        (
+            "{ from = \"tcp\", to = { linux = { protocol = \"sctp\" } } }",
+            "a model at the other end speaks TCP",
+        ),
+        ("{ from = { linux = { protocol = \"mptcp\" } }, to = \"linux\" }", "speak different protocols"),
+        ("{ from = { linux = { ip = 6 } }, to = \"linux\" }", "use different versions of IP"),
+        (
+            "{ from = { tcp = { profile = \"ns2-2001\" } }, to = \"linux\" }",
+            "opens connections in one direction",
+        ),
+        (
+            "{ from = \"linux\", to = { tcp = { spurious = \"retransmit-flag\" } } }",
+            "without a place in the header",
+        ),
+        ("{ from = \"linux\", to = { tcp = { mss = \"1 B\" } } }", "must be from 64 to 65000 bytes"),
         ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
         ("{ linux = { modem = \"0 bit/s\" } }", "a card that sends nothing is no card"),
         ("{ linux = { protocol = \"dccp\" } }", "`dccp` is not one of `tcp`"),

@@ -100,8 +100,11 @@ fn what_the_reader_refuses_by_shape_the_schema_refuses() {
 #[test]
 fn every_option_of_tcp_is_in_the_schema_and_on_the_page() {
     let schema = schema::json_schema();
-    let tcp =
-        &schema["properties"]["flow"]["items"]["properties"]["transport"]["anyOf"][0]["properties"]["tcp"];
+    let transport = &schema["properties"]["flow"]["items"]["properties"]["transport"];
+    // One for both ends, or one for each.
+    let tcp = &transport["anyOf"][0]["anyOf"][0]["properties"]["tcp"];
+    let ends = &transport["anyOf"][1]["properties"];
+    assert!(ends["from"] == transport["anyOf"][0] && ends["to"] == transport["anyOf"][0]);
     let page = schema::reference();
     for spec in transport::tcp::Config::OPTIONS {
         let found = spec.key.split('.').fold(tcp, |at, part| &at["properties"][part]);

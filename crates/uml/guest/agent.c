@@ -2,7 +2,6 @@
  * be opened, written and closed, and is told in the same way how far every connection has come. Both ends call
  * a connection by the same number, which shows in the port that opens it. */
 #include "guest.h"
-#include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The port of line 0; the last line has the last port. */
-enum { FIRST = 1024, LINES = 65536 - FIRST, BACKLOG = 4096 };
-enum { OPEN = 1, WRITE = 2, CLOSE = 3, ABORT = 4, END = 5, STANDS = 6, BROKEN = 7 };
-
-/* A word, either way, in the order of bytes of this machine. */
-struct word {
-    uint32_t what, line;
-    uint64_t first, second;
-};
+/* Line 0 has the first port, the last line the last one. */
+enum { LINES = 65536 - FIRST, BACKLOG = 4096 };
 
 static struct line {
     int fd, opened, closing, shut, over;
@@ -41,9 +33,10 @@ void prepare_agent(void)
     ends = watch_alarm(queue, task.until, 0);
     if (task.sends)
         return;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct sockaddr_storage at;
+    socklen_t n = place(&at, "", PORT);
     ear = connection();
-    if (bind(ear, (struct sockaddr *)&at, sizeof at) < 0 || listen(ear, BACKLOG) < 0)
+    if (bind(ear, (struct sockaddr *)&at, n) < 0 || listen(ear, BACKLOG) < 0)
         fail("listening");
     watch(queue, ear, EPOLLIN);
 }
@@ -112,16 +105,15 @@ static void push(uint32_t number)
 static void open_line(uint32_t number)
 {
     struct line *l = line(number);
-    struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons((uint16_t)(FIRST + number))};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    inet_pton(AF_INET, task.peer, &to.sin_addr);
-    inet_pton(AF_INET, task.address, &from.sin_addr);
+    struct sockaddr_storage from, to;
+    socklen_t size = place(&from, own_address(), FIRST + (int)number);
+    place(&to, task.peer, PORT);
     l->fd = connection();
     l->opened = 1;
     hurry(l->fd);
-    if (bind(l->fd, (struct sockaddr *)&from, sizeof from) < 0)
+    if (bind(l->fd, (struct sockaddr *)&from, size) < 0)
         fail("binding connection %u", number);
-    if (connect(l->fd, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS)
+    if (connect(l->fd, (struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         fail("connecting");
     watch_line(l->fd, number);
 }
@@ -138,10 +130,10 @@ static void abort_line(uint32_t number)
 
 static void accept_all(void)
 {
-    struct sockaddr_in from;
+    struct sockaddr_storage from;
     socklen_t n = sizeof from;
     for (int fd; (fd = accept4(ear, (struct sockaddr *)&from, &n, SOCK_NONBLOCK)) >= 0; n = sizeof from) {
-        uint32_t number = (uint32_t)ntohs(from.sin_port) - FIRST;
+        uint32_t number = (uint32_t)port_of(&from) - FIRST;
         struct line *l = line(number);
         l->fd = fd;
         l->opened = 1;

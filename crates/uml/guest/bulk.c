@@ -1,6 +1,5 @@
 /* Bulk data over one connection: the writing end and the reading end. */
 #include "guest.h"
-#include <arpa/inet.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -28,10 +27,10 @@ static int is_over(int fd)
 void send_all(int fd)
 {
     static char zeros[CHUNK];
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    inet_pton(AF_INET, task.peer, &to.sin_addr);
+    struct sockaddr_storage to;
+    socklen_t size = place(&to, task.peer, PORT);
     sleep_until(task.start);
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS)
+    if (connect(fd, (struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         return broken("connecting", errno);
     int queue = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = fd};

@@ -7,10 +7,19 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024 };
 /* The first seconds of every kernel are its boot's: t = 0 of the network is then. */
 #define ORIGIN 2000000000u
+/* The port of the first connection that is opened, and of an end that sends datagrams. */
+enum { FIRST = 1024 };
+/* A word to or from whoever drives this kernel, in the order of bytes of this machine. */
+enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD };
+struct word {
+    uint32_t what, line;
+    uint64_t first, second;
+};
 /* The kind of frame by which whoever drives this kernel speaks with its first process (IEEE 802: for experiments). */
 #define WORDS 0x88b5
 
@@ -22,7 +31,7 @@ struct command {
 };
 
 struct task {
-    char work[16]; /* bulk, lines, or commands */
+    char work[16]; /* bulk, lines, datagrams, or commands */
     int sends;
     char address[48], address6[48], peer[48], cc[32];
     int width, mtu, protocol;
@@ -55,6 +64,11 @@ void tell_driver(int fd, const void *word, size_t size);
 /* Copies a file; what cannot be read is empty. */
 void copy(const char *from, const char *to);
 
+/* An address and its port; no text is any address of the version that the peer's has. Says how long it is. */
+socklen_t place(struct sockaddr_storage *at, const char *text, int port);
+int port_of(const struct sockaddr_storage *at);
+/* The address of this end that is of the version of the peer's. */
+const char *own_address(void);
 /* A socket for a connection, that does not wait. */
 int connection(void);
 
@@ -64,4 +78,6 @@ void prepare_commands(void);
 void run_commands(void);
 void prepare_agent(void);
 void run_agent(void);
+void prepare_datagrams(void);
+void run_datagrams(void);
 #endif

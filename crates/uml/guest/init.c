@@ -170,6 +170,14 @@ static void address6(void)
     inet_pton(AF_INET6, task.address6, &what.address);
     if (fd < 0 || ioctl(fd, SIOCSIFADDR, &what) < 0)
         fail("setting the address of version 6");
+    /* A moment passes until it may be used; programs do not start in that. */
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = what.address};
+    uint64_t until = now() + ORIGIN / 4;
+    while (strchr(task.peer, ':') && bind(fd, (struct sockaddr *)&at, sizeof at) < 0) {
+        if (errno != EADDRNOTAVAIL || now() > until)
+            fail("using the address of version 6");
+        sleep_until(now() + 10000000u);
+    }
     close(fd);
 }
 
@@ -355,9 +363,39 @@ int hear_driver(void)
     return fd;
 }
 
+socklen_t place(struct sockaddr_storage *at, const char *text, int port)
+{
+    memset(at, 0, sizeof *at);
+    if (strchr(task.peer, ':')) {
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)at;
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons((uint16_t)port);
+        inet_pton(AF_INET6, text, &six->sin6_addr);
+        return sizeof *six;
+    }
+    struct sockaddr_in *four = (struct sockaddr_in *)at;
+    four->sin_family = AF_INET;
+    four->sin_port = htons((uint16_t)port);
+    inet_pton(AF_INET, text, &four->sin_addr);
+    return sizeof *four;
+}
+
+int port_of(const struct sockaddr_storage *at)
+{
+    if (at->ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)at)->sin6_port);
+    return ntohs(((const struct sockaddr_in *)at)->sin_port);
+}
+
+const char *own_address(void)
+{
+    return strchr(task.peer, ':') ? task.address6 : task.address;
+}
+
 int connection(void)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, task.protocol);
+    int family = strchr(task.peer, ':') ? AF_INET6 : AF_INET;
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, task.protocol);
     if (fd < 0)
         fail("making a socket of protocol %d", task.protocol);
     if (task.cc[0] && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, task.cc, (socklen_t)strlen(task.cc)) < 0)
@@ -369,8 +407,9 @@ static void bulk(void)
 {
     int fd = connection();
     if (!task.sends) {
-        struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-        if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 1) < 0)
+        struct sockaddr_storage at;
+        socklen_t n = place(&at, "", PORT);
+        if (bind(fd, (struct sockaddr *)&at, n) < 0 || listen(fd, 1) < 0)
             fail("listening");
     }
     say("ready");
@@ -391,6 +430,10 @@ int main(void)
         sysctl_set("net.ipv6.conf.default.disable_ipv6", "1");
     }
     read_task();
+    if (!six && strchr(task.peer, ':')) {
+        errno = EAFNOSUPPORT;
+        fail("speaking version 6 of IP (this kernel needs CONFIG_IPV6)");
+    }
     if (!six)
         task.address6[0] = 0;
     if (task.address6[0]) {
@@ -410,6 +453,10 @@ int main(void)
         prepare_agent();
         say("ready");
         run_agent();
+    } else if (!strcmp(task.work, "datagrams")) {
+        prepare_datagrams();
+        say("ready");
+        run_datagrams();
     } else
         bulk();
     tell();

@@ -7,7 +7,7 @@ use crate::guest::Guest;
 use crate::{BOOT, Error, words};
 use base::Time;
 use emulate::capture::Capture;
-use host::{Door, Gate, Machine, Remote};
+use host::{Door, Gate, Host, Machine, Party, Remote, Said};
 use path::{Cx, ElementId, Network};
 
 /// A kernel and its door into the network.
@@ -50,7 +50,9 @@ pub struct Driver {
     pub network: Network,
     /// The kernels.
     pub posts: Vec<Post>,
-    /// Where packets are kept, if they are; its doors in the order of the posts.
+    /// Models that speak with kernels in bytes.
+    pub wired: Vec<ElementId>,
+    /// Where packets are kept, if they are; its doors in the order of the posts, then those models.
     pub capture: Option<Capture>,
 }
 
@@ -161,7 +163,7 @@ impl Driver {
 
     /// A packet leaves the card of a kernel and enters the network.
     fn depart(&mut self, i: usize, at: Time) -> Result<(), Error> {
-        let Driver { network, posts, capture } = self;
+        let Driver { network, posts, capture, .. } = self;
         let Post { guest, door, kind, .. } = &mut posts[i];
         let Some(packet) = guest.depart()? else { return Ok(()) };
         let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, &packet));
@@ -176,8 +178,12 @@ impl Driver {
         let Driver { network, posts, .. } = self;
         let Some(remote) = posts[i].remote else { return };
         let at = of_guest(posts[i].guest.now());
-        for standing in posts[i].guest.words().iter().filter_map(|word| words::standing(word)) {
-            network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
+        for word in posts[i].guest.words() {
+            if let Some(standing) = words::standing(&word) {
+                network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
+            } else if let Some(ordinal) = words::heard(&word) {
+                network.enter(at, remote, |said: &mut Said, cx| said.hear(cx.now(), ordinal));
+            }
         }
     }
 
@@ -199,7 +205,7 @@ impl Driver {
             others.map(|(_, post)| post.guest.next_wake()).min().unwrap_or(u64::MAX).min(for_guest(due));
         let out = self.posts.iter().map(|post| post.guest.next_departure()).min().unwrap_or(u64::MAX);
         let free = free.min(out);
-        let Driver { network, posts, capture } = self;
+        let Driver { network, posts, capture, .. } = self;
         let Post { guest, door, kind, .. } = &mut posts[i];
         // What waits for its buffers comes in before it goes on.
         let free = if guest.expects() { wake } else { free };
@@ -235,8 +241,28 @@ impl Driver {
             {
                 post.guest.tell_init(words::order(order));
             }
+            while let Some(Some(datagram)) =
+                self.network.enter(now, remote, |said: &mut Said, _| said.next_order())
+            {
+                post.guest.tell_init(words::say(datagram));
+            }
         }
+        self.keep();
         self.deliver()
+    }
+
+    /// Keeps what has passed the models.
+    fn keep(&mut self) {
+        let Driver { network, posts, wired, capture } = self;
+        let Some(capture) = capture else { return };
+        let now = network.now();
+        for (i, &id) in wired.iter().enumerate() {
+            let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
+            let party = || network.enter(now, id, |party: &mut Party, _| party.take_packets());
+            for (at, packet) in host.or_else(party).unwrap_or_default() {
+                capture.add(posts.len() + i, at, &packet);
+            }
+        }
     }
 
     /// Delivers to each kernel what waits for it.

@@ -33,6 +33,7 @@ const INIT: &[(&str, &str)] = &[
     ("init.c", include_str!("../guest/init.c")),
     ("bulk.c", include_str!("../guest/bulk.c")),
     ("agent.c", include_str!("../guest/agent.c")),
+    ("datagrams.c", include_str!("../guest/datagrams.c")),
     ("commands.c", include_str!("../guest/commands.c")),
 ];
 const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];

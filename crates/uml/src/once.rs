@@ -3,7 +3,7 @@
 
 use crate::drive::{Driver, Kind, Next, Post};
 use crate::guest::{Guest, Setup};
-use crate::task::{Bulk, Card, Lines, Task, Told, Work};
+use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
 use base::event::Category;
 use base::rng::Seed;
@@ -12,16 +12,17 @@ use base::{Span, Time};
 use emulate::capture::Capture;
 use emulate::facts::FlowFacts;
 use emulate::proc;
-use host::{Door, Remote};
+use host::{ADDRESSES, Door, Host, Party, Remote, Said};
 use lab::measure;
 use lab::once::finished;
 use path::{ElementId, Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build, workload};
-use scenario::model::{App, Flow, Linux, Protocol};
-use std::net::Ipv4Addr;
+use scenario::model::{App, Flow, Ip, Linux};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::app::lines::Letters;
+use transport::app::datagrams::{Hearing, Speaking};
+use transport::app::tell::Pace;
 use transport::tcp::Role;
 
 /// What is still on its way when all workloads are done may take so long.
@@ -32,9 +33,6 @@ const GRACE: Span = Span::from_secs(2);
 const MEMORY_MIB: u32 = 512;
 /// The largest packet that fits the buffers of the card.
 const MTU: u32 = 1500;
-/// Addresses of the range for tests of networks (RFC 2544). Every flow has the same two: each is alone on its wire.
-const FROM: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-const TO: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 /// What every guest is set to before the scenario's own settings, as in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
@@ -55,6 +53,10 @@ pub fn once(
         if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
     let mut world = build(model, seed, tracer);
     let remotes = remotes(model, &mut world, seed);
+    let wired: Vec<ElementId> = wired(model, &world).collect();
+    if options.capture {
+        wired.iter().for_each(|&id| keep_packets(&mut world.network, id));
+    }
     world.network.start(None);
     let limit = Time::ZERO + model.run.limit;
     let mut posts = Vec::new();
@@ -75,15 +77,15 @@ pub fn once(
         Ok::<Post, Error>(Post { guest: Guest::start(&setup)?, door, kind, remote: None })
     };
     for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
-        let Some(linux) = flow.transport.linux() else { continue };
-        check(flow, linux)?;
-        for (door, sends) in [(ends.from, true), (ends.to, false)] {
-            let name = world.names.get(door.0 as usize).cloned().unwrap_or_default();
-            let task = task(flow, linux, *ends, limit, options, sends);
+        for (side, door) in [ends.from, ends.to].into_iter().enumerate() {
+            let Some(linux) = flow.transport.kernels()[side] else { continue };
+            check(flow, linux, side)?;
+            let name = name_of(&world, door);
+            let task = task(flow, linux, *ends, limit, options, side == 0);
             let mut post = start(&name, linux, &task, door, Kind::Flow)?;
-            post.remote = remotes[i].map(|remotes| if sends { remotes.from } else { remotes.to });
+            post.remote = remotes[i][side];
             posts.push(post);
-            owners.push(i);
+            owners.push((i, side));
         }
     }
     for (&node, &door) in model.stations.iter().zip(&world.stations) {
@@ -94,18 +96,21 @@ pub fn once(
     }
     let capture = options.capture.then(|| {
         let names = posts.iter().map(|post| post.guest.name().to_owned());
-        Capture::new(names.collect())
+        Capture::new(names.chain(wired.iter().map(|&id| name_of(&world, id))).collect())
     });
     let network = std::mem::replace(&mut world.network, Network::new(0, Tracer::off()));
-    let mut driver = Driver { network, posts, capture };
+    let mut driver = Driver { network, posts, wired, capture };
     driver.boot()?;
     let mut waiting: Vec<Ends> = hosts(model, &world, &remotes);
+    let datagrams = |flow: &Flow| flow.transport.linux().is_some_and(|l| l.protocol.payload().is_some());
+    let flying = (0..model.flows.len()).filter(|&i| datagrams(&model.flows[i]));
+    let flying: Vec<(usize, Ends)> = flying.map(|i| (2 * i, world.flows[i])).collect();
     let mut ending = false;
     driver.run(limit + GRACE, |network, posts| {
         while waiting.last().is_some_and(|ends| finished(network, ends)) {
             waiting.pop();
         }
-        let waited = waiting.is_empty() || network.now() >= limit;
+        let waited = (waiting.is_empty() && landed(network, &flying)) || network.now() >= limit;
         let told = |post: &Post| post.guest.said().done;
         if waited && posts.iter().all(told) || stop.load(Ordering::Relaxed) {
             return Next::Stop;
@@ -117,38 +122,43 @@ pub fn once(
         }
         Next::GoOn
     })?;
-    let Driver { network, mut posts, capture } = driver;
+    let Driver { network, mut posts, capture, .. } = driver;
     world.network = network;
     let mut complete = waiting.is_empty();
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
     let machines = posts.split_off(owners.len());
-    for (pair, owner) in posts.chunks(2).zip(owners.iter().step_by(2)) {
-        let [from, to] = pair else { continue };
-        let bytes = model.flows[*owner].app.bulk().and_then(|(bytes, _)| bytes);
-        let told = [told(from)?, told(to)?];
-        if from.remote.is_none() {
-            complete &= told[0].finished.is_some() && (told[1].finished.is_some() || bytes.is_none());
+    for (post, (owner, side)) in posts.iter().zip(owners) {
+        let flow = &model.flows[owner];
+        let told = told(post)?;
+        let endless = flow.app.bulk().is_some_and(|(bytes, _)| bytes.is_none());
+        if post.remote.is_none() {
+            complete &= told.finished.is_some() || (endless && side == 1);
         }
-        for (post, told) in pair.iter().zip(&told) {
-            let remote = post.remote.and_then(|remote| world.network.element::<Remote>(remote));
-            let told = match remote {
-                Some(remote) => host::Told {
-                    finished: remote.workload().finished(),
-                    received: remote.received(),
-                    connections: remote.connections() as u64,
-                    seen: remote.workload().seen().clone(),
-                },
-                None => host::Told {
-                    finished: told.finished,
-                    received: told.bytes,
-                    connections: 1,
-                    ..host::Told::default()
-                },
-            };
-            let now = world.network.now();
-            world.network.enter(now, post.door, |door: &mut Door, _| door.tell(told));
-        }
-        facts[*owner] = Some(self::facts(pair, &told)?);
+        note(facts[owner].get_or_insert_default(), post, side, &told)?;
+        let remote = post.remote.and_then(|remote| world.network.element::<Remote>(remote));
+        let said = post.remote.and_then(|said| world.network.element::<Said>(said));
+        let told = match (remote, said) {
+            (Some(remote), _) => host::Told {
+                finished: remote.workload().finished(),
+                received: remote.received(),
+                connections: remote.connections() as u64,
+                seen: remote.workload().seen().clone(),
+            },
+            (_, Some(said)) => host::Told {
+                finished: said.finished(),
+                received: if side == 1 { said.seen().bytes } else { 0 },
+                connections: 0,
+                seen: said.seen().clone(),
+            },
+            (None, None) => host::Told {
+                finished: told.finished,
+                received: told.bytes,
+                connections: 1,
+                ..host::Told::default()
+            },
+        };
+        let now = world.network.now();
+        world.network.enter(now, post.door, |door: &mut Door, _| door.tell(told));
     }
     let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
     complete &= told.iter().all(|(_, told)| told.finished.is_some());
@@ -178,22 +188,10 @@ pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
 }
 
 /// What real time can do and this cannot.
-fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
+fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
     fits(&format!("flow `{}`", flow.name), linux)?;
-    if linux.protocol.payload().is_some() {
-        let what = format!("flow `{}` asks for datagrams of a kernel", flow.name);
-        return refused(
-            what,
-            "in virtual time write transport = \"udp\", or play it with `williwaw emulate`",
-        );
-    }
-    if linux.protocol != Protocol::Tcp && flow.app.bulk().is_none() {
-        let what =
-            format!("flow `{}` asks for requests or messages over sockets that are not TCP's", flow.name);
-        return refused(what, "over these there is bulk data: app = { bulk = { bytes = \"300 kB\" } }");
-    }
-    if flow.reads.is_some() {
+    if side == 1 && flow.reads.is_some() {
         let what = format!("flow `{}` reads at a pace of its own", flow.name);
         return refused(what, "the reading end of a kernel's flow takes what comes; leave `reads` out");
     }
@@ -202,15 +200,21 @@ fn check(flow: &Flow, linux: &Linux) -> Result<(), Error> {
 
 fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, sends: bool) -> Task {
     let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-    let (peer, cc, protocol) = (if sends { TO } else { FROM }, linux.cc.clone(), linux.protocol);
+    let (here, there) = (usize::from(!sends), usize::from(sends));
+    let [four, six] = ADDRESSES.map(|ends| ends[here]);
+    let peer = ADDRESSES[usize::from(linux.ip == Ip::V6)][there];
+    let (cc, protocol) = (linux.cc.clone(), linux.protocol);
     let work = match flow.app {
         App::Bulk { .. } => {
             Work::Bulk(Bulk { sends, peer, protocol, cc, start: ends.start, bytes, look: options.look })
         }
+        _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer }),
         App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
     };
+    let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
+    let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
     Task {
-        card: Card { address: if sends { FROM } else { TO }, width: 30, six: None, mtu: linux.mtu },
+        card: Card { address, width: 30, six, mtu: linux.mtu },
         sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
         work,
@@ -223,31 +227,85 @@ pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> 
     always.chain(linux.sysctl.iter().cloned())
 }
 
-/// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model: none
-/// for bulk data, which the kernel's own side carries by itself.
-fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<Option<Ends>> {
+/// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model, the
+/// opening end first: none for bulk data, which the kernel's own side carries by itself, and none at a model's end.
+fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
-    for (flow, ends) in model.flows.iter().zip(&world.flows) {
-        let letters = Letters::default();
-        let mut remote = |role| {
-            flow.transport.linux()?;
-            let workload = workload(flow, role, &letters, seed)?;
-            let end = if role == Role::Active { flow.from } else { flow.to };
-            world.names.push(format!("{}@{}.app", flow.name, model.nodes[end].name));
-            Some(world.network.add(Remote::new(role, ends.start, workload)))
+    for (i, flow) in model.flows.iter().enumerate() {
+        let (start, letters) = (world.flows[i].start, world.letters[i].clone());
+        let mut remote = |role: Role| {
+            let (side, end) = if role == Role::Active { (0, flow.from) } else { (1, flow.to) };
+            let linux = flow.transport.kernels()[side]?;
+            let name = format!("{}@{}.app", flow.name, model.nodes[end].name);
+            let id = match (linux.protocol.payload(), &flow.app) {
+                (Some(payload), App::Tell(plan)) => {
+                    let letters = letters.clone();
+                    world.network.add(match role {
+                        Role::Active => {
+                            let pace = Pace::new(plan, &flow.name, seed);
+                            Said::speaking(Speaking::new(payload, start, pace, letters))
+                        }
+                        Role::Passive => Said::hearing(Hearing::new(letters, plan.useful)),
+                    })
+                }
+                _ => world.network.add(Remote::new(role, start, workload(flow, role, &letters, seed)?)),
+            };
+            world.names.push(name);
+            Some(id)
         };
         let to = remote(Role::Passive);
         let from = remote(Role::Active);
-        all.push(from.zip(to).map(|(from, to)| Ends { from, to, start: ends.start }));
+        all.push([from, to]);
     }
     all
 }
 
 /// The ends of workloads that run in the network: those of models, and those over a kernel's connections.
-fn hosts(model: &Model, world: &World, remotes: &[Option<Ends>]) -> Vec<Ends> {
+fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
+    let flows = model.flows.iter().zip(&world.flows).zip(remotes);
+    let runs = |flow: &Flow, remotes: &[Option<ElementId>; 2]| {
+        flow.transport.kernels().contains(&None) || remotes.iter().any(Option::is_some)
+    };
+    flows
+        .filter(|((flow, _), remotes)| runs(flow, remotes))
+        .map(|((_, ends), [from, to])| Ends {
+            from: from.unwrap_or(ends.from),
+            to: to.unwrap_or(ends.to),
+            start: ends.start,
+        })
+        .collect()
+}
+
+/// Whether everything that was sent on these flows has come or was lost: nobody acknowledges datagrams, so nobody else
+/// waits for the last of them.
+fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
+    let counters = |id| network.element::<Door>(id).map(Door::counters).unwrap_or_default();
+    flows.iter().all(|(ledger, ends)| {
+        let lost = network.ledgers().get(*ledger).map_or(0, |l| l.queue_drops + l.other_drops);
+        counters(ends.from).data_sent <= counters(ends.to).data_received + lost
+    })
+}
+
+/// The models that have a kernel at the other end of their flow.
+fn wired(model: &Model, world: &World) -> impl Iterator<Item = ElementId> {
     let flows = model.flows.iter().zip(&world.flows);
-    let models = flows.filter(|(flow, _)| flow.transport.linux().is_none()).map(|(_, ends)| *ends);
-    models.chain(remotes.iter().flatten().copied()).collect()
+    flows
+        .flat_map(|(flow, ends)| {
+            let kernels = flow.transport.kernels();
+            let mixed = kernels.iter().any(Option::is_some);
+            [ends.from, ends.to].into_iter().zip(kernels).filter(move |(_, kernel)| mixed && kernel.is_none())
+        })
+        .map(|(id, _)| id)
+}
+
+fn keep_packets(network: &mut Network, id: ElementId) {
+    let now = network.now();
+    network.enter(now, id, |host: &mut Host, _| host.keep_packets());
+    network.enter(now, id, |party: &mut Party, _| party.keep_packets());
+}
+
+fn name_of(world: &World, id: ElementId) -> String {
+    world.names.get(id.0 as usize).cloned().unwrap_or_default()
 }
 
 /// What a guest has written down; nothing, if the run ended before it did.
@@ -268,20 +326,24 @@ fn told(post: &Post) -> Result<Told, Error> {
     Ok(Told::read(&text(post, "told")?))
 }
 
-fn facts(pair: &[Post], told: &[Told; 2]) -> Result<FlowFacts, Error> {
-    let counters = |post: &Post| -> Result<_, Error> {
-        let mut all = proc::counters(&text(post, "netstat")?);
-        all.extend(proc::counters(&text(post, "snmp")?));
-        Ok(all)
-    };
-    let ends = ["from", "to"].iter().zip(told);
-    let faults = ends.filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?))).collect();
-    let mut history = told[0].history.clone();
-    let info = history.last().map(|(_, info)| *info).unwrap_or_default();
-    // The last look is the end's, whether something had changed or not.
-    if history.len() > 1 && history[history.len() - 2].1.window() == info.window() {
-        history.pop();
+/// Notes what one end of a flow tells; the sender's kernel is the one that is looked at.
+fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<(), Error> {
+    let mut counters = proc::counters(&text(post, "netstat")?);
+    counters.extend(proc::counters(&text(post, "snmp")?));
+    let end = ["from", "to"][side];
+    facts.faults.extend(told.fault.as_ref().map(|fault| format!("{end}: {fault}")));
+    if side == 1 {
+        facts.to = counters;
+        return Ok(());
     }
-    let [from, to] = pair else { return Ok(FlowFacts::default()) };
-    Ok(FlowFacts { info, history, from: counters(from)?, to: counters(to)?, faults, ..FlowFacts::default() })
+    facts.from = counters;
+    facts.history = told.history.clone();
+    facts.info = facts.history.last().map(|(_, info)| *info).unwrap_or_default();
+    // The last look is the end's, whether something had changed or not.
+    if let [.., (_, before), _] = &facts.history[..]
+        && before.window() == facts.info.window()
+    {
+        facts.history.pop();
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use emulate::facts::TcpInfo;
 use scenario::model::Protocol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a guest is told. Times are those of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +42,19 @@ pub enum Work {
     Bulk(Bulk),
     /// One end of the connections of a workload that runs beside the network ([`crate::words`]).
     Lines(Lines),
+    /// One end of a flow of datagrams whose workload runs beside the network.
+    Datagrams(Datagrams),
     /// Programs of the user's.
     Programs(Programs),
+}
+
+/// One end of a flow of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagrams {
+    /// It sends them.
+    pub sends: bool,
+    /// The other end's address.
+    pub peer: IpAddr,
 }
 
 /// One end of connections.
@@ -52,7 +63,7 @@ pub struct Lines {
     /// It opens them.
     pub opens: bool,
     /// The other end's address.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// The kind of their sockets.
     pub protocol: Protocol,
     /// Their congestion control; none: the kernel's default.
@@ -65,7 +76,7 @@ pub struct Bulk {
     /// It opens the connection and writes; else it waits and reads.
     pub sends: bool,
     /// The other end's address.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// The kind of its socket.
     pub protocol: Protocol,
     /// Its congestion control; none: the kernel's default.
@@ -162,6 +173,11 @@ impl Task {
                 if let Some(cc) = &lines.cc {
                     line("cc", cc);
                 }
+            }
+            Work::Datagrams(datagrams) => {
+                line("work", &"datagrams");
+                line("sends", &u8::from(datagrams.sends));
+                line("peer", &datagrams.peer);
             }
             Work::Programs(programs) => {
                 line("work", &"commands");
@@ -290,7 +306,7 @@ mod tests {
     fn a_task_is_told_in_words() {
         let bulk = Bulk {
             sends: true,
-            peer: Ipv4Addr::new(198, 18, 0, 2),
+            peer: Ipv4Addr::new(198, 18, 0, 2).into(),
             protocol: Protocol::Mptcp,
             cc: Some("bbr".into()),
             start: Time::from_nanos(500_000_000),
@@ -299,6 +315,14 @@ mod tests {
         };
         let own = "work bulk\nsends 1\npeer 198.18.0.2\nprotocol 262\ncc bbr\nstart 2500000000\nbytes 7\n";
         assert_eq!(task(Work::Bulk(bulk)).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
+    }
+
+    #[test]
+    fn datagrams_are_told_in_words() {
+        let work =
+            Work::Datagrams(Datagrams { sends: false, peer: "2001:2::1".parse().expect("an address") });
+        let own = "work datagrams\nsends 0\npeer 2001:2::1\n";
+        assert_eq!(task(work).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What do a workload and a guest's first process say to each other? Orders go in, standings come out, each a word of 24
-//! bytes in a frame that no program sees. `guest/agent.c` speaks the same.
+//! bytes in a frame that no program sees. `guest/agent.c` and
+//! `guest/datagrams.c` speak the same.
 
 use host::{Order, Standing};
+use transport::app::datagrams::Datagram;
 
 /// Bytes of a word: what it is, of which line, and two numbers.
 const SIZE: usize = 24;
@@ -13,6 +15,20 @@ const CLOSE: u32 = 3;
 const ABORT: u32 = 4;
 const STANDS: u32 = 6;
 const BROKEN: u32 = 7;
+const SAY: u32 = 8;
+const HEARD: u32 = 9;
+
+/// The word by which a datagram is said.
+pub fn say(datagram: Datagram) -> Vec<u8> {
+    word(SAY, datagram.ordinal, u64::from(datagram.bytes))
+}
+
+/// The number of the datagram that was heard; none if the word tells something else.
+pub fn heard(word: &[u8]) -> Option<u32> {
+    let (what, rest) = word.split_first_chunk()?;
+    let number = u32::from_ne_bytes(*rest.first_chunk()?);
+    (u32::from_ne_bytes(*what) == HEARD && word.len() >= SIZE).then_some(number)
+}
 
 /// The word for an order.
 pub fn order(order: Order) -> Vec<u8> {
@@ -22,9 +38,13 @@ pub fn order(order: Order) -> Vec<u8> {
         Order::Close(line) => (CLOSE, line, 0),
         Order::Abort(line) => (ABORT, line, 0),
     };
+    word(what, line as u32, bytes)
+}
+
+fn word(what: u32, line: u32, bytes: u64) -> Vec<u8> {
     let mut word = Vec::with_capacity(SIZE);
     word.extend(what.to_ne_bytes());
-    word.extend((line as u32).to_ne_bytes());
+    word.extend(line.to_ne_bytes());
     word.extend(bytes.to_ne_bytes());
     word.extend([0; 8]);
     word
@@ -64,9 +84,21 @@ mod tests {
         assert_eq!(standing(&told), Some(Standing { broken: true, ..stands }));
     }
 
+    #[test]
+    fn datagrams_are_words() {
+        let said = say(Datagram { ordinal: 5, offset: 9, bytes: 160 });
+        assert_eq!((said.len(), heard(&said), standing(&said)), (SIZE, None, None));
+        assert_eq!(said[8..16], 160u64.to_ne_bytes());
+        let mut told = said;
+        told[..4].copy_from_slice(&HEARD.to_ne_bytes());
+        assert_eq!((heard(&told), standing(&told)), (Some(5), None));
+        assert_eq!(heard(&told[..SIZE - 1]), None);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert!(heard(&bytes).is_none() || bytes.len() >= SIZE);
             prop_assert!(standing(&bytes).is_none() || bytes.len() >= SIZE);
         }
     }

@@ -64,7 +64,7 @@ fn answers_take_the_time_that_the_path_takes() {
     assert_eq!(counted(&outcome, "TcpRetransSegs"), 0);
 }
 
-/// Pages over six connections at once, with losses: what the doors saw sent again is what the kernels counted.
+/// EG-18: pages over six connections at once, with losses: what the doors saw sent again is what the kernels counted.
 #[test]
 fn pages_come_over_many_connections() {
     let Some(kernels) = kernels() else { return };
@@ -95,7 +95,7 @@ fn pages_come_over_many_connections() {
     assert!(again.capture == outcome.capture, "a repetition differs from itself");
 }
 
-/// Who is impatient resets connections, and the kernels hear of it.
+/// WL-13: who is impatient resets connections, and the kernels hear of it.
 #[test]
 fn an_impatient_user_resets_connections() {
     let Some(kernels) = kernels() else { return };

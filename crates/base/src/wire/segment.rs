@@ -1,202 +1,170 @@
-//! How does one large frame become those that go on the wire? A kernel that leaves cutting to its network card, or puts
-//! received segments together, hands over segments of up to 64 kB. Cut here they are what the card would have sent:
-//! headers repeated, lengths, sequence numbers and checksums made for each.
+//! What would a model's segment look like on a wire? An IP packet with the options that its connection has and
+//! checksums that are right. Stream offsets of 64 bits become sequence numbers of 32 here, instants become ticks of a
+//! millisecond, windows are shifted; the payload is zeros, of which only as many are made as are kept.
 
 use super::checksum::Sum;
-use super::{IpHead, TCP, UDP, flag};
+use super::{TCP, flag, option};
+use crate::Time;
+use crate::tcp::Segment;
+use std::net::IpAddr;
 
-/// Where the fields stand that differ from one piece to the next.
-const TCP_SEQ: usize = 4;
-const TCP_FLAGS: usize = 13;
-const TCP_CHECKSUM: usize = 16;
-const UDP_LENGTH: usize = 4;
-const UDP_CHECKSUM: usize = 6;
-const UDP_HEADER: usize = 8;
+/// One end of a connection, as it shows on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Its address. Both ends have one of the same version.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// Sequence number of its SYN, which is stream offset 0.
+    pub first: u32,
+    /// Its clock for timestamps at t = 0, in milliseconds.
+    pub clock: u32,
+    /// Maximum segment size that its SYN tells.
+    pub mss: u16,
+    /// Shift of its windows that its SYN tells; `None`: no option, and nothing is shifted.
+    pub scale: Option<u8>,
+    /// Its SYN permits SACK.
+    pub permits_sack: bool,
+}
 
-/// Cuts the packet of IP that begins at `at` in a frame into pieces of `piece` bytes of payload each, the last one
-/// shorter; gives the frames one after the other. None if it is not one segment of TCP or one datagram of UDP, whole.
-pub fn cut(frame: &[u8], at: usize, piece: usize) -> Option<Vec<Vec<u8>>> {
-    let packet = frame.get(at..)?;
-    let ip = IpHead::read(packet, packet.len() as u32).ok()?;
-    let packet = packet.get(..ip.size as usize)?;
-    let transport = ip.header as usize;
-    let header = match ip.protocol {
-        TCP => usize::from(packet.get(transport + 12)? >> 4) * 4,
-        UDP => UDP_HEADER,
-        _ => return None,
-    };
-    let least = if ip.protocol == TCP { 20 } else { UDP_HEADER };
-    let payload = packet.get(transport + header..)?;
-    if ip.fragment.is_some() || header < least || piece == 0 || payload.is_empty() {
-        return None;
+impl End {
+    /// The sequence number of a stream offset.
+    pub fn seq(&self, offset: u64) -> u32 {
+        self.first.wrapping_add(offset as u32)
     }
-    let heads = frame.get(..at + transport + header)?;
-    let number = payload.len().div_ceil(piece);
-    let one = |(i, part): (usize, &[u8])| {
-        let mut frame = [heads, part].concat();
-        let packet = frame.get_mut(at..)?;
-        lengthen(packet, ip.version, i as u16);
-        let inner = packet.get_mut(transport..)?;
-        match ip.protocol {
-            TCP => {
-                let seq = inner.get_mut(TCP_SEQ..TCP_SEQ + 4)?;
-                let first = u32::from_be_bytes(seq.try_into().ok()?);
-                seq.copy_from_slice(&first.wrapping_add((i * piece) as u32).to_be_bytes());
-                let flags = inner.get_mut(TCP_FLAGS)?;
-                if i > 0 {
-                    *flags &= !flag::CWR;
-                }
-                if i + 1 < number {
-                    *flags &= !(flag::FIN | flag::PSH);
-                }
-            }
-            _ => {
-                let length = (inner.len() as u16).to_be_bytes();
-                inner.get_mut(UDP_LENGTH..UDP_LENGTH + 2)?.copy_from_slice(&length);
-            }
-        }
-        let field = if ip.protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM };
-        inner.get_mut(field..field + 2)?.fill(0);
-        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, ip.protocol, inner.len() as u32);
-        put_sum(inner, field, sum.and(inner).finish(), ip.protocol);
-        Some(frame)
-    };
-    payload.chunks(piece).enumerate().map(one).collect()
-}
-
-/// Completes the checksum of a frame that its sender has left to the card: the field at `start + field` holds the sum
-/// over the pseudo header, the rest is summed from `start` on. False if there is no such place.
-pub fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
-    let Some(inner) = frame.get_mut(start..).filter(|inner| inner.len() >= field + 2) else { return false };
-    let sum = Sum::ZERO.and(inner).finish();
-    put_sum(inner, field, sum, if field == UDP_CHECKSUM { UDP } else { TCP });
-    true
-}
-
-/// Of UDP, a sum of 0 is written as its other form, for 0 says that there is none (RFC 768).
-fn put_sum(inner: &mut [u8], field: usize, sum: u16, protocol: u8) {
-    let sum = if protocol == UDP && sum == 0 { 0xffff } else { sum };
-    if let Some(place) = inner.get_mut(field..field + 2) {
-        place.copy_from_slice(&sum.to_be_bytes());
+    /// What its clock for timestamps says.
+    pub fn ticks(&self, t: Time) -> u32 {
+        self.clock.wrapping_add((t.as_nanos() / 1_000_000) as u32)
     }
 }
 
-/// Gives a packet the length that it has; of version 4, the next number of its kind and the checksum of its header too.
-fn lengthen(packet: &mut [u8], version: u8, number: u16) {
-    let size = packet.len() as u16;
-    if version == 6 {
-        packet[4..6].copy_from_slice(&size.wrapping_sub(40).to_be_bytes());
-        return;
-    }
-    packet[2..4].copy_from_slice(&size.to_be_bytes());
-    let id = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(number);
-    packet[4..6].copy_from_slice(&id.to_be_bytes());
-    packet[10..12].fill(0);
-    let header = usize::from(packet[0] & 15) * 4;
-    let sum = Sum::ZERO.and(packet.get(..header).unwrap_or_default()).finish();
-    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+/// What IP says beside the addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outside {
+    /// Identification.
+    pub id: u16,
+    /// ECN codepoint (RFC 3168 section 5).
+    pub ecn: u8,
+    /// Differentiated services codepoint (RFC 2474).
+    pub class: u8,
+    /// Hops it may still make.
+    pub ttl: u8,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire;
-    use proptest::prelude::*;
+/// Most bytes of options.
+const OPTIONS: usize = 40;
 
-    /// A frame with a packet behind 14 bytes, its sums right.
-    fn frame(version: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
-        let header = if protocol == TCP { 32 } else { UDP_HEADER };
-        let mut inner = vec![0; header];
-        if protocol == TCP {
-            inner[..4].copy_from_slice(&[0x13, 0x88, 0x17, 0x70]);
-            inner[TCP_SEQ..8].copy_from_slice(&u32::MAX.to_be_bytes());
-            inner[12] = 0x80;
-            inner[TCP_FLAGS] = flag::ACK | flag::PSH | flag::FIN | flag::CWR;
-            inner[20..32].copy_from_slice(&[1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9]);
-        } else {
-            inner[UDP_LENGTH..6].copy_from_slice(&((header + payload.len()) as u16).to_be_bytes());
+/// Writes the packet into `out`, which is emptied first: its headers and so much of the rest that it has `keep`
+/// bytes. Says how many the whole one has.
+pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Outside, keep: usize) -> u32 {
+    let tcp = if from.address.is_ipv4() { 20 } else { 40 };
+    out.clear();
+    out.resize(tcp + 20, 0);
+    options(out, from, to, segment);
+    let header = out.len() - tcp;
+    let size = (out.len() as u32 + segment.len).min(u32::from(u16::MAX));
+    let (outside, inside) = out.split_at_mut(tcp);
+    tcp_header(inside, from, to, segment, header);
+    match (from.address, to.address) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            header_v4(outside, [source.octets(), destination.octets()], ip, size);
         }
-        inner.extend(payload);
-        let mut packet = if version == 4 {
-            let mut head = vec![0x45, 0, 0, 0, 0xff, 0xff, 0x40, 0, 64, protocol, 0, 0];
-            head.extend([198, 18, 0, 1, 198, 18, 0, 2]);
-            head
-        } else {
-            let mut head = vec![0x60, 0, 0, 0, 0, 0, protocol, 64];
-            head.extend([7; 32]);
-            head
-        };
-        packet.extend(inner);
-        lengthen(&mut packet, version, 0);
-        let ip = IpHead::read(&packet, 0).unwrap();
-        let (at, field) = (ip.header as usize, if protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM });
-        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, protocol, (packet.len() - at) as u32);
-        let sum = sum.and(&packet[at..]).finish();
-        put_sum(&mut packet[at..], field, sum, protocol);
-        [&[9; 14], &packet[..]].concat()
+        (source, destination) => header_v6(outside, [v6(source), v6(destination)], ip, size),
     }
+    // A payload of zeros adds its length alone.
+    let sum = Sum::ZERO.and_pseudo(from.address, to.address, TCP, size - tcp as u32).and(inside);
+    inside[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+    out.resize((size as usize).min(keep.max(tcp + header)), 0);
+    size
+}
 
-    /// True if all sums of a frame are right: over what they cover, themselves included, they are 0.
-    fn sums_are_right(frame: &[u8]) -> bool {
-        let packet = &frame[14..];
-        let ip = IpHead::read(packet, 0).unwrap();
-        let inner = &packet[ip.header as usize..ip.size as usize];
-        let head = ip.version == 6 || Sum::ZERO.and(&packet[..ip.header as usize]).finish() == 0;
-        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, ip.protocol, inner.len() as u32);
-        head && sum.and(inner).finish() == 0
+fn v6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
     }
+}
 
-    proptest! {
-        /// The pieces carry the payload in order, and each is a packet by itself.
-        #[test]
-        fn pieces_are_packets(
-            payload in proptest::collection::vec(any::<u8>(), 1..4000),
-            piece in 1usize..1500,
-            six: bool,
-            datagrams: bool,
-        ) {
-            let (version, protocol) = (if six { 6 } else { 4 }, if datagrams { UDP } else { TCP });
-            let whole = frame(version, protocol, &payload);
-            let pieces = cut(&whole, 14, piece).unwrap();
-            prop_assert_eq!(pieces.len(), payload.len().div_ceil(piece));
-            let mut joined: Vec<u8> = Vec::new();
-            for (i, part) in pieces.iter().enumerate() {
-                prop_assert!(sums_are_right(part));
-                let digest = wire::read(&part[14..]).unwrap();
-                prop_assert_eq!(digest.size as usize, part.len() - 14);
-                let last = i + 1 == pieces.len();
-                prop_assert!(digest.payload as usize == piece || last);
-                if let Some(tcp) = digest.tcp {
-                    prop_assert_eq!(tcp.seq, u32::MAX.wrapping_add(joined.len() as u32));
-                    prop_assert_eq!(tcp.has(flag::FIN), last);
-                    prop_assert_eq!(tcp.has(flag::CWR), i == 0);
-                }
-                joined.extend(&part[part.len() - digest.payload as usize..]);
-            }
-            prop_assert_eq!(joined, payload);
+fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: usize) {
+    let when = |bit: u8, on: bool| if on { bit } else { 0 };
+    let flags = when(flag::FIN, segment.fin)
+        | when(flag::SYN, segment.syn)
+        | when(flag::RST, segment.rst)
+        | when(flag::ACK, segment.has_ack)
+        | when(flag::ECE, segment.ece)
+        | when(flag::CWR, segment.cwr);
+    // The window of a SYN is not shifted (RFC 7323 section 2.2). Rounded up, so that no byte the model may send is
+    // beyond it.
+    let scale = if segment.syn { 0 } else { from.scale.filter(|_| to.scale.is_some()).unwrap_or(0) };
+    let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX)) as u16;
+    let ack = if segment.has_ack { to.seq(segment.ack) } else { 0 };
+    out[..2].copy_from_slice(&from.port.to_be_bytes());
+    out[2..4].copy_from_slice(&to.port.to_be_bytes());
+    out[4..8].copy_from_slice(&from.seq(segment.seq).to_be_bytes());
+    out[8..12].copy_from_slice(&ack.to_be_bytes());
+    out[12] = ((header / 4) << 4) as u8;
+    out[13] = flags;
+    out[14..16].copy_from_slice(&window.to_be_bytes());
+}
+
+fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], ip: Outside, size: u32) {
+    out[0] = 0x45;
+    out[1] = ip.class << 2 | ip.ecn & 3;
+    out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+    out[4..6].copy_from_slice(&ip.id.to_be_bytes());
+    out[6] = 0x40; // not to be cut up
+    out[8] = ip.ttl;
+    out[9] = TCP;
+    out[12..16].copy_from_slice(&source);
+    out[16..20].copy_from_slice(&destination);
+    let sum = Sum::ZERO.and(&out[..20]);
+    out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+}
+
+fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: Outside, size: u32) {
+    let traffic = ip.class << 2 | ip.ecn & 3;
+    out[0] = 0x60 | traffic >> 4;
+    out[1] = traffic << 4;
+    out[4..6].copy_from_slice(&(size as u16).saturating_sub(40).to_be_bytes());
+    out[6] = TCP;
+    out[7] = ip.ttl;
+    out[8..24].copy_from_slice(&source);
+    out[24..40].copy_from_slice(&destination);
+}
+
+/// Adds the options, in the order and with the fillers that most stacks use.
+fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
+    let begin = out.len();
+    if segment.syn {
+        out.extend([option::MSS, 4]);
+        out.extend(from.mss.to_be_bytes());
+        if from.permits_sack {
+            out.extend([option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]);
         }
-
-        /// Cut into one piece, or completed from the sum of its pseudo header, a packet is what it was.
-        #[test]
-        fn one_piece_is_the_whole(payload in proptest::collection::vec(any::<u8>(), 1..200), six: bool, datagrams: bool) {
-            let (version, protocol) = (if six { 6 } else { 4 }, if datagrams { UDP } else { TCP });
-            let whole = frame(version, protocol, &payload);
-            prop_assert_eq!(cut(&whole, 14, 200).unwrap(), vec![whole.clone()]);
-            let ip = IpHead::read(&whole[14..], 0).unwrap();
-            let (start, field) = (14 + ip.header as usize, if datagrams { UDP_CHECKSUM } else { TCP_CHECKSUM });
-            let mut partial = whole.clone();
-            let length = (whole.len() - start) as u32;
-            let pseudo = !Sum::ZERO.and_pseudo(ip.source, ip.destination, protocol, length).finish();
-            partial[start + field..start + field + 2].copy_from_slice(&pseudo.to_be_bytes());
-            prop_assert!(complete(&mut partial, start, field));
-            prop_assert_eq!(partial, whole);
-        }
-
-        #[test]
-        fn nothing_is_trusted(frame: Vec<u8>, at in 0usize..40, piece in 0usize..100, start in 0usize..70, field in 0usize..70) {
-            let _ = cut(&frame, at, piece);
-            let mut frame = frame;
-            let _ = complete(&mut frame, start, field);
+        if let Some(scale) = from.scale {
+            out.extend([option::NOTHING, option::SCALE, 3, scale]);
         }
     }
+    if let Some(stamps) = segment.timestamps {
+        out.extend([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
+        out.extend(from.ticks(stamps.value).to_be_bytes());
+        // Without an acknowledgement there is nothing to echo (RFC 7323 section 3.2), nor where nothing was heard.
+        let echo = if segment.has_ack && !stamps.echo.is_never() { to.ticks(stamps.echo) } else { 0 };
+        out.extend(echo.to_be_bytes());
+    }
+    let room = (OPTIONS - (out.len() - begin)).saturating_sub(4) / 8;
+    let blocks = segment.sack.as_slice();
+    let blocks = blocks.get(..room).unwrap_or(blocks);
+    if !blocks.is_empty() {
+        out.extend([option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * blocks.len() as u8]);
+        for block in blocks {
+            out.extend(to.seq(block.left).to_be_bytes());
+            out.extend(to.seq(block.right).to_be_bytes());
+        }
+    }
+}
+
+/// The smallest shift with which a window of `largest` bytes fits into a header (RFC 7323 section 2.3: at most 14).
+pub fn scale_for(largest: u32) -> u8 {
+    (0..14).find(|&shift| largest.div_ceil(1 << shift) <= u32::from(u16::MAX)).unwrap_or(14)
 }

@@ -2,7 +2,7 @@
 
 use base::wire::frame::{Framing, is_between_neighbours};
 use base::wire::hdlc::{self, Deframer, Found, Wrong};
-use base::wire::{self, segment};
+use base::wire::{self, offload};
 
 /// Frames, what is none, and talk, joined.
 fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
@@ -39,11 +39,11 @@ pub(crate) fn line(bytes: &[u8]) {
 pub(crate) fn large(bytes: &[u8]) {
     let Some((&[start, field, piece], frame)) = bytes.split_first_chunk() else { return };
     let mut copy = frame.to_vec();
-    segment::complete(&mut copy, start.into(), field.into());
+    offload::complete(&mut copy, start.into(), field.into());
     let Some(at) = Framing::Ethernet.packet(frame) else { return };
     is_between_neighbours(&frame[at..]);
     let piece = usize::from(piece) * 4;
-    let Some(pieces) = segment::cut(frame, at, piece) else { return };
+    let Some(pieces) = offload::cut(frame, at, piece) else { return };
     let Ok(before) = wire::IpHead::read(&frame[at..], (frame.len() - at) as u32) else { return };
     // What stands before the payload, told by a piece that is full.
     let size = before.size as usize;

@@ -22,7 +22,7 @@ use emulate::{Error, Options};
 use lab::sweep::Sweep;
 use results::Row;
 use results::row::finished;
-use scenario::model::{Flow, Protocol};
+use scenario::model::{Flow, Protocol, Transport};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,6 +142,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let uneven = |flow: &&Flow| matches!(flow.transport, Transport::Ends(_));
+    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(uneven) {
+        return Err(Failure::usage(
+            format!("in real time both ends of flow `{}` are the same", flow.name),
+            "`williwaw run` plays it in virtual time; write one transport for both ends",
+        ));
+    }
     let unfit = |flow: &&Flow| {
         let protocol = flow.transport.linux().map(|linux| linux.protocol);
         matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp))

@@ -12,7 +12,7 @@ use crate::sys::link::{self, Link};
 use crate::sys::packet::{self, Unfinished};
 use crate::sys::veth;
 use base::wire::frame::{Framing, is_between_neighbours};
-use base::wire::segment;
+use base::wire::offload;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -119,7 +119,7 @@ impl Interface {
         let frame = buffer.get_mut(..length)?;
         let at = Framing::Ethernet.packet(frame);
         if let (Some(at), Some(piece)) = (at, unfinished.piece) {
-            let Some(pieces) = segment::cut(frame, at, piece) else {
+            let Some(pieces) = offload::cut(frame, at, piece) else {
                 Tally::count(&self.tally.uncut, 1);
                 return None;
             };
@@ -133,7 +133,7 @@ impl Interface {
             return None;
         }
         if let Some((start, field)) = unfinished.checksum {
-            segment::complete(frame, start, field);
+            offload::complete(frame, start, field);
         }
         let crosses = at.is_some_and(|at| !is_between_neighbours(&frame[at..]));
         let length = put_tag(buffer, length, unfinished.tag);

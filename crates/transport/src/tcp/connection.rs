@@ -59,6 +59,22 @@ impl Connection {
         }
     }
 
+    /// Its choices.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Which end it is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+    pub(super) fn use_config(&mut self, config: Arc<Config>) {
+        self.config = config;
+    }
+    /// Whether the peer's SYN has come.
+    pub(super) fn heard(&self) -> bool {
+        self.peer_open
+    }
+
     /// Opens it: the active end sends its SYN.
     pub fn open(&mut self, io: &mut Io<'_>) {
         if self.role == Role::Active {
@@ -163,6 +179,13 @@ impl Connection {
     /// True when both directions are closed and acknowledged.
     pub fn closed(&self) -> bool {
         self.sender.done() && (self.one_way() || self.peer_fin)
+    }
+
+    /// Says once more how far it has come.
+    pub fn answer(&mut self, io: &mut Io<'_>) {
+        if self.peer_open && self.sender.max_sent() > 0 {
+            self.acknowledge(io);
+        }
     }
 
     #[inline]

@@ -8,6 +8,7 @@ pub mod cc;
 pub mod config;
 pub mod connection;
 pub mod ecn;
+mod offer;
 pub mod receiver;
 pub mod recovery;
 pub mod response;
@@ -16,3 +17,4 @@ pub mod spurious;
 
 pub use config::{Config, Kind, OptionSpec};
 pub use connection::{Connection, Role};
+pub use offer::Offer;

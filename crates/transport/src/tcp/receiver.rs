@@ -103,6 +103,14 @@ impl Receiver {
         }
     }
 
+    /// Takes over the choices of `fresh` before anything was received; how the application reads stays.
+    pub(super) fn start_anew(&mut self, fresh: Receiver) {
+        let unread = self.unread;
+        *self = fresh;
+        self.unread = unread;
+        self.edge = if unread.is_some() { self.next + u64::from(self.window) } else { 0 };
+    }
+
     /// Next byte expected.
     pub fn next(&self) -> u64 {
         self.next

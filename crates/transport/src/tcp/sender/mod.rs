@@ -195,6 +195,20 @@ impl Sender {
         }
     }
 
+    /// Takes over the choices of `fresh` after nothing but its SYN was sent: what was written, when the SYN left and how
+    /// often it had to be repeated stay.
+    pub(super) fn start_anew(&mut self, fresh: Sender) {
+        let old = std::mem::replace(self, fresh);
+        (self.una, self.nxt, self.max, self.end) = (old.una, old.nxt, old.max, old.end);
+        (self.closed, self.gave_up, self.syn_expired) = (old.closed, old.gave_up, old.syn_expired);
+        (self.rto, self.timed, self.ecn, self.timers) = (old.rto, old.timed, old.ecn, old.timers);
+        (self.episode, self.case, self.expired_at) = (old.episode, old.case, old.expired_at);
+        (self.recover, self.losses, self.verdicts) = (old.recover, old.losses, old.verdicts);
+        if self.sent.is_some() && old.sent.is_some() {
+            self.sent = old.sent;
+        }
+    }
+
     /// Its choices.
     pub fn config(&self) -> &Config {
         &self.config

@@ -1,0 +1,202 @@
+//! How does one large frame become those that go on the wire? A kernel that leaves cutting to its network card, or puts
+//! received segments together, hands over segments of up to 64 kB. Cut here they are what the card would have sent:
+//! headers repeated, lengths, sequence numbers and checksums made for each.
+
+use super::checksum::Sum;
+use super::{IpHead, TCP, UDP, flag};
+
+/// Where the fields stand that differ from one piece to the next.
+const TCP_SEQ: usize = 4;
+const TCP_FLAGS: usize = 13;
+const TCP_CHECKSUM: usize = 16;
+const UDP_LENGTH: usize = 4;
+const UDP_CHECKSUM: usize = 6;
+const UDP_HEADER: usize = 8;
+
+/// Cuts the packet of IP that begins at `at` in a frame into pieces of `piece` bytes of payload each, the last one
+/// shorter; gives the frames one after the other. None if it is not one segment of TCP or one datagram of UDP, whole.
+pub fn cut(frame: &[u8], at: usize, piece: usize) -> Option<Vec<Vec<u8>>> {
+    let packet = frame.get(at..)?;
+    let ip = IpHead::read(packet, packet.len() as u32).ok()?;
+    let packet = packet.get(..ip.size as usize)?;
+    let transport = ip.header as usize;
+    let header = match ip.protocol {
+        TCP => usize::from(packet.get(transport + 12)? >> 4) * 4,
+        UDP => UDP_HEADER,
+        _ => return None,
+    };
+    let least = if ip.protocol == TCP { 20 } else { UDP_HEADER };
+    let payload = packet.get(transport + header..)?;
+    if ip.fragment.is_some() || header < least || piece == 0 || payload.is_empty() {
+        return None;
+    }
+    let heads = frame.get(..at + transport + header)?;
+    let number = payload.len().div_ceil(piece);
+    let one = |(i, part): (usize, &[u8])| {
+        let mut frame = [heads, part].concat();
+        let packet = frame.get_mut(at..)?;
+        lengthen(packet, ip.version, i as u16);
+        let inner = packet.get_mut(transport..)?;
+        match ip.protocol {
+            TCP => {
+                let seq = inner.get_mut(TCP_SEQ..TCP_SEQ + 4)?;
+                let first = u32::from_be_bytes(seq.try_into().ok()?);
+                seq.copy_from_slice(&first.wrapping_add((i * piece) as u32).to_be_bytes());
+                let flags = inner.get_mut(TCP_FLAGS)?;
+                if i > 0 {
+                    *flags &= !flag::CWR;
+                }
+                if i + 1 < number {
+                    *flags &= !(flag::FIN | flag::PSH);
+                }
+            }
+            _ => {
+                let length = (inner.len() as u16).to_be_bytes();
+                inner.get_mut(UDP_LENGTH..UDP_LENGTH + 2)?.copy_from_slice(&length);
+            }
+        }
+        let field = if ip.protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM };
+        inner.get_mut(field..field + 2)?.fill(0);
+        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, ip.protocol, inner.len() as u32);
+        put_sum(inner, field, sum.and(inner).finish(), ip.protocol);
+        Some(frame)
+    };
+    payload.chunks(piece).enumerate().map(one).collect()
+}
+
+/// Completes the checksum of a frame that its sender has left to the card: the field at `start + field` holds the sum
+/// over the pseudo header, the rest is summed from `start` on. False if there is no such place.
+pub fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
+    let Some(inner) = frame.get_mut(start..).filter(|inner| inner.len() >= field + 2) else { return false };
+    let sum = Sum::ZERO.and(inner).finish();
+    put_sum(inner, field, sum, if field == UDP_CHECKSUM { UDP } else { TCP });
+    true
+}
+
+/// Of UDP, a sum of 0 is written as its other form, for 0 says that there is none (RFC 768).
+fn put_sum(inner: &mut [u8], field: usize, sum: u16, protocol: u8) {
+    let sum = if protocol == UDP && sum == 0 { 0xffff } else { sum };
+    if let Some(place) = inner.get_mut(field..field + 2) {
+        place.copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Gives a packet the length that it has; of version 4, the next number of its kind and the checksum of its header too.
+fn lengthen(packet: &mut [u8], version: u8, number: u16) {
+    let size = packet.len() as u16;
+    if version == 6 {
+        packet[4..6].copy_from_slice(&size.wrapping_sub(40).to_be_bytes());
+        return;
+    }
+    packet[2..4].copy_from_slice(&size.to_be_bytes());
+    let id = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(number);
+    packet[4..6].copy_from_slice(&id.to_be_bytes());
+    packet[10..12].fill(0);
+    let header = usize::from(packet[0] & 15) * 4;
+    let sum = Sum::ZERO.and(packet.get(..header).unwrap_or_default()).finish();
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire;
+    use proptest::prelude::*;
+
+    /// A frame with a packet behind 14 bytes, its sums right.
+    fn frame(version: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
+        let header = if protocol == TCP { 32 } else { UDP_HEADER };
+        let mut inner = vec![0; header];
+        if protocol == TCP {
+            inner[..4].copy_from_slice(&[0x13, 0x88, 0x17, 0x70]);
+            inner[TCP_SEQ..8].copy_from_slice(&u32::MAX.to_be_bytes());
+            inner[12] = 0x80;
+            inner[TCP_FLAGS] = flag::ACK | flag::PSH | flag::FIN | flag::CWR;
+            inner[20..32].copy_from_slice(&[1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9]);
+        } else {
+            inner[UDP_LENGTH..6].copy_from_slice(&((header + payload.len()) as u16).to_be_bytes());
+        }
+        inner.extend(payload);
+        let mut packet = if version == 4 {
+            let mut head = vec![0x45, 0, 0, 0, 0xff, 0xff, 0x40, 0, 64, protocol, 0, 0];
+            head.extend([198, 18, 0, 1, 198, 18, 0, 2]);
+            head
+        } else {
+            let mut head = vec![0x60, 0, 0, 0, 0, 0, protocol, 64];
+            head.extend([7; 32]);
+            head
+        };
+        packet.extend(inner);
+        lengthen(&mut packet, version, 0);
+        let ip = IpHead::read(&packet, 0).unwrap();
+        let (at, field) = (ip.header as usize, if protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM });
+        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, protocol, (packet.len() - at) as u32);
+        let sum = sum.and(&packet[at..]).finish();
+        put_sum(&mut packet[at..], field, sum, protocol);
+        [&[9; 14], &packet[..]].concat()
+    }
+
+    /// True if all sums of a frame are right: over what they cover, themselves included, they are 0.
+    fn sums_are_right(frame: &[u8]) -> bool {
+        let packet = &frame[14..];
+        let ip = IpHead::read(packet, 0).unwrap();
+        let inner = &packet[ip.header as usize..ip.size as usize];
+        let head = ip.version == 6 || Sum::ZERO.and(&packet[..ip.header as usize]).finish() == 0;
+        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, ip.protocol, inner.len() as u32);
+        head && sum.and(inner).finish() == 0
+    }
+
+    proptest! {
+        /// The pieces carry the payload in order, and each is a packet by itself.
+        #[test]
+        fn pieces_are_packets(
+            payload in proptest::collection::vec(any::<u8>(), 1..4000),
+            piece in 1usize..1500,
+            six: bool,
+            datagrams: bool,
+        ) {
+            let (version, protocol) = (if six { 6 } else { 4 }, if datagrams { UDP } else { TCP });
+            let whole = frame(version, protocol, &payload);
+            let pieces = cut(&whole, 14, piece).unwrap();
+            prop_assert_eq!(pieces.len(), payload.len().div_ceil(piece));
+            let mut joined: Vec<u8> = Vec::new();
+            for (i, part) in pieces.iter().enumerate() {
+                prop_assert!(sums_are_right(part));
+                let digest = wire::read(&part[14..]).unwrap();
+                prop_assert_eq!(digest.size as usize, part.len() - 14);
+                let last = i + 1 == pieces.len();
+                prop_assert!(digest.payload as usize == piece || last);
+                if let Some(tcp) = digest.tcp {
+                    prop_assert_eq!(tcp.seq, u32::MAX.wrapping_add(joined.len() as u32));
+                    prop_assert_eq!(tcp.has(flag::FIN), last);
+                    prop_assert_eq!(tcp.has(flag::CWR), i == 0);
+                }
+                joined.extend(&part[part.len() - digest.payload as usize..]);
+            }
+            prop_assert_eq!(joined, payload);
+        }
+
+        /// Cut into one piece, or completed from the sum of its pseudo header, a packet is what it was.
+        #[test]
+        fn one_piece_is_the_whole(payload in proptest::collection::vec(any::<u8>(), 1..200), six: bool, datagrams: bool) {
+            let (version, protocol) = (if six { 6 } else { 4 }, if datagrams { UDP } else { TCP });
+            let whole = frame(version, protocol, &payload);
+            prop_assert_eq!(cut(&whole, 14, 200).unwrap(), vec![whole.clone()]);
+            let ip = IpHead::read(&whole[14..], 0).unwrap();
+            let (start, field) = (14 + ip.header as usize, if datagrams { UDP_CHECKSUM } else { TCP_CHECKSUM });
+            let mut partial = whole.clone();
+            let length = (whole.len() - start) as u32;
+            let pseudo = !Sum::ZERO.and_pseudo(ip.source, ip.destination, protocol, length).finish();
+            partial[start + field..start + field + 2].copy_from_slice(&pseudo.to_be_bytes());
+            prop_assert!(complete(&mut partial, start, field));
+            prop_assert_eq!(partial, whole);
+        }
+
+        #[test]
+        fn nothing_is_trusted(frame: Vec<u8>, at in 0usize..40, piece in 0usize..100, start in 0usize..70, field in 0usize..70) {
+            let _ = cut(&frame, at, piece);
+            let mut frame = frame;
+            let _ = complete(&mut frame, start, field);
+        }
+    }
+}

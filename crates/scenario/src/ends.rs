@@ -1,0 +1,99 @@
+//! Which two ends of a flow can speak with each other? Two kernels that speak the same over the same version of IP,
+//! and a kernel with a model of TCP whose words can all be said in bytes.
+
+use crate::model::{Protocol, Transport};
+use transport::tcp::config::{Handshake, Spurious};
+
+/// Why two ends cannot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Apart {
+    /// Both are models.
+    Models,
+    /// Datagrams of the model at this end.
+    Datagrams(usize),
+    /// Kernels whose sockets are of different kinds.
+    Protocols,
+    /// Kernels with different versions of IP.
+    Versions,
+    /// The kernel at this end speaks something else than TCP to a model.
+    Other(usize),
+    /// The model at this end opens connections in one direction only.
+    OneWay(usize),
+    /// The model at this end uses a flag that is on no wire.
+    Flag(usize),
+}
+
+impl Apart {
+    /// Whether it is the second end that is to be mended.
+    pub(crate) fn second(self) -> bool {
+        match self {
+            Apart::Models | Apart::Protocols | Apart::Versions => true,
+            Apart::Datagrams(end) | Apart::Other(end) | Apart::OneWay(end) | Apart::Flag(end) => end == 1,
+        }
+    }
+
+    /// What is wrong.
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Apart::Models => "both ends are models, and models of one flow share their choices",
+            Apart::Datagrams(_) => "datagrams of the model are the same at both ends",
+            Apart::Protocols => "the kernels at the two ends speak different protocols",
+            Apart::Versions => "the kernels at the two ends use different versions of IP",
+            Apart::Other(_) => {
+                "a model at the other end speaks TCP, and this kernel is asked for something else"
+            }
+            Apart::OneWay(_) => {
+                "this profile opens connections in one direction, and a kernel opens them in both"
+            }
+            Apart::Flag(_) => {
+                "the retransmit flag is a proposal without a place in the header, so no kernel sends it back"
+            }
+        }
+    }
+
+    /// How to mend it.
+    pub(crate) fn help(self) -> &'static str {
+        match self {
+            Apart::Models => "write transport = { tcp = { ... } }, or \"linux\" at one of the ends",
+            Apart::Datagrams(_) => {
+                "write transport = \"udp\", or transport = { linux = { protocol = \"udp\" } } for a kernel's"
+            }
+            Apart::Protocols => "write the same `protocol` at both ends",
+            Apart::Versions => "write the same `ip` at both ends",
+            Apart::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
+            Apart::OneWay(_) => "choose another profile, such as \"rfc\" or \"linux-6.x\"",
+            Apart::Flag(_) => "choose who judges timeouts, such as spurious = \"eifel\"",
+        }
+    }
+}
+
+/// Whether these two ends can speak with each other.
+pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
+    if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Udp(_))) {
+        return Err(Apart::Datagrams(end));
+    }
+    match ends {
+        [Transport::Linux(a), Transport::Linux(b)] => {
+            if a.protocol != b.protocol {
+                return Err(Apart::Protocols);
+            }
+            if a.ip == b.ip { Ok(()) } else { Err(Apart::Versions) }
+        }
+        [Transport::Tcp { config, .. }, Transport::Linux(linux)] => with_model(config, 0, linux.protocol),
+        [Transport::Linux(linux), Transport::Tcp { config, .. }] => with_model(config, 1, linux.protocol),
+        _ => Err(Apart::Models),
+    }
+}
+
+fn with_model(config: &transport::tcp::Config, model: usize, protocol: Protocol) -> Result<(), Apart> {
+    if protocol != Protocol::Tcp {
+        return Err(Apart::Other(1 - model));
+    }
+    if config.handshake == Handshake::OneWay {
+        return Err(Apart::OneWay(model));
+    }
+    if config.spurious == Spurious::RetransmitFlag {
+        return Err(Apart::Flag(model));
+    }
+    Ok(())
+}

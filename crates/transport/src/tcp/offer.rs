@@ -1,0 +1,104 @@
+//! What may both ends use? Models take the scenario's word for it. With a peer that is no model, what its SYN offers
+//! decides: whatever it does not offer is given up, and the sender goes on as if its choices had been so from the
+//! beginning.
+
+use super::config::{Config, Sack};
+use super::connection::Connection;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use std::sync::Arc;
+
+/// What the SYN of a peer offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// The largest segment that it takes, bytes, options counted (RFC 6691); none: it does not say.
+    pub mss: Option<u16>,
+    /// It permits selective acknowledgements (RFC 2018 section 2).
+    pub sack: bool,
+    /// It carries timestamps (RFC 7323 section 3.2).
+    pub timestamps: bool,
+    /// It scales windows (RFC 7323 section 2.2).
+    pub scale: bool,
+}
+
+/// The segment size of a peer that does not say (RFC 9293 section 3.7.1), IPv4.
+const UNSAID_MSS: u16 = 536;
+/// Less than this no end of ours sends in a segment.
+const LEAST_MSS: u32 = 64;
+
+impl Config {
+    /// These choices with a peer that offers so much.
+    #[must_use]
+    pub fn agreed(&self, offer: Offer) -> Config {
+        let timestamps = self.timestamps && offer.timestamps;
+        //= RFC 7323 section 2.2: both sides must send the option, or neither scales
+        let window_scale = self.window_scale && offer.scale;
+        //= RFC 2018 section 2: only who has received SACK-permitted may send SACK
+        let sack = if offer.sack { self.sack } else { Sack::Off };
+        //= RFC 6691 section 2: options come out of what the peer takes
+        let options = if timestamps { self.wire.timestamps } else { 0 };
+        let most = u32::from(offer.mss.unwrap_or(UNSAID_MSS)).saturating_sub(options).max(LEAST_MSS);
+        Config { mss: self.mss.min(most), sack, timestamps, window_scale, ..*self }
+    }
+}
+
+impl Connection {
+    /// The peer's SYN is about to come in, and offers this. After the first one it changes nothing.
+    pub fn agree(&mut self, offer: Offer) {
+        let agreed = self.config().agreed(offer);
+        if self.heard() || agreed == *self.config() {
+            return;
+        }
+        let agreed = Arc::new(agreed);
+        self.sender.agree(agreed.clone());
+        self.receiver.agree(&agreed);
+        self.use_config(agreed);
+    }
+}
+
+impl Sender {
+    /// Goes on with other choices. Nothing but its SYN has been sent.
+    fn agree(&mut self, config: Arc<Config>) {
+        let fresh = Sender::new(config);
+        self.start_anew(fresh);
+    }
+}
+
+impl Receiver {
+    /// Goes on with other choices. Nothing has been received.
+    fn agree(&mut self, config: &Config) {
+        let fresh = Receiver::new(config);
+        self.start_anew(fresh);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Offer = Offer { mss: Some(1460), sack: true, timestamps: true, scale: true };
+
+    /// TP-02, RFC 6691: twelve bytes of a segment of 1460 are the timestamps'.
+    #[test]
+    fn what_both_want_is_used() {
+        let config = Config { timestamps: true, sack: Sack::On, ..Config::default() };
+        let agreed = config.agreed(ALL);
+        assert_eq!(agreed, Config { mss: 1448, ..config });
+        assert_eq!(agreed.agreed(ALL), agreed);
+        let small = Config { mss: 512, ..config };
+        assert_eq!(small.agreed(ALL), small);
+    }
+
+    #[test]
+    fn what_one_does_not_want_is_not() {
+        let config = Config { timestamps: true, sack: Sack::On, ..Config::default() };
+        let none = Offer { mss: None, sack: false, timestamps: false, scale: false };
+        let agreed = config.agreed(none);
+        assert_eq!((agreed.mss, agreed.timestamps, agreed.window_scale), (536, false, false));
+        assert!(!agreed.uses_sack() && !agreed.scales_windows());
+        // What it does not want itself, no offer makes it want.
+        let plain = Config { timestamps: false, sack: Sack::Off, window_scale: false, ..Config::default() };
+        assert_eq!(plain.agreed(ALL), plain);
+        assert_eq!(config.agreed(Offer { mss: Some(0), ..ALL }).mss, LEAST_MSS);
+    }
+}

@@ -1,0 +1,266 @@
+//! What does a kernel want while it runs? It speaks on three sockets (the time, its network card, the card's channel back) and
+//! on its console; it is answered until it waits, and every wait for it is bounded.
+
+use super::{Guest, LOOK, Said, Sent, TEXT};
+use crate::calendar;
+use crate::memory::Mapped;
+use crate::nic::{Effect, Frame, SEND};
+use crate::vhost;
+use crate::{Error, sys};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+
+/// The word by which its first process says that it waits for no program any more.
+const IDLE: &[u8] = b"idle";
+/// A kernel that says so much without a pause says nothing.
+const MESSAGES: u32 = 500_000;
+const SPINS: &str =
+    "its work may have no end at one instant of virtual time; on a very busy machine give it more --patience";
+
+impl Guest {
+    /// Tells it of a queue, and serves it until it has taken note.
+    pub(super) fn call(&mut self, queue: u32) -> Result<(), Error> {
+        let Some(mut channel) = self.channel.as_ref() else {
+            return Err(self.fault("it gave its network card no channel back"));
+        };
+        if channel.write_all(&vhost::call(queue)).is_err() {
+            return Err(self.ended());
+        }
+        self.answered.clear();
+        self.serve(&mut |_, _| 0, |guest| {
+            let whole = vhost::HEADER + 8;
+            guest.answered.len() >= whole && guest.calendar.settled()
+        })
+    }
+
+    /// Answers whatever it says until `enough`.
+    pub(super) fn serve(&mut self, sent: Sent<'_>, enough: impl Fn(&Guest) -> bool) -> Result<(), Error> {
+        let looks = (self.patience.as_millis() / LOOK.as_millis()).max(1);
+        let (mut messages, mut silent) = (0u32, 0u128);
+        while !enough(self) {
+            let device = self.device.as_ref().map(|s| s.as_raw_fd());
+            let fds = [
+                Some(self.time.as_raw_fd()),
+                device.or(self.door.as_ref().map(|door| door.as_raw_fd())),
+                self.channel.as_ref().map(|s| s.as_raw_fd()),
+                self.console.as_ref().map(|s| s.as_raw_fd()),
+            ];
+            let [time, asked, answered, console] =
+                sys::wait(fds, LOOK.as_millis() as i32).map_err(Error::of("waiting for a kernel"))?;
+            if console {
+                self.listen_in()?;
+            }
+            if asked && self.device.is_none() {
+                self.admit()?;
+            } else if asked {
+                self.hear_device(sent)?;
+            } else if answered {
+                self.hear_channel()?;
+            } else if time {
+                self.hear_calendar()?;
+            } else if !console {
+                silent += 1;
+                if !matches!(self.child.try_wait(), Ok(None)) {
+                    return Err(self.ended());
+                }
+                if silent >= looks {
+                    let what = format!("it has neither waited nor said anything for {:?}", self.patience);
+                    return Err(self.fault(what).mend(SPINS));
+                }
+                continue;
+            }
+            silent = 0;
+            messages += 1;
+            if messages > MESSAGES {
+                return Err(self.fault("it talks without end and never waits").mend(SPINS));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn tell(&mut self, message: calendar::Message) -> Result<(), Error> {
+        self.time.write_all(&message.bytes()).map_err(|_| self.ended())
+    }
+
+    fn hear_calendar(&mut self) -> Result<(), Error> {
+        let mut buffer = [0; 16 * calendar::SIZE];
+        match self.time.read(&mut buffer) {
+            Ok(n) if n > 0 => self.heard.extend(buffer.get(..n).unwrap_or_default()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            _ => return Err(self.ended()),
+        }
+        while let Some(bytes) = self.heard.first_chunk::<{ calendar::SIZE }>() {
+            let message = calendar::Message::read(*bytes);
+            self.heard.drain(..calendar::SIZE);
+            match self.calendar.receive(message) {
+                Ok(None) => {}
+                Ok(Some(answer)) => self.tell(answer)?,
+                Err(fault) => return Err(self.fault(fault.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel's driver has found the socket of its card.
+    fn admit(&mut self) -> Result<(), Error> {
+        if let Some(door) = self.door.take() {
+            let (stream, _) = door.accept().map_err(Error::of("accepting a kernel's driver"))?;
+            let _ = stream.set_write_timeout(Some(self.patience));
+            self.device = Some(stream);
+        }
+        Ok(())
+    }
+
+    fn hear_device(&mut self, sent: Sent<'_>) -> Result<(), Error> {
+        let Some(device) = &self.device else { return Ok(()) };
+        let mut buffer = [0; 4096];
+        match sys::receive(device, &mut buffer, &mut self.files) {
+            Ok(n) if n > 0 => self.asked.extend(buffer.get(..n).unwrap_or_default()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            _ => return Err(self.ended()),
+        }
+        loop {
+            let message = match vhost::Message::take(&mut self.asked) {
+                Ok(Some(message)) => message,
+                Ok(None) => return Ok(()),
+                Err(fault) => return Err(self.fault(fault.to_string())),
+            };
+            let (answer, effect) = match self.nic.answer(&message, self.files.len()) {
+                Ok(done) => done,
+                Err(fault) => return Err(self.fault(fault.to_string())),
+            };
+            self.take_effect(effect, sent)?;
+            if let (Some(answer), Some(device)) = (answer, &mut self.device)
+                && device.write_all(&answer).is_err()
+            {
+                return Err(self.ended());
+            }
+        }
+    }
+
+    fn take_effect(&mut self, effect: Effect, sent: Sent<'_>) -> Result<(), Error> {
+        let mut files = std::mem::take(&mut self.files).into_iter();
+        match effect {
+            Effect::None => {}
+            Effect::Memory(regions) => {
+                self.memory = Mapped(regions.into_iter().zip(files.map(File::from)).collect());
+            }
+            Effect::Channel => {
+                self.channel = files.next().map(UnixStream::from);
+                if let Some(channel) = &self.channel {
+                    let _ = channel.set_nonblocking(false);
+                    let _ = channel.set_write_timeout(Some(self.patience));
+                }
+            }
+            Effect::Kick(SEND) => return self.kicked(sent),
+            Effect::Kick(_) => {} // it has laid out buffers
+        }
+        Ok(())
+    }
+
+    /// It has sent something. What that changes it is told before it may go on.
+    fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
+        let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
+        let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
+        let (frames, completion) = frames.map_err(|fault| self.fault(fault.to_string()))?;
+        let completion = completion && self.modem.is_none();
+        let now = self.calendar.now();
+        let mut free = u64::MAX;
+        for frame in frames {
+            match frame {
+                Frame::Packet(packet) => match self.modem {
+                    Some(rate) => {
+                        let from = self.sending.back().map_or(now, |(last, _)| *last);
+                        let out = from.saturating_add(rate.span_of(packet.len() as u64).as_nanos());
+                        self.sending.push_back((out, packet));
+                    }
+                    None => free = free.min(sent(now, &packet)),
+                },
+                Frame::Word(word) => {
+                    // It is heard in a pause, at this very instant.
+                    free = now;
+                    if word == IDLE {
+                        self.said.idle = true;
+                    } else {
+                        self.words.push(word);
+                    }
+                }
+            }
+        }
+        free = free.min(self.next_departure());
+        self.completion |= completion;
+        // That its packet is gone it hears in a pause, at this very instant.
+        let free = if self.completion { now } else { free };
+        if self.calendar.shortens(free) {
+            let message = self.calendar.free_until(free);
+            self.tell(message)?;
+            while !self.calendar.settled() {
+                let fds = [Some(self.time.as_raw_fd())];
+                let patience = self.patience.as_millis() as i32;
+                let [there] = sys::wait(fds, patience).map_err(Error::of("waiting for a kernel"))?;
+                if !there {
+                    return Err(self.fault("it does not answer its calendar").mend(SPINS));
+                }
+                self.hear_calendar()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_channel(&mut self) -> Result<(), Error> {
+        let mut buffer = [0; 256];
+        match self.channel.as_mut().map(|channel| channel.read(&mut buffer)) {
+            Some(Ok(n)) if n > 0 => {
+                self.answered.extend(buffer.get(..n).unwrap_or_default());
+                Ok(())
+            }
+            Some(Err(e)) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            _ => Err(self.ended()),
+        }
+    }
+
+    /// Takes what stands on its console, without waiting.
+    pub(super) fn listen_in(&mut self) -> Result<(), Error> {
+        let Some(console) = &mut self.console else { return Ok(()) };
+        let fd = console.as_raw_fd();
+        let [there] = sys::wait([Some(fd)], 0).map_err(Error::of("waiting for a console"))?;
+        if !there {
+            return Ok(());
+        }
+        let mut buffer = [0; 4096];
+        match console.read(&mut buffer) {
+            Ok(n) if n > 0 => self.text.extend(buffer.get(..n).unwrap_or_default()),
+            _ => self.console = None,
+        }
+        let text = String::from_utf8_lossy(&self.text);
+        let line = |word: &str| text.lines().any(|l| l.trim() == format!("williwaw: {word}"));
+        let Said { ready, done, .. } = self.said;
+        self.said = Said { ready: ready | line("ready"), done: done | line("done"), ..self.said };
+        let cannot =
+            text.lines().find_map(|l| l.trim().strip_prefix("williwaw: cannot: ")).map(str::to_owned);
+        let more = self.text.len().saturating_sub(TEXT);
+        self.text.drain(..more);
+        match cannot {
+            Some(what) => Err(self.fault(format!("its first process cannot go on: {what}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// It went away.
+    fn ended(&mut self) -> Error {
+        let _ = self.listen_in();
+        // Its sockets close a moment before it can be asked how it ended.
+        let ask = |_| {
+            let status = self.child.try_wait().ok().flatten();
+            if status.is_none() {
+                let _ = sys::wait([None], 10);
+            }
+            status
+        };
+        let status = (0..20).find_map(ask);
+        let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+        self.fault(format!("it ended in the middle{how}"))
+    }
+}
