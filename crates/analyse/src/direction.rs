@@ -5,11 +5,11 @@ use crate::clockwork::Clockwork;
 use crate::copies::{Copies, Copy, Evidence, Fate};
 use crate::fault::{Fault, FaultKind};
 use crate::flow::{Retransmission, Transmission, Way};
+use crate::habits::Habits;
 use crate::idle::{self, Idle, IdleCause};
 use crate::join::Sighting;
 use crate::judge::{Judge, Need, Ruling, State};
-use crate::lattice::{Rates, Sent};
-use crate::mirror::EchoRule;
+use crate::lattice::Sent;
 use crate::observation::Observation;
 use crate::place::Place;
 use crate::profile::Seen;
@@ -92,8 +92,9 @@ pub(crate) struct Direction {
     pub(crate) way: Way,
     pub(crate) rulings: Vec<Ruling>,
     pub(crate) replay: Replay,
-    /// Acknowledgements of one segment, and of more, while nothing was amiss.
-    pub(crate) covered: [u64; 2],
+    pub(crate) habits: Habits,
+    /// An acknowledgement came after a later one.
+    pub(crate) overtaken: bool,
     /// Blocks of SACK were seen.
     pub(crate) blocks: bool,
     syn: Option<Time>,
@@ -101,8 +102,6 @@ pub(crate) struct Direction {
     pub(crate) fin: Option<u64>,
 }
 
-/// A course of events of this likelihood is believed whatever else was concluded.
-const SURE: f64 = 0.8;
 /// Numbers further from the expected ones than this belong to nothing.
 const FAR: u64 = 1 << 30;
 
@@ -285,6 +284,7 @@ impl Direction {
                 evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
                 answered: None,
                 answer_left: None,
+                likelihood: None,
             });
         }
         self.note_faults(&scene, reason, &copy);
@@ -358,6 +358,7 @@ impl Direction {
                 evidence: Evidence::Unseen,
                 answered: None,
                 answer_left: None,
+                likelihood: None,
             });
         }
         self.enter(reason, &copy);
@@ -503,69 +504,6 @@ impl Direction {
         let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
         if span >= idle::SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
             self.way.idles.push(Idle { t, until, cause });
-        }
-    }
-
-    /// Notes the verdicts that are ready.
-    pub(crate) fn settle(&mut self) {
-        for ruling in self.rulings.drain(..) {
-            if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
-                if r.evidence != Evidence::Seen {
-                    (r.need, r.evidence) = (ruling.need, ruling.evidence);
-                }
-                r.answered = ruling.covered;
-                r.answer_left = ruling.left;
-            }
-        }
-    }
-
-    /// What was amiss is over: all of it together.
-    pub(crate) fn weigh(&mut self) {
-        let rates = Rates {
-            loss: [0.03, 0.5],
-            deaf: [0.02, 0.5],
-            rule: EchoRule::default(),
-            sack: self.judge.may_report || self.blocks,
-            delays: {
-                let [one, more] = self.covered.map(|n| n as f64);
-                (more + 1.0) / (one + more + 2.0)
-            },
-            silent: match (self.judge.reports_duplicates, self.judge.may_report) {
-                (true, _) => 1e-4,
-                (false, true) => 3e-3,
-                (false, false) => 0.3,
-            },
-            // What was measured may have waited in a queue each time; the opening did not.
-            least: self
-                .rtt
-                .least_of_all()
-                .into_iter()
-                .chain(self.place.to_receiver)
-                .min()
-                .unwrap_or(Span::ZERO),
-            usual: self.rtt.timeout().unwrap_or(Span::FOREVER),
-        };
-        // With less than both the courses are too many to be weighed well: there the rules stand alone (ADR 0024).
-        if !(self.judge.stamped && rates.sack) {
-            self.replay.forget();
-            return;
-        }
-        for (result, odds) in self.replay.finish(rates) {
-            let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
-            if r.evidence == Evidence::Seen {
-                continue;
-            }
-            // What is not sure is left to the other evidence.
-            let need = match odds {
-                o if o > SURE => Need::Unneeded,
-                o if o < 1.0 - SURE => Need::Needed,
-                _ if r.need != Need::Unknown => continue,
-                o if o > 0.65 => Need::Unneeded,
-                _ => Need::Needed,
-            };
-            if r.need != need {
-                (r.need, r.evidence) = (need, Evidence::Course);
-            }
         }
     }
 }

@@ -21,6 +21,7 @@
 //! | all of it in three sentences | `story` |
 
 mod answer;
+mod believed;
 mod clockwork;
 mod connection;
 mod copies;
@@ -29,6 +30,7 @@ mod direction;
 pub mod fairness;
 pub mod fault;
 pub mod flow;
+mod habits;
 pub mod idle;
 pub mod join;
 mod judge;
@@ -36,6 +38,7 @@ mod lattice;
 mod mirror;
 mod observation;
 mod outcome;
+mod pace;
 pub mod place;
 pub mod profile;
 mod ranges;

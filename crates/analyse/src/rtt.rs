@@ -9,6 +9,8 @@ pub(crate) struct Rtt {
     least: Option<Span>,
     /// The least of segments of full length: on a slow link a long packet takes longer.
     least_full: Option<(u64, Span)>,
+    /// What a full segment takes that finds the path empty: none may have been seen.
+    pub(crate) alone: Option<Span>,
     most: Span,
     sum: f64,
     count: u64,
@@ -64,7 +66,7 @@ impl Rtt {
     /// The shortest that a segment of `len` bytes took so far.
     pub(crate) fn least(&self, len: u64) -> Option<Span> {
         match self.least_full {
-            Some((full, least)) if len >= full => Some(least),
+            Some((full, least)) if len >= full => Some(self.alone.map_or(least, |a| a.min(least))),
             _ => self.least,
         }
     }
