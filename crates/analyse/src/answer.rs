@@ -201,10 +201,7 @@ impl Direction {
             self.first_flight_open = false;
         }
         // Acknowledgements that follow each other closely come as fast as the bottleneck lets data through.
-        self.rtt.alone = self.place.to_receiver.zip(self.bottleneck()).map(|(opening, (bytes, took))| {
-            let each = took.as_nanos() as f64 / bytes as f64;
-            opening + Span::from_nanos((each * self.copies.longest as f64) as u64)
-        });
+        self.rtt.alone = self.place.to_receiver.zip(self.bottleneck());
         let gap = rtt::age(t, self.advanced);
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO).as_nanos();
         for (train, limit) in self.trains.iter_mut().zip([least / 4, least / 4 * 3]) {

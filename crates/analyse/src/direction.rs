@@ -6,7 +6,6 @@ use crate::copies::{Copies, Copy, Evidence, Fate};
 use crate::fault::{Fault, FaultKind};
 use crate::flow::{Retransmission, Transmission, Way};
 use crate::habits::Habits;
-use crate::idle::{self, Idle, IdleCause};
 use crate::join::Sighting;
 use crate::judge::{Judge, Need, Ruling, State};
 use crate::lattice::Sent;
@@ -470,40 +469,6 @@ impl Direction {
     fn limited_transmit(&mut self) {
         if matches!(self.duplicates, 1 | 2) && self.phase == Phase::Open {
             self.seen.limited.0 += 1;
-        }
-    }
-
-    /// The sender speaks again; what had it waited for?
-    fn paused(&mut self, t: Time, reason: Option<Reason>) {
-        let Some(since) = self.last_sent else { return };
-        let pause = t.since(since);
-        if pause.is_zero() {
-            return;
-        }
-        let outstanding = self.una < self.max;
-        if outstanding || reason.is_some() {
-            let cause = match reason {
-                Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
-                _ if self.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
-                _ => IdleCause::Congestion,
-            };
-            self.tell_pause(since, t, cause);
-            return;
-        }
-        // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
-        let until = self.advanced.unwrap_or(since).max(since).min(t);
-        let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
-        self.tell_pause(since, until, first);
-        let second = if self.window_closed { IdleCause::Receiver } else { IdleCause::Application };
-        self.tell_pause(until, t, second);
-    }
-
-    fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {
-        let span = until.since(t);
-        self.way.time.add(cause, span);
-        let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        if span >= idle::SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
-            self.way.idles.push(Idle { t, until, cause });
         }
     }
 }

@@ -23,11 +23,13 @@ impl Habits {
         self.near = (self.near * if off > self.near { 1.08 } else { 0.98 }).max(1e5);
         self.answers[segments.clamp(1, 3) as usize - 1] += 1;
         let [one, two, more] = self.answers;
+        let waits = (two + more + 1) * 10 > (one + two + more + 2) * 3;
         // Whoever answers many at once by habit loses nothing.
         match segments {
-            0..=2 if self.delays() > 0.3 => 0,
+            0..=1 => 0,
+            2 if waits => 0,
             _ if more * 3 > one + two + more => 0,
-            _ if self.delays() > 0.3 => (segments - 1) / 2,
+            _ if waits => (segments - 1) / 2,
             _ => segments - 1,
         }
     }
