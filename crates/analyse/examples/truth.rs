@@ -25,6 +25,7 @@ fn main() {
     }
     let (count, first) = (numbers.first().copied().unwrap_or(1000), numbers.get(1).copied().unwrap_or(0));
     let odd = args.iter().any(|a| a == "--odd");
+    let mut weighed: BTreeMap<&str, Vec<(f64, bool, bool)>> = BTreeMap::new();
     let mut strata: BTreeMap<(usize, String), (Tally, Tally, u64)> = BTreeMap::new();
     for number in first..first + count {
         let case = case(number);
@@ -38,6 +39,7 @@ fn main() {
         if odd {
             tell(&case, &meeting);
         }
+        weighed.entry(case.options).or_default().extend(meeting.weighed);
     }
     println!(
         "| stratum | scenarios | retransmissions | precision | recall | unknown | timeouts | right | wrong | unknown | not seen as one | falsely seen | cause right | with both: wrong, timeouts wrong |"
@@ -67,6 +69,36 @@ fn main() {
         if a.unseen + a.invented > 0 {
             println!("| {name}: {} unseen, {} invented ||||||||||||||", a.unseen, a.invented);
         }
+    }
+    likelihoods(&weighed);
+}
+
+/// Where the steps of likelihood lie.
+const STEPS: [f64; 7] = [0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99];
+
+/// How likely timeouts were called spurious, and how many were: whether the likelihoods can be believed, and what share of
+/// verdicts is wrong at best if they can.
+fn likelihoods(weighed: &BTreeMap<&str, Vec<(f64, bool, bool)>>) {
+    println!(
+        "\n| timeouts | weighed | least share wrong | likelihood told and share spurious (number), from unlikely to likely |"
+    );
+    println!("|---|---|---|---|");
+    for (options, all) in weighed {
+        let mut steps = [(0.0, 0u32, 0u32); STEPS.len() + 1];
+        let (mut least, mut count) = (0.0, 0u32);
+        for (likely, unneeded, _) in all.iter().filter(|w| w.2) {
+            let step = &mut steps[STEPS.partition_point(|s| s <= likely)];
+            *step = (step.0 + likely, step.1 + u32::from(*unneeded), step.2 + 1);
+            least += likely.min(1.0 - likely);
+            count += 1;
+        }
+        let told: Vec<String> = steps
+            .iter()
+            .filter(|s| s.2 > 0)
+            .map(|s| format!("{:.3} {:.3} ({})", s.0 / f64::from(s.2), f64::from(s.1) / f64::from(s.2), s.2))
+            .collect();
+        let least = 100.0 * least / f64::from(count.max(1));
+        println!("| {options} | {count} | {least:.2} % | {} |", told.join("; "));
     }
 }
 

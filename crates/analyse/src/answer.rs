@@ -148,6 +148,7 @@ impl Direction {
         let head = &o.head;
         self.blocks |= head.sacks > 0;
         if ack < d.before {
+            self.overtaken = true;
             return;
         }
         let near = self.max.max(self.una);
@@ -175,10 +176,6 @@ impl Direction {
             self.way.acknowledged_unseen += ack - self.max;
             self.max = ack;
         }
-        if clean && !d.hole && ack > self.una {
-            let longest = self.copies.longest.max(1);
-            self.covered[usize::from(ack - self.una > longest)] += 1;
-        }
         if clean {
             // The last segment that it covers was sent once; unless it had waited for another, this is its round trip.
             let covered = self.copies.firsts.partition_point(|c| c.end <= ack);
@@ -187,6 +184,10 @@ impl Direction {
                 && last.end > d.before
             {
                 let (span, len) = (t.since(last.t), last.end - last.seq);
+                let due = self.pace().due(last.t, self.advanced, ack - self.una);
+                let segments = (ack - self.una).div_ceil(self.copies.longest.max(1));
+                let missing = self.habits.see(segments, t.since(due).max(due.since(t)));
+                self.replay.clean(segments, missing);
                 self.rtt.sample(span, len);
                 self.place.receiver(span);
             }
@@ -200,6 +201,7 @@ impl Direction {
             self.first_flight_open = false;
         }
         // Acknowledgements that follow each other closely come as fast as the bottleneck lets data through.
+        self.rtt.alone = self.place.to_receiver.zip(self.bottleneck());
         let gap = rtt::age(t, self.advanced);
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO).as_nanos();
         for (train, limit) in self.trains.iter_mut().zip([least / 4, least / 4 * 3]) {

@@ -5,11 +5,10 @@ use crate::clockwork::Clockwork;
 use crate::copies::{Copies, Copy, Evidence, Fate};
 use crate::fault::{Fault, FaultKind};
 use crate::flow::{Retransmission, Transmission, Way};
-use crate::idle::{self, Idle, IdleCause};
+use crate::habits::Habits;
 use crate::join::Sighting;
 use crate::judge::{Judge, Need, Ruling, State};
-use crate::lattice::{Rates, Sent};
-use crate::mirror::EchoRule;
+use crate::lattice::Sent;
 use crate::observation::Observation;
 use crate::place::Place;
 use crate::profile::Seen;
@@ -94,8 +93,9 @@ pub(crate) struct Direction {
     pub(crate) way: Way,
     pub(crate) rulings: Vec<Ruling>,
     pub(crate) replay: Replay,
-    /// Acknowledgements of one segment, and of more, while nothing was amiss.
-    pub(crate) covered: [u64; 2],
+    pub(crate) habits: Habits,
+    /// An acknowledgement came after a later one.
+    pub(crate) overtaken: bool,
     /// Blocks of SACK were seen.
     pub(crate) blocks: bool,
     syn: Option<Time>,
@@ -103,8 +103,6 @@ pub(crate) struct Direction {
     pub(crate) fin: Option<u64>,
 }
 
-/// A course of events of this likelihood is believed whatever else was concluded.
-const SURE: f64 = 0.8;
 /// Numbers further from the expected ones than this belong to nothing.
 const FAR: u64 = 1 << 30;
 
@@ -287,6 +285,7 @@ impl Direction {
                 evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
                 answered: None,
                 answer_left: None,
+                likelihood: None,
             });
         }
         self.note_faults(&scene, reason, &copy);
@@ -360,6 +359,7 @@ impl Direction {
                 evidence: Evidence::Unseen,
                 answered: None,
                 answer_left: None,
+                likelihood: None,
             });
         }
         self.enter(reason, &copy);
@@ -471,105 +471,6 @@ impl Direction {
     fn limited_transmit(&mut self) {
         if matches!(self.duplicates, 1 | 2) && self.phase == Phase::Open {
             self.seen.limited.0 += 1;
-        }
-    }
-
-    /// The sender speaks again; what had it waited for?
-    fn paused(&mut self, t: Time, reason: Option<Reason>) {
-        let Some(since) = self.last_sent else { return };
-        let pause = t.since(since);
-        if pause.is_zero() {
-            return;
-        }
-        let outstanding = self.una < self.max;
-        if outstanding || reason.is_some() {
-            let cause = match reason {
-                Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
-                _ if self.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
-                _ => IdleCause::Congestion,
-            };
-            self.tell_pause(since, t, cause);
-            return;
-        }
-        // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
-        let until = self.advanced.unwrap_or(since).max(since).min(t);
-        let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
-        self.tell_pause(since, until, first);
-        let opened =
-            if self.window_closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
-        self.tell_pause(until, opened, IdleCause::Closed);
-        self.tell_pause(opened, t, IdleCause::Application);
-    }
-
-    fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {
-        let span = until.since(t);
-        self.way.time.add(cause, span);
-        let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        if span >= idle::SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
-            self.way.idles.push(Idle { t, until, cause });
-        }
-    }
-
-    /// Notes the verdicts that are ready.
-    pub(crate) fn settle(&mut self) {
-        for ruling in self.rulings.drain(..) {
-            if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
-                if r.evidence != Evidence::Seen {
-                    (r.need, r.evidence) = (ruling.need, ruling.evidence);
-                }
-                r.answered = ruling.covered;
-                r.answer_left = ruling.left;
-            }
-        }
-    }
-
-    /// What was amiss is over: all of it together.
-    pub(crate) fn weigh(&mut self) {
-        let rates = Rates {
-            loss: [0.03, 0.5],
-            deaf: [0.02, 0.5],
-            rule: EchoRule::default(),
-            sack: self.judge.may_report || self.blocks,
-            delays: {
-                let [one, more] = self.covered.map(|n| n as f64);
-                (more + 1.0) / (one + more + 2.0)
-            },
-            silent: match (self.judge.reports_duplicates, self.judge.may_report) {
-                (true, _) => 1e-4,
-                (false, true) => 3e-3,
-                (false, false) => 0.3,
-            },
-            // What was measured may have waited in a queue each time; the opening did not.
-            least: self
-                .rtt
-                .least_of_all()
-                .into_iter()
-                .chain(self.place.to_receiver)
-                .min()
-                .unwrap_or(Span::ZERO),
-            usual: self.rtt.timeout().unwrap_or(Span::FOREVER),
-        };
-        // With less than both the courses are too many to be weighed well: there the rules stand alone (ADR 0024).
-        if !(self.judge.stamped && rates.sack) {
-            self.replay.forget();
-            return;
-        }
-        for (result, odds) in self.replay.finish(rates) {
-            let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
-            if r.evidence == Evidence::Seen {
-                continue;
-            }
-            // What is not sure is left to the other evidence.
-            let need = match odds {
-                o if o > SURE => Need::Unneeded,
-                o if o < 1.0 - SURE => Need::Needed,
-                _ if r.need != Need::Unknown => continue,
-                o if o > 0.65 => Need::Unneeded,
-                _ => Need::Needed,
-            };
-            if r.need != need {
-                (r.need, r.evidence) = (need, Evidence::Course);
-            }
         }
     }
 }

@@ -216,6 +216,8 @@ pub struct Retransmission {
     pub answered: Option<Time>,
     /// When that acknowledgement left the receiver, on the capture's clock, where timestamps tell.
     pub answer_left: Option<Time>,
+    /// How likely it was unneeded by all courses of events together, where those were weighed.
+    pub likelihood: Option<f64>,
 }
 
 /// An expiry of the retransmission timer.

@@ -1,5 +1,7 @@
 //! What kept the sender from sending? Every pause between two data segments has one cause.
 
+use crate::direction::Direction;
+use crate::reason::{Phase, Reason};
 use base::{Span, Time};
 
 base::named! {
@@ -44,3 +46,41 @@ pub struct Idle {
 
 /// Shorter pauses are not told one by one.
 pub(crate) const SHORTEST: Span = Span::from_millis(200);
+
+impl Direction {
+    /// The sender speaks again; what had it waited for?
+    pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>) {
+        let Some(since) = self.last_sent else { return };
+        let pause = t.since(since);
+        if pause.is_zero() {
+            return;
+        }
+        let outstanding = self.una < self.max;
+        if outstanding || reason.is_some() {
+            let cause = match reason {
+                Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
+                _ if self.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
+                _ => IdleCause::Congestion,
+            };
+            self.tell_pause(since, t, cause);
+            return;
+        }
+        // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
+        let until = self.advanced.unwrap_or(since).max(since).min(t);
+        let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
+        self.tell_pause(since, until, first);
+        let opened =
+            if self.window_closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
+        self.tell_pause(until, opened, IdleCause::Closed);
+        self.tell_pause(opened, t, IdleCause::Application);
+    }
+
+    fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {
+        let span = until.since(t);
+        self.way.time.add(cause, span);
+        let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        if span >= SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
+            self.way.idles.push(Idle { t, until, cause });
+        }
+    }
+}

@@ -4,7 +4,9 @@
 //! (a hidden Markov model). What share of the weight of all courses has the earlier bytes at the receiver when a
 //! retransmission's turn comes is how likely it was unneeded.
 
+use crate::copies::later;
 use crate::mirror::{EchoRule, Effect, Held, Mirror};
+use crate::pace::{Front, Pace};
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -37,10 +39,10 @@ pub(crate) struct Heard {
 /// How often things happen on a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
-    /// A packet is lost after one that was not; after one that was.
-    pub(crate) loss: [f64; 2],
-    /// The same of acknowledgements.
-    pub(crate) deaf: [f64; 2],
+    /// A packet is lost: by [`Past`].
+    pub(crate) loss: [f64; 4],
+    /// An answer is lost: by [`Past`].
+    pub(crate) deaf: [f64; 4],
     pub(crate) rule: EchoRule,
     /// The receiver uses SACK.
     pub(crate) sack: bool,
@@ -48,9 +50,12 @@ pub(crate) struct Rates {
     pub(crate) delays: f64,
     /// How likely it does not report a duplicate.
     pub(crate) silent: f64,
-    /// The shortest round trip, and what it seldom exceeds.
+    /// No answer comes sooner.
     pub(crate) least: Span,
-    pub(crate) usual: Span,
+    /// How long things take on this path.
+    pub(crate) pace: Pace,
+    /// Packets overtake each other now and then: what comes need not fit.
+    pub(crate) loose: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -58,10 +63,9 @@ struct Node {
     /// Answers that are explained.
     heard: u32,
     mirror: Mirror,
-    /// The last packet was lost; the last answer was; the last answer that came was late.
-    lost: bool,
-    deaf: bool,
-    late: bool,
+    /// So many packets in a row were lost just now; so many answers. More than [`LONG`] are not counted.
+    lost: u8,
+    deaf: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,88 +96,136 @@ pub(crate) struct Outcome {
     /// How well all was explained: the logarithm of the weight.
     pub(crate) score: f64,
     pub(crate) counts: Counts,
-    /// Steps that were followed.
-    pub(crate) steps: usize,
 }
 
-/// How often packets were lost and not, after one that was not and after one that was; the same of answers.
+/// What went before a packet or an answer: losses come in runs, and an outage takes either direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Past {
+    /// The one before was not lost.
+    Fine,
+    /// It was.
+    Same,
+    /// Several before it were: an outage, not a burst.
+    Long,
+    /// It was not, but what last went the other way was.
+    Other,
+}
+
+impl Past {
+    fn of(same: u8, other: u8) -> Past {
+        match (same, other) {
+            (LONG.., _) => Past::Long,
+            (1.., _) => Past::Same,
+            (0, 1..) => Past::Other,
+            (0, 0) => Past::Fine,
+        }
+    }
+}
+
+/// So many losses in a row are an outage.
+const LONG: u8 = 3;
+
+/// How often packets were not lost and lost, by [`Past`]; the same of answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) loss: [[f64; 2]; 2],
-    pub(crate) deaf: [[f64; 2]; 2],
+    pub(crate) loss: [[f64; 2]; 4],
+    pub(crate) deaf: [[f64; 2]; 4],
 }
 
 impl Counts {
     fn add(&mut self, from: &Node, became: Became, share: f64) {
-        self.loss[usize::from(from.lost)][usize::from(became == Became::Lost)] += share;
+        self.loss[from.before_packet() as usize][usize::from(became == Became::Lost)] += share;
         match became {
             Became::Lost | Became::Waits => {}
-            Became::Deaf => self.deaf[usize::from(from.deaf)][1] += share,
-            Became::Heard => self.deaf[usize::from(from.deaf)][0] += share,
+            Became::Deaf => self.deaf[from.before_answer() as usize][1] += share,
+            Became::Heard => self.deaf[from.before_answer() as usize][0] += share,
         }
     }
 }
 
 struct Layer {
     nodes: Vec<Node>,
+    /// Of each: when the path is through with what was sent before, along its likeliest course.
+    fronts: Vec<Front>,
     alpha: Vec<f64>,
     /// To the next layer.
     edges: Vec<Edge>,
 }
 
-/// How often an answer takes longer than usual after one that did not, and after one that did.
-const LATE: f64 = 0.02;
-const STAYS_LATE: f64 = 0.8;
-/// No acknowledgement that waits for its timer comes sooner after the shortest round trip.
-const AT_ONCE: Span = Span::from_millis(60);
+/// What fills a gap should be answered at once (RFC 5681 section 4.2); not all receivers do.
+const FILLS_WAITS: f64 = 0.15;
 /// So many courses are all followed; of more, at each number of explained answers so many, if they weigh more than
 /// this share of the best.
 const BEAM: usize = 24;
 const EQUALS: usize = 8;
 const FAINT: f64 = 1e-5;
+/// No more courses than this are followed at once, and no more steps than this in all.
+const WIDEST: usize = 256;
+const ENOUGH: usize = 1 << 18;
 
-/// Weighs the courses; nothing if none explains what came.
-pub(crate) fn weigh(sent: &[Sent], heard: &[Heard], start: Mirror, rates: &Rates) -> Option<Outcome> {
+/// Weighs the courses; nothing if none explains what came, or too many do. `steps` grows by those that were followed.
+pub(crate) fn weigh(
+    sent: &[Sent],
+    heard: &[Heard],
+    start: Mirror,
+    rates: &Rates,
+    steps: &mut usize,
+) -> Option<Outcome> {
     let mut held = Held::default();
     let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
     marks.dedup();
-    let first = Node { heard: 0, mirror: start, lost: false, deaf: false, late: false };
-    let mut layers = vec![Layer { nodes: vec![first], alpha: vec![1.0], edges: Vec::new() }];
+    let first = Node { heard: 0, mirror: start, lost: 0, deaf: 0 };
+    let mut layers = vec![Layer {
+        nodes: vec![first],
+        fronts: vec![Front::default()],
+        alpha: vec![1.0],
+        edges: Vec::new(),
+    }];
+    let most = *steps + ENOUGH;
     let mut score = 0.0;
     for (i, s) in sent.iter().enumerate() {
         let next_sent = sent.get(i + 1).map(|n| n.t);
         let layer = layers.last_mut()?;
         let mut at: BTreeMap<Node, u32> = BTreeMap::new();
         let (mut nodes, mut alpha) = (Vec::new(), Vec::<f64>::new());
+        let (mut fronts, mut heaviest) = (Vec::<Front>::new(), Vec::<f64>::new());
         let mut edges = Vec::new();
         let mut outs = Vec::new();
         let scene = Scene { next_sent, heard, marks: &marks, rates };
         for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
             outs.clear();
-            step(node, s, &scene, &mut held, &mut outs);
-            for (to, weight, became) in &outs {
+            step(node, layer.fronts[from], s, &scene, &mut held, &mut outs);
+            for (to, front, weight, became) in &outs {
                 let id = *at.entry(*to).or_insert_with(|| {
                     nodes.push(*to);
                     alpha.push(0.0);
+                    fronts.push(*front);
+                    heaviest.push(0.0);
                     nodes.len() as u32 - 1
                 });
-                alpha[id as usize] += a * weight;
+                let share = a * weight;
+                alpha[id as usize] += share;
+                if share > heaviest[id as usize] {
+                    (heaviest[id as usize], fronts[id as usize]) = (share, *front);
+                }
                 edges.push(Edge { from: from as u32, to: id, weight: *weight, became: *became });
             }
         }
-        prune(&mut nodes, &mut alpha, &mut edges, &held, &marks);
+        *steps += at.len();
+        prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, &held, heard, &marks);
+        *steps += nodes.len() + edges.len();
         let sum: f64 = alpha.iter().sum();
-        if sum <= 0.0 || nodes.is_empty() {
+        if sum <= 0.0 || nodes.is_empty() || *steps > most {
             return None;
         }
         score += libm::log(sum);
         alpha.iter_mut().for_each(|a| *a /= sum);
         layer.edges = edges;
-        layers.push(Layer { nodes, alpha, edges: Vec::new() });
+        layers.push(Layer { nodes, fronts, alpha, edges: Vec::new() });
     }
     // Back from the end: every answer is explained there.
     let last = layers.last()?;
-    let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, heard)).collect();
+    let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, heard, rates)).collect();
     let end: f64 = last.alpha.iter().zip(&beta).map(|(a, b)| a * b).sum();
     if end <= 0.0 {
         return None;
@@ -213,8 +265,17 @@ pub(crate) fn weigh(sent: &[Sent], heard: &[Heard], start: Mirror, rates: &Rates
         }
         beta = before;
     }
-    let steps = layers.iter().map(|l| l.edges.len()).sum();
-    Some(Outcome { odds, score, counts, steps })
+    Some(Outcome { odds, score, counts })
+}
+
+impl Node {
+    fn before_packet(&self) -> Past {
+        Past::of(self.lost, self.deaf)
+    }
+
+    fn before_answer(&self) -> Past {
+        Past::of(self.deaf, self.lost)
+    }
 }
 
 impl Edge {
@@ -224,29 +285,40 @@ impl Edge {
 }
 
 /// What came last without any packet as its cause.
-fn rest(node: &Node, heard: &[Heard]) -> f64 {
-    heard[node.heard as usize..].iter().map(|h| unsolicited(h, &node.mirror)).product()
+fn rest(node: &Node, heard: &[Heard], rates: &Rates) -> f64 {
+    heard[node.heard as usize..].iter().map(|h| unsolicited(h, &node.mirror, rates)).product()
 }
 
 /// It says what is known: something else made the receiver speak.
-fn unsolicited(h: &Heard, mirror: &Mirror) -> f64 {
+fn unsolicited(h: &Heard, mirror: &Mirror, rates: &Rates) -> f64 {
     match (h.ack == mirror.next && h.dsack.is_none() && h.count == 0, h.free) {
         (false, _) => 0.0,
         (true, true) => 1.0,
+        (true, false) if rates.loose => 0.02,
         (true, false) => 1e-4,
     }
 }
 
 /// Keeps the heaviest.
-fn prune(nodes: &mut Vec<Node>, alpha: &mut Vec<f64>, edges: &mut Vec<Edge>, held: &Held, marks: &[u64]) {
+fn prune(
+    nodes: &mut Vec<Node>,
+    fronts: &mut Vec<Front>,
+    alpha: &mut Vec<f64>,
+    edges: &mut Vec<Edge>,
+    held: &Held,
+    heard: &[Heard],
+    marks: &[u64],
+) {
     if nodes.len() <= BEAM {
         return;
     }
     // Who has explained fewer answers so far has yet to pay for the others: only equals are compared.
-    let weight = |i: usize| alpha[i] * promise(&nodes[i], held, marks);
+    let weight = |i: usize| alpha[i] * promise(&nodes[i], held, heard, marks);
     let mut order: Vec<(u32, f64, usize)> =
         (0..nodes.len()).map(|i| (nodes[i].heard, weight(i), i)).collect();
     order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    let groups = order.chunk_by(|a, b| a.0 == b.0).count();
+    let equals = EQUALS.min(WIDEST / groups).max(2);
     let mut keep = vec![false; nodes.len()];
     let (mut group, mut rank, mut best) = (u32::MAX, 0, 0.0);
     for (heard, weight, i) in order {
@@ -254,7 +326,7 @@ fn prune(nodes: &mut Vec<Node>, alpha: &mut Vec<f64>, edges: &mut Vec<Edge>, hel
             (group, rank, best) = (heard, 0, weight);
         }
         rank += 1;
-        keep[i] = rank <= EQUALS && weight > best * FAINT;
+        keep[i] = rank <= equals && weight > best * FAINT;
     }
     let mut moved = vec![u32::MAX; nodes.len()];
     let mut kept = 0;
@@ -262,11 +334,13 @@ fn prune(nodes: &mut Vec<Node>, alpha: &mut Vec<f64>, edges: &mut Vec<Edge>, hel
         if keep[i] {
             moved[i] = kept as u32;
             nodes[kept] = nodes[i];
+            fronts[kept] = fronts[i];
             alpha[kept] = alpha[i];
             kept += 1;
         }
     }
     nodes.truncate(kept);
+    fronts.truncate(kept);
     alpha.truncate(kept);
     edges.retain_mut(|e| {
         e.to = moved[e.to as usize];
@@ -276,11 +350,15 @@ fn prune(nodes: &mut Vec<Node>, alpha: &mut Vec<f64>, edges: &mut Vec<Edge>, hel
 
 /// How well what lies beyond the gap agrees with what comes: where a stretch ends the receiver asks for what follows once
 /// all before it is there, unless that answer is lost. Only for the choice of whom to follow.
-fn promise(node: &Node, held: &Held, marks: &[u64]) -> f64 {
-    held.get(node.mirror.held)
+fn promise(node: &Node, held: &Held, heard: &[Heard], marks: &[u64]) -> f64 {
+    let next = heard.get(node.heard as usize).and_then(|h| h.echo);
+    let echoes = if next.is_some_and(|e| later(node.mirror.echo, e)) { 1e-4 } else { 1.0 };
+    let asked: f64 = held
+        .get(node.mirror.held)
         .iter()
         .map(|r| if marks.binary_search(&r.1).is_ok() { 1.0 } else { 0.05 })
-        .product()
+        .product();
+    echoes * asked
 }
 
 /// What lies beyond a gap is never asked for again.
@@ -297,7 +375,14 @@ struct Scene<'a> {
 }
 
 /// What can become of this packet.
-fn step(node: &Node, s: &Sent, scene: &Scene<'_>, held: &mut Held, out: &mut Vec<(Node, f64, Became)>) {
+fn step(
+    node: &Node,
+    front: Front,
+    s: &Sent,
+    scene: &Scene<'_>,
+    held: &mut Held,
+    out: &mut Vec<(Node, Front, f64, Became)>,
+) {
     let Scene { next_sent, heard, marks, rates } = *scene;
     // What came too soon for this packet can have none of the later ones as its cause either.
     let mut node = *node;
@@ -306,7 +391,7 @@ fn step(node: &Node, s: &Sent, scene: &Scene<'_>, held: &mut Held, out: &mut Vec
         if !h.free && reachable(h, s.t, rates.least) {
             break;
         }
-        let weight = unsolicited(h, &node.mirror);
+        let weight = unsolicited(h, &node.mirror, rates);
         if weight == 0.0 {
             if reachable(h, s.t, rates.least) {
                 break;
@@ -317,47 +402,48 @@ fn step(node: &Node, s: &Sent, scene: &Scene<'_>, held: &mut Held, out: &mut Vec
         node.heard += 1;
         node.mirror = node.mirror.answers();
     }
-    let loss = rates.loss[usize::from(node.lost)];
-    out.push((Node { lost: true, ..node }, sofar * loss, Became::Lost));
+    let loss = rates.loss[node.before_packet() as usize];
+    let lost = rates.pace.passes(front, s, false);
+    out.push((Node { lost: (node.lost + 1).min(LONG), ..node }, lost, sofar * loss, Became::Lost));
     let effect = node.mirror.takes(held, s.seq, s.end, s.stamp, rates.rule);
     if effect.beyond.is_some() && is_asked_for(marks, s.seq, s.end) {
         return;
     }
+    // A receiver does not take back what it told: more than the next answer says cannot have arrived before that.
+    let most = heard.get(node.heard as usize).map_or(u64::MAX, |h| h.ack);
+    if effect.mirror.next > most {
+        return;
+    }
+    let front = rates.pace.passes(front, s, true);
     let arrives = sofar * (1.0 - loss);
     let mut speak = 1.0;
     if effect.may_wait {
         // The next one comes before the timer of the acknowledgement, unless something holds it up until then.
         let far = next_sent.is_none_or(|n| n.since(s.t) > Span::from_millis(600));
-        let wait = if far { 0.02 } else { 0.05 + 0.8 * rates.delays };
+        let wait = if far { 0.003 } else { 0.05 + 0.8 * rates.delays };
+        let wait = if effect.fills { wait * FILLS_WAITS } else { wait };
         speak = 1.0 - wait;
         let mirror = Mirror { waits: true, ..effect.mirror };
-        out.push((Node { mirror, lost: false, ..node }, arrives * wait, Became::Waits));
+        out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits));
     }
     let answered = effect.mirror.answers();
-    let deaf = rates.deaf[usize::from(node.deaf)];
-    let gone = Node { mirror: answered, lost: false, deaf: true, ..node };
-    out.push((gone, arrives * speak * deaf, Became::Deaf));
+    let deaf = rates.deaf[node.before_answer() as usize];
+    let gone = Node { mirror: answered, lost: 0, deaf: (node.deaf + 1).min(LONG), ..node };
+    out.push((gone, front, arrives * speak * deaf, Became::Deaf));
     if let Some(h) = heard.get(node.heard as usize) {
-        let fits = fits(h, &effect, held, rates) * in_time(h, s.t, rates.least);
-        if fits > 0.0 {
-            let late = h.t > s.t + rates.usual;
+        let fits = fits(h, &effect, held, rates);
+        if fits > 0.0 && reachable(h, s.t, rates.least) {
+            let when = h.left.unwrap_or(h.t);
             // A receiver that delays acknowledgements does so with one segment alone, and never with a duplicate.
-            let at_once = h.t <= s.t + rates.least + AT_ONCE;
-            let patience = match (effect.may_wait, at_once) {
-                (true, true) => 1.0 - 0.8 * rates.delays,
-                (true, false) => 0.8,
-                (false, _) => 0.8,
+            let waits = match (effect.may_wait, effect.fills) {
+                (false, _) => 0.0,
+                (true, false) => 0.8 * rates.delays,
+                (true, true) => 0.8 * rates.delays * FILLS_WAITS,
             };
-            let fits = fits * patience;
-            let weight = match (node.late, late) {
-                (false, false) => 1.0 - LATE,
-                // That it comes just then, and not at any other time since, is the less likely the longer it took.
-                (false, true) => LATE * rates.usual.as_secs_f64() / h.t.since(s.t).as_secs_f64().max(1e-9),
-                (true, false) => 1.0 - STAYS_LATE,
-                (true, true) => STAYS_LATE,
-            };
-            let node = Node { heard: node.heard + 1, mirror: answered, lost: false, deaf: false, late };
-            out.push((node, arrives * speak * (1.0 - deaf) * fits * weight, Became::Heard));
+            let density = rates.pace.density(front, when, waits) * in_time(h, s.t, rates.least);
+            let node = Node { heard: node.heard + 1, mirror: answered, lost: 0, deaf: 0 };
+            let weight = arrives * speak * (1.0 - deaf) * fits * density;
+            out.push((node, Front::from(when), weight, Became::Heard));
         }
     }
 }

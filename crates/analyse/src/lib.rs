@@ -22,6 +22,7 @@
 //! | all of it in three sentences | `story` |
 
 mod answer;
+mod believed;
 pub mod below;
 mod clockwork;
 mod connection;
@@ -32,6 +33,7 @@ pub mod episode;
 pub mod fairness;
 pub mod fault;
 pub mod flow;
+mod habits;
 pub mod idle;
 pub mod join;
 mod judge;
@@ -39,6 +41,7 @@ mod lattice;
 mod mirror;
 mod observation;
 mod outcome;
+mod pace;
 pub mod place;
 pub mod profile;
 mod ranges;

@@ -99,6 +99,8 @@ pub(crate) struct Effect {
     pub(crate) mirror: Mirror,
     /// The answer may wait.
     pub(crate) may_wait: bool,
+    /// It fills a gap, all of it or a part.
+    pub(crate) fills: bool,
     /// What it would report as a duplicate (RFC 2883).
     pub(crate) duplicate: Option<(u64, u64)>,
     /// It lies beyond a gap: its first byte.
@@ -133,19 +135,19 @@ impl Mirror {
         }
         let had = m.holds(held, seq, end);
         let mut duplicate = had.then_some((seq, end));
-        let (mut may_wait, mut beyond) = (false, None);
+        let (mut may_wait, mut fills, mut beyond) = (false, false, None);
         if !had && seq <= m.next {
             if seq < m.next {
                 duplicate = Some((seq, m.next));
             }
-            let alone = m.held == 0;
+            fills = m.held != 0;
             (m.held, m.next) = held.absorb(m.held, end);
-            may_wait = alone && !self.waits && duplicate.is_none();
+            may_wait = !self.waits && duplicate.is_none();
         } else if !had {
             m.held = held.with(m.held, seq, end);
             beyond = Some(seq);
         }
-        Effect { mirror: m, may_wait, duplicate, beyond }
+        Effect { mirror: m, may_wait, fills, duplicate, beyond }
     }
 
     /// It answers.

@@ -19,11 +19,7 @@ impl Direction {
         let mut way = std::mem::take(&mut self.way);
         way.rtt = self.rtt.summary();
         way.place = self.place;
-        // A burst of acknowledgements that something held up says nothing of the bottleneck.
-        let [close, wide] = self.trains;
-        let enough = close.1.as_nanos() >= wide.1.as_nanos() / 5;
-        let train = Some(if enough { close } else { wide }).filter(|(_, took)| !took.is_zero());
-        way.bottleneck_bps = train.map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
+        way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
         way.options.timestamps = self.judge.stamped;
         let covered = self.una.min(self.max);
         let control = |upto: u64| 1 + u64::from(self.fin.is_some_and(|fin| fin < upto));
@@ -156,6 +152,7 @@ fn spike_kind(spike: &Spike, all: &[Retransmission]) -> SpikeKind {
         None => SpikeKind::Delay,
         Some((Need::Unneeded, crate::copies::Evidence::Jump)) | Some((Need::Needed, _)) => lost,
         Some((Need::Unneeded, _)) => SpikeKind::Delay,
+        Some((Need::Unknown, _)) if lost == SpikeKind::Timer => lost,
         Some((Need::Unknown, _)) => SpikeKind::Unknown,
     }
 }

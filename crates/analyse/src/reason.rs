@@ -101,7 +101,8 @@ impl Scene {
             }
             if waited < due {
                 // A timer for what may be out of order (RFC 8985 section 6.2) runs for a quarter of a round trip.
-                let soon = self.least.is_some_and(|l| heard.as_nanos() < l.as_nanos() / 8 * 3) && self.holes;
+                let early = self.least.is_some_and(|l| heard.as_nanos() < l.as_nanos() / 8 * 3);
+                let soon = self.holes && (early || waited < SHORTEST);
                 match self.phase {
                     Phase::Open if last => return Reason::Probe,
                     Phase::Open if soon => return Reason::Fast,

@@ -80,6 +80,21 @@ impl Replay {
         }
     }
 
+    /// So many segments were delivered while nothing was amiss; so many answers were missing before theirs.
+    pub(crate) fn clean(&mut self, segments: u64, missing: u64) {
+        let Counts { loss, deaf } = &mut self.counts;
+        loss[0][0] += segments as f64;
+        if missing > 0 {
+            deaf[0][1] += 1.0;
+            let short = (missing - 1).min(2);
+            deaf[1][1] += short as f64;
+            deaf[2][1] += (missing - 1 - short) as f64;
+            deaf[if missing > 2 { 2 } else { 1 }][0] += 1.0;
+        } else {
+            deaf[0][0] += 1.0;
+        }
+    }
+
     /// True if all that was amiss has been answered.
     pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
         self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > MOST)
@@ -104,15 +119,14 @@ impl Replay {
                     break;
                 }
                 rates.rule = rule;
-                if let Some(outcome) = lattice::weigh(&self.sent, &self.heard, start, &rates) {
+                if let Some(outcome) = lattice::weigh(&self.sent, &self.heard, start, &rates, &mut self.steps)
+                {
                     *sofar += outcome.score;
-                    self.steps += outcome.steps;
                     if best.as_ref().is_none_or(|b| *sofar > b.1) {
                         best = Some((outcome, *sofar));
                     }
                 } else {
                     *sofar -= 100.0;
-                    self.steps += self.sent.len() * 64;
                 }
             }
         }
@@ -129,16 +143,34 @@ impl Replay {
     }
 
     /// How often packets and answers are lost here: what is usual, weighed like a few packets, and what was seen.
-    fn rates(&self) -> ([f64; 2], [f64; 2]) {
-        let of =
-            |usual: f64, [not, lost]: [f64; 2], weight: f64| (usual * weight + lost) / (weight + lost + not);
-        let (loss, deaf) = (&self.counts.loss, &self.counts.deaf);
-        (
-            [of(0.03, loss[0], 30.0).clamp(0.003, 0.5), of(0.85, loss[1], 20.0).clamp(0.3, 0.98)],
-            [of(0.008, deaf[0], 60.0).clamp(0.001, 0.5), of(0.7, deaf[1], 20.0).clamp(0.2, 0.95)],
-        )
+    fn rates(&self) -> ([f64; 4], [f64; 4]) {
+        let of = |Usual(usual, weight, least, most): Usual, [not, lost]: [f64; 2]| {
+            ((usual * weight + lost) / (weight + lost + not)).clamp(least, most)
+        };
+        let Counts { loss, deaf } = &self.counts;
+        let all =
+            |usual: [Usual; 4], counts: &[[f64; 2]; 4]| std::array::from_fn(|i| of(usual[i], counts[i]));
+        (all(LOSS, loss), all(DEAF, deaf))
     }
 }
+
+/// What is usual, how many packets must be seen to outweigh that, and within which bounds it stays.
+#[derive(Clone, Copy)]
+struct Usual(f64, f64, f64, f64);
+
+/// Of packets and of answers, in the order of [`crate::lattice::Past`].
+const LOSS: [Usual; 4] = [
+    Usual(0.03, 30.0, 0.003, 0.5),
+    Usual(0.7, 10.0, 0.1, 0.98),
+    Usual(0.93, 20.0, 0.6, 0.98),
+    Usual(0.2, 8.0, 0.003, 0.9),
+];
+const DEAF: [Usual; 4] = [
+    Usual(0.008, 60.0, 0.0005, 0.5),
+    Usual(0.5, 10.0, 0.02, 0.95),
+    Usual(0.88, 20.0, 0.4, 0.95),
+    Usual(0.1, 8.0, 0.001, 0.9),
+];
 
 impl Heard {
     /// What it says.

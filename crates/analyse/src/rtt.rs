@@ -10,6 +10,9 @@ pub(crate) struct Rtt {
     least: Option<Span>,
     /// The least of segments of full length: on a slow link a long packet takes longer.
     least_full: Option<(u64, Span)>,
+    /// The opening, and bytes that the bottleneck let through in so long: what a full segment takes that finds the path
+    /// empty, for none may have been seen.
+    pub(crate) alone: Option<(Span, (u64, Span))>,
     most: Span,
     sum: f64,
     count: u64,
@@ -69,7 +72,13 @@ impl Rtt {
     /// The shortest that a segment of `len` bytes took so far.
     pub(crate) fn least(&self, len: u64) -> Option<Span> {
         match self.least_full {
-            Some((full, least)) if len >= full => Some(least),
+            Some((full, least)) if len >= full => Some(match self.alone {
+                Some((opening, (bytes, took))) => {
+                    let each = took.as_nanos() as f64 / bytes as f64;
+                    least.min(opening + Span::from_nanos((each * full as f64) as u64))
+                }
+                None => least,
+            }),
             _ => self.least,
         }
     }

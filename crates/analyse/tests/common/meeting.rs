@@ -93,6 +93,8 @@ pub struct Meeting {
     pub odd: [Vec<Odd>; 2],
     /// What the sender's capture alone says.
     pub plain: Flow,
+    /// How likely each retransmission was called unneeded from it, whether it was, and whether it was a timeout.
+    pub weighed: Vec<(f64, bool, bool)>,
 }
 
 /// Runs a scenario and compares.
@@ -119,7 +121,19 @@ pub fn meet(case: &Case) -> Meeting {
     let joined = join::join(&mut here, &there);
     assert!(joined == 1 || there.is_empty(), "{}", case.text);
     let (both, odd_both) = compare(&truths, &here[0].1);
-    Meeting { alone, both, odd: [odd, odd_both], plain }
+    let weighed = weighed(&truths, &plain);
+    Meeting { alone, both, odd: [odd, odd_both], plain, weighed }
+}
+
+/// The likelihoods that were told, with their truths.
+fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, bool)> {
+    let told = &flow.ways[0].retransmissions;
+    let of = |t: &truth::Retransmission| {
+        let from = told.partition_point(|v| v.t < t.t);
+        let same = told[from..].iter().take_while(|v| v.t == t.t).find(|v| v.seq == t.seq)?;
+        Some((same.likelihood?, t.unneeded, t.cause == Cause::Timeout))
+    };
+    truths.iter().filter_map(of).collect()
 }
 
 /// What the sender's capture of a scenario shows, a line a packet; retransmissions with their truth.

@@ -1,0 +1,105 @@
+//! Which verdict is told? The rules' verdict on each retransmission once it is closed, and what all courses of events
+//! together say of it once its trouble is over.
+
+use crate::copies::Evidence;
+use crate::direction::Direction;
+use crate::judge::Need;
+use crate::lattice::Rates;
+use crate::mirror::EchoRule;
+use crate::pace::Pace;
+use base::Span;
+
+/// A course of events of this likelihood is believed whatever else was concluded.
+const SURE: f64 = 0.8;
+/// Where duplicates are reported the likelier side is told from here on.
+const LIKELIER: f64 = 0.6;
+
+/// What no course of events can contradict.
+fn seen(evidence: Evidence) -> bool {
+    matches!(evidence, Evidence::Acked | Evidence::Sacked)
+}
+
+impl Direction {
+    /// Notes the verdicts that are ready.
+    pub(crate) fn settle(&mut self) {
+        for ruling in self.rulings.drain(..) {
+            if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
+                if r.evidence != Evidence::Seen {
+                    (r.need, r.evidence) = (ruling.need, ruling.evidence);
+                }
+                r.answered = ruling.covered;
+                r.answer_left = ruling.left;
+            }
+        }
+    }
+
+    /// What was amiss is over: all of it together.
+    pub(crate) fn weigh(&mut self) {
+        let rates = Rates {
+            loss: [0.0; 4],
+            deaf: [0.0; 4],
+            rule: EchoRule::default(),
+            sack: self.judge.may_report || self.blocks,
+            delays: self.habits.delays(),
+            silent: match (self.judge.reports_duplicates, self.judge.may_report) {
+                (true, _) => 1e-4,
+                (false, true) => 3e-3,
+                (false, false) => 0.3,
+            },
+            // What was measured may have waited in a queue each time; the opening did not.
+            least: self.least().unwrap_or(Span::ZERO),
+            pace: self.pace(),
+            loose: self.overtaken,
+        };
+        // Where packets overtake each other and duplicates are not reported, courses in the order of sending say little.
+        if self.overtaken && !(self.judge.stamped && rates.sack) {
+            self.replay.forget();
+            return;
+        }
+        for (result, odds) in self.replay.finish(rates) {
+            let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
+            if r.evidence == Evidence::Seen {
+                continue;
+            }
+            r.likelihood = Some(odds);
+            // What is not sure is left to the other evidence.
+            let need = match odds {
+                o if o > SURE => Need::Unneeded,
+                o if o < 1.0 - SURE => Need::Needed,
+                // Where duplicates are not reported, what was concluded is no surer than that, unless it was seen.
+                _ if !rates.sack && !seen(r.evidence) => Need::Unknown,
+                _ if r.need != Need::Unknown => continue,
+                o if o > LIKELIER => Need::Unneeded,
+                o if o < 1.0 - LIKELIER => Need::Needed,
+                _ => Need::Unknown,
+            };
+            if r.need != need {
+                let told = if need == Need::Unknown { Evidence::Nothing } else { Evidence::Course };
+                (r.need, r.evidence) = (need, told);
+            }
+        }
+    }
+
+    /// No answer comes sooner.
+    fn least(&self) -> Option<Span> {
+        self.rtt.least_of_all().into_iter().chain(self.place.to_receiver).min()
+    }
+
+    /// Bytes that the bottleneck let through, and how long that took.
+    pub(crate) fn bottleneck(&self) -> Option<(u64, Span)> {
+        // A burst of acknowledgements that something held up says nothing of the bottleneck.
+        let [close, wide] = self.trains;
+        let enough = close.1.as_nanos() >= wide.1.as_nanos() / 5;
+        Some(if enough { close } else { wide }).filter(|(bytes, took)| *bytes > 0 && !took.is_zero())
+    }
+
+    /// How long things take on this path.
+    pub(crate) fn pace(&self) -> Pace {
+        Pace {
+            trip: self.rtt.least(self.copies.longest).or(self.least()).unwrap_or(Span::ZERO),
+            usual: self.rtt.timeout().unwrap_or(Span::from_secs(1)),
+            byte_ns: self.bottleneck().map_or(0.0, |(bytes, took)| took.as_nanos() as f64 / bytes as f64),
+            spread: self.habits.spread(),
+        }
+    }
+}

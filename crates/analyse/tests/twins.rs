@@ -1,0 +1,85 @@
+//! The claim: what the sender's capture cannot tell is called unknown. Two runs show their sender the same, packet by
+//! packet: in one the data of an outage are lost, in the other their acknowledgements. Where the receiver reports no
+//! duplicates nobody can tell them apart who has only that capture; where it does, they differ.
+//!
+//! TA-01, TA-03: verdicts from one capture have a bound that no analyser passes.
+
+mod common;
+
+use analyse::{Analyser, Flow, Keep, Kind, Observation};
+use base::event::Category;
+use base::trace::Tracer;
+use common::meeting::read;
+use common::observed::observed;
+
+/// The outage takes the data from the segment at 3.13 s on, or the answer to it.
+const DATA: (&str, &str) = ("down", "3050 ms");
+const ANSWERS: (&str, &str) = ("up", "3200 ms");
+
+/// What the sender's capture shows when the outage takes packets of this direction, and how many of its timeouts were
+/// spurious.
+fn run((direction, from): (&str, &str), options: &str) -> (Vec<Observation>, usize) {
+    let text = format!(
+        r#"williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "200 kbit/s"
+delay = "100 ms"
+[[hop.gate]]
+name = "outage"
+directions = "{direction}"
+mode = "drop"
+spikes = [["{from}", "22 s"]]
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = {{ tcp = {{ profile = "rfc", mss = "1000 B", window = "1000 B", recovery = "reno", {options}, delayed-ack = {{ every = 1 }} }} }}
+app = {{ bulk = {{ bytes = "60 kB" }} }}
+[run]
+limit = "10 min"
+"#
+    );
+    let model = read(&text);
+    let mut run = lab::once::run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let truths = run.world.network.ledgers()[0].verdicts();
+    let sack = options.contains("sack = true");
+    let mut packets = observed(&sightings, run.world.flows[0].from.0, 0, sack);
+    // A stack that numbers its packets one after the other would give away how many were lost; few do.
+    packets.iter_mut().for_each(|o| o.id = None);
+    (packets, truths.iter().filter(|t| t.spurious.is_some()).count())
+}
+
+fn analysed(packets: &[Observation]) -> Flow {
+    let mut analyser = Analyser::new(Keep::default());
+    packets.iter().for_each(|o| analyser.push(o));
+    analyser.finish().remove(0)
+}
+
+#[test]
+fn twins_are_called_unknown() {
+    for options in ["timestamps = true, sack = false", "timestamps = false, sack = false"] {
+        let ((lost, none), (unheard, all)) = (run(DATA, options), run(ANSWERS, options));
+        assert!(none == 0 && all >= 3, "{options}: {none} and {all} spurious");
+        assert!(lost == unheard, "{options}: the sender sees the same");
+        // Of the first one may be told what is commoner: data are lost more often than answers.
+        let kinds: Vec<Kind> = analysed(&lost).ways[0].timeouts.iter().map(|t| t.kind).collect();
+        assert_eq!(kinds.len(), all, "{options}");
+        assert!(kinds[1..].iter().all(|k| *k == Kind::Unknown), "{options}: {kinds:?}");
+        assert_ne!(kinds[0], Kind::Spurious, "{options}");
+    }
+}
+
+#[test]
+fn reports_of_duplicates_tell_them_apart() {
+    let options = "timestamps = true, sack = true, dsack = true";
+    let ((lost, _), (unheard, _)) = (run(DATA, options), run(ANSWERS, options));
+    assert!(lost != unheard);
+    let kinds = |packets: &[Observation]| {
+        analysed(packets).ways[0].timeouts.iter().map(|t| t.kind).collect::<Vec<_>>()
+    };
+    assert!(kinds(&lost).iter().all(|k| *k == Kind::Genuine), "{:?}", kinds(&lost));
+    assert!(kinds(&unheard).iter().all(|k| *k == Kind::Spurious), "{:?}", kinds(&unheard));
+}
