@@ -11,6 +11,7 @@ use scenario::{NoFiles, read};
 
 /// What every case shares but its hop's faults and the options of its TCP.
 fn text(faults: &str, tcp: &str) -> String {
+    let delay = if faults.starts_with("delay") { "" } else { "delay = \"250 ms\"" };
     format!(
         r#"
         williwaw = 1
@@ -18,7 +19,7 @@ fn text(faults: &str, tcp: &str) -> String {
         name = "radio"
         between = ["server", "phone"]
         rate = "60 kbit/s"
-        delay = "250 ms"
+        {delay}
         queue = {{ drop-tail = {{ limit = "12 packets" }} }}
         {faults}
         [[flow]]
@@ -89,6 +90,9 @@ const JITTER: &str = "[[hop.loss]]\nname = \"loss\"\nprobability = 0.02\n\
      [[hop.rate-change]]\nname = \"fade\"\nrate = \"9 kbit/s\"\nevery = \"exponential(15 s)\"\nlasts = \"lognormal(3 s, 2 s)\"\nfrom = \"end\"";
 const BURSTS: &str =
     "[[hop.loss]]\nname = \"bursts\"\ntwo-state = { per-packet = { to-bad = 0.02, to-good = 0.4 } }";
+/// Each packet waits on its own, so that some overtake others.
+const SHUFFLED: &str = "delay = { random = \"uniform(200 ms, 500 ms)\", reorder = true }\n\
+     [[hop.gate]]\nname = \"gate\"\nevery = \"uniform(20 s, 40 s)\"\nfirst = \"stationary\"\nlasts = \"uniform(3 s, 15 s)\"";
 
 #[test]
 fn every_build_gives_these_bits() {
@@ -107,6 +111,18 @@ fn every_build_gives_these_bits() {
             "profile = \"rfc\", recovery = \"newreno\", sack = \"off\", spurious = \"eifel\", judge-fast-retransmits = false, rfc4015 = { timer = \"at-once\" }",
             BURST,
         ),
+        (
+            "rack in bursts, in proportion",
+            BURSTS,
+            "profile = \"rfc\", recovery = \"rack\", reduction = \"prr\", spurious = \"frto\"",
+            RACK,
+        ),
+        (
+            "rack in spikes out of order",
+            SHUFFLED,
+            "profile = \"rfc\", recovery = \"rack\", spurious = \"eifel\"",
+            ORDER,
+        ),
     ];
     let found: Vec<_> =
         cases.iter().map(|(name, faults, tcp, _)| (*name, fold(&text(faults, tcp)))).collect();
@@ -118,3 +134,5 @@ const RENO: u64 = 0xdb45_fe2e_5153_ea78;
 const SACK: u64 = 0xede9_c4fb_7b4a_8344;
 const RFC: u64 = 0xd2ce_224a_5fc2_5ea0;
 const BURST: u64 = 0xf005_2d89_f6ea_fe7d;
+const RACK: u64 = 0x4556_c79c_afc4_1137;
+const ORDER: u64 = 0xcff0_e34e_b551_b56a;

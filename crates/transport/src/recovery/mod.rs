@@ -1,9 +1,10 @@
 //! Parts of loss recovery that transports share: facts, round-trip times, the timer, the scoreboard,
-//! the record of transmissions.
+//! the record of transmissions and its order in time.
 
 pub mod digest;
 pub mod eifel_timer;
 pub mod linux_rtt;
+mod order;
 pub mod rate;
 pub mod rto;
 pub mod rtt;

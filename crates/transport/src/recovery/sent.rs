@@ -9,6 +9,7 @@
 //! The delivery counters are those of draft-cheng-iccrg-delivery-rate-estimation-02: every transmission
 //! takes a snapshot of them, and whoever estimates the rate compares it with the counters at delivery.
 
+use super::order::Order;
 use base::Time;
 use base::tcp::Block;
 use std::collections::VecDeque;
@@ -98,6 +99,8 @@ pub struct Sent {
     /// Rates are limited by the application until this much is delivered; 0: they are not.
     app_limited_until: u64,
     found_lost: FoundLost,
+    /// For a recovery that goes by time.
+    order: Order,
 }
 
 impl Default for Sent {
@@ -113,11 +116,17 @@ impl Default for Sent {
             flight_began: Time::ZERO,
             app_limited_until: 0,
             found_lost: FoundLost::default(),
+            order: Order::default(),
         }
     }
 }
 
 impl Sent {
+    /// With the order in time that [`Sent::before`] and [`Sent::first_lost`] need.
+    pub fn ordered() -> Self {
+        Sent { order: Order::kept(), ..Sent::default() }
+    }
+
     /// `[start, end)` leaves at `now`: new at the back, or something outstanding once more.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
         if self.ring.is_empty() {
@@ -135,6 +144,7 @@ impl Sent {
         if start < tail {
             let (from, to) = self.span(start, end.min(tail));
             for record in self.ring.range_mut(from..to) {
+                self.order.remove(record);
                 if record.lost {
                     record.lost = false;
                     self.lost -= record.bytes();
@@ -142,11 +152,12 @@ impl Sent {
                     self.found_lost.add(*record);
                 }
                 (record.sent, record.resent, record.then) = (now, true, then);
+                self.order.add(record);
             }
         }
         let start = start.max(tail);
         if start < end {
-            self.ring.push_back(Record {
+            let record = Record {
                 start,
                 end,
                 sent: now,
@@ -156,7 +167,9 @@ impl Sent {
                 lost: false,
                 counted: false,
                 then,
-            });
+            };
+            self.order.add(&record);
+            self.ring.push_back(record);
         }
     }
 
@@ -173,11 +186,13 @@ impl Sent {
             }
             let mut gone = *front;
             let whole = gone.end <= una;
+            self.order.remove(front);
             if whole {
                 self.ring.pop_front();
             } else {
                 front.start = una;
                 gone.end = una;
+                self.order.add(front);
             }
             if gone.sacked {
                 self.sacked -= gone.bytes();
@@ -204,6 +219,7 @@ impl Sent {
                 continue;
             }
             let before = *record;
+            self.order.remove(&before);
             (record.sacked, record.lost, record.counted) = (true, false, true);
             self.sacked += before.bytes();
             self.sacked_segments += 1;
@@ -237,13 +253,16 @@ impl Sent {
             record.sacked = false;
         }
         (self.sacked, self.sacked_segments) = (0, 0);
+        self.order.rebuild(&self.ring);
     }
 
     /// Takes the record at `index` for lost.
     pub fn mark_lost(&mut self, index: usize) {
         let record = &mut self.ring[index];
         if !record.lost && !record.sacked {
+            self.order.remove(record);
             record.lost = true;
+            self.order.add(record);
             self.lost += record.bytes();
             self.found_lost.add(*record);
         }
@@ -260,6 +279,18 @@ impl Sent {
             record.lost = false;
         }
         self.lost = 0;
+        self.order.rebuild(&self.ring);
+    }
+
+    /// What is neither reported nor lost and was last sent before something that was sent at `newest.0` and
+    /// ends at `newest.1`: first sent first, each with the time and its end. Nothing unless [`Sent::ordered`].
+    pub fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
+        self.order.before(newest)
+    }
+
+    /// The first record that is taken for lost. None unless [`Sent::ordered`].
+    pub fn first_lost(&self) -> Option<&Record> {
+        self.at(self.order.first_lost()?)
     }
 
     /// The sender has nothing to send although the window would allow it: until all that is outstanding
@@ -328,7 +359,7 @@ impl Sent {
     }
 
     /// Index of the first record that ends above `seq`.
-    fn index(&self, seq: u64) -> usize {
+    pub fn index(&self, seq: u64) -> usize {
         self.ring.partition_point(|r| r.end <= seq)
     }
 
@@ -343,8 +374,11 @@ impl Sent {
         match self.ring.get_mut(i) {
             Some(record) if record.start < seq => {
                 let mut upper = *record;
+                self.order.remove(&upper);
                 record.end = seq;
                 upper.start = seq;
+                self.order.add(record);
+                self.order.add(&upper);
                 self.sacked_segments += u32::from(upper.sacked);
                 self.ring.insert(i + 1, upper);
                 i + 1
@@ -422,8 +456,8 @@ mod tests {
         /// Against a plain list of bytes: whatever is sent, reported and acknowledged, records touch,
         /// cover exactly what is outstanding, and count it right.
         #[test]
-        fn agrees_with_a_list_of_bytes(steps in proptest::collection::vec((0u8..5, 0u64..64, 1u64..16), 1..60)) {
-            let mut sent = Sent::default();
+        fn agrees_with_a_list_of_bytes(steps in proptest::collection::vec((0u8..6, 0u64..64, 1u64..16), 1..60)) {
+            let mut sent = Sent::ordered();
             let (mut una, mut max) = (0u64, 0u64);
             let mut sacked = [false; 2048];
             let mut counted = [false; 2048];
@@ -447,6 +481,8 @@ mod tests {
                         sent.disbelieve();
                         sacked.fill(false);
                     }
+                    4 if from < to && len == 2 => sent.none_lost(),
+                    5 if from < to => sent.mark_lost(sent.index(from)),
                     4 => {
                         sent.acked(now, from);
                         counted[una as usize..from as usize].fill(true);
@@ -467,6 +503,14 @@ mod tests {
                 let count = |list: &[bool]| list.iter().filter(|b| **b).count() as u64;
                 prop_assert_eq!(sent.sacked(), count(&sacked[una as usize..]));
                 prop_assert_eq!(sent.delivered(), count(&counted));
+                // The order is that of a walk over all records.
+                let mut waiting: Vec<_> =
+                    sent.records().iter().filter(|r| !r.sacked && !r.lost).map(|r| (r.sent, r.end)).collect();
+                waiting.sort_unstable();
+                let newest = (at(place), from);
+                waiting.retain(|w| *w < newest);
+                prop_assert_eq!(sent.before(newest).collect::<Vec<_>>(), waiting);
+                prop_assert_eq!(sent.first_lost(), sent.records().iter().find(|r| r.lost));
             }
         }
     }

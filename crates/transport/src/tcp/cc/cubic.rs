@@ -5,6 +5,7 @@
 //! Windows are in segments and times in seconds here, as in the RFC. An acknowledgement of several
 //! segments counts as so many, so that delayed acknowledgements do not slow the curve.
 
+use super::abe::{self, Abe};
 use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reason, Reduction, Window};
 use crate::tcp::config::Config;
@@ -36,6 +37,7 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
     fast_convergence: bool,
+    abe: Abe,
     slow_start: SlowStarter,
     memory: Memory,
     saved: Option<Memory>,
@@ -74,6 +76,7 @@ impl Control for Cubic {
     fn new(config: &Config) -> Self {
         Cubic {
             fast_convergence: config.cubic_fast_convergence,
+            abe: Abe::new(config),
             slow_start: SlowStarter::new(config),
             memory: Memory::default(),
             saved: None,
@@ -120,7 +123,8 @@ impl Control for Cubic {
             _ => cwnd,
         };
         //= RFC 9438 section 4.6: ssthresh = flight_size * beta_cubic
-        reduction.outstanding * BETA
+        let left = if self.abe.takes_less(window, reduction.reason) { abe::CUBIC } else { BETA };
+        reduction.outstanding * left
     }
 
     fn save(&mut self) {

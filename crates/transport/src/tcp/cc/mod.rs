@@ -6,6 +6,7 @@
 //! whatever else it remembers, and can save that before a reduction and take it back if the reduction
 //! was a mistake.
 
+pub mod abe;
 pub mod hystart;
 pub mod hystart_plus;
 pub mod slow_start;

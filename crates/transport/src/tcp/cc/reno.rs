@@ -1,6 +1,7 @@
 //! How does the window of Reno grow? By a segment an acknowledgement in slow start, by a segment a
 //! round trip in congestion avoidance (RFC 5681 section 3.1; Jacobson 1988); a loss halves it.
 
+use super::abe::{self, Abe};
 use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reduction, Window};
 use crate::tcp::config::{ByteCounting, Config};
@@ -10,12 +11,13 @@ use crate::tcp::config::{ByteCounting, Config};
 pub struct Reno {
     /// Bytes acknowledged towards the next segment of the window, if bytes are counted (RFC 3465).
     counted: f64,
+    abe: Abe,
     slow_start: SlowStarter,
 }
 
 impl Control for Reno {
     fn new(config: &Config) -> Self {
-        Reno { counted: 0.0, slow_start: SlowStarter::new(config) }
+        Reno { counted: 0.0, abe: Abe::new(config), slow_start: SlowStarter::new(config) }
     }
 
     #[inline]
@@ -40,9 +42,12 @@ impl Control for Reno {
         }
     }
 
-    fn on_reduction(&mut self, _window: &Window, reduction: &Reduction) -> f64 {
+    fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
         //= RFC 3465 section 2.1: bytes are counted anew when the window is reduced
         self.counted = 0.0;
+        if self.abe.takes_less(window, reduction.reason) {
+            return reduction.outstanding * abe::RENO;
+        }
         //= RFC 5681 equation 4
         reduction.half
     }

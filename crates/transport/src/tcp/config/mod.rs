@@ -228,6 +228,8 @@ pub struct Config {
     pub give_up_syn: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// What a mark takes from the window.
+    pub ecn_backoff: EcnBackoff,
     /// Windows above 65535 bytes (RFC 7323).
     pub window_scale: bool,
     /// The receiving side.
@@ -346,6 +348,7 @@ impl Default for Config {
             give_up: Span::default(),
             give_up_syn: Span::default(),
             ecn: false,
+            ecn_backoff: EcnBackoff::Rfc3168,
             window_scale: true,
             receiver: ReceiverConfig {
                 ack_delay: Span::from_millis(200),

@@ -117,6 +117,7 @@ word_settings!(
     RtoRestart,
     DuplicateRestart,
     RtoSeed,
+    EcnBackoff,
     BlockedDuplicates,
     RecoveryDuplicates,
     TimeoutDuplicates,
@@ -223,6 +224,7 @@ options! {
     "give-up" => give_up, Kind::Span, Setting::read, "How long after the first timeout of the same data the connection is given up (RFC 1122 section 4.2.3.5, R2); 0 s: never.";
     "give-up-syn" => give_up_syn, Kind::Span, Setting::read, "The same for the SYN.";
     "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
+    "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";

@@ -238,6 +238,15 @@ named! {
     }
 }
 named! {
+    /// What a mark of the network takes from the window.
+    pub enum EcnBackoff {
+        /// What a loss takes (RFC 3168 section 6.1.2).
+        Rfc3168 = "rfc3168",
+        /// Less, in congestion avoidance: 0.8 of the flight stays with Reno, 0.85 with CUBIC (RFC 8511).
+        Rfc8511 = "rfc8511" | "abe",
+    }
+}
+named! {
     /// What becomes of a window that is not used.
     pub enum Validation {
         /// It grows as if it were.

@@ -4,7 +4,7 @@
 //! segments lie between the two acknowledgements. Nothing here tolerates reordering, which is why no RFC
 //! has it. Without SACK NewReno takes its place.
 
-use super::prr::Prr;
+use super::prr::Proportional;
 use super::rampdown::Rampdown;
 use super::{Rules, state as state_of};
 use crate::endpoint::Io;
@@ -21,7 +21,7 @@ pub struct Fack {
     point: Option<u64>,
     /// One past the highest byte resent in this recovery.
     high_rxt: u64,
-    prr: Option<Prr>,
+    prr: Proportional,
     rampdown: Rampdown,
     /// The forward acknowledgement before.
     fack: u64,
@@ -59,9 +59,8 @@ impl Rules for Fack {
             match point {
                 None => sender.open_window(ack),
                 Some(point) if ack.ack >= point => {
-                    if state(sender).prr.is_some() {
-                        Prr::end(&mut sender.window);
-                    }
+                    let prr = state(sender).prr;
+                    prr.end(&mut sender.window);
                     *state(sender) = Fack::default();
                     io.record(|| Event::RecoveryEnded { ack: ack.ack });
                 }
@@ -103,7 +102,7 @@ impl Rules for Fack {
 }
 
 fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    let prr = Prr::begin(sender);
+    let prr = Proportional::begin(sender);
     sender.begin_fast_retransmit(io);
     let fack = fack(sender);
     let rampdown = Rampdown::begin(sender, sender.max_sent() - fack);
@@ -116,25 +115,18 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     reduce(sender, Some(ack));
     let end = sender.retransmit(io, una, Cause::Fast);
     state(sender).high_rxt = end;
-    count(sender, end - una);
+    state(sender).prr.sent(end - una);
     fill(sender, io, None);
 }
 
 fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
-    let counted = *state(sender);
+    let mut counted = *state(sender);
     let awnd = counted.awnd(sender);
-    if let (Some(mut prr), Some(ack)) = (counted.prr, ack) {
-        prr.on_digest(&mut sender.window, ack, awnd);
-        state(sender).prr = Some(prr);
+    if let Some(ack) = ack {
+        counted.prr.on_digest(&mut sender.window, ack, awnd);
+        state(sender).prr = counted.prr;
     }
     awnd
-}
-
-fn count(sender: &mut Sender, bytes: u64) -> u64 {
-    if let Some(prr) = &mut state(sender).prr {
-        prr.sent(bytes);
-    }
-    bytes
 }
 
 /// Sends while `awnd < cwnd`: holes below `fack` first, then new data.
@@ -147,7 +139,7 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
         if let Some(hole) = sender.scoreboard.next_hole(from) {
             let end = sender.retransmit(io, hole, Cause::Recovery);
             state(sender).high_rxt = end;
-            awnd += count(sender, end - hole);
+            awnd += state(sender).prr.sent(end - hole);
             continue;
         }
         let max = sender.max_sent();
@@ -155,6 +147,6 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
             return;
         }
         let sent = sender.max_sent() - max;
-        awnd += count(sender, sent);
+        awnd += state(sender).prr.sent(sent);
     }
 }

@@ -23,6 +23,7 @@ use super::config::Config;
 use super::sender::{Sender, Timer};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::recovery::sent::Sent;
 
 /// What a strategy is. Its state lies in the sender, so what acts takes the sender whole.
 trait Rules: Default {
@@ -227,5 +228,10 @@ impl Strategy {
     pub fn new(config: &Config) -> Self {
         let able = config.uses_sack() || !config.recovery.needs_sack();
         Strategy::named(if able { config.recovery } else { Recovery::NewReno })
+    }
+
+    /// The record of transmissions that it needs, if anybody needs one.
+    pub fn record(&self) -> Sent {
+        if matches!(self, Strategy::Rack(_)) { Sent::ordered() } else { Sent::default() }
     }
 }

@@ -10,9 +10,54 @@ use crate::tcp::cc::Window;
 use crate::tcp::config::{PrrBound, Reduction};
 use crate::tcp::sender::Sender;
 
+/// Whether the window comes down in proportion in the recovery at hand. Strategies hold this and tell it
+/// what happens; where the window came down at once, it does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Proportional(Option<Prr>);
+
+impl Proportional {
+    /// Recovery begins: as the configuration has it.
+    pub(super) fn begin(sender: &Sender) -> Self {
+        Proportional(Prr::begin(sender))
+    }
+
+    pub(super) fn is_on(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// [`Proportional::on_ack`] for a recovery that goes by reports. News of what arrived may show that more is
+    /// lost: only without any is it safe to say that nothing is.
+    pub(super) fn on_digest(&mut self, window: &mut Window, ack: &AckDigest, pipe: u64) {
+        self.on_ack(window, ack.delivered, pipe, ack.newly_acked > 0 && !ack.sack_news);
+    }
+
+    /// [`Prr::on_ack`].
+    pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
+        if let Some(prr) = &mut self.0 {
+            prr.on_ack(window, delivered, pipe, safe);
+        }
+    }
+
+    /// So many bytes were sent, new or again; returns them.
+    pub(super) fn sent(&mut self, bytes: u64) -> u64 {
+        if let Some(prr) = &mut self.0 {
+            prr.out += bytes;
+        }
+        bytes
+    }
+
+    /// Recovery is over.
+    pub(super) fn end(self, window: &mut Window) {
+        if self.is_on() {
+            //= RFC 6937 section 3: at the end of recovery cwnd = ssthresh
+            window.cwnd = window.ssthresh;
+        }
+    }
+}
+
 /// Proportional rate reduction during one recovery.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prr {
+#[derive(Clone, Copy, Debug)]
+struct Prr {
     /// `RecoverFS`: bytes outstanding when recovery began.
     flight: u64,
     /// Bytes delivered since.
@@ -24,7 +69,7 @@ pub struct Prr {
 
 impl Prr {
     /// Recovery begins; `None` if the window is to be halved at once, or is the congestion control's alone.
-    pub(super) fn begin(sender: &Sender) -> Option<Prr> {
+    fn begin(sender: &Sender) -> Option<Prr> {
         let config = sender.config();
         //= RFC 6937 section 3: prr_delivered = prr_out = 0, RecoverFS = snd.nxt - snd.una
         (config.reduction == Reduction::Prr && !sender.owns_window()).then(|| Prr {
@@ -35,15 +80,9 @@ impl Prr {
         })
     }
 
-    /// [`Prr::on_ack`] for a recovery that goes by reports. News of what arrived may show that more is lost:
-    /// only without any is it safe to say that nothing is.
-    pub(super) fn on_digest(&mut self, window: &mut Window, ack: &AckDigest, pipe: u64) {
-        self.on_ack(window, ack.delivered, pipe, ack.newly_acked > 0 && !ack.sack_news);
-    }
-
     /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;
     /// `pipe` bytes are still in the network. `safe`: it moved on and showed no further loss.
-    pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
+    fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let target = window.ssthresh;
         self.delivered += delivered;
         let (in_network, had, sent) = (pipe as f64, self.delivered as f64, self.out as f64);
@@ -64,17 +103,6 @@ impl Prr {
         };
         //= RFC 6937 section 3: cwnd = pipe + sndcnt
         window.cwnd = (in_network + may_send.max(0.0)).max(window.mss);
-    }
-
-    /// So many bytes were sent, new or again.
-    pub(super) fn sent(&mut self, bytes: u64) {
-        self.out += bytes;
-    }
-
-    /// Recovery is over.
-    pub(super) fn end(window: &mut Window) {
-        //= RFC 6937 section 3: at the end of recovery cwnd = ssthresh
-        window.cwnd = window.ssthresh;
     }
 }
 
@@ -104,7 +132,7 @@ mod tests {
             pipe -= MSS;
             prr.on_ack(&mut window, MSS, pipe, false);
             while window.cwnd - pipe as f64 >= MSS as f64 {
-                prr.sent(MSS);
+                prr.out += MSS;
                 (pipe, sent) = (pipe + MSS, sent + 1);
             }
         }

@@ -5,7 +5,7 @@
 //! After a timeout nothing is sent again from the oldest byte on: what was sent long enough ago is taken
 //! for lost and resent as the window opens, what was sent later may still arrive (section 6.3).
 
-use super::prr::Prr;
+use super::prr::Proportional;
 use super::tail_probe::{self, TailProbe};
 use super::{Rules, state as state_of};
 use crate::endpoint::Io;
@@ -55,7 +55,7 @@ pub struct Rack {
     reduced: Time,
     /// Recovery has begun, and nothing was resent yet.
     begins: bool,
-    prr: Option<Prr>,
+    prr: Proportional,
     /// Bytes outstanding that are not in the network.
     gone: u64,
     pub(super) probe: TailProbe,
@@ -77,7 +77,7 @@ impl Default for Rack {
             reo_wnd: Span::default(),
             reduced: Time::ZERO,
             begins: false,
-            prr: None,
+            prr: Proportional::default(),
             gone: 0,
             probe: TailProbe::default(),
         }
@@ -195,7 +195,7 @@ impl Rules for Box<Rack> {
     }
 
     fn on_timeout(&mut self) {
-        (self.phase, self.prr) = (Phase::Timeout, None);
+        (self.phase, self.prr) = (Phase::Timeout, Proportional::default());
         //= RFC 8985 section 7.1: RTO recovery resets the loss probe
         self.probe.reset();
     }
@@ -220,7 +220,7 @@ impl Rules for Box<Rack> {
             sent.none_lost();
         }
         let s = state(sender);
-        (s.phase, s.prr) = (Phase::Open, None);
+        (s.phase, s.prr) = (Phase::Open, Proportional::default());
         // What seemed to answer the retransmission answered the original: it says nothing of the order.
         (s.newest, s.newest_resent) = ((Time::ZERO, 0), false);
         refresh(sender);
@@ -259,11 +259,9 @@ impl Rules for Box<Rack> {
 
 fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let s = state(sender);
-    let (fast, prr) = (s.phase == Phase::Fast, s.prr.take());
+    let (fast, prr) = (s.phase == Phase::Fast, std::mem::take(&mut s.prr));
     s.phase = Phase::Open;
-    if prr.is_some() {
-        Prr::end(&mut sender.window);
-    }
+    prr.end(&mut sender.window);
     if fast {
         io.record(|| Event::RecoveryEnded { ack: ack.ack });
     }
@@ -278,32 +276,26 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     if s.phase == Phase::Open && sent.sacked() == 0 && !s.newest_resent {
         return false; // everything outstanding was sent after everything that arrived
     }
-    let (mut found, mut found_again, mut wait) = (false, false, Time::ZERO);
-    for i in 0..sent.records().len() {
+    let due = |at: Time| at + s.rtt + s.reo_wnd;
+    //= RFC 8985 section 6.2 step 5: sent before the newest that arrived, and its time is up
+    let late = sent.before(s.newest).take_while(|(at, _)| due(*at) <= io.now);
+    let mut late: Vec<usize> = late.map(|(_, end)| sent.index(end - 1)).collect();
+    late.sort_unstable(); // losses are counted in the order of the data
+    let found = !late.is_empty();
+    let mut found_again = false;
+    for i in late {
         let record = &sent.records()[i];
-        if (record.first_sent, record.end) >= s.newest {
-            break; // and all that follow were sent later still
-        }
-        if record.sacked || record.lost || (record.sent, record.end) >= s.newest {
-            continue;
-        }
-        let due = record.sent + s.rtt + s.reo_wnd;
-        //= RFC 8985 section 6.2 step 5: sent before the newest that arrived, and its time is up
-        if due <= io.now {
-            found = true;
-            found_again |= record.resent && record.sent >= s.reduced;
-            sent.mark_lost(i);
-        } else {
-            wait = wait.max(due);
-        }
+        found_again |= record.resent && record.sent >= s.reduced;
+        sent.mark_lost(i);
     }
-    if wait > Time::ZERO {
-        sender.timers.set(Timer::Reordering, wait);
+    // The others are waited for, the one sent last the longest.
+    if let Some((at, _)) = sent.before(s.newest).next_back() {
+        sender.timers.set(Timer::Reordering, due(at));
     }
     match s.phase {
         Phase::Open if found => enter(sender, io),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
-        Phase::Fast if found_again && s.prr.is_none() && !sender.owns_window() => {
+        Phase::Fast if found_again && !s.prr.is_on() && !sender.owns_window() => {
             sender.halve_again();
             state(sender).reduced = io.now;
         }
@@ -313,7 +305,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
 }
 
 fn enter(sender: &mut Sender, io: &mut Io<'_>) {
-    let prr = Prr::begin(sender);
+    let prr = Proportional::begin(sender);
     sender.begin_fast_retransmit(io);
     sender.halve_both();
     sender.timers.stop(Timer::Probe);
@@ -325,10 +317,10 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>) {
 
 /// Proportional rate reduction sets the window by what was delivered.
 fn reduce(sender: &mut Sender, delivered: u64, safe: bool) {
-    let Some(mut prr) = state(sender).prr else { return };
+    let mut prr = state(sender).prr;
     let pipe = sender.sent.as_ref().map_or(0, |sent| sent.in_flight());
     prr.on_ack(&mut sender.window, delivered, pipe, safe);
-    state(sender).prr = Some(prr);
+    state(sender).prr = prr;
 }
 
 /// How much of what is outstanding does not count against the window. Before recovery that is what lets
@@ -353,7 +345,6 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
     };
     let mut forced = at_once || s.begins;
     state(sender).begins = false;
-    let mut from = 0;
     while let Some(sent) = &sender.sent {
         // Where a detector wants to see what new data do, nothing is resent meanwhile (RFC 5682).
         if sender.sends_only_new()
@@ -362,28 +353,21 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
         {
             break;
         }
-        let Some(i) = (from..sent.records().len()).find(|i| sent.records()[*i].lost) else { break };
-        let Record { start, end, .. } = sent.records()[i];
+        let Some(&Record { start, end, .. }) = sent.first_lost() else { break };
         if !forced && !sender.released(io.now) {
             break; // the timer of release goes on with it
         }
         sender.retransmit_range(io, start, end, cause);
-        count(sender, end - start);
+        state(sender).prr.sent(end - start);
         cause = if s.phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };
-        (forced, from) = (false, i + 1);
+        forced = false;
     }
     refresh(sender);
     let max = sender.max_sent();
     sender.send_window(io, 0);
     let sent = sender.max_sent() - max;
-    count(sender, sent);
+    state(sender).prr.sent(sent);
     if s.phase == Phase::Open && state(sender).gone > 0 {
         sender.let_out_beyond_flight(sent);
-    }
-}
-
-pub(super) fn count(sender: &mut Sender, bytes: u64) {
-    if let Some(prr) = &mut state(sender).prr {
-        prr.sent(bytes);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! The same machine serves `rfc3517`, which differs in the points that [`Edition`] lists.
 
-use super::prr::Prr;
+use super::prr::Proportional;
 use super::{Held, Rules, Strategy};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
@@ -40,7 +40,7 @@ pub(super) struct Conservative {
     high_rxt: u64,
     /// RescueRxt: the end may be rescued once this is acknowledged.
     rescue_rxt: u64,
-    prr: Option<Prr>,
+    prr: Proportional,
 }
 
 impl Conservative {
@@ -133,9 +133,8 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
             None => sender.open_window(ack),
             //= RFC 6675 section 5 step (A): an ACK above RecoveryPoint ends recovery
             Some(point) if ack.ack >= point => {
-                if state(sender).prr.is_some() {
-                    Prr::end(&mut sender.window);
-                }
+                let prr = state(sender).prr;
+                prr.end(&mut sender.window);
                 state(sender).ends();
                 io.record(|| Event::RecoveryEnded { ack: ack.ack });
             }
@@ -186,7 +185,7 @@ pub(super) fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
 }
 
 fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    let prr = Prr::begin(sender);
+    let prr = Proportional::begin(sender);
     sender.begin_fast_retransmit(io);
     //= RFC 6675 section 5 step (4.2): ssthresh = cwnd = FlightSize / 2
     sender.halve_both();
@@ -199,27 +198,20 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let end = sender.retransmit(io, una, Cause::Fast);
     let s = state(sender);
     (s.high_rxt, s.rescue_rxt) = (end, end);
-    count(sender, end - una);
+    s.prr.sent(end - una);
     //= RFC 6675 section 5 steps (4.4), (4.5): run SetPipe, then send what it allows
     fill_pipe(sender, io, None);
 }
 
 /// Counts the pipe; proportional rate reduction sets the window by it and what was delivered.
 fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
-    let counted = *state(sender);
+    let mut counted = *state(sender);
     let pipe = counted.pipe(sender);
-    if let (Some(mut prr), Some(ack)) = (counted.prr, ack) {
-        prr.on_digest(&mut sender.window, ack, pipe);
-        state(sender).prr = Some(prr);
+    if let Some(ack) = ack {
+        counted.prr.on_digest(&mut sender.window, ack, pipe);
+        state(sender).prr = counted.prr;
     }
     pipe
-}
-
-fn count(sender: &mut Sender, bytes: u64) -> u64 {
-    if let Some(prr) = &mut state(sender).prr {
-        prr.sent(bytes);
-    }
-    bytes
 }
 
 fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
@@ -245,7 +237,7 @@ fn fill_pipe(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
         let max = sender.max_sent();
         if sender.send_one_within_peer_window(io) {
             let sent = sender.max_sent() - max;
-            pipe += count(sender, sent);
+            pipe += state(sender).prr.sent(sent);
             continue;
         }
         //= RFC 6675 section 4, NextSeg rule (3): a hole not known to be lost
@@ -272,8 +264,10 @@ fn rescue(sender: &mut Sender, io: &mut Io<'_>) {
         let from = sender.scoreboard.highest().max(s.high_rxt).max(una);
         let start = max.saturating_sub(u64::from(sender.mss())).max(from);
         let end = sender.retransmit(io, start, Cause::Recovery);
-        count(sender, end - start);
-        state(sender).rescue_rxt = s.point.unwrap_or(max);
+        let point = s.point.unwrap_or(max);
+        let s = state(sender);
+        s.prr.sent(end - start);
+        s.rescue_rxt = point;
     }
 }
 
@@ -281,6 +275,7 @@ fn rescue(sender: &mut Sender, io: &mut Io<'_>) {
 fn resend(sender: &mut Sender, io: &mut Io<'_>, hole: u64) -> u64 {
     let end = sender.retransmit(io, hole, Cause::Recovery);
     //= RFC 6675 section 5 step (C.2): HighRxt is the highest byte of the retransmission
-    state(sender).high_rxt = end;
-    count(sender, end - hole)
+    let s = state(sender);
+    s.high_rxt = end;
+    s.prr.sent(end - hole)
 }

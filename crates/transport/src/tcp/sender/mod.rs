@@ -169,7 +169,7 @@ impl Sender {
             control,
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
-            sent: config.keeps_record().then(Default::default),
+            sent: config.keeps_record().then(|| Box::new(strategy.record())),
             timers: Timers::default(),
             only_new: false,
             skips_reported: strategy.skips_reported(),

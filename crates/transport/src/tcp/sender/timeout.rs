@@ -53,7 +53,9 @@ impl Sender {
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
                 self.reduce(Reason::Timeout);
             }
-            // Later studies leave out timeouts inside loss recovery (catalogue EI-04).
+            // Later studies leave out timeouts inside loss recovery (catalogue EI-04), and so does F-RTO, there
+            // with Reno and NewReno too.
+            //= RFC 5682 section 2.1: with other recoveries than theirs not while fast recovery goes on
             //= RFC 3522 section 3.2: nor does judging begin with a second timeout of the same segment
             let judged_before = self.case.map(|c| c.began) == self.episode.map(|e| e.began);
             let fresh = expirations == 1 || judged_before || self.config.judge_later_expirations;

@@ -67,6 +67,7 @@ impl Watch for Frto {
 
     fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
         let new = ack.newly_acked > 0;
+        //= RFC 5682 section 2.1: what neither acknowledges new data nor is a duplicate is ignored
         if !new && !ack.duplicate {
             return Step::default();
         }
