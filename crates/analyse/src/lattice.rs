@@ -7,8 +7,10 @@
 use crate::copies::later;
 use crate::mirror::{EchoRule, Effect, Held, Mirror};
 use crate::pace::{Front, Pace};
+use base::rng::mix;
 use base::{Span, Time};
-use std::collections::BTreeMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// A packet with data that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +60,7 @@ pub(crate) struct Rates {
     pub(crate) loose: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Node {
     /// Answers that are explained.
     heard: u32,
@@ -183,11 +185,13 @@ pub(crate) fn weigh(
     }];
     let most = *steps + ENOUGH;
     let mut score = 0.0;
+    // Which of the next layer's nodes a course has led to, found by what it is.
+    let mut at: HashTable<u32> = HashTable::new();
     for (i, s) in sent.iter().enumerate() {
         let next_sent = sent.get(i + 1).map(|n| n.t);
         let layer = layers.last_mut()?;
-        let mut at: BTreeMap<Node, u32> = BTreeMap::new();
-        let (mut nodes, mut alpha) = (Vec::new(), Vec::<f64>::new());
+        at.clear();
+        let (mut nodes, mut alpha) = (Vec::<Node>::new(), Vec::<f64>::new());
         let (mut fronts, mut heaviest) = (Vec::<Front>::new(), Vec::<f64>::new());
         let mut edges = Vec::new();
         let mut outs = Vec::new();
@@ -196,13 +200,19 @@ pub(crate) fn weigh(
             outs.clear();
             step(node, layer.fronts[from], s, &scene, &mut held, &mut outs);
             for (to, front, weight, became) in &outs {
-                let id = *at.entry(*to).or_insert_with(|| {
-                    nodes.push(*to);
-                    alpha.push(0.0);
-                    fronts.push(*front);
-                    heaviest.push(0.0);
-                    nodes.len() as u32 - 1
-                });
+                let same = |&k: &u32| nodes[k as usize] == *to;
+                let id = match at.entry(to.hash(), same, |&k| nodes[k as usize].hash()) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => {
+                        let id = nodes.len() as u32;
+                        new.insert(id);
+                        nodes.push(*to);
+                        alpha.push(0.0);
+                        fronts.push(*front);
+                        heaviest.push(0.0);
+                        id
+                    }
+                };
                 let share = a * weight;
                 alpha[id as usize] += share;
                 if share > heaviest[id as usize] {
@@ -269,6 +279,17 @@ pub(crate) fn weigh(
 }
 
 impl Node {
+    fn hash(&self) -> u64 {
+        let Mirror { next, held, echo, told, waits } = self.mirror;
+        let small = u64::from(self.heard) << 32
+            | u64::from(self.lost) << 16
+            | u64::from(self.deaf) << 8
+            | u64::from(waits);
+        mix(mix(next ^ small.rotate_left(17))
+            ^ told.rotate_left(29)
+            ^ (u64::from(held) << 32 | u64::from(echo)))
+    }
+
     fn before_packet(&self) -> Past {
         Past::of(self.lost, self.deaf)
     }

@@ -2,20 +2,28 @@
 //! the bytes, the timestamp it would echo, whether an acknowledgement may wait. Hypotheses of what arrived are played
 //! through it.
 
-use std::collections::BTreeMap;
+use base::rng::mix;
+use hashbrown::HashTable;
 
 /// Bytes that arrived out of order, ascending and apart, each set kept once.
 #[derive(Debug)]
 pub(crate) struct Held {
     sets: Vec<Box<[(u64, u64)]>>,
-    known: BTreeMap<Box<[(u64, u64)]>, u32>,
+    /// Their places, found by what they hold.
+    known: HashTable<u32>,
+    /// Where the next one is put together.
+    draft: Vec<(u64, u64)>,
 }
 
 impl Default for Held {
     fn default() -> Self {
-        let none: Box<[(u64, u64)]> = Box::new([]);
-        Held { sets: vec![none.clone()], known: BTreeMap::from([(none, 0)]) }
+        // The empty set is never looked for.
+        Held { sets: vec![Box::new([])], known: HashTable::new(), draft: Vec::new() }
     }
+}
+
+fn hash(set: &[(u64, u64)]) -> u64 {
+    set.iter().fold(0, |h, r| mix(h ^ mix(r.0) ^ r.1.rotate_left(32)))
 }
 
 impl Held {
@@ -23,38 +31,41 @@ impl Held {
         &self.sets[id as usize]
     }
 
-    fn id(&mut self, set: Vec<(u64, u64)>) -> u32 {
-        if set.is_empty() {
+    /// The place of what was drafted.
+    fn id(&mut self) -> u32 {
+        let Held { sets, known, draft } = self;
+        if draft.is_empty() {
             return 0;
         }
-        let set = set.into_boxed_slice();
-        if let Some(&id) = self.known.get(&set) {
+        let new = hash(draft);
+        if let Some(&id) = known.find(new, |&id| *sets[id as usize] == **draft) {
             return id;
         }
-        let id = self.sets.len() as u32;
-        self.sets.push(set.clone());
-        self.known.insert(set, id);
+        let id = sets.len() as u32;
+        sets.push(draft.as_slice().into());
+        known.insert_unique(new, id, |&id| hash(&sets[id as usize]));
         id
     }
 
     /// The set with `[seq, end)` added.
     fn with(&mut self, id: u32, seq: u64, end: u64) -> u32 {
-        let old = self.get(id);
+        let old = &self.sets[id as usize];
         let from = old.partition_point(|r| r.1 < seq);
         let to = old.partition_point(|r| r.0 <= end);
         let mut merged = (seq, end);
         if from < to {
             merged = (seq.min(old[from].0), end.max(old[to - 1].1));
         }
-        let mut new = old[..from].to_vec();
-        new.push(merged);
-        new.extend_from_slice(&old[to..]);
-        self.id(new)
+        self.draft.clear();
+        self.draft.extend_from_slice(&old[..from]);
+        self.draft.push(merged);
+        self.draft.extend_from_slice(&old[to..]);
+        self.id()
     }
 
     /// Takes away what `next` has reached; where it then stands.
     fn absorb(&mut self, id: u32, mut next: u64) -> (u32, u64) {
-        let old = self.get(id);
+        let old = &self.sets[id as usize];
         let mut gone = 0;
         while gone < old.len() && old[gone].0 <= next {
             next = next.max(old[gone].1);
@@ -63,13 +74,14 @@ impl Held {
         if gone == 0 {
             return (id, next);
         }
-        let rest = old[gone..].to_vec();
-        (self.id(rest), next)
+        self.draft.clear();
+        self.draft.extend_from_slice(&old[gone..]);
+        (self.id(), next)
     }
 }
 
 /// A receiver, as far as its answers show it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mirror {
     /// Next byte expected.
     pub(crate) next: u64,

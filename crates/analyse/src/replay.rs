@@ -13,6 +13,9 @@ const MOST: usize = 1 << 12;
 /// reading.
 const ENOUGH: usize = 1 << 21;
 
+/// Logarithm of the odds from which on the less likely rule is no longer looked at.
+const DECIDED: f64 = 40.0;
+
 /// What was noted.
 #[derive(Default, Debug)]
 pub(crate) struct Replay {
@@ -114,9 +117,12 @@ impl Replay {
         if let (true, Some(start), true) = (self.wanted, self.start, self.steps < ENOUGH) {
             (rates.loss, rates.deaf) = self.rates();
             let stamped = self.heard.iter().any(|h| h.echo.is_some());
+            let ahead = self.rules[0] - self.rules[1];
             for (rule, sofar) in [EchoRule::Reaches, EchoRule::Contains].into_iter().zip(&mut self.rules) {
-                if rule == EchoRule::Contains && !stamped {
-                    break;
+                // A receiver keeps to one rule, and after some troubles it is known which.
+                let behind = if rule == EchoRule::Reaches { -ahead } else { ahead };
+                if rule == EchoRule::Contains && !stamped || behind > DECIDED {
+                    continue;
                 }
                 rates.rule = rule;
                 if let Some(outcome) = lattice::weigh(&self.sent, &self.heard, start, &rates, &mut self.steps)
@@ -125,7 +131,7 @@ impl Replay {
                     if best.as_ref().is_none_or(|b| *sofar > b.1) {
                         best = Some((outcome, *sofar));
                     }
-                } else {
+                } else if ahead.abs() <= DECIDED {
                     *sofar -= 100.0;
                 }
             }
