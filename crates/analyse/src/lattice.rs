@@ -76,6 +76,8 @@ struct Edge {
     to: u32,
     weight: f64,
     became: Became,
+    /// The answer echoes what the receiver should not have echoed.
+    odd: bool,
 }
 
 /// What became of a packet and its answer.
@@ -98,6 +100,8 @@ pub(crate) struct Outcome {
     /// How well all was explained: the logarithm of the weight.
     pub(crate) score: f64,
     pub(crate) counts: Counts,
+    /// How many answers, all courses weighed, echo what the receiver should not have echoed.
+    pub(crate) odd: f64,
 }
 
 /// What went before a packet or an answer: losses come in runs, and an outage takes either direction.
@@ -185,21 +189,22 @@ pub(crate) fn weigh(
     }];
     let most = *steps + ENOUGH;
     let mut score = 0.0;
+    let mut outs = Vec::new();
     // Which of the next layer's nodes a course has led to, found by what it is.
     let mut at: HashTable<u32> = HashTable::new();
     for (i, s) in sent.iter().enumerate() {
         let next_sent = sent.get(i + 1).map(|n| n.t);
         let layer = layers.last_mut()?;
         at.clear();
-        let (mut nodes, mut alpha) = (Vec::<Node>::new(), Vec::<f64>::new());
-        let (mut fronts, mut heaviest) = (Vec::<Front>::new(), Vec::<f64>::new());
-        let mut edges = Vec::new();
-        let mut outs = Vec::new();
+        let room = 2 * layer.nodes.len();
+        let (mut nodes, mut alpha) = (Vec::<Node>::with_capacity(room), Vec::<f64>::with_capacity(room));
+        let (mut fronts, mut heaviest) = (Vec::<Front>::with_capacity(room), Vec::<f64>::with_capacity(room));
+        let mut edges = Vec::with_capacity(4 * layer.nodes.len());
         let scene = Scene { next_sent, heard, marks: &marks, rates };
         for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
             outs.clear();
             step(node, layer.fronts[from], s, &scene, &mut held, &mut outs);
-            for (to, front, weight, became) in &outs {
+            for (to, front, weight, became, odd) in &outs {
                 let same = |&k: &u32| nodes[k as usize] == *to;
                 let id = match at.entry(to.hash(), same, |&k| nodes[k as usize].hash()) {
                     Entry::Occupied(known) => *known.get(),
@@ -218,7 +223,8 @@ pub(crate) fn weigh(
                 if share > heaviest[id as usize] {
                     (heaviest[id as usize], fronts[id as usize]) = (share, *front);
                 }
-                edges.push(Edge { from: from as u32, to: id, weight: *weight, became: *became });
+                let (weight, became, odd) = (*weight, *became, *odd);
+                edges.push(Edge { from: from as u32, to: id, weight, became, odd });
             }
         }
         *steps += at.len();
@@ -241,7 +247,7 @@ pub(crate) fn weigh(
         return None;
     }
     score += libm::log(end);
-    let (mut odds, mut counts) = (Vec::new(), Counts::default());
+    let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
     for (i, s) in sent.iter().enumerate().rev() {
         let layer = &layers[i];
         let mut before = vec![0.0; layer.nodes.len()];
@@ -253,7 +259,9 @@ pub(crate) fn weigh(
         if all > 0.0 {
             for e in &layer.edges {
                 let from = &layer.nodes[e.from as usize];
-                shares.add(from, e.became, e.share(&layer.alpha, &beta) / all);
+                let share = e.share(&layer.alpha, &beta) / all;
+                shares.add(from, e.became, share);
+                odd += if e.odd { share } else { 0.0 };
             }
         }
         counts = shares;
@@ -275,7 +283,7 @@ pub(crate) fn weigh(
         }
         beta = before;
     }
-    Some(Outcome { odds, score, counts })
+    Some(Outcome { odds, score, counts, odd })
 }
 
 impl Node {
@@ -402,7 +410,7 @@ fn step(
     s: &Sent,
     scene: &Scene<'_>,
     held: &mut Held,
-    out: &mut Vec<(Node, Front, f64, Became)>,
+    out: &mut Vec<(Node, Front, f64, Became, bool)>,
 ) {
     let Scene { next_sent, heard, marks, rates } = *scene;
     // What came too soon for this packet can have none of the later ones as its cause either.
@@ -425,7 +433,7 @@ fn step(
     }
     let loss = rates.loss[node.before_packet() as usize];
     let lost = rates.pace.passes(front, s, false);
-    out.push((Node { lost: (node.lost + 1).min(LONG), ..node }, lost, sofar * loss, Became::Lost));
+    out.push((Node { lost: (node.lost + 1).min(LONG), ..node }, lost, sofar * loss, Became::Lost, false));
     let effect = node.mirror.takes(held, s.seq, s.end, s.stamp, rates.rule);
     if effect.beyond.is_some() && is_asked_for(marks, s.seq, s.end) {
         return;
@@ -445,12 +453,12 @@ fn step(
         let wait = if effect.fills { wait * FILLS_WAITS } else { wait };
         speak = 1.0 - wait;
         let mirror = Mirror { waits: true, ..effect.mirror };
-        out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits));
+        out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits, false));
     }
     let answered = effect.mirror.answers();
     let deaf = rates.deaf[node.before_answer() as usize];
     let gone = Node { mirror: answered, lost: 0, deaf: (node.deaf + 1).min(LONG), ..node };
-    out.push((gone, front, arrives * speak * deaf, Became::Deaf));
+    out.push((gone, front, arrives * speak * deaf, Became::Deaf, false));
     if let Some(h) = heard.get(node.heard as usize) {
         let fits = fits(h, &effect, held, rates);
         if fits > 0.0 && reachable(h, s.t, rates.least) {
@@ -464,7 +472,8 @@ fn step(
             let density = rates.pace.density(front, when, waits) * in_time(h, s.t, rates.least);
             let node = Node { heard: node.heard + 1, mirror: answered, lost: 0, deaf: 0 };
             let weight = arrives * speak * (1.0 - deaf) * fits * density;
-            out.push((node, Front::from(when), weight, Became::Heard));
+            let odd = h.echo.is_some_and(|echo| echo != effect.mirror.echo);
+            out.push((node, Front::from(when), weight, Became::Heard, odd));
         }
     }
 }

@@ -118,16 +118,24 @@ impl Replay {
             (rates.loss, rates.deaf) = self.rates();
             let stamped = self.heard.iter().any(|h| h.echo.is_some());
             let ahead = self.rules[0] - self.rules[1];
+            let (mut fits, mut score) = (false, 0.0);
             for (rule, sofar) in [EchoRule::Reaches, EchoRule::Contains].into_iter().zip(&mut self.rules) {
                 // A receiver keeps to one rule, and after some troubles it is known which.
                 let behind = if rule == EchoRule::Reaches { -ahead } else { ahead };
                 if rule == EchoRule::Contains && !stamped || behind > DECIDED {
                     continue;
                 }
+                if fits {
+                    *sofar += score;
+                    continue;
+                }
                 rates.rule = rule;
                 if let Some(outcome) = lattice::weigh(&self.sent, &self.heard, start, &rates, &mut self.steps)
                 {
                     *sofar += outcome.score;
+                    // Where every echo is as this rule has it, the other one cannot do better.
+                    fits = rule == EchoRule::Reaches && ahead >= 0.0 && outcome.odd < 0.01;
+                    score = outcome.score;
                     if best.as_ref().is_none_or(|b| *sofar > b.1) {
                         best = Some((outcome, *sofar));
                     }
