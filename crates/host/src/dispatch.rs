@@ -26,7 +26,7 @@ pub(crate) struct Dispatch {
     pub(crate) base: u64,
     pub(crate) counters: HostCounters,
     /// What makes packets of bytes of its segments, if the other end is no model.
-    pub(crate) wire: Option<Box<Codec>>,
+    pub(crate) codec: Option<Box<Codec>>,
     last_data: Option<Time>,
     /// Stretches without sending data, longer than [`LONG`].
     pub(crate) silences: Vec<(Time, Time)>,
@@ -47,7 +47,7 @@ impl Dispatch {
             ordinals: [0; 2],
             base: 0,
             counters: HostCounters::default(),
-            wire: None,
+            codec: None,
             last_data: None,
             silences: Vec::new(),
         }
@@ -61,9 +61,9 @@ impl Dispatch {
         *ordinal += 1;
         let ordinal = *ordinal;
         let mut size = outgoing.size;
-        let (body, id) = if let Some(wire) = &mut self.wire {
-            size = wire.write(cx.now(), segment, outgoing.ecn);
-            cx.emit_bytes(wire.written(), size)
+        let (body, id) = if let Some(codec) = &mut self.codec {
+            size = codec.write(cx.now(), segment, outgoing.ecn);
+            cx.emit_bytes(codec.written(), size)
         } else {
             let beside;
             let carried = if self.base == 0 {

@@ -5,6 +5,7 @@
 //! What happens between two doors is the business of the same elements as in virtual time.
 
 use crate::host::HostCounters;
+use crate::outlet::{Leaving, Outlet};
 use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::rng::mix;
@@ -12,7 +13,7 @@ use base::truth::{CONNECTION, Cause};
 use base::wire::{self, Digest, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use transport::app::seen::Seen;
 use transport::tcp::Role;
 
@@ -40,17 +41,6 @@ pub trait Gate {
     fn next_out(&mut self) -> Option<Leaving>;
     /// Gives back the buffer of a packet that has left.
     fn give_back(&mut self, buffer: Vec<u8>);
-}
-
-/// A packet that is to leave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leaving {
-    /// When it is due outside.
-    pub due: Time,
-    /// Its number in the network.
-    pub id: u64,
-    /// The packet.
-    pub bytes: Vec<u8>,
 }
 
 /// What the stack outside, or whoever speaks with it, says of its end.
@@ -96,8 +86,7 @@ pub struct Door {
     largest: u32,
     last_data: Option<Time>,
     silences: Vec<(Time, Time)>,
-    leaving: VecDeque<Leaving>,
-    spare: Vec<Vec<u8>>,
+    outlet: Outlet,
     told: Told,
 }
 
@@ -105,9 +94,6 @@ pub struct Door {
 const LONG: Span = Span::from_secs(1);
 /// Connections that are followed; there are no more pairs of ports to one service.
 const MOST_CONVERSATIONS: usize = 1 << 16;
-/// Buffers kept for packets to come.
-const SPARE: usize = 256;
-
 impl Door {
     /// A door through which nothing has come.
     pub fn new(config: DoorConfig) -> Self {
@@ -121,8 +107,7 @@ impl Door {
             largest: 0,
             last_data: None,
             silences: Vec::new(),
-            leaving: VecDeque::new(),
-            spare: Vec::new(),
+            outlet: Outlet::default(),
             told: Told::default(),
         }
     }
@@ -307,14 +292,11 @@ impl Gate for Door {
     }
 
     fn next_out(&mut self) -> Option<Leaving> {
-        self.leaving.pop_front()
+        self.outlet.next()
     }
 
-    fn give_back(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < SPARE {
-            buffer.clear();
-            self.spare.push(buffer);
-        }
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        self.outlet.give_back(buffer);
     }
 }
 
@@ -332,7 +314,7 @@ pub(crate) fn flip(bytes: &mut [u8], id: u64) {
 impl Element for Door {
     /// A packet has come through the network: it is to leave now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
+        let mut bytes = self.outlet.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes for the world outside
         }
@@ -358,7 +340,7 @@ impl Element for Door {
         if corrupt {
             flip(&mut bytes, packet.id);
         }
-        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+        self.outlet.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

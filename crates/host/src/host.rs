@@ -90,21 +90,21 @@ impl Host {
     /// The same with another end that is no model: it sends and takes packets of bytes. For the flow's `number`-th
     /// connection.
     #[must_use]
-    pub fn wired(mut self, config: &CodecConfig, number: usize) -> Self {
-        let mut wire = Codec::new(config, number, self.connection.role() == Role::Active);
-        wire.offer(&mut self.connection);
-        self.dispatch.wire = Some(Box::new(wire));
+    pub fn coded(mut self, config: &CodecConfig, number: usize) -> Self {
+        let mut codec = Codec::new(config, number, self.connection.role() == Role::Active);
+        codec.offer(&mut self.connection);
+        self.dispatch.codec = Some(Box::new(codec));
         self
     }
     /// Keeps the packets that pass, where they are of bytes.
     pub fn keep_packets(&mut self) {
-        if let Some(wire) = &mut self.dispatch.wire {
-            wire.keep();
+        if let Some(codec) = &mut self.dispatch.codec {
+            codec.keep();
         }
     }
     /// Those that have passed since it was last asked, in order, and when.
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
-        self.dispatch.wire.as_mut().map(|wire| wire.take()).unwrap_or_default()
+        self.dispatch.codec.as_mut().map(|codec| codec.take()).unwrap_or_default()
     }
     /// Counters of packets that all connections of a flow share; they change places with its own.
     pub(crate) fn share(&mut self, ordinals: &mut [u32; 2]) {
@@ -195,7 +195,7 @@ impl Host {
     /// What bytes say to this connection.
     pub(crate) fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8]) -> Option<Segment> {
         let Host { dispatch, connection, .. } = self;
-        dispatch.wire.as_mut()?.read(now, packet, bytes, connection)
+        dispatch.codec.as_mut()?.read(now, packet, bytes, connection)
     }
 
     /// Takes in what was read.
@@ -264,7 +264,7 @@ impl Host {
 impl Element for Host {
     #[inline(always)] // part of `arrive`, as the next two are of `wake`
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        if self.dispatch.wire.is_some() {
+        if self.dispatch.codec.is_some() {
             return self.take_bytes(cx, &packet);
         }
         let Some(segment) = cx.absorb(&packet) else { return };

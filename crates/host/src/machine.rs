@@ -5,12 +5,12 @@
 //! A door at the end of one flow ([`crate::Door`]) knows the truth about that flow's segments; this one counts
 //! packets and bytes.
 
-use crate::door::{Gate, Leaving, flip};
+use crate::door::{Gate, flip};
+use crate::outlet::{Leaving, Outlet};
 use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::{self, Digest, Malformed, flag};
 use path::{Cx, Element, Port};
-use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// Another machine, as seen from this one.
@@ -47,12 +47,8 @@ pub struct Machine {
     /// Where packets go whose address is nobody's.
     beyond: Option<usize>,
     counters: MachineCounters,
-    leaving: VecDeque<Leaving>,
-    spare: Vec<Vec<u8>>,
+    outlet: Outlet,
 }
-
-/// Buffers kept for packets to come.
-const SPARE: usize = 256;
 
 impl Machine {
     /// The door of a machine that sees nobody.
@@ -62,8 +58,7 @@ impl Machine {
             peers: Vec::new(),
             beyond: None,
             counters: MachineCounters::default(),
-            leaving: VecDeque::new(),
-            spare: Vec::new(),
+            outlet: Outlet::default(),
         }
     }
 
@@ -128,14 +123,11 @@ impl Gate for Machine {
     }
 
     fn next_out(&mut self) -> Option<Leaving> {
-        self.leaving.pop_front()
+        self.outlet.next()
     }
 
-    fn give_back(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < SPARE {
-            buffer.clear();
-            self.spare.push(buffer);
-        }
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        self.outlet.give_back(buffer);
     }
 }
 
@@ -154,7 +146,7 @@ pub(crate) fn flags(digest: &Digest) -> Flags {
 impl Element for Machine {
     /// A packet has come through the network: it is to leave now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
+        let mut bytes = self.outlet.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes for the world outside
         }
@@ -168,7 +160,7 @@ impl Element for Machine {
         if packet.flags.has(Flags::CORRUPT) {
             flip(&mut bytes, packet.id);
         }
-        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+        self.outlet.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -38,7 +38,7 @@ struct Template {
     role: Role,
     tcp: Arc<Config>,
     /// How it shows on the wire, if the other end is no model.
-    wire: Option<CodecConfig>,
+    codec: Option<CodecConfig>,
     /// What passes is kept.
     keeps: bool,
 }
@@ -104,8 +104,8 @@ impl Template {
             tcp: self.tcp.clone(),
         };
         let mut host = Host::new(config, Box::new(Outside)).numbered(number);
-        if let Some(wire) = &self.wire {
-            host = host.wired(wire, number);
+        if let Some(codec) = &self.codec {
+            host = host.coded(codec, number);
             if self.keeps {
                 host.keep_packets();
             }
@@ -146,7 +146,7 @@ impl Party {
     pub fn new(config: HostConfig, workload: Box<dyn Workload>) -> Self {
         let HostConfig { flow, node, peer, role, start, tcp } = config;
         Party {
-            template: Template { flow, node, peer, role, tcp, wire: None, keeps: false },
+            template: Template { flow, node, peer, role, tcp, codec: None, keeps: false },
             start: if role == Role::Active { start } else { Time::NEVER },
             lines: Vec::new(),
             awake: BTreeSet::new(),
@@ -158,8 +158,8 @@ impl Party {
 
     /// The same with another end that is no model: it sends and takes packets of bytes.
     #[must_use]
-    pub fn wired(mut self, config: CodecConfig) -> Self {
-        self.template.wire = Some(config);
+    pub fn coded(mut self, config: CodecConfig) -> Self {
+        self.template.codec = Some(config);
         self
     }
     /// Keeps the packets that pass, where they are of bytes.
@@ -295,7 +295,7 @@ impl Party {
 
 impl Element for Party {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        if self.template.wire.is_some() {
+        if self.template.codec.is_some() {
             return self.take_bytes(cx, &packet);
         }
         let Some(segment) = cx.absorb(&packet) else { return };

@@ -2,14 +2,14 @@
 //! a host, a modem, speaks past this program to whoever stands at the other end. A frame crosses the path whole; of the
 //! packet in it, if it is one of IP, the head takes what a path reads of packets.
 
-use crate::door::{Gate, Leaving, flip};
+use crate::door::{Gate, flip};
 use crate::machine::flags;
+use crate::outlet::{Leaving, Outlet};
 use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::frame::Framing;
 use base::wire::{self, Malformed, hdlc};
 use path::{Cx, Element, Port};
-use std::collections::VecDeque;
 
 /// One end of a wire.
 #[derive(Clone, Copy, Debug)]
@@ -44,23 +44,13 @@ pub struct Wire {
     config: WireConfig,
     ordinals: [u32; 2],
     counters: WireCounters,
-    leaving: VecDeque<Leaving>,
-    spare: Vec<Vec<u8>>,
+    outlet: Outlet,
 }
-
-/// Buffers kept for frames to come.
-const SPARE: usize = 256;
 
 impl Wire {
     /// An end through which nothing has come.
     pub fn new(config: WireConfig) -> Self {
-        Wire {
-            config,
-            ordinals: [0; 2],
-            counters: WireCounters::default(),
-            leaving: VecDeque::new(),
-            spare: Vec::new(),
-        }
+        Wire { config, ordinals: [0; 2], counters: WireCounters::default(), outlet: Outlet::default() }
     }
 
     /// Its counters.
@@ -112,21 +102,18 @@ impl Gate for Wire {
     }
 
     fn next_out(&mut self) -> Option<Leaving> {
-        self.leaving.pop_front()
+        self.outlet.next()
     }
 
-    fn give_back(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < SPARE {
-            buffer.clear();
-            self.spare.push(buffer);
-        }
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        self.outlet.give_back(buffer);
     }
 }
 
 impl Element for Wire {
     /// A frame has come through the network: it is to leave now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
+        let mut bytes = self.outlet.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes for the world outside
         }
@@ -148,7 +135,7 @@ impl Element for Wire {
             let from = if self.config.framing == Framing::Ethernet { at.unwrap_or(0) } else { 0 };
             flip(bytes.get_mut(from..).unwrap_or_default(), packet.id);
         }
-        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+        self.outlet.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -95,7 +95,7 @@ fn sent(
             Role::Passive => Host::new(head(role, config), Box::new(Sink::new(Some(BYTES)))),
         };
         network.add(match wires {
-            Some((version, origin)) => host.wired(&wire(role, version, origin), 0),
+            Some((version, origin)) => host.coded(&wire(role, version, origin), 0),
             None => host,
         })
     };
@@ -148,7 +148,7 @@ fn in_bytes_models_say_what_they_say_in_segments() {
 fn waiting() -> (Network, ElementId) {
     let mut network = Network::new(1, Tracer::off());
     let host = Host::new(head(Role::Passive, &config()), Box::new(Sink::new(None)));
-    let host = network.add(host.wired(&wire(Role::Passive, 0, [5, 5]), 0));
+    let host = network.add(host.coded(&wire(Role::Passive, 0, [5, 5]), 0));
     let door = network.add(Door::new(DoorConfig {
         flow: FlowId(0),
         node: NodeId(0),

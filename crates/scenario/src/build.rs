@@ -235,11 +235,11 @@ impl Builder<'_> {
         };
         let tcp = self.shared(config);
         let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
-        let wire = flow.transport.linux().map(|linux| self.wire_of(&name, linux, role));
+        let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
         if let Some(workload) = workload(flow, role, letters, self.seed) {
             let party = Party::new(host, workload);
-            return match wire {
-                Some(wire) => self.add(name, party.wired(wire)),
+            return match codec {
+                Some(codec) => self.add(name, party.coded(codec)),
                 None => self.add(name, party),
             };
         }
@@ -255,15 +255,15 @@ impl Builder<'_> {
             },
         };
         let host = Host::new(host, app);
-        match wire {
-            Some(wire) => self.add(name, host.wired(&wire, 0)),
+        match codec {
+            Some(codec) => self.add(name, host.coded(&codec, 0)),
             None => self.add(name, host),
         }
     }
 
     /// How a model's end shows to the kernel at the other end. Where its numbers begin hangs on the seed, as a
     /// kernel's do.
-    fn wire_of(&self, name: &str, linux: &Linux, role: Role) -> CodecConfig {
+    fn codec_of(&self, name: &str, linux: &Linux, role: Role) -> CodecConfig {
         let [from, to] = ADDRESSES[usize::from(linux.ip == Ip::V6)];
         let (here, there) = if role == Role::Active { (from, to) } else { (to, from) };
         let bits = self.seed.stream(name, "numbers").bits();
