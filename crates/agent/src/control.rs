@@ -155,6 +155,10 @@ impl Agent {
                 held(&self.part).ways.push(way);
                 return Ok(Device::tunnel(Box::new(pipe)));
             }
+            // Whoever has died since is not silent because of a filter.
+            if self.peer.hear(Duration::from_millis(1))?.is_some() {
+                return Err(self.fault("sent a message out of order"));
+            }
         }
         Err(self.fault(format!(
             "hears and says nothing by UDP at port {}: something between the hosts keeps it out",
