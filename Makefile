@@ -21,7 +21,6 @@ export PROPTEST_RNG_SEED
 
 test: toolchain
 	$(CARGO) test --workspace --locked --no-fail-fast
-	$(CARGO) run --quiet --locked -p xtask -- check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check && \
 		rustfmt --edition 2024 --check $(LISTED); \
