@@ -15,28 +15,7 @@ use std::time::Duration;
 /// Real time that a guest may take for a minute of its own.
 const PATIENCE: Duration = Duration::from_secs(200);
 
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "30 kbit/s"
-    delay = "300 ms"
-    queue = { drop-tail = { limit = "5 packets" } }
-    [[hop.gate]]
-    name = "spike"
-    at = "after-queue"
-    start = "20 s"
-    lasts = "10 s"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { linux = { cc = "cubic" } }
-    app = { bulk = { bytes = "200 kB" } }
-    [run]
-    limit = "10 min"
-"#;
+const SCENARIO: &str = include_str!("../../uml/tests/data/spike.toml");
 
 #[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
 fn variable(name: &str) -> Option<PathBuf> {

@@ -4,61 +4,26 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
-use serde_json::Value;
+mod wired;
+
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+use wired::Wire;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
 const PATIENCE: Duration = Duration::from_secs(20);
 /// O_NOCTTY: it does not become the terminal of this process.
 const NO_TERMINAL: i32 = 0o400;
 
-/// The program at work.
-struct Wire {
-    process: Child,
-    lines: BufReader<std::process::ChildStdout>,
-    paths: Vec<String>,
-}
-
-impl Wire {
-    fn new(ends: [&str; 2], args: &[&str]) -> Wire {
-        let mut command = Command::new(PROGRAM);
-        command.arg("wire").args(ends).args(["--json", "--lateness", "50 ms"]).args(args);
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        if line.is_empty() {
-            panic!("{}", String::from_utf8_lossy(&process.wait_with_output().unwrap().stderr));
-        }
-        let open: Value = serde_json::from_str(&line).unwrap();
-        let paths =
-            open["ends"].as_array().unwrap().iter().map(|end| end["end"].as_str().unwrap().to_owned());
-        Wire { process, lines, paths: paths.collect() }
-    }
-
-    /// Ends it as a user does; what it tells then.
-    fn close(mut self) -> Value {
-        let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        let code = self.process.wait().unwrap().code();
-        let closed: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
-        assert!(code == Some(0) || !closed["unfaithful"].is_null(), "{code:?} {line}");
-        closed
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// The program between two lines.
+fn between(ends: [&str; 2], args: &[&str]) -> Wire {
+    let mut command = Command::new(PROGRAM);
+    command.arg("wire").args(ends).args(args);
+    Wire::open(command)
 }
 
 /// Somebody at a line.
@@ -155,8 +120,8 @@ fn packet(n: usize) -> Vec<u8> {
 #[test]
 fn frames_pass_and_take_their_time() {
     // 8000 bit/s: a millisecond for each byte.
-    let wire = Wire::new(["pty", "pty"], &["--link", "rate=8000 bit/s, delay=100 ms"]);
-    let (mut phone, mut server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    let wire = between(["pty", "pty"], &["--link", "rate=8000 bit/s, delay=100 ms"]);
+    let (mut phone, mut server) = (Peer::at(&wire.ends[0]), Peer::at(&wire.ends[1]));
     phone.say(b"CLIENT");
     assert_eq!(server.hear(6), b"CLIENT");
     server.say(b"CLIENTSERVER\r\n");
@@ -190,8 +155,8 @@ fn frames_pass_and_take_their_time() {
 /// In whatever pieces bytes come, and flags shared by two frames: the same frames pass, in order.
 #[test]
 fn pieces_and_shared_flags() {
-    let wire = Wire::new(["pty", "pty"], &["--link", "delay=1 ms"]);
-    let (mut phone, server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    let wire = between(["pty", "pty"], &["--link", "delay=1 ms"]);
+    let (mut phone, server) = (Peer::at(&wire.ends[0]), Peer::at(&wire.ends[1]));
     let mut line = Vec::new();
     for n in 0..40 {
         line.pop();
@@ -221,15 +186,9 @@ fn errors_of_the_link_are_felt() {
                 [[node]]\nname = \"phone\"\nwire = \"pty\"\n[[node]]\nname = \"server\"\nwire = \"pty\"\n";
     std::fs::write(&file, text).unwrap();
     let mut command = Command::new(PROGRAM);
-    command.args(["wire", "--scenario", file.to_str().unwrap(), "--json", "--lateness", "50 ms"]);
-    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap());
-    let mut line = String::new();
-    lines.read_line(&mut line).unwrap();
-    let open: Value = serde_json::from_str(&line).unwrap();
-    let path = |i: usize| open["ends"][i]["end"].as_str().unwrap().to_owned();
-    let wire = Wire { process, lines, paths: vec![path(0), path(1)] };
-    let (mut phone, server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    command.args(["wire", "--scenario", file.to_str().unwrap()]);
+    let wire = Wire::open(command);
+    let (mut phone, server) = (Peer::at(&wire.ends[0]), Peer::at(&wire.ends[1]));
     let (mut broken, n) = (0, 60);
     for _ in 0..n {
         let inner = packet(100);
@@ -256,10 +215,10 @@ fn errors_of_the_link_are_felt() {
 /// A device that is there is used like a line that was made: here the end of another wire. Their delays add up (SW-15).
 #[test]
 fn a_device_is_an_end_too() {
-    let first = Wire::new(["pty", "pty"], &["--link", "delay=50 ms"]);
-    let second = Wire::new([&first.paths[1], "pty"], &["--link", "delay=70 ms", "--speed", "115200"]);
-    assert_eq!(second.paths[0], first.paths[1]);
-    let (mut phone, mut server) = (Peer::at(&first.paths[0]), Peer::at(&second.paths[1]));
+    let first = between(["pty", "pty"], &["--link", "delay=50 ms"]);
+    let second = between([&first.ends[1], "pty"], &["--link", "delay=70 ms", "--speed", "115200"]);
+    assert_eq!(second.ends[0], first.ends[1]);
+    let (mut phone, mut server) = (Peer::at(&first.ends[0]), Peer::at(&second.ends[1]));
     phone.say(b"AT\r");
     assert_eq!(server.hear(3), b"AT\r");
     server.say(b"OK\r\n");
@@ -278,8 +237,8 @@ fn a_device_is_an_end_too() {
 fn captures_are_ppp() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("line.pcapng");
-    let wire = Wire::new(["pty", "pty"], &["--link", "delay=1 ms", "--pcap", file.to_str().unwrap()]);
-    let (mut phone, server) = (Peer::at(&wire.paths[0]), Peer::at(&wire.paths[1]));
+    let wire = between(["pty", "pty"], &["--link", "delay=1 ms", "--pcap", file.to_str().unwrap()]);
+    let (mut phone, server) = (Peer::at(&wire.ends[0]), Peer::at(&wire.ends[1]));
     for inner in [LCP.to_vec(), packet(20)] {
         phone.say(&framed(&inner));
         server.frame();
@@ -304,15 +263,15 @@ fn captures_are_ppp() {
 /// Killed, the pseudo-terminals are gone, and who sits at one feels that its line is.
 #[test]
 fn killed_it_leaves_nothing() {
-    let mut wire = Wire::new(["pty", "pty"], &["--link", "delay=1 ms"]);
-    let phone = Peer::at(&wire.paths[0]);
+    let mut wire = between(["pty", "pty"], &["--link", "delay=1 ms"]);
+    let phone = Peer::at(&wire.ends[0]);
     wire.process.kill().unwrap();
     wire.process.wait().unwrap();
     assert!(matches!(
         phone.heard.recv_timeout(PATIENCE),
         Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
     ));
-    let others = std::mem::take(&mut wire.paths);
+    let others = std::mem::take(&mut wire.ends);
     assert!(!std::path::Path::new(&others[1]).exists(), "nobody is at the other one");
 }
 
@@ -357,10 +316,10 @@ fn pppd_speaks_through_it() {
     if !there {
         return eprintln!("skipped: no pppd, or a kernel without PPP (/dev/ppp)");
     }
-    let wire = Wire::new(["pty", "pty"], &["--link", "rate=64 kbit/s, delay=50 ms"]);
+    let wire = between(["pty", "pty"], &["--link", "rate=64 kbit/s, delay=50 ms"]);
     let ends = [("10.64.0.1:10.64.0.2", "call0"), ("10.64.0.2:10.64.0.1", "call1")];
     let mut all = Vec::new();
-    for ((addresses, name), path) in ends.into_iter().zip(&wire.paths) {
+    for ((addresses, name), path) in ends.into_iter().zip(&wire.ends) {
         let words = ["nodetach", "local", "noauth", "nodefaultroute", "ifname", name, addresses];
         // Each in a network of its own, so that their addresses do not meet.
         all.push(Command::new("unshare").args(["--net", "pppd", path]).args(words).spawn().unwrap());

@@ -4,10 +4,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
+mod wired;
+
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use wired::Wire;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -108,49 +111,10 @@ impl Bench {
 
     fn wire(&self, args: &[&str]) -> Wire {
         let mut command = self.host.command(PROGRAM);
-        command.args(["wire", "eth1", "eth2", "--json", "--lateness", "50 ms"]).args(args);
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        if line.is_empty() {
-            panic!("{}", String::from_utf8_lossy(&process.wait_with_output().unwrap().stderr));
-        }
-        let open: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&open["state"], &open["ends"][1]["end"]), (&"open".into(), &"eth2".into()), "{line}");
-        Wire { process, lines }
-    }
-}
-
-/// The program at work.
-struct Wire {
-    process: Child,
-    lines: BufReader<std::process::ChildStdout>,
-}
-
-impl Wire {
-    fn signal(&self, name: &str) {
-        let killed = Command::new("kill").args([format!("-{name}"), self.process.id().to_string()]).status();
-        assert!(killed.unwrap().success());
-    }
-
-    /// Ends it as a user does; what it tells then.
-    fn close(mut self) -> Value {
-        self.signal("INT");
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        let code = self.process.wait().unwrap().code();
-        let closed: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
-        // A busy machine may be late.
-        assert!(code == Some(0) || !closed["unfaithful"].is_null(), "{code:?} {line}");
-        closed
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        command.args(["wire", "eth1", "eth2"]).args(args);
+        let wire = Wire::open(command);
+        assert_eq!(wire.ends, ["eth1", "eth2"]);
+        wire
     }
 }
 

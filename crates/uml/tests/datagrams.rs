@@ -5,32 +5,9 @@
 mod common;
 
 use base::wire::{self, UDP};
-use common::{kernels, model, play};
+use common::{kernels, model, play, talk};
 use scenario::metric::Metric;
 use uml::Outcome;
-
-fn scenario(hop: &str, transport: &str, app: &str) -> String {
-    format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "1 Mbit/s"
-        delay = "100 ms"
-        {hop}
-        [[flow]]
-        name = "voice"
-        from = "phone"
-        to = "server"
-        start = "1 s"
-        transport = {transport}
-        app = {app}
-        [run]
-        limit = "10 min"
-        "#
-    )
-}
 
 const UDP_OF_KERNELS: &str = "{ linux = { protocol = \"udp\" } }";
 
@@ -50,7 +27,7 @@ fn counted(outcome: &Outcome) -> (u64, u64) {
 fn datagrams_arrive_after_the_way_and_their_own_bytes() {
     let Some(kernels) = kernels() else { return };
     let app = "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\", lasts = \"5 s\" } }";
-    let outcome = play(&kernels, &model(&scenario("", UDP_OF_KERNELS, app), &[]), 0);
+    let outcome = play(&kernels, &model(&talk("", UDP_OF_KERNELS, app), &[]), 0);
     assert!(outcome.ran.complete);
     assert_eq!(
         (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::MessagesDelivered)),
@@ -81,10 +58,10 @@ fn they_meet_what_the_models_meet() {
         (queue, "{ ticker = { every = \"50 ms\", size = \"4 kB\", count = 40 } }"),
     ] {
         let own = "{ linux = { protocol = \"udp\", payload = \"500 B\" } }";
-        let outcome = play(&kernels, &model(&scenario(hop, own, app), &[]), 0);
+        let outcome = play(&kernels, &model(&talk(hop, own, app), &[]), 0);
         assert!(outcome.ran.complete, "{app}");
         let models = "{ udp = { payload = \"500 B\", header = \"28 B\" } }";
-        let alone = lab::run_once(&model(&scenario(hop, models, app), &[]), 0, lab::once::Options::default());
+        let alone = lab::run_once(&model(&talk(hop, models, app), &[]), 0, lab::once::Options::default());
         for metric in [
             Metric::MessagesSent,
             Metric::MessagesDelivered,
@@ -111,7 +88,7 @@ fn they_meet_what_the_models_meet() {
 #[test]
 fn the_last_one_is_heard() {
     let Some(kernels) = kernels() else { return };
-    let text = scenario("", UDP_OF_KERNELS, "{ ticker = { every = \"1 s\", size = \"200 B\", count = 3 } }");
+    let text = talk("", UDP_OF_KERNELS, "{ ticker = { every = \"1 s\", size = \"200 B\", count = 3 } }");
     let model = model(&text, &["hop.radio.delay=8 s"]);
     let outcome = play(&kernels, &model, 0);
     assert!(outcome.ran.complete);
@@ -125,7 +102,7 @@ fn datagrams_of_version_6() {
     let Some(kernels) = kernels() else { return };
     let app = "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\", lasts = \"1 s\" } }";
     let six = "{ linux = { protocol = \"udp\", ip = 6 } }";
-    let outcome = play(&kernels, &model(&scenario("", six, app), &[]), 0);
+    let outcome = play(&kernels, &model(&talk("", six, app), &[]), 0);
     assert!(outcome.ran.complete);
     assert_eq!(get(&outcome, Metric::MessagesDelivered), 50.0);
     let alone = 0.1 + (160.0 + 48.0) * 8.0 / 1e6;

@@ -4,31 +4,12 @@
 
 mod common;
 
-use common::{kernels, model, play};
+use common::{kernels, model, play, talk};
 use scenario::metric::Metric;
 use uml::Outcome;
 
 fn scenario(hop: &str, app: &str) -> String {
-    format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "1 Mbit/s"
-        delay = "100 ms"
-        {hop}
-        [[flow]]
-        name = "talk"
-        from = "phone"
-        to = "server"
-        start = "1 s"
-        transport = {{ linux = {{ cc = "reno" }} }}
-        app = {app}
-        [run]
-        limit = "10 min"
-        "#
-    )
+    talk(hop, "{ linux = { cc = \"reno\" } }", app)
 }
 
 fn get(outcome: &Outcome, metric: Metric) -> f64 {

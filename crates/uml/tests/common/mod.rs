@@ -9,28 +9,32 @@ use std::time::Duration;
 use uml::{Kernels, Options, Outcome, kernel};
 
 /// A download over a slow link that stands still for ten seconds.
-pub const SPIKE: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "30 kbit/s"
-    delay = "300 ms"
-    queue = { drop-tail = { limit = "5 packets" } }
-    [[hop.gate]]
-    name = "spike"
-    at = "after-queue"
-    start = "20 s"
-    lasts = "10 s"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { linux = { cc = "cubic" } }
-    app = { bulk = { bytes = "200 kB" } }
-    [run]
-    limit = "10 min"
-"#;
+pub const SPIKE: &str = include_str!("../data/spike.toml");
+
+/// Something that the phone and the server say to each other over a megabit a second with 100 ms of delay: how the
+/// hop differs, and the words for the transport and the application.
+pub fn talk(hop: &str, transport: &str, app: &str) -> String {
+    format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "1 Mbit/s"
+        delay = "100 ms"
+        {hop}
+        [[flow]]
+        name = "talk"
+        from = "phone"
+        to = "server"
+        start = "1 s"
+        transport = {transport}
+        app = {app}
+        [run]
+        limit = "10 min"
+        "#
+    )
+}
 
 #[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
 pub fn variable(name: &str) -> Option<PathBuf> {
