@@ -9,6 +9,7 @@ mod wired;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -175,19 +176,26 @@ fn pieces_and_shared_flags() {
     assert_eq!(told["ends"][0]["frames_in"], 40);
 }
 
+/// A file of this name in `folder`, with what differs of a path between two terminals; the wire that it is.
+fn from_file(folder: &Path, name: &str, differs: &str) -> Wire {
+    let file = folder.join(name);
+    let text = format!(
+        "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\ndelay = \"1 ms\"\n{differs}\
+         [[node]]\nname = \"phone\"\nwire = \"pty\"\n[[node]]\nname = \"server\"\nwire = \"pty\"\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["wire", "--scenario", file.to_str().unwrap()]);
+    Wire::open(command)
+}
+
 /// A wrong bit from the link breaks the frame, and whoever receives it finds out by its check sequence; a lost frame is
 /// lost whole.
 #[test]
 fn errors_of_the_link_are_felt() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("wire.toml");
-    let text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\ndelay = \"1 ms\"\n\
-                [[hop.error]]\nname = \"bits\"\nbit-probability = 0.001\nmode = \"corrupt\"\n\
-                [[node]]\nname = \"phone\"\nwire = \"pty\"\n[[node]]\nname = \"server\"\nwire = \"pty\"\n";
-    std::fs::write(&file, text).unwrap();
-    let mut command = Command::new(PROGRAM);
-    command.args(["wire", "--scenario", file.to_str().unwrap()]);
-    let wire = Wire::open(command);
+    let wrong = "[[hop.error]]\nname = \"bits\"\nbit-probability = 0.001\nmode = \"corrupt\"\n";
+    let wire = from_file(folder.path(), "errors.toml", wrong);
     let (mut phone, server) = (Peer::at(&wire.ends[0]), Peer::at(&wire.ends[1]));
     let (mut broken, n) = (0, 60);
     for _ in 0..n {
@@ -209,6 +217,36 @@ fn errors_of_the_link_are_felt() {
     }
     // Of 1100 bits one in a thousand is wrong: two frames of three.
     assert!((20..=55).contains(&broken), "{broken} of {n}");
+    wire.close();
+}
+
+/// SW-43: what lies between is changed from outside while it runs, and back.
+#[test]
+fn a_trigger_reaches_a_wire() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = "[[state-machine]]\nname = \"cable\"\n[[state-machine.state]]\nname = \"short\"\n\
+                  [[state-machine.state]]\nname = \"long\"\n\
+                  [[state-machine.state.on]]\nname = \"link\"\ndelay = \"300 ms\"\n";
+    let wire = from_file(folder.path(), "triggered.toml", states);
+    let (mut phone, server) = (Peer::at(&wire.ends[0]), Peer::at(&wire.ends[1]));
+    let trigger = |words: &[&str]| {
+        let done = Command::new(PROGRAM).arg("trigger").args(words).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let mut took = || {
+        let since = Instant::now();
+        phone.say(&framed(&LCP));
+        assert_eq!(server.frame(), LCP);
+        since.elapsed()
+    };
+    took();
+    assert!(trigger(&[]).contains(&format!("({}): cable.short, cable.long", wire.process.id())));
+    let long = Duration::from_millis(300);
+    trigger(&["--run", "triggered", "cable.long"]);
+    assert!(took() >= long);
+    trigger(&["--run", "triggered", "cable.short"]);
+    assert!(took() < long);
     wire.close();
 }
 
