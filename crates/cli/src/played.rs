@@ -273,7 +273,8 @@ pub(crate) fn facts_document(facts: &FlowFacts) -> Value {
         })
         .collect();
     json!({
-        "tcp_info": info(&facts.info),
+        // None of a kernel that held no connection: of datagrams, or beside a model that sends.
+        "tcp_info": (facts.info.state != 0).then(|| info(&facts.info)),
         "connections": facts.connections.iter().map(info).collect::<Vec<_>>(),
         "undone": facts.undone(),
         "from": facts.from,

@@ -126,6 +126,25 @@ fn a_grid_of_kernels_is_a_grid() {
     assert!(String::from_utf8_lossy(&table.stderr).contains("cc = reno, download: TcpRetransSegs"));
 }
 
+/// A kernel tells of connections that it held as their sender; of one beside a model that sends there is nothing to tell, and
+/// that is no row of zeros.
+#[test]
+fn of_a_model_that_sends_no_kernel_tells() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    let ends = "{ from = { tcp = { profile = \"linux-6.x\" } }, to = { linux = {} } }";
+    let (whole, _) = SCENARIO.split_once("[grid]").unwrap();
+    std::fs::write(&file, whole.replace("\"linux\"", ends)).unwrap();
+    let words = ["run", file.to_str().unwrap(), "--linux", &kernel, "--no-out", "--json", "--reps", "1"];
+    let run = williwaw(&cache, &words);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let flow = &document["kernels"]["repetitions"][0]["flows"]["download"];
+    assert!(flow["to"]["TcpInSegs"].as_u64() >= Some(70), "{flow}");
+    assert!(flow["tcp_info"].is_null(), "{flow}");
+}
+
 /// What studies published is set beside kernels of today: in the table, in the document, on the page; the same every time.
 #[test]
 fn a_study_is_set_beside_linux_of_today() {
