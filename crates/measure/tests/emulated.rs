@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+/// A path whose packets leave so late too often is another one.
+const LATE: Span = Span::from_millis(3);
 
 /// A path of one hop: what stands in its table. The server is the fixed end, so that its data go down.
 fn scenario(hop: &str) -> String {
@@ -56,6 +58,8 @@ struct Measured {
     entries: Vec<Entry>,
     there: Counts,
     closed: Vec<Counts>,
+    /// Why the path was not what its scenario says, if this machine was too busy for it.
+    late: Option<String>,
 }
 
 fn count(of: &Counts, name: &str) -> u64 {
@@ -127,7 +131,22 @@ fn over_with(hop: &str, change: impl FnOnce(&mut Config), steps: Vec<(Test, u32)
     });
     let there = spaces[0].counters().unwrap();
     let (entries, closed) = (memory.0.into_inner().unwrap(), closed.into_inner().unwrap());
-    Some(Measured { entries, there, closed })
+    let late = driver.timing.fault(LATE);
+    Some(Measured { entries, there, closed, late })
+}
+
+/// The same where bounds of times are to be held: what a busy machine has made of the path is measured again, and is
+/// told if it never gets better.
+fn over_in_time(hop: &str, steps: &[(Test, u32)]) -> Option<Measured> {
+    for _ in 0..3 {
+        let measured = over(hop, |_| {}, steps.to_vec())?;
+        match &measured.late {
+            None => return Some(measured),
+            Some(why) => eprintln!("again: {why}"),
+        }
+    }
+    eprintln!("skipped: this machine is too busy for a path in real time");
+    None
 }
 
 /// The repetitions, each with the server's last words on it where those came.
@@ -282,7 +301,7 @@ fn a_path_is_measured_as_it_is() {
         (Test::Echo { size: 32, count: 10, interval: 0.02, tcp: false }, 1),
         (Test::Buffer { down: true, seconds: 3.0 }, 1),
     ];
-    let Some(measured) = over(hop, |_| {}, steps) else { return };
+    let Some(measured) = over_in_time(hop, &steps) else { return };
     let runs = runs(&measured.entries);
     let rate = |run: &Run| run.bytes as f64 * 8.0 / run.seconds.unwrap();
     // Never faster than the payload's share of the link; start-up costs less than half.
