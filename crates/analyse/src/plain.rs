@@ -46,7 +46,7 @@ pub(crate) fn decide(sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) 
             return None;
         }
     }
-    Some(Outcome { odds, score: 0.0, counts: plain.counts(), odd: 0.0 })
+    Some(Outcome { odds, score: 0.0, counts: plain.counts(rates.sack), odd: 0.0 })
 }
 
 /// What is known so far.
@@ -199,7 +199,7 @@ impl Plain {
     }
 
     /// What was lost of packets and answers.
-    fn counts(&self) -> Counts {
+    fn counts(&self, sack: bool) -> Counts {
         let mut counts = Counts::default();
         let (mut lost, mut deaf, mut waits) = (0u8, 0u8, false);
         let mut holes = 0u32;
@@ -207,7 +207,8 @@ impl Plain {
             let became = match (gone, self.cause[i]) {
                 (true, _) => Became::Lost,
                 (false, true) => Became::Heard,
-                (false, false) if holes == 0 && !waits => Became::Waits,
+                // Without SACK nobody knows which of them were answered.
+                (false, false) if !sack || holes == 0 && !waits => Became::Waits,
                 (false, false) => Became::Deaf,
             };
             counts.add(Past::of(lost, deaf), Past::of(deaf, lost), became, 1.0);
