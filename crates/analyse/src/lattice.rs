@@ -82,7 +82,7 @@ struct Edge {
 
 /// What became of a packet and its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Became {
+pub(crate) enum Became {
     Lost,
     /// It arrived, and its answer waits.
     Waits,
@@ -118,7 +118,7 @@ pub(crate) enum Past {
 }
 
 impl Past {
-    fn of(same: u8, other: u8) -> Past {
+    pub(crate) fn of(same: u8, other: u8) -> Past {
         match (same, other) {
             (LONG.., _) => Past::Long,
             (1.., _) => Past::Same,
@@ -129,7 +129,7 @@ impl Past {
 }
 
 /// So many losses in a row are an outage.
-const LONG: u8 = 3;
+pub(crate) const LONG: u8 = 3;
 
 /// How often packets were not lost and lost, by [`Past`]; the same of answers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,12 +139,13 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, from: &Node, became: Became, share: f64) {
-        self.loss[from.before_packet() as usize][usize::from(became == Became::Lost)] += share;
+    /// What became of one, after what went before the packet and the answer.
+    pub(crate) fn add(&mut self, packet: Past, answer: Past, became: Became, share: f64) {
+        self.loss[packet as usize][usize::from(became == Became::Lost)] += share;
         match became {
             Became::Lost | Became::Waits => {}
-            Became::Deaf => self.deaf[from.before_answer() as usize][1] += share,
-            Became::Heard => self.deaf[from.before_answer() as usize][0] += share,
+            Became::Deaf => self.deaf[answer as usize][1] += share,
+            Became::Heard => self.deaf[answer as usize][0] += share,
         }
     }
 }
@@ -259,8 +260,12 @@ pub(crate) fn weigh(
         if all > 0.0 {
             for e in &layer.edges {
                 let from = &layer.nodes[e.from as usize];
+                // What comes after the last answer is not known to be lost.
+                if from.heard as usize >= heard.len() {
+                    continue;
+                }
                 let share = e.share(&layer.alpha, &beta) / all;
-                shares.add(from, e.became, share);
+                shares.add(from.before_packet(), from.before_answer(), e.became, share);
                 odd += if e.odd { share } else { 0.0 };
             }
         }
@@ -479,7 +484,7 @@ fn step(
 }
 
 /// This answer can be to what was sent at `t`.
-fn reachable(h: &Heard, t: Time, least: Span) -> bool {
+pub(crate) fn reachable(h: &Heard, t: Time, least: Span) -> bool {
     h.t >= t + Span::from_nanos(least.as_nanos() / 4 * 3)
 }
 

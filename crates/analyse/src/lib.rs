@@ -13,6 +13,7 @@
 //! | what was sent, what came back | `direction`, `answer`, `digest`, `copies`, `ranges` |
 //! | why was it sent again | `reason` |
 //! | was that needed, and how is it known | `judge` |
+//! | what of that follows from the order of packets alone | `plain` |
 //! | which course of events explains all of it best | `replay`, `lattice`, `mirror` |
 //! | round trips, the receiver's clock, where the capture stands | `rtt`, `clockwork`, `place` |
 //! | what held the sender up | `idle` |
@@ -43,6 +44,7 @@ mod observation;
 mod outcome;
 mod pace;
 pub mod place;
+mod plain;
 pub mod profile;
 mod ranges;
 pub mod reason;

@@ -5,6 +5,8 @@ use crate::copies::Copies;
 use crate::digest::AckDigest;
 use crate::lattice::{self, Counts, Heard, Outcome, Rates, Sent};
 use crate::mirror::{EchoRule, Mirror};
+use crate::plain;
+use base::Span;
 
 /// More than this is not noted of one trouble.
 const MOST: usize = 1 << 12;
@@ -111,10 +113,24 @@ impl Replay {
         self.heard.clear();
     }
 
+    /// What was sent too late to be the cause of any answer that came says nothing, and is not lost for all that.
+    fn cut(&mut self, least: Span) {
+        if let Some(last) = self.heard.last() {
+            let counts = |s: &Sent| s.result.is_some() || lattice::reachable(last, s.t, least);
+            self.sent.truncate(self.sent.iter().rposition(counts).map_or(0, |i| i + 1));
+        }
+    }
+
     /// How likely each of the retransmissions was unneeded.
     pub(crate) fn finish(&mut self, mut rates: Rates) -> Vec<(usize, f64)> {
         let mut best: Option<(Outcome, f64)> = None;
-        if let (true, Some(start), true) = (self.wanted, self.start, self.steps < ENOUGH) {
+        self.cut(rates.least);
+        let start = self.start.filter(|_| self.wanted);
+        // Most troubles are a loss or a few, and what came back leaves no doubt.
+        let decided = start.and_then(|s| plain::decide(&self.sent, &self.heard, s.next, &rates));
+        if let Some(outcome) = decided {
+            best = Some((outcome, 0.0));
+        } else if let (Some(start), true) = (start, self.steps < ENOUGH) {
             (rates.loss, rates.deaf) = self.rates();
             let stamped = self.heard.iter().any(|h| h.echo.is_some());
             let ahead = self.rules[0] - self.rules[1];
