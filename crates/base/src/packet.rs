@@ -2,7 +2,7 @@
 //! and only hosts, doors and taps open it.
 
 use crate::pool::BodyRef;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A flow's number, from 0, in the order of the scenario file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -56,8 +56,6 @@ pub struct Packet {
     pub id: u64,
     /// When its host sent it.
     pub born: Time,
-    /// When it stops being of use; [`Time::NEVER`] if it always is.
-    pub deadline: Time,
     /// Where its body lies.
     pub body: BodyRef,
     /// Whose it is.
@@ -66,6 +64,8 @@ pub struct Packet {
     pub size: u32,
     /// Position among the packets of its kind (data, or pure ACK) that its host sent for the flow, from 1.
     pub ordinal: u32,
+    /// For so many microseconds from `born` on it is of use; [`Packet::ALWAYS`]: it always is.
+    pub lives: u32,
     /// From which node.
     pub source: NodeId,
     /// To which node.
@@ -81,15 +81,18 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// It never stops being of use.
+    pub const ALWAYS: u32 = u32::MAX;
+
     /// Nobody's, with nothing inside.
     pub const NONE: Packet = Packet {
         id: 0,
         born: Time::ZERO,
-        deadline: Time::NEVER,
         body: BodyRef::NONE,
         flow: FlowId(0),
         size: 0,
         ordinal: 0,
+        lives: Packet::ALWAYS,
         source: NodeId(0),
         destination: NodeId(0),
         interface: 0,
@@ -98,14 +101,22 @@ impl Packet {
         ecn: 0,
     };
 
+    /// When it stops being of use; [`Time::NEVER`] if it always is.
+    pub fn deadline(&self) -> Time {
+        match self.lives {
+            Packet::ALWAYS => Time::NEVER,
+            micros => self.born + Span::from_nanos(1000 * u64::from(micros)),
+        }
+    }
+
     /// Which of the network's ledgers this packet belongs to: two per flow, one per direction.
     pub const fn ledger(&self) -> usize {
         self.flow.0 as usize * 2 + self.flags.has(Flags::REPLY) as usize
     }
 }
 
-// Heads are copied at every hop: a cache line is the limit.
-const _: () = assert!(size_of::<Packet>() <= 64);
+// Heads are copied at every hop, and what a link knows of a packet is to lie in one cache line with its head.
+const _: () = assert!(size_of::<Packet>() == 48);
 
 crate::named! {
     /// Why a packet ended before its destination.

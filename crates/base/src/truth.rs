@@ -151,17 +151,17 @@ impl Ledger {
 
     #[inline]
     fn note_sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
-        let copy = Copy { seq, end, ordinal };
         match cause {
-            Cause::New => self.outstanding.push_back(copy),
+            Cause::New => self.outstanding.push_back(Copy { seq, end, ordinal }),
             Cause::WindowProbe => {} // asks a question; neither new data nor a retransmission
-            _ => self.sent_again(t, copy, cause),
+            // Number by number, so that what is new is written where it stays and nowhere before.
+            _ => self.sent_again(t, seq, end, ordinal, cause),
         }
     }
 
     #[cold]
-    fn sent_again(&mut self, t: Time, copy: Copy, cause: Cause) {
-        let (seq, end) = (copy.seq, copy.end);
+    fn sent_again(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
+        let copy = Copy { seq, end, ordinal };
         let from = self.first_copies.len() as u32;
         let at = self.outstanding.partition_point(|c| c.end <= seq);
         for c in self.outstanding.range(at..).take_while(|c| c.seq < end) {

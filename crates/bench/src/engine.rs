@@ -29,7 +29,7 @@ impl Element for Source {
         let packet = Packet {
             id,
             born: cx.now(),
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body,
             flow: FlowId(0),
             size: SIZE,

@@ -66,7 +66,7 @@ impl DatagramConfig {
         let packet = Packet {
             id,
             born: cx.now(),
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body: BodyRef::NONE,
             flow: self.flow,
             size,

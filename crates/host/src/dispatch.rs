@@ -102,7 +102,7 @@ impl Dispatch {
         let packet = Packet {
             id,
             born: cx.now(),
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body,
             flow: self.flow,
             size,

@@ -275,7 +275,7 @@ impl Gate for Door {
         let packet = Packet {
             id,
             born: cx.now(),
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body,
             flow: self.config.flow,
             size: digest.size,

@@ -178,7 +178,16 @@ impl Host {
         {
             ledger.acked(self.dispatch.base + segment.ack, packet.born);
         }
-        self.run(cx, |connection, io| connection.on_packet(io, segment, packet.id, packet.ecn));
+        self.hear(cx, packet, segment);
+        self.follow(cx);
+    }
+
+    // A call: in one piece with what comes before, all of it has to do with the registers that are left.
+    #[inline(never)]
+    fn hear(&mut self, cx: &mut Cx<'_>, packet: &Packet, segment: &Segment) {
+        let (now, source) = (cx.now(), Source(cx.me().0));
+        let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
+        self.connection.on_packet(&mut io, segment, packet.id, packet.ecn);
     }
 
     /// A packet of bytes has come.
@@ -214,6 +223,12 @@ impl Host {
         let (now, source) = (cx.now(), Source(cx.me().0));
         let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
         call(&mut self.connection, &mut io);
+        self.follow(cx);
+    }
+
+    /// What follows whenever the connection has acted.
+    #[inline(always)]
+    fn follow(&mut self, cx: &mut Cx<'_>) {
         self.tell_app(cx);
         if !self.out.is_empty() {
             self.flush(cx);
@@ -262,17 +277,23 @@ impl Host {
 }
 
 impl Element for Host {
-    #[inline(always)] // part of `arrive`, as the next two are of `wake`
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        if self.dispatch.codec.is_some() {
-            return self.take_bytes(cx, &packet);
-        }
-        let Some(segment) = cx.absorb(&packet) else { return };
-        cx.sight(&packet, None);
-        self.take(cx, &packet, &segment);
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        self.arrive(cx, port, &packet);
     }
 
-    #[inline(always)]
+    // The packet is read where it lies.
+    #[inline]
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        if self.dispatch.codec.is_some() {
+            self.take_bytes(cx, packet);
+        } else if let Some(segment) = cx.absorb(packet) {
+            cx.sight(packet, None);
+            self.take(cx, packet, &segment);
+        }
+        self.next_wake()
+    }
+
+    #[inline(always)] // part of `wake`
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         if self.start <= now {

@@ -106,7 +106,7 @@ impl Gate for Machine {
         let packet = Packet {
             id,
             born: cx.now(),
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body,
             flow: peer.flow,
             size: digest.size,

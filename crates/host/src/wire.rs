@@ -85,7 +85,7 @@ impl Gate for Wire {
         let packet = Packet {
             id,
             born: cx.now(),
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body,
             flow: self.config.flow,
             size,

@@ -66,7 +66,7 @@ fn main() {
         let packet = Packet {
             id: u64::from(i),
             born: at,
-            deadline: Time::NEVER,
+            lives: Packet::ALWAYS,
             body: BodyRef::NONE,
             flow: FlowId(0),
             size: 1000,

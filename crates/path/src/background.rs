@@ -68,7 +68,7 @@ impl Element for Background {
             let packet = Packet {
                 id: cx.emit_virtual(self.size),
                 born: self.next,
-                deadline: Time::NEVER,
+                lives: Packet::ALWAYS,
                 body: BodyRef::NONE,
                 flow: self.flow,
                 size: self.size,

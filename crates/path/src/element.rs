@@ -149,6 +149,12 @@ impl Cx<'_> {
         self.record(Category::Path, self.now, || Event::Dropped { packet: id, flow, reason });
     }
 
+    /// Whether events of a category are recorded.
+    #[inline(always)]
+    pub fn records(&self, category: Category) -> bool {
+        self.core.tracer.wants(category)
+    }
+
     /// Records an event of this element that happened at `t`.
     #[inline]
     pub fn record(&mut self, category: Category, t: Time, event: impl FnOnce() -> Event) {
@@ -159,7 +165,9 @@ impl Cx<'_> {
     #[inline(always)]
     pub fn sight(&mut self, packet: &Packet, sent: Option<&Segment>) {
         if self.core.tracer.wants(Category::Packets) {
-            self.core.tracer.sight(self.now, Source(self.me.0), packet, sent);
+            // A copy, so that a packet of which nobody wants to know need not lie in memory.
+            let packet = *packet;
+            self.core.tracer.sight(self.now, Source(self.me.0), &packet, sent);
         }
     }
 

@@ -51,15 +51,37 @@ pub struct LinkGate {
     pub stores: bool,
 }
 
+/// What is known of a packet inside: one cache line.
 #[derive(Clone, Copy)]
+#[repr(C, align(64))]
 struct Slot {
-    /// When transmission starts.
-    start: Time,
     /// When the packet arrives at the far end: one propagation after transmission ends.
     arrival: Time,
-    /// It meets a closed gate that does not store, and ends there.
-    doomed: bool,
+    /// When transmission starts.
+    start: Time,
+    /// With [`DOOMED`], if that is so.
     packet: Packet,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64);
+
+/// Of a packet in its slot and nowhere else: it meets a closed gate that does not store, and ends there.
+const DOOMED: Flags = Flags(1 << 15);
+
+impl Slot {
+    fn is_doomed(&self) -> bool {
+        self.packet.flags.has(DOOMED)
+    }
+
+    fn doom(&mut self, doomed: bool) {
+        let others = Flags(self.packet.flags.0 & !DOOMED.0);
+        self.packet.flags = if doomed { others.with(DOOMED) } else { others };
+    }
+
+    /// The packet as it came.
+    fn packet(&self) -> Packet {
+        Packet { flags: Flags(self.packet.flags.0 & !DOOMED.0), ..self.packet }
+    }
 }
 
 /// One direction of a link. In this order, since there may be thousands: what every packet touches comes
@@ -81,7 +103,12 @@ pub struct Link {
     open: (Time, Time),
     delay: Span,
     /// The last two sizes and their transmission times at a fixed rate; while the rate varies, none.
-    spans: [(u32, Span); 2],
+    spans: [Span; 2],
+    sizes: [u32; 2],
+    /// Of the limit: packets; the greatest number if they are not counted.
+    most_packets: u32,
+    /// Of the limit: whether bytes are counted.
+    counts_bytes: bool,
     /// Speaks up before the queue is full.
     red: Option<Box<Red>>,
     limit: QueueLimit,
@@ -90,8 +117,10 @@ pub struct Link {
     closed_by_hand: bool,
 }
 
+const _: () = assert!(std::mem::offset_of!(Link, limit) == 128);
+
 /// No packet has this size.
-const NO_SPANS: [(u32, Span); 2] = [(u32::MAX, Span::ZERO); 2];
+const NO_SIZES: [u32; 2] = [u32::MAX; 2];
 
 impl Link {
     /// A link with gates after its queue.
@@ -99,6 +128,8 @@ impl Link {
         Link {
             capacity: config.capacity,
             delay: config.delay,
+            most_packets: config.limit.packets.unwrap_or(u32::MAX),
+            counts_bytes: config.limit.bytes.is_some(),
             limit: config.limit,
             gates,
             closed_by_hand: false,
@@ -109,7 +140,8 @@ impl Link {
             next_size: 0,
             waiting_bytes: 0,
             free: Time::ZERO,
-            spans: NO_SPANS,
+            spans: [Span::ZERO; 2],
+            sizes: NO_SIZES,
             red: None,
         }
     }
@@ -181,13 +213,15 @@ impl Link {
     #[inline(always)]
     fn deliver(&mut self, cx: &mut Cx<'_>, now: Time) {
         let Some(slot) = self.slots.get(0) else { return };
-        if slot.doomed {
-            cx.drop(slot.packet, DropReason::Outage);
+        if slot.is_doomed() {
+            cx.drop(slot.packet(), DropReason::Outage);
         } else {
-            let packet = slot.packet.id;
             cx.count_hop();
-            cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet });
-            cx.record(Category::Path, now, || Event::Delivered { packet });
+            if cx.records(Category::Path) {
+                let packet = slot.packet.id;
+                cx.record(Category::Path, slot.start, || Event::ServiceStarted { packet });
+                cx.record(Category::Path, now, || Event::Delivered { packet });
+            }
             cx.forward_from(Port(0), &slot.packet);
         }
         self.leave();
@@ -214,8 +248,8 @@ impl Link {
     #[inline(always)]
     fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
         if self.open.0 <= t && t < self.open.1 {
-            if self.spans[0].0 == size {
-                return (t, t + self.spans[0].1, false);
+            if self.sizes[0] == size {
+                return (t, t + self.spans[0], false);
             }
             if let Capacity::Fixed(rate) = self.capacity {
                 return (t, t + self.span_of(rate, size), false);
@@ -272,21 +306,22 @@ impl Link {
     #[inline]
     fn span_of(&mut self, rate: Rate, size: u32) -> Span {
         // Data packets and acknowledgements: two sizes spare nearly every division.
-        if self.spans[0].0 == size {
-            return self.spans[0].1;
+        if self.sizes[0] == size {
+            return self.spans[0];
         }
+        self.sizes.swap(0, 1);
         self.spans.swap(0, 1);
-        if self.spans[0].0 != size {
-            self.spans[0] = (size, rate.span_of(u64::from(size)));
+        if self.sizes[0] != size {
+            (self.sizes[0], self.spans[0]) = (size, rate.span_of(u64::from(size)));
         }
-        self.spans[0].1
+        self.spans[0]
     }
 
     #[inline]
     fn is_full(&self, size: u32) -> bool {
         let waiting = self.slots.len() - self.started;
-        self.limit.packets.is_some_and(|n| waiting >= n)
-            || self.limit.bytes.is_some_and(|n| self.waiting_bytes + u64::from(size) > n)
+        waiting >= self.most_packets
+            || self.counts_bytes && self.limit.bytes.is_some_and(|n| self.waiting_bytes + u64::from(size) > n)
     }
 
     /// Whether a transmission could not start now.
@@ -349,13 +384,16 @@ impl Link {
             self.waiting_bytes += u64::from(packet.size);
             (self.next_start, self.next_size) = (start, packet.size);
         }
-        self.slots.push_back(Slot { start, arrival, doomed, packet: *packet });
+        self.slots.push_back(Slot { arrival, start, packet: *packet });
+        if doomed && let Some(slot) = self.slots.get_mut(self.slots.len() - 1) {
+            slot.doom(true);
+        }
         start
     }
 
     /// When the transmission of a packet ends.
     fn end_of(&self, slot: &Slot) -> Time {
-        if slot.doomed || slot.arrival.is_never() { slot.arrival } else { slot.arrival - self.delay }
+        if slot.is_doomed() || slot.arrival.is_never() { slot.arrival } else { slot.arrival - self.delay }
     }
 
     /// Computes everything that has not started again. `in_service` are the bytes that the packet in
@@ -379,7 +417,8 @@ impl Link {
             let (start, end, doomed) = self.transmission(now, free, size);
             let arrival = if doomed { end } else { end + self.delay };
             if let Some(slot) = self.slots.get_mut(i) {
-                (slot.start, slot.arrival, slot.doomed) = (start, arrival, doomed);
+                (slot.start, slot.arrival) = (start, arrival);
+                slot.doom(doomed);
             }
             free = end;
         }
@@ -400,7 +439,7 @@ impl Link {
                 return false;
             };
             self.waiting_bytes -= u64::from(slot.packet.size);
-            cx.drop(slot.packet, DropReason::QueueFull);
+            cx.drop(slot.packet(), DropReason::QueueFull);
         }
         self.reschedule(cx.now(), None);
         true
@@ -451,7 +490,7 @@ impl Element for Link {
                     u32::try_from(bytes).unwrap_or(u32::MAX).min(size)
                 });
                 self.capacity = Capacity::Fixed(rate);
-                self.spans = NO_SPANS;
+                self.sizes = NO_SIZES;
                 self.reschedule(now, left);
             }
             Signal::Close => {

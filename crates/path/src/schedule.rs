@@ -1,7 +1,10 @@
 //! Who runs next? A tournament over one pending wake-up per element. Eight at a time play against each
 //! other; the winner's time and number stand in the line above. So whoever runs next is known at once, a
-//! change walks one path upwards, stopping where nothing changes, and there are few levels: one for the
-//! links and ends of one connection, four for thousands of elements.
+//! change walks one path upwards, and there are few levels: one for the links and ends of one connection,
+//! four for thousands of elements.
+//!
+//! What plays is one number, a key: the time, and in its lowest bits the place in the line. So the least key says
+//! when and who at once, and of two equal times the one further left is less.
 //!
 //! Ties go to the element with the smaller number, which the builder gives out downstream first
 //! (`docs/adr/0002-engine.md`); with a shuffle seed they go by hash, to prove that results do not
@@ -13,9 +16,11 @@ use base::rng::mix;
 /// The pending wake-ups of all elements.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    /// Level by level, elements first; the last line is the top.
-    lines: Vec<Line>,
-    /// Where each level begins in `lines`, elements first.
+    /// The elements' own keys, eight to a line.
+    elements: Vec<Keys>,
+    /// The lines above, level by level, lowest first; the last one is the top.
+    above: Vec<Above>,
+    /// Where each level begins in `above`.
     levels: Vec<usize>,
     winner: (u64, u32),
     /// One connection over one hop is four elements, and what most studies are made of: the winner of so few is
@@ -24,58 +29,85 @@ pub struct Schedule {
     shuffle: Option<u64>,
 }
 
-/// Eight times and whose they are.
+/// A line: eight keys.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-struct Line {
-    times: [u64; WIDTH],
+struct Keys([u64; WIDTH]);
+
+/// A line of winners, each with the number of its element.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Above {
+    keys: Keys,
     who: [u32; WIDTH],
 }
 
 const WIDTH: usize = 8;
+/// A place in a line, in the lowest bits of a key.
+const PLACE: u64 = WIDTH as u64 - 1;
 /// So many elements are few.
 const FEW: usize = 4;
-const NEVER: u64 = Time::NEVER.as_nanos();
+/// The last time that a key holds, 73 years: what is later never comes.
+const NEVER: u64 = u64::MAX / WIDTH as u64;
 
-impl Line {
-    /// The winner; the one further left of two that are equal.
-    #[inline]
-    fn winner(&self) -> (u64, u32) {
-        let play = |a: (u64, usize), b: (u64, usize)| if b.0 < a.0 { b } else { a };
-        let pair = |k: usize| play((self.times[k], k), (self.times[k + 1], k + 1));
-        let (t, k) = play(play(pair(0), pair(2)), play(pair(4), pair(6)));
-        (t, self.who[k])
+/// What plays for time `t` at place `k`.
+#[inline(always)]
+fn key(t: Time, k: usize) -> u64 {
+    t.as_nanos().min(NEVER) * WIDTH as u64 + k as u64
+}
+
+/// The time of a key.
+#[inline(always)]
+fn time_of(key: u64) -> Time {
+    let t = key / WIDTH as u64;
+    if t == NEVER { Time::NEVER } else { Time::from_nanos(t) }
+}
+
+impl Keys {
+    /// Of a line in which nothing is pending.
+    fn idle() -> Self {
+        Keys(std::array::from_fn(|k| key(Time::NEVER, k)))
     }
 
-    /// The winner of the first [`FEW`], of the lowest level.
+    /// The winner.
     #[inline(always)]
-    fn winner_of_few(&self) -> (u64, u32) {
-        let play = |a: (u64, u32), b: (u64, u32)| if b.0 < a.0 { b } else { a };
-        let [a, b, c, d, ..] = self.times;
-        play(play((a, 0), (b, 1)), play((c, 2), (d, 3)))
+    fn least(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        (a.min(b).min(c.min(d))).min(e.min(f).min(g.min(h)))
+    }
+
+    /// The winner of the first [`FEW`].
+    #[inline(always)]
+    fn least_of_few(&self) -> u64 {
+        let [a, b, c, d, ..] = self.0;
+        a.min(b).min(c.min(d))
     }
 }
 
 impl Schedule {
     /// No wake-ups, for `elements` elements.
     pub fn new(elements: usize) -> Self {
-        let mut lines = Vec::new();
+        let mut above = Vec::new();
         let mut levels = Vec::new();
-        let (mut width, mut span) = (elements.max(1), 1);
-        loop {
+        let lines = elements.max(1).div_ceil(WIDTH);
+        // Of the line below each place: how many elements it spans.
+        let (mut width, mut span) = (lines, WIDTH);
+        while width > 1 {
             width = width.div_ceil(WIDTH);
-            levels.push(lines.len());
+            levels.push(above.len());
             let first = |line: usize, k: usize| ((line * WIDTH + k) * span) as u32;
-            lines.extend(
-                (0..width)
-                    .map(|line| Line { times: [NEVER; WIDTH], who: std::array::from_fn(|k| first(line, k)) }),
-            );
+            let line = |line| Above { keys: Keys::idle(), who: std::array::from_fn(|k| first(line, k)) };
+            above.extend((0..width).map(line));
             span *= WIDTH;
-            if width == 1 {
-                break;
-            }
         }
-        Schedule { lines, levels, winner: (NEVER, 0), few: elements <= FEW, shuffle: None }
+        Schedule {
+            elements: vec![Keys::idle(); lines],
+            above,
+            levels,
+            winner: (NEVER, 0),
+            few: elements <= FEW,
+            shuffle: None,
+        }
     }
 
     /// Breaks ties by a hash of this seed, the time and the place instead of by position.
@@ -86,17 +118,18 @@ impl Schedule {
     /// When element `i` is to run; [`Time::NEVER`] if it is not.
     #[inline]
     pub fn pending(&self, i: usize) -> Time {
-        Time::from_nanos(self.lines[i / WIDTH].times[i % WIDTH])
+        time_of(self.elements[i / WIDTH].0[i % WIDTH])
     }
 
     /// Lets element `i` run at `t`, earlier or later than before.
     #[inline]
     pub fn set(&mut self, i: usize, t: Time) {
         if self.few
-            && let Some(line) = self.lines.first_mut()
+            && let Some(line) = self.elements.first_mut()
         {
-            line.times[i % FEW] = t.as_nanos();
-            self.winner = line.winner_of_few();
+            line.0[i % FEW] = key(t, i % FEW);
+            let least = line.least_of_few();
+            self.winner = (least / WIDTH as u64, (least & PLACE) as u32);
             return;
         }
         self.set_in_tree(i, t);
@@ -104,53 +137,48 @@ impl Schedule {
 
     #[inline]
     fn set_in_tree(&mut self, i: usize, t: Time) {
-        let mut at = i;
-        let mut winner = (t.as_nanos(), i as u32);
+        let (mut at, k) = (i / WIDTH, i % WIDTH);
+        let Some(line) = self.elements.get_mut(at) else { return };
+        line.0[k] = key(t, k);
+        let mut least = line.least();
+        let mut who = ((i - k) as u64 + (least & PLACE)) as u32;
+        // Whoever ran was the winner of every line, so all of them are played again.
         for &level in &self.levels {
-            let line = &mut self.lines[level + at / WIDTH];
             let k = at % WIDTH;
-            if (line.times[k], line.who[k]) == winner {
-                return;
-            }
-            (line.times[k], line.who[k]) = winner;
-            winner = line.winner();
             at /= WIDTH;
+            let Some(line) = self.above.get_mut(level + at) else { return };
+            line.keys.0[k] = least & !PLACE | k as u64;
+            line.who[k] = who;
+            least = line.keys.least();
+            who = line.who[(least & PLACE) as usize];
         }
-        self.winner = winner;
+        self.winner = (least / WIDTH as u64, who);
     }
 
     /// Lets element `i` run no later than `t`. A later wish is not recorded: the element is asked
     /// again when it runs, which is cheaper than moving a timer that is restarted all the time.
     #[inline]
     pub fn no_later(&mut self, i: usize, t: Time) {
-        if t >= self.pending(i) {
+        let (mut at, k) = (i / WIDTH, i % WIDTH);
+        let new = key(t, k);
+        let Some(line) = self.elements.get_mut(at) else { return };
+        if new >= line.0[k] {
             return;
         }
+        line.0[k] = new;
         // Earlier than before: whoever won its line stands in the line above, so no line is searched.
-        let (mut at, new) = (i, (t.as_nanos(), i as u32));
-        if self.few
-            && let Some(line) = self.lines.first_mut()
-        {
-            line.times[i % FEW] = new.0;
-            self.winner = self.winner.min(new);
-            return;
-        }
-        for (l, &level) in self.levels.iter().enumerate() {
-            let line = &mut self.lines[level + at / WIDTH];
-            (line.times[at % WIDTH], line.who[at % WIDTH]) = new;
+        let (t, who) = (new / WIDTH as u64, i as u32);
+        for &level in &self.levels {
+            let k = at % WIDTH;
             at /= WIDTH;
-            let best = match self.levels.get(l + 1) {
-                Some(above) => {
-                    let above = &self.lines[above + at / WIDTH];
-                    (above.times[at % WIDTH], above.who[at % WIDTH])
-                }
-                None => self.winner,
-            };
-            if best <= new {
+            let Some(line) = self.above.get_mut(level + at) else { return };
+            let new = t * WIDTH as u64 + k as u64;
+            if (line.keys.0[k], line.who[k]) <= (new, who) {
                 return;
             }
+            (line.keys.0[k], line.who[k]) = (new, who);
         }
-        self.winner = new;
+        self.winner = self.winner.min((t, who));
     }
 
     /// The earliest wake-up and whose it is.
@@ -167,11 +195,15 @@ impl Schedule {
     /// One of those who run at `t`, the earliest time, by hash.
     #[cold]
     fn shuffled(&self, t: u64) -> usize {
+        // Lines are numbered from those of the elements to the top.
+        let below = self.elements.len();
         let mut at = 0;
-        for &level in self.levels.iter().rev() {
+        for level in self.levels.iter().rev().map(|level| below + level).chain([0]) {
             let line = level + at;
+            let keys =
+                line.checked_sub(below).map_or_else(|| self.elements[line], |line| self.above[line].keys);
             let hash = mix(self.shuffle.unwrap_or_default() ^ mix(t ^ mix(line as u64)));
-            let tied = || (0..WIDTH).filter(|&k| self.lines[line].times[k] == t);
+            let tied = || (0..WIDTH).filter(|&k| keys.0[k] / WIDTH as u64 == t);
             let chosen = hash as usize % tied().count();
             at = at * WIDTH + tied().nth(chosen).unwrap_or_default();
         }

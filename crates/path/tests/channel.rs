@@ -370,11 +370,11 @@ fn sw_23_the_oldest_makes_room() {
 #[test]
 fn qm_10_deadlines_are_kept() {
     let mut b = discarding(Discard::Late);
-    for (i, deadline) in [(1, 9.0), (2, 0.4), (3, 9.0), (4, 1.5)] {
-        b.put(s(0.0), Packet { deadline: s(deadline), ..packet(i, 1000) });
+    for (i, millis) in [(1, 9000), (2, 400), (3, 9000), (4, 1500)] {
+        b.put(s(0.0), Packet { lives: 1000 * millis, ..packet(i, 1000) });
     }
-    b.put(s(0.5), Packet { deadline: s(9.0), ..packet(5, 1000) });
-    b.put(s(0.6), Packet { deadline: s(9.0), ..packet(6, 1000) });
+    b.put(s(0.5), Packet { lives: 8_500_000, ..packet(5, 1000) });
+    b.put(s(0.6), Packet { lives: 8_400_000, ..packet(6, 1000) });
     assert_eq!(order(&b.arrivals()), [1, 3, 5], "2 made room for 5, nothing for 6, 4 was late at the head");
     assert!(b.is_conserved());
 }

@@ -18,7 +18,7 @@ pub(crate) fn grant() -> Packet {
     Packet {
         id: 0,
         born: Time::ZERO,
-        deadline: Time::NEVER,
+        lives: Packet::ALWAYS,
         body: BodyRef::NONE,
         flow: FlowId(u32::MAX / 4),
         size: 0,

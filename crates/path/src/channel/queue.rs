@@ -190,7 +190,7 @@ impl Queue {
                     }
                 }
                 Discard::Late => {
-                    let late = |w: &Waiting| w.packet.deadline <= cx.now();
+                    let late = |w: &Waiting| w.packet.deadline() <= cx.now();
                     match self.waiting.iter().skip(by_deadline).position(late) {
                         Some(at) => {
                             by_deadline += at;
@@ -214,7 +214,7 @@ impl Queue {
         let mut waiting = self.waiting.pop_front()?;
         self.left(&waiting.packet);
         let now = cx.now();
-        if matches!(self.config.discard, Discard::Late) && waiting.packet.deadline <= now {
+        if matches!(self.config.discard, Discard::Late) && waiting.packet.deadline() <= now {
             cx.drop(waiting.packet, DropReason::Expired);
             return None;
         }

@@ -45,7 +45,7 @@ pub(crate) fn packet(ordinal: u32, size: u32) -> Packet {
     Packet {
         id: u64::from(ordinal),
         born: Time::ZERO,
-        deadline: Time::NEVER,
+        lives: Packet::ALWAYS,
         body: BodyRef::NONE,
         flow: FlowId(0),
         size,

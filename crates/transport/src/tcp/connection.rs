@@ -14,7 +14,7 @@ use crate::app::Socket;
 use crate::endpoint::Io;
 use base::Time;
 use base::event::Event;
-use base::tcp::{Segment, Timestamps};
+use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::truth::Cause;
 use std::sync::Arc;
 
@@ -190,11 +190,17 @@ impl Connection {
 
     #[inline]
     fn acknowledge(&mut self, io: &mut Io<'_>) {
-        let mut segment = self.receiver.acknowledge(io.now, self.config.timestamps);
+        let mut segment = self.receiver.acknowledge_bare(io.now, self.config.timestamps);
         segment.seq = self.sender.max_sent();
         segment.ece = self.sender.ecn.echoing;
-        let size = self.ack_size(&segment);
-        io.send(segment, size, Cause::New);
+        io.send(segment, self.ack_size(), Cause::New);
+        if self.receiver.has_report()
+            && let Some(out) = io.out.last_mut()
+        {
+            // Where it lies: a segment is mostly room for SACK blocks, and copied as a whole.
+            out.segment.sack = self.receiver.take_report(self.config.timestamps);
+            out.size += self.report_size(&out.segment.sack);
+        }
     }
 
     /// Puts on the sender's segments what the connection knows: acknowledgement, window, timestamps,
@@ -235,18 +241,23 @@ impl Connection {
             segment.timestamps = ack.timestamps;
             segment.resent_echo = ack.resent_echo;
             if !report.is_empty() {
-                out.size += self.config.wire.sack + 8 * report.as_slice().len() as u32;
+                out.size += self.report_size(&report);
                 segment.sack = std::mem::take(&mut report);
             }
         }
     }
 
-    fn ack_size(&self, ack: &Segment) -> u32 {
+    /// A bare acknowledgement without SACK blocks, bytes on the wire.
+    fn ack_size(&self) -> u32 {
         let wire = &self.config.wire;
         let timestamps = if self.config.timestamps && wire.timestamps_on_acks { wire.timestamps } else { 0 };
-        let blocks = ack.sack.as_slice().len() as u32;
-        let sack = if blocks > 0 { wire.sack + 8 * blocks } else { 0 };
-        wire.header + timestamps + sack
+        wire.header + timestamps
+    }
+
+    /// What SACK blocks add to a segment.
+    fn report_size(&self, report: &SackBlocks) -> u32 {
+        let blocks = report.as_slice().len() as u32;
+        if blocks > 0 { self.config.wire.sack + 8 * blocks } else { 0 }
     }
 }
 

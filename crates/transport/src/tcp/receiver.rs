@@ -297,23 +297,17 @@ impl Receiver {
     }
 
     /// The acknowledgement as it stands, to be sent now. Its `seq` is for the connection to set.
-    #[inline(always)]
     pub fn acknowledge(&mut self, now: Time, timestamps: bool) -> Segment {
+        let bare = self.acknowledge_bare(now, timestamps);
+        if self.has_report() { Segment { sack: self.take_report(timestamps), ..bare } } else { bare }
+    }
+
+    /// The same without its SACK blocks, which most do not have.
+    #[inline(always)]
+    pub(super) fn acknowledge_bare(&mut self, now: Time, timestamps: bool) -> Segment {
         self.unacked = 0;
         self.ack_due = Time::NEVER;
         self.last_ack_sent = self.next;
-        let mut sack = SackBlocks::default();
-        if self.sack {
-            let most = (self.config.sack_blocks as usize).min(if timestamps { 3 } else { 4 });
-            if let Some(d) = self.dsack.take() {
-                sack.push(d.left, d.right);
-            }
-            for b in &self.reported {
-                if sack.as_slice().len() < most {
-                    sack.push(b.left, b.right);
-                }
-            }
-        }
         let timestamps = match (timestamps, self.echo) {
             (true, Some(echo)) => Some(Timestamps { value: now, echo }),
             (true, None) => Some(Timestamps { value: now, echo: Time::ZERO }),
@@ -324,10 +318,31 @@ impl Receiver {
             has_ack: true,
             window: self.offered(),
             resent_echo: self.resent,
-            sack,
             timestamps,
             ..Segment::default()
         }
+    }
+
+    /// Whether there is something for SACK blocks to say; never without SACK.
+    #[inline(always)]
+    pub(super) fn has_report(&self) -> bool {
+        self.dsack.is_some() || !self.reported.is_empty()
+    }
+
+    /// The SACK blocks to send now.
+    #[inline(never)]
+    pub(super) fn take_report(&mut self, timestamps: bool) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        let most = (self.config.sack_blocks as usize).min(if timestamps { 3 } else { 4 });
+        if let Some(d) = self.dsack.take() {
+            sack.push(d.left, d.right);
+        }
+        for b in &self.reported {
+            if sack.as_slice().len() < most {
+                sack.push(b.left, b.right);
+            }
+        }
+        sack
     }
 
     /// Receive window to offer now, bytes; a SYN's is not scaled.

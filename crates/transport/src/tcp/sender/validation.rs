@@ -162,6 +162,8 @@ impl Sender {
     }
 
     /// Nothing is outstanding and something is about to be sent: the window after a pause.
+    #[cold]
+    #[inline(never)]
     pub(super) fn after_pause(&mut self, now: Time) {
         let (pause, rto) = (now.since(self.used.last_sent), self.rto.timeout());
         if !self.established || pause <= rto || self.control.owns_window() && pause.is_zero() {
