@@ -1,6 +1,10 @@
 //! What follows without weighing courses? Where packets keep their order, an answer tells that all that was sent before its cause
 //! has arrived or is lost. Where that alone says of each retransmission whether its bytes were there, every course of
 //! events says the same, and none need be followed.
+//!
+//! A receiver lists first what changed last (RFC 2018 section 4), so what is missing from a list with room in it is missing. No
+//! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are
+//! left to [`crate::lattice`], and so is whatever contradicts itself.
 
 use crate::lattice::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent, reachable};
 
@@ -241,7 +245,7 @@ mod tests {
     use base::{Span, Time};
     use proptest::prelude::*;
 
-    const LONG: u64 = 100;
+    const SEGMENT: u64 = 100;
     const TRIP: Span = Span::from_millis(100);
 
     /// What was sent and heard, and of each retransmission whether its bytes were there when its turn came.
@@ -259,7 +263,7 @@ mod tests {
         let mut c = Course { sent: Vec::new(), heard: Vec::new(), truth: Vec::new() };
         let mut top = 1;
         for (i, &(segment, arrives, answered)) in packets.iter().enumerate() {
-            let (seq, end) = (1 + segment * LONG, 1 + (segment + 1) * LONG);
+            let (seq, end) = (1 + segment * SEGMENT, 1 + (segment + 1) * SEGMENT);
             let t = Time::ZERO + Span::from_millis(10 * i as u64);
             let result = (end <= top).then_some((c.truth.len(), 1));
             if result.is_some() {
