@@ -20,7 +20,8 @@ PROPTEST_RNG_SEED ?= 1
 export PROPTEST_RNG_SEED
 
 test: toolchain
-	$(CARGO) test --workspace --locked --no-fail-fast
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests
+	$(CARGO) test --workspace --locked --no-fail-fast --doc
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check && \
 		rustfmt --edition 2024 --check $(LISTED); \

@@ -202,6 +202,20 @@ fn the_least_round_trip_misses_most() {
     assert!(timeouts.missed > timeouts.right, "{timeouts:?}");
 }
 
+/// EI-20: a sender of ns-2's kind forgets all reports when new data are acknowledged. What it hears then for the second
+/// time is no news: here the timeout's loss had been real, and only what was sent long before it was reported again.
+#[test]
+fn a_report_that_was_forgotten_is_no_news() {
+    let weather = "[[hop.gate]]\nname = \"pauses\"\nevery = \"exponential(3000 ms)\"\ndirections = \"down\"\n\
+        lasts = \"exponential(2470 ms)\"\n[[hop.loss]]\nname = \"loss-down\"\ndirections = \"down\"\nprobability = 0.037\n";
+    for recovery in ["sack", "newreno-sack"] {
+        let options = options(recovery, "frto", ", timestamps = false");
+        let [timeouts, _] = meet(&read(&path(26_161, 44_374, 14, weather, &options, 27)), false);
+        assert_eq!(timeouts.wrong, 0, "{recovery}: {timeouts:?}");
+        assert!(timeouts.right > 0, "{recovery}: {timeouts:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     /// EI-01, EI-20, EI-22: the same in whatever weather, on whatever path that keeps the order. F-RTO is not asked where

@@ -49,6 +49,7 @@ fn state(sender: &mut Sender) -> &mut FackNs2 {
 
 impl Rules for Box<FackNs2> {
     const NEEDS_SACK: bool = true;
+    const FORGETS_REPORTS: bool = true;
 
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         if state(sender).point.is_some() {

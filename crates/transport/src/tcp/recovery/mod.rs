@@ -35,6 +35,8 @@ trait Rules: Default {
     const SKIPS_REPORTED: bool = false;
     /// Reports that came before a timeout are believed after it.
     const KEEPS_REPORTS: bool = false;
+    /// It forgets all reports when new data are acknowledged, so that a later report may look like news and be none.
+    const FORGETS_REPORTS: bool = false;
     /// After a timeout it sends again from the oldest byte on; otherwise it knows itself what is lost.
     const GOES_BACK: bool = true;
 
@@ -96,6 +98,11 @@ macro_rules! strategies {
             /// Whether it needs selective acknowledgements.
             pub fn needs_sack(self) -> bool {
                 match self { $(Recovery::$variant => <$state>::NEEDS_SACK),+ }
+            }
+
+            /// Whether a report that looks like news may be an old one.
+            pub fn forgets_reports(self) -> bool {
+                match self { $(Recovery::$variant => <$state>::FORGETS_REPORTS),+ }
             }
 
             /// Whether it needs the record of transmissions.

@@ -21,6 +21,7 @@ pub struct NewRenoSack {
 
 impl Rules for NewRenoSack {
     const NEEDS_SACK: bool = true;
+    const FORGETS_REPORTS: bool = true;
 
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         let before = state::<NewRenoSack>(sender).pipe.recovering;

@@ -29,6 +29,7 @@ pub struct SackPipe {
 
 impl Rules for SackPipe {
     const NEEDS_SACK: bool = true;
+    const FORGETS_REPORTS: bool = true;
 
     #[inline(always)]
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {

@@ -13,6 +13,8 @@ use crate::tcp::config::Config;
 pub struct Frto {
     /// With the rules of section 3, for SACK.
     sack: bool,
+    /// What a SACK block tells first is news; not so where recovery forgets what was told before.
+    news: bool,
     phase: Phase,
     /// "recover" or "RecoveryPoint", one past it: recovery from a timeout goes on up to here.
     recover: u64,
@@ -35,7 +37,7 @@ enum Phase {
 
 impl Watch for Frto {
     fn new(config: &Config) -> Self {
-        Frto::with(config.uses_sack())
+        Frto { news: !config.recovery.forgets_reports(), ..Frto::with(config.uses_sack()) }
     }
 
     fn on_timeout(&mut self, sight: &Sight) -> Case {
@@ -97,7 +99,7 @@ impl Watch for Frto {
                 self.phase = Phase::Off;
                 let genuine = if self.sack {
                     //= RFC 5682 section 3.1 step 3 a: new data acknowledged, or nothing old
-                    ack.ack.max(ack.sacked_up_to) > point || !(new || ack.sack_news)
+                    ack.ack.max(ack.sacked_up_to) > point || !(new || ack.sack_news && self.news)
                 } else {
                     //= RFC 5682 section 2.1 step 3 a: a duplicate
                     !new
@@ -116,7 +118,7 @@ impl Watch for Frto {
 
 impl Frto {
     pub(super) fn with(sack: bool) -> Self {
-        Frto { sack, phase: Phase::Off, recover: 0 }
+        Frto { sack, news: true, phase: Phase::Off, recover: 0 }
     }
 
     /// Nothing is to be judged any more; somebody else has done it.
