@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::hotline::Ear;
 use crate::lateness::Timing;
 use crate::live::Live;
+use crate::strain::Strain;
 use crate::sys::{self, Waiting};
 use crate::twin::Plug;
 use base::{Span, Time};
@@ -78,13 +79,8 @@ pub struct Driver {
     /// The last look at each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
-    /// How long it spins at most, and at present.
-    spin: Span,
-    window: Span,
-    /// Which period it is, and what was spun in it.
-    spun: (u64, Span),
-    /// Until when it spins, if it does.
-    spinning: Time,
+    /// How long it may spin and work.
+    strain: Strain,
     /// Packets that had left the network when the doors were last emptied.
     absorbed: u64,
 }
@@ -97,12 +93,6 @@ const BUFFER: usize = 1 << 17;
 const NAP: Span = Span::from_millis(20);
 /// Between two notes of how exact it is.
 const NOTE: Span = Span::from_millis(200);
-/// Of each period at most so much is spun. Above 95 % of a second the kernel stops a real-time thread for the rest
-/// of it; well below, others still run.
-const SPIN_BUDGET: Span = Span::from_millis(80);
-const SPIN_PERIOD: Span = Span::from_millis(100);
-/// A wake-up is hardly ever later than this on a machine that is awake, so spinning for less buys nothing.
-const LEAST_SPIN: Span = Span::from_nanos(20_000);
 
 impl Driver {
     /// A driver at the origin of `clock`; `spin` as in [`crate::Options`].
@@ -124,10 +114,7 @@ impl Driver {
             gateways,
             timer,
             buffer: vec![0; BUFFER],
-            spin,
-            window: spin,
-            spun: (0, Span::ZERO),
-            spinning: Time::NEVER,
+            strain: Strain::new(spin),
             absorbed: 0,
         })
     }
@@ -155,8 +142,7 @@ impl Driver {
         sys::punctual();
         self.timing.realtime = wanted && sys::real_time(sys::DRIVER).is_ok();
         if !self.timing.realtime {
-            // Under fair scheduling whoever spins is preempted just when it matters.
-            self.window = Span::ZERO;
+            self.strain.never_spin();
         }
         // A process without rights has none to give up.
         let _ = sys::drop_rights();
@@ -183,6 +169,12 @@ impl Driver {
             }
             if done(&mut self.network, self.clock.now()) {
                 return Ok(());
+            }
+            if self.timing.realtime {
+                self.strain.look(now, sys::thread_time);
+                if let Some(until) = self.strain.rest() {
+                    std::thread::sleep(std::time::Duration::from_nanos(self.clock.until(until).as_nanos()));
+                }
             }
             if !busy {
                 self.sleep()?;
@@ -268,8 +260,8 @@ impl Driver {
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let due = self.network.next_wake().unwrap_or(Time::NEVER);
-        let early = due - self.window;
-        if due <= now || (early <= now && self.may_spin(now, due)) {
+        let early = due - self.strain.window();
+        if due <= now || (early <= now && self.strain.may_spin(now, due)) {
             return Ok(()); // the next turn comes round at once, and reads what has come meanwhile
         }
         let until = if early > now { early } else { due };
@@ -281,33 +273,5 @@ impl Driver {
         let woken = self.clock.now();
         self.looked.fill(woken);
         Ok(())
-    }
-
-    /// Whether the budget of the present period allows to spin until `due`. What is allowed is charged once. Where
-    /// packets are so many that it did not last, they are all spun for less long: late by a little less often is
-    /// worth more than exact most of the time.
-    fn may_spin(&mut self, now: Time, due: Time) -> bool {
-        if self.window.is_zero() {
-            return false;
-        }
-        if self.spinning == due {
-            return true;
-        }
-        let period = now.as_nanos() / SPIN_PERIOD.as_nanos();
-        if self.spun.0 != period {
-            let half = Span::from_nanos(self.window.as_nanos() / 2);
-            if self.spun.1 > SPIN_BUDGET {
-                self.window = half.max(LEAST_SPIN).min(self.spin);
-            } else if self.spun.1.times(3) < SPIN_BUDGET {
-                self.window = self.window.times(2).min(self.spin);
-            }
-            self.spun = (period, Span::ZERO);
-        }
-        self.spun.1 += due.since(now);
-        let may = self.spun.1 <= SPIN_BUDGET;
-        if may {
-            self.spinning = due;
-        }
-        may
     }
 }

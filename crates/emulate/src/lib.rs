@@ -58,6 +58,8 @@ pub mod space;
 #[cfg(target_os = "linux")]
 pub mod stage;
 #[cfg(target_os = "linux")]
+mod strain;
+#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 pub mod twin;

@@ -37,6 +37,14 @@ pub(crate) fn monotonic() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+/// How long the calling thread has been on a processor in its life.
+pub(crate) fn thread_time() -> base::Span {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `timespec`.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut t) };
+    base::Span::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
 /// Moves the calling thread, and no other, into a network namespace of its own.
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: no memory is involved.
