@@ -58,6 +58,14 @@ impl Sampler {
         Sampler { dist, stream, second_state: false }
     }
 
+    /// The value, if it is always the same one.
+    pub fn constant(&self) -> Option<f64> {
+        match self.dist {
+            Dist::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The next value; never negative, never NaN.
     pub fn draw(&mut self) -> f64 {
         let u = match self.dist {

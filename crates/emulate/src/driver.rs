@@ -76,6 +76,8 @@ pub struct Driver {
     gateways: Vec<Gateway>,
     timer: OwnedFd,
     waiting: Waiting,
+    /// It has just been told where there is something to read.
+    told: bool,
     /// The last look at each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
@@ -104,6 +106,7 @@ impl Driver {
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
         Ok(Driver {
             waiting: Waiting::new(fds),
+            told: false,
             network,
             timing: Timing::default(),
             capture: None,
@@ -185,7 +188,11 @@ impl Driver {
     /// Reads what has come; true if there may be more.
     fn read_all(&mut self) -> io::Result<bool> {
         let mut more = false;
+        let told = std::mem::take(&mut self.told);
         for i in 0..self.gateways.len() {
+            if told && !self.waiting.ready(i) {
+                continue;
+            }
             let mut n = 0;
             while n < DRAIN {
                 let gateway = &mut self.gateways[i];
@@ -255,11 +262,11 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something comes or is due. The timer is absolute: however long it took to come here, it
-    /// goes off when the next thing is due.
+    /// Sleeps until something comes or may be due at a door; what happens inside is caught up with then. The timer is
+    /// absolute: however long it took to come here, it goes off when the next thing is due.
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let due = self.network.next_wake().unwrap_or(Time::NEVER);
+        let due = self.network.next_exit().unwrap_or(Time::NEVER);
         let early = due - self.strain.window();
         if due <= now || (early <= now && self.strain.may_spin(now, due)) {
             return Ok(()); // the next turn comes round at once, and reads what has come meanwhile
@@ -270,6 +277,7 @@ impl Driver {
             self.waiting.also_to_write(i, gateway.device.wants_to_write());
         }
         self.waiting.wait()?;
+        self.told = true;
         let woken = self.clock.now();
         self.looked.fill(woken);
         Ok(())

@@ -248,6 +248,10 @@ impl Waiting {
             entry.events = if wanted { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
         }
     }
+    /// Whether there was something to read here, or the device was gone, after the last wait.
+    pub(crate) fn ready(&self, at: usize) -> bool {
+        self.fds.get(at).is_none_or(|entry| entry.revents != 0)
+    }
     /// Sleeps until one is.
     pub(crate) fn wait(&mut self) -> io::Result<()> {
         // SAFETY: the kernel writes `revents` of as many entries as the vector has; no timeout, no mask.

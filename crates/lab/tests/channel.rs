@@ -463,3 +463,34 @@ fn sw_49_load_travels_on() {
     // 60 of 100 kbit/s are asked for; at worst they are all gone.
     assert!((1.4..2.6).contains(&(on / none)), "{on} {none}");
 }
+
+/// Who drives a network by a real clock sleeps until something may come out of it: nothing comes out sooner, whatever
+/// happens inside until then.
+#[test]
+fn nothing_leaves_before_it_is_said() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/channel");
+    let mut slept = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let Ok(scenario) = scenario::read("channel.toml", text.as_bytes(), &scenario::NoFiles) else {
+            continue;
+        };
+        let seed = base::rng::Seed { seed: 1, repetition: 0 };
+        let mut network = scenario::build::build(scenario.first(), seed, base::trace::Tracer::off()).network;
+        network.start(None);
+        let mut said = network.next_exit();
+        let mut before = network.counters();
+        while let Some(due) = network.next_wake().filter(|t| *t < Time::from_nanos(60_000_000_000)) {
+            network.run_until(due);
+            let now = network.counters();
+            if (now.sent, now.absorbed) != (before.sent, before.absorbed) {
+                assert!(said.is_some_and(|exit| exit <= due), "{text}: at {due:?}, said was {said:?}");
+                said = network.next_exit();
+            } else {
+                slept += 1;
+            }
+            before = now;
+        }
+    }
+    assert!(slept > 1000, "only {slept} wake-ups would have been spared");
+}

@@ -46,6 +46,11 @@ pub trait Element: Any + Send {
     fn on_wake(&mut self, cx: &mut Cx<'_>);
     /// When to be woken; [`Time::NEVER`] if not. Pure: asked after every call above.
     fn next_wake(&self) -> Time;
+    /// Before this nothing leaves it, unless something comes in; at most as late as that may be said safely. Who drives the network by a real
+    /// clock need not wake up for what only happens inside: it is caught up with, each event at its own time.
+    fn next_exit(&self) -> Time {
+        self.next_wake()
+    }
     /// Somebody tells it something. Elements that do not care ignore it.
     fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
     /// Packets inside it, for the conservation property.

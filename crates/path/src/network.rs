@@ -27,6 +27,9 @@ pub struct Network {
     triggers: Triggers,
 }
 
+/// As many elements are asked one by one.
+const MANY: usize = 64;
+
 impl Network {
     /// An empty network for `flows` flows.
     pub fn new(flows: usize, tracer: Tracer) -> Self {
@@ -75,6 +78,16 @@ impl Network {
     /// When something is next due; `None`: never again.
     pub fn next_wake(&self) -> Option<Time> {
         self.schedule.first().map(|(t, _)| t)
+    }
+
+    /// Until when nothing can come to an end of the network if nothing comes in; `None`: never again. It looks at each element, or
+    /// says [`Network::next_wake`] where they are many.
+    pub fn next_exit(&self) -> Option<Time> {
+        if self.elements.len() > MANY {
+            return self.next_wake();
+        }
+        let next = self.elements.iter().map(|element| element.next_exit()).min();
+        next.filter(|t| !t.is_never())
     }
 
     /// Executes everything due up to and including `t`, in order, each at its own time.

@@ -57,6 +57,12 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// The least delay that its states say, as far as it is known before it is drawn; none if they say none.
+    pub(crate) fn least_delay(&self) -> Option<Span> {
+        let said = self.settings.iter().filter_map(|setting| setting.delay.as_ref());
+        said.map(|delay| Span::from_nanos(delay.constant().unwrap_or(0.0) as u64)).min()
+    }
+
     fn setting(&mut self) -> Option<&mut Setting> {
         self.settings.get_mut(self.machine.state())
     }

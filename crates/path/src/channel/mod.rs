@@ -85,6 +85,8 @@ struct InService {
 pub struct Channel {
     capacity: Capacity,
     delay: Span,
+    /// No packet is on its way for less.
+    least_delay: Span,
     queues: Classes,
     gates: Vec<LinkGate>,
     framing: Framing,
@@ -111,6 +113,11 @@ impl Channel {
         let mut channel = Channel {
             capacity: config.capacity,
             delay: config.delay,
+            least_delay: config
+                .followers
+                .iter()
+                .filter_map(Follower::least_delay)
+                .fold(config.delay, Span::min),
             queues: Classes::new(config.classes),
             gates: config.gates,
             framing: config.framing,
@@ -131,6 +138,30 @@ impl Channel {
         };
         channel.service = channel.followers.service();
         channel
+    }
+
+    /// When something is due that concerns this link alone.
+    fn next_inside(&self) -> Time {
+        let mut next = self.resume.min(self.queues.expires());
+        if let Some(service) = &self.in_service {
+            next = next.min(service.end);
+        }
+        if let Some(arq) = &self.arq {
+            next = next.min(arq.next());
+        }
+        if let Some(credit) = &self.credit {
+            next = next.min(credit.next());
+        }
+        next
+    }
+
+    /// When a packet is due at the far end, or the world changes.
+    fn next_outside(&self) -> Time {
+        let next = self.buffer.next_delivery();
+        if self.followers.is_empty() || self.holds() == 0 {
+            return next;
+        }
+        next.min(self.followers.next_change())
     }
 
     /// Everything that is due, in order: changes of the world, what arrives, what the sender hears, what ends.
@@ -538,20 +569,15 @@ impl Element for Channel {
     }
 
     fn next_wake(&self) -> Time {
-        let mut next = self.resume.min(self.buffer.next_delivery()).min(self.queues.expires());
-        if let Some(service) = &self.in_service {
-            next = next.min(service.end);
+        self.next_inside().min(self.next_outside())
+    }
+
+    /// What ends service or an attempt, or begins them, brings a packet to the far end after its propagation at the earliest.
+    fn next_exit(&self) -> Time {
+        if self.grants {
+            return self.next_wake();
         }
-        if let Some(arq) = &self.arq {
-            next = next.min(arq.next());
-        }
-        if let Some(credit) = &self.credit {
-            next = next.min(credit.next());
-        }
-        if !self.followers.is_empty() && self.holds() > 0 {
-            next = next.min(self.followers.next_change());
-        }
-        next
+        (self.next_inside() + self.least_delay).min(self.next_outside())
     }
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
