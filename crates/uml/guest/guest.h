@@ -15,7 +15,7 @@ enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024 };
 /* The port of the first connection that is opened, and of an end that sends datagrams. */
 enum { FIRST = 1024 };
 /* A word to or from whoever drives this kernel, in the order of bytes of this machine. */
-enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD };
+enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD, READ };
 struct word {
     uint32_t what, line;
     uint64_t first, second;
@@ -32,7 +32,7 @@ struct command {
 
 struct task {
     char work[16]; /* bulk, lines, datagrams, or commands */
-    int sends;
+    int sends, slowly; /* slowly: what comes is read when that is ordered */
     char address[48], address6[48], peer[48], cc[32];
     int width, mtu, protocol;
     uint64_t start, until, look;
@@ -74,6 +74,7 @@ int connection(void);
 
 void send_all(int fd);
 void receive_all(int fd);
+void receive_slowly(int fd, int words);
 void prepare_commands(void);
 void run_commands(void);
 void prepare_agent(void);

@@ -17,8 +17,8 @@ use lab::measure;
 use lab::once::finished;
 use path::{ElementId, Network, Signal};
 use scenario::Model;
-use scenario::build::{Ends, World, build, workload};
-use scenario::model::{App, Flow, Ip, Linux};
+use scenario::build::{Ends, World, build, sink, workload};
+use scenario::model::{App, Flow, Ip, Linux, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::app::datagrams::{Hearing, Speaking};
@@ -191,9 +191,12 @@ pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
 fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
     fits(&format!("flow `{}`", flow.name), linux)?;
-    if side == 1 && flow.reads.is_some() {
-        let what = format!("flow `{}` reads at a pace of its own", flow.name);
-        return refused(what, "the reading end of a kernel's flow takes what comes; leave `reads` out");
+    if side == 1 && flow.reads.is_some() && linux.protocol != Protocol::Tcp {
+        let what = format!("flow `{}` reads at a pace of its own, and not from a socket of TCP", flow.name);
+        return refused(
+            what,
+            "of SCTP and Multipath TCP whatever comes is read at once; leave `read-rate` and `read-pause` out, or `protocol`",
+        );
     }
     Ok(())
 }
@@ -206,7 +209,9 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     let (cc, protocol) = (linux.cc.clone(), linux.protocol);
     let work = match flow.app {
         App::Bulk { .. } => {
-            Work::Bulk(Bulk { sends, peer, protocol, cc, start: ends.start, bytes, look: options.look })
+            let slowly = !sends && flow.reads.is_some();
+            let (start, look) = (ends.start, options.look);
+            Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
         _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer }),
         App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
@@ -228,7 +233,8 @@ pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> 
 }
 
 /// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model, the
-/// opening end first: none for bulk data, which the kernel's own side carries by itself, and none at a model's end.
+/// opening end first: none for bulk data, which the kernel's own side carries by itself, unless it is read at a pace of its
+/// own; and none at a model's end.
 fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
@@ -248,6 +254,9 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
                         Role::Passive => Said::hearing(Hearing::new(letters, plan.useful)),
                     })
                 }
+                _ if role == Role::Passive && flow.reads.is_some() => {
+                    world.network.add(Remote::reading(start, sink(flow)))
+                }
                 _ => world.network.add(Remote::new(role, start, workload(flow, role, &letters, seed)?)),
             };
             world.names.push(name);
@@ -263,8 +272,10 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
 /// The ends of workloads that run in the network: those of models, and those over a kernel's connections.
 fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows).zip(remotes);
+    // Of bulk data without end, or for some time, the kernel that writes knows when it is over.
+    let waited = |flow: &Flow| flow.app.bulk().is_none_or(|all| matches!(all, (Some(_), None)));
     let runs = |flow: &Flow, remotes: &[Option<ElementId>; 2]| {
-        flow.transport.kernels().contains(&None) || remotes.iter().any(Option::is_some)
+        flow.transport.kernels().contains(&None) || (remotes.iter().any(Option::is_some) && waited(flow))
     };
     flows
         .filter(|((flow, _), remotes)| runs(flow, remotes))
@@ -330,6 +341,7 @@ fn told(post: &Post) -> Result<Told, Error> {
 fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<(), Error> {
     let mut counters = proc::counters(&text(post, "netstat")?);
     counters.extend(proc::counters(&text(post, "snmp")?));
+    counters.extend(proc::counters_6(&text(post, "snmp6")?));
     let end = ["from", "to"][side];
     facts.faults.extend(told.fault.as_ref().map(|fault| format!("{end}: {fault}")));
     if side == 1 {

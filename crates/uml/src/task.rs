@@ -87,6 +87,8 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// Between two looks at the kernel's `TCP_INFO`; none: at the end only.
     pub look: Option<Span>,
+    /// It reads when it is told to ([`crate::words`]).
+    pub slowly: bool,
 }
 
 /// Programs at a node.
@@ -163,6 +165,9 @@ impl Task {
                 }
                 if let Some(look) = bulk.look {
                     line("look", &look.as_nanos());
+                }
+                if bulk.slowly {
+                    line("slowly", &1);
                 }
             }
             Work::Lines(lines) => {
@@ -312,6 +317,7 @@ mod tests {
             start: Time::from_nanos(500_000_000),
             bytes: Some(7),
             look: None,
+            slowly: false,
         };
         let own = "work bulk\nsends 1\npeer 198.18.0.2\nprotocol 262\ncc bbr\nstart 2500000000\nbytes 7\n";
         assert_eq!(task(Work::Bulk(bulk)).files(), [("task".to_owned(), format!("{CARD}{own}"))]);

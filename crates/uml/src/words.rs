@@ -1,6 +1,6 @@
 //! What do a workload and a guest's first process say to each other? Orders go in, standings come out, each a word of 24
-//! bytes in a frame that no program sees. `guest/agent.c` and
-//! `guest/datagrams.c` speak the same.
+//! bytes in a frame that no program sees. `guest/agent.c`,
+//! `guest/datagrams.c` and `guest/bulk.c` speak the same.
 
 use host::{Order, Standing};
 use transport::app::datagrams::Datagram;
@@ -17,6 +17,7 @@ const STANDS: u32 = 6;
 const BROKEN: u32 = 7;
 const SAY: u32 = 8;
 const HEARD: u32 = 9;
+const READ: u32 = 10;
 
 /// The word by which a datagram is said.
 pub fn say(datagram: Datagram) -> Vec<u8> {
@@ -37,6 +38,7 @@ pub fn order(order: Order) -> Vec<u8> {
         Order::Write(line, bytes) => (WRITE, line, bytes),
         Order::Close(line) => (CLOSE, line, 0),
         Order::Abort(line) => (ABORT, line, 0),
+        Order::Read(line, bytes) => (READ, line, bytes),
     };
     word(what, line as u32, bytes)
 }
