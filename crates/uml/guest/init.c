@@ -424,8 +424,10 @@ static void bulk(void)
         receive_all(fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (getpid() != 1)
+        return call(argc, argv);
     if (mount("proc", "/proc", "proc", 0, NULL) < 0)
         fail("mounting /proc");
     /* No packets but those of the task. */

@@ -44,6 +44,12 @@ fn through<R>(
     }
 }
 
+/// Calls a name of the network, by its place among all: when it was done; none if there is no such name.
+fn trigger(network: &mut Network, at: Time, place: u64) -> Option<Time> {
+    let name = network.triggers().names().nth(usize::try_from(place).ok()?)?.to_owned();
+    network.trigger(at, &name).then(|| network.now())
+}
+
 /// A network and its kernels.
 pub struct Driver {
     /// The network, started.
@@ -125,6 +131,8 @@ impl Driver {
     ) -> Result<bool, Error> {
         let mut turns = 0;
         let mut last = Time::ZERO;
+        // What was said before t = 0.
+        (0..self.posts.len()).for_each(|i| self.listen(i));
         loop {
             self.hand_over()?;
             match done(&self.network, &self.posts) {
@@ -173,12 +181,17 @@ impl Driver {
         Ok(())
     }
 
-    /// Hears what a kernel's first process says of its connections.
+    /// Hears what a kernel's first process says of its connections, and what its programs call.
     fn listen(&mut self, i: usize) {
         let Driver { network, posts, .. } = self;
-        let Some(remote) = posts[i].remote else { return };
         let at = of_guest(posts[i].guest.now());
         for word in posts[i].guest.words() {
+            if let Some((number, name)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine) {
+                let done = trigger(network, at, name).map(Time::as_nanos);
+                posts[i].guest.tell_init(words::called(number, done));
+                continue;
+            }
+            let Some(remote) = posts[i].remote else { continue };
             if let Some(standing) = words::standing(&word) {
                 network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
             } else if let Some(ordinal) = words::heard(&word) {

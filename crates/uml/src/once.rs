@@ -31,8 +31,6 @@ const DRAIN: Span = Span::from_secs(3600);
 const GRACE: Span = Span::from_secs(2);
 /// As much memory as lets the kernel choose its default buffers.
 const MEMORY_MIB: u32 = 512;
-/// The largest packet that fits the buffers of the card.
-const MTU: u32 = 1500;
 /// What every guest is set to before the scenario's own settings, as in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
@@ -61,7 +59,7 @@ pub fn once(
     let limit = Time::ZERO + model.run.limit;
     let mut posts = Vec::new();
     let mut owners = Vec::new();
-    let start = |name: &str, linux: &Linux, task: &Task, door: ElementId, kind: Kind| {
+    let start = |name: &str, linux: &Linux, task: &Task, largest: u32, door: ElementId, kind: Kind| {
         let setup = Setup {
             kernel: kernels.find(linux.kernel.as_deref())?,
             init: kernels.init.clone(),
@@ -71,6 +69,7 @@ pub fn once(
             seed: seed.stream(name, "kernel").bits(),
             memory_mib: MEMORY_MIB,
             modem: linux.modem,
+            largest,
             patience: kernels.patience,
             name: name.to_owned(),
         };
@@ -81,8 +80,9 @@ pub fn once(
             let Some(linux) = flow.transport.kernels()[side] else { continue };
             check(flow, linux, side)?;
             let name = name_of(&world, door);
+            let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
             let task = task(flow, linux, *ends, limit, options, side == 0);
-            let mut post = start(&name, linux, &task, door, Kind::Flow)?;
+            let mut post = start(&name, linux, &task, largest.unwrap_or(linux.mtu), door, Kind::Flow)?;
             post.remote = remotes[i][side];
             posts.push(post);
             owners.push((i, side));
@@ -90,8 +90,10 @@ pub fn once(
     }
     for (&node, &door) in model.stations.iter().zip(&world.stations) {
         let linux = &model.nodes[node].linux;
-        let task = machines::task(model, node, seed, limit, kernels)?;
-        posts.push(start(&model.nodes[node].name, linux, &task, door, Kind::Machine)?);
+        let task = machines::task(model, node, seed, limit, kernels, &world.network)?;
+        let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
+        let largest = largest.unwrap_or(linux.mtu);
+        posts.push(start(&model.nodes[node].name, linux, &task, largest, door, Kind::Machine)?);
         machines::introduce(model, &mut world.network, door);
     }
     let capture = options.capture.then(|| {
@@ -176,21 +178,9 @@ pub fn once(
     Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, commands, capture })
 }
 
-/// Whether packets of that size pass the card.
-pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
-    if linux.mtu <= MTU {
-        return Ok(());
-    }
-    Err(Error::Asked {
-        what: format!("{who} asks for packets of {} B", linux.mtu),
-        mend: "in virtual time a kernel's card takes at most 1500 B".into(),
-    })
-}
-
 /// What real time can do and this cannot.
 fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
-    fits(&format!("flow `{}`", flow.name), linux)?;
     if side == 1 && flow.reads.is_some() && linux.protocol != Protocol::Tcp {
         let what = format!("flow `{}` reads at a pace of its own, and not from a socket of TCP", flow.name);
         return refused(

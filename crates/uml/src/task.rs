@@ -106,6 +106,8 @@ pub struct Programs {
     pub hosts: String,
     /// The programs.
     pub commands: Vec<Program>,
+    /// The names that they can call, by their places.
+    pub triggers: Vec<String>,
 }
 
 /// A program.
@@ -128,6 +130,10 @@ impl Task {
             files.push(("resolver".to_owned(), "# there is no resolver in virtual time\n".to_owned()));
             for (i, command) in programs.commands.iter().enumerate() {
                 files.push((format!("command.{i}"), command.run.clone()));
+            }
+            // Without names nobody listens, and nothing of this is there.
+            if !programs.triggers.is_empty() {
+                files.push(("triggers".to_owned(), programs.triggers.join("\n")));
             }
         }
         files
@@ -344,12 +350,14 @@ mod tests {
                 start: Time::from_nanos(1),
                 serves: true,
             }],
+            triggers: vec!["cell.near".into(), "cell.far".into()],
         };
         let files = task(Work::Programs(programs)).files();
         let own = "work commands\nhost phone\nroot /\nfolder /home\nvariable LANG=C\ncommand 2000000001 1\n";
         assert_eq!(files[0], ("task".to_owned(), format!("{CARD}{own}")));
         assert_eq!(files[1], ("hosts".to_owned(), "198.18.0.1 phone\n".to_owned()));
         assert_eq!(files[3], ("command.0".to_owned(), "echo one\necho two".to_owned()));
+        assert_eq!(files[4], ("triggers".to_owned(), "cell.near\ncell.far".to_owned()));
     }
 
     #[test]
