@@ -22,6 +22,12 @@ pub struct Post {
     pub remote: Option<ElementId>,
 }
 
+/// Whether it sends datagrams for somebody who speaks.
+pub fn speaks(network: &Network, post: &Post) -> bool {
+    let said = post.remote.and_then(|id| network.element::<Said>(id));
+    said.is_some_and(Said::speaks)
+}
+
 /// What a kernel is to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -67,6 +73,8 @@ pub struct Driver {
 pub enum Next {
     /// There is more to do.
     GoOn,
+    /// Nothing more is said in datagrams: who sends them is ended, behind the last of them.
+    Hush,
     /// Nobody waits for programs and workloads any more: they are ended, and their kernels tell.
     End,
     /// Everything is done.
@@ -137,7 +145,8 @@ impl Driver {
             self.hand_over()?;
             match done(&self.network, &self.posts) {
                 Next::GoOn => {}
-                Next::End => self.end_programs()?,
+                Next::Hush => self.end(speaks)?,
+                Next::End => self.end(|_, post| post.kind == Kind::Machine || post.remote.is_some())?,
                 Next::Stop => return Ok(true),
             }
             let soonest = |(i, post): (usize, &Post)| (post.guest.next_wake(), i);
@@ -200,13 +209,15 @@ impl Driver {
         }
     }
 
-    /// Tells all kernels at the present instant that nobody waits for their programs and connections any more.
-    fn end_programs(&mut self) -> Result<(), Error> {
-        let latest = self.posts.iter().map(|post| post.guest.now()).max().unwrap_or(0);
+    /// Tells these kernels that nobody waits for their programs and connections any more: at the present instant or, where one
+    /// may have moved on by itself, when it has come that far. Nobody has anything to do before.
+    fn end(&mut self, who: impl Fn(&Network, &Post) -> bool) -> Result<(), Error> {
+        let latest = self.posts.iter().map(|post| post.guest.reach()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
-        let ends = |post: &&mut Post| post.kind == Kind::Machine || post.remote.is_some();
-        for post in self.posts.iter_mut().filter(ends) {
-            post.guest.tell_init(words::END.to_vec());
+        for post in &mut self.posts {
+            if who(&self.network, post) {
+                post.guest.tell_init(words::END.to_vec());
+            }
         }
         self.hand_over()
     }

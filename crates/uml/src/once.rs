@@ -1,7 +1,8 @@
 //! How is one repetition played? As with models, but that each end of a kernel's flow is a kernel with a task. They
 //! boot, take turns with the network until every workload is done, and tell what they counted.
 
-use crate::drive::{Driver, Kind, Next, Post};
+use crate::calendar::NEVER;
+use crate::drive::{Driver, Kind, Next, Post, speaks};
 use crate::guest::{Guest, Setup};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
@@ -107,17 +108,25 @@ pub fn once(
     let datagrams = |flow: &Flow| flow.transport.linux().is_some_and(|l| l.protocol.payload().is_some());
     let flying = (0..model.flows.len()).filter(|&i| datagrams(&model.flows[i]));
     let flying: Vec<(usize, Ends)> = flying.map(|i| (2 * i, world.flows[i])).collect();
-    let mut ending = false;
+    let (mut hushed, mut ending) = (flying.is_empty(), false);
+    let done = |post: &Post| post.guest.said().done;
     driver.run(limit + GRACE, |network, posts| {
         while waiting.last().is_some_and(|ends| finished(network, ends)) {
             waiting.pop();
         }
-        let waited = (waiting.is_empty() && landed(network, &flying)) || network.now() >= limit;
-        let told = |post: &Post| post.guest.said().done;
-        if waited && posts.iter().all(told) || stop.load(Ordering::Relaxed) {
+        if waiting.is_empty() && !hushed {
+            hushed = true;
+            return Next::Hush;
+        }
+        // What was said last is sent by then.
+        let silent =
+            |post: &Post| !speaks(network, post) || post.guest.next_departure() == NEVER && done(post);
+        let over = waiting.is_empty() && posts.iter().all(silent) && landed(network, &flying);
+        let waited = over || network.now() >= limit;
+        if waited && posts.iter().all(done) || stop.load(Ordering::Relaxed) {
             return Next::Stop;
         }
-        let idle = |post: &Post| told(post) || post.remote.is_some() || post.guest.said().idle;
+        let idle = |post: &Post| done(post) || post.remote.is_some() || post.guest.said().idle;
         if waited && !ending && posts.iter().all(idle) {
             ending = true;
             return Next::End;
