@@ -163,7 +163,9 @@ void prepare_commands(void)
     if (!task.n_commands)
         return;
     make_root();
-    prepare_calls(waiting);
+    /* Not even a look for what is not there: chance would be another afterwards. */
+    if (task.calls)
+        prepare_calls(waiting);
     int left = LISTEN / EVERY;
     for (size_t i = 0; i < task.n_commands; i++) {
         struct command *c = &task.commands[i];

@@ -42,6 +42,7 @@ struct task {
     size_t n_variables;
     struct command commands[COMMANDS];
     size_t n_commands;
+    int calls; /* there are names that they can call, in /triggers */
 };
 
 extern struct task task;

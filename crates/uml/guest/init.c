@@ -134,6 +134,8 @@ static void read_task(void)
             task.protocol = atoi(text);
         else if (!strcmp(line, "mtu"))
             task.mtu = atoi(text);
+        else if (!strcmp(line, "calls"))
+            task.calls = atoi(text);
         else if (!strcmp(line, "start"))
             task.start = strtoull(text, NULL, 10);
         else if (!strcmp(line, "until"))

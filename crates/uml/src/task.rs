@@ -198,6 +198,9 @@ impl Task {
                 for (name, value) in &programs.variables {
                     line("variable", &format_args!("{name}={value}"));
                 }
+                if !programs.triggers.is_empty() {
+                    line("calls", &1);
+                }
                 for command in &programs.commands {
                     line("command", &format_args!("{} {}", at(command.start), u8::from(command.serves)));
                 }
@@ -353,7 +356,7 @@ mod tests {
             triggers: vec!["cell.near".into(), "cell.far".into()],
         };
         let files = task(Work::Programs(programs)).files();
-        let own = "work commands\nhost phone\nroot /\nfolder /home\nvariable LANG=C\ncommand 2000000001 1\n";
+        let own = "work commands\nhost phone\nroot /\nfolder /home\nvariable LANG=C\ncalls 1\ncommand 2000000001 1\n";
         assert_eq!(files[0], ("task".to_owned(), format!("{CARD}{own}")));
         assert_eq!(files[1], ("hosts".to_owned(), "198.18.0.1 phone\n".to_owned()));
         assert_eq!(files[3], ("command.0".to_owned(), "echo one\necho two".to_owned()));
