@@ -276,7 +276,7 @@ int call(int argc, char **argv)
         return 2;
     }
     if (json)
-        printf("{\n  \"name\": \"%s\",\n  \"process\": %d,\n  \"run\": \"%s\",\n  \"schema\": \"williwaw-trigger/1\",\n  \"t\": %.9g\n}\n",
+        printf("{\n  \"name\": \"%s\",\n  \"process\": %d,\n  \"run\": \"%s\",\n  \"schema\": \"williwaw-trigger/1\",\n  \"t\": %.9f\n}\n",
                name, PROCESS, RUN, at);
     else
         fprintf(stderr, "%s at %.6f s of %s\n", name, at, RUN);
