@@ -82,6 +82,8 @@ pub(crate) fn there_is_one() -> Result<bool, Failure> {
 struct Said {
     flows: Vec<Option<FlowFacts>>,
     commands: Vec<CommandFacts>,
+    /// Names that were called, and when, seconds.
+    triggers: Vec<(f64, String)>,
 }
 
 /// By cell and repetition.
@@ -293,7 +295,15 @@ impl Stage {
                 let flows: serde_json::Map<String, Value> = named
                     .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
                     .collect();
-                Some(json!({ "cell": cell, "repetition": repetition, "flows": flows, "commands": commands }))
+                let triggers: Vec<Value> =
+                    said.triggers.iter().map(|(t, name)| json!({ "t": t, "name": name })).collect();
+                Some(json!({
+                    "cell": cell,
+                    "repetition": repetition,
+                    "flows": flows,
+                    "commands": commands,
+                    "triggers": triggers,
+                }))
             })
             .collect();
         json!({ "release": self.release, "repetitions": repetitions })
@@ -363,12 +373,14 @@ impl Player for Stage {
             mend: String::new(),
             asked: false,
         })?;
+        let done = outcome.ran.world.network.triggers().done();
+        let triggers = done.map(|(at, name)| (at.as_secs_f64(), name.to_owned())).collect();
         let mut measures = outcome.ran.flows;
         let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
         measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
         let commands = outcome.commands.into_iter().map(|command| command.facts).collect();
         if let Ok(mut facts) = self.facts.lock() {
-            facts.insert((cell, repetition), Said { flows: outcome.facts, commands });
+            facts.insert((cell, repetition), Said { flows: outcome.facts, commands, triggers });
         }
         Ok(Some(measures))
     }

@@ -37,9 +37,10 @@ struct Guest(Child);
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Its group is its own.
-        let _ =
-            Command::new("kill").arg("-KILL").arg(format!("-{}", self.0.id())).stderr(Stdio::null()).status();
+        // Its group is its own. Without the dashes `kill` of procps 4.0 takes the number's first digit for all of it, and -1 is
+        // everybody.
+        let group = format!("-{}", self.0.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ = self.0.wait();
     }
 }

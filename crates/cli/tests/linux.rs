@@ -275,3 +275,59 @@ fn a_file_with_commands_is_played_by_run_too() {
     );
     refused(&failing, 1, "repetition 0 of cell 0, curl: ended with status 3");
 }
+
+/// SW-43: commands call names of the file by either clock: at machines of real time, and in kernels of virtual time, where a tool of
+/// that name stands for williwaw; williwaw itself will do as well.
+#[test]
+fn commands_call_names_by_either_clock() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let me = cargo_bin("williwaw");
+    let place = me.parent().unwrap().to_str().unwrap();
+    let run = format!(
+        "sleep 1; williwaw trigger cell.far && sleep 1 && {place}/williwaw trigger cell.near && williwaw trigger && \
+         {place}/williwaw trigger && ! williwaw trigger cell.none"
+    );
+    let text = format!(
+        "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\n\
+         [[state-machine]]\nname = \"cell\"\n[[state-machine.state]]\nname = \"near\"\n\
+         [[state-machine.state]]\nname = \"far\"\n[[state-machine.state.on]]\nname = \"radio\"\ndelay = \"150 ms\"\n\
+         [[command]]\nname = \"calls\"\nat = \"phone\"\nrun = '''{run}'''\n[run]\nlimit = \"1 min\"\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, text).unwrap();
+    let path = format!("{place}:{}", variable("PATH").unwrap().display());
+    let play = |verb: &str, more: &[&str]| {
+        let out = folder.path().join(verb);
+        let mut command = Command::new(&me);
+        command.args([verb, file.to_str().unwrap(), "--json", "--out", out.to_str().unwrap()]).args(more);
+        let output = command.env("XDG_CACHE_HOME", &cache).env("PATH", &path).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = |end: &str| std::fs::read_to_string(out.join("commands/0-0").join(format!("calls.{end}")));
+        (output, errors, said("stdout").unwrap_or_default(), said("stderr").unwrap_or_default())
+    };
+    let judge = |(output, errors, said, complaints): (Output, String, String, String), repetition: &str| {
+        assert!(output.status.success(), "{errors}{said}{complaints}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let triggers = document.pointer(repetition).and_then(|r| r["triggers"].as_array()).expect("triggers");
+        let names: Vec<_> = triggers.iter().map(|call| call["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["cell.far", "cell.near"]);
+        let times: Vec<f64> = triggers.iter().map(|call| call["t"].as_f64().unwrap()).collect();
+        assert!(times[0] > 1.0 && times[1] - times[0] > 1.0, "{times:?}");
+        assert_eq!(said.lines().count(), 2, "{said}");
+        assert!(said.lines().all(|line| line.ends_with("): cell.near, cell.far")), "{said}");
+        assert!(
+            complaints.contains("cell.far at ") && complaints.contains("called `cell.none`"),
+            "{complaints}"
+        );
+        times
+    };
+    let times = judge(play("run", &["--linux", &kernel]), "/kernels/repetitions/0");
+    assert!(times[0] < 1.001 && times[1] < 2.002, "in virtual time programs start at once: {times:?}");
+    // The tool answers in the very words of the real one.
+    let real = play("emulate", &[]);
+    if real.0.status.code() == Some(3) {
+        return eprintln!("skipped in real time: {}", real.1);
+    }
+    judge(real, "/repetitions/0");
+}

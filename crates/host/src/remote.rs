@@ -1,13 +1,14 @@
 //! How does a workload play over connections that are outside, those of a kernel? It stands in the network as a party's
 //! does, without a packet: what it does to its lines become orders for whoever holds the sockets there, and what those
-//! achieve is told to it. So a kernel's connections carry the same requests, pages and messages as a model's.
+//! achieve is told to it. So a kernel's connections carry the same requests, pages and messages as a model's, and are read
+//! as a model's are.
 
 use base::Time;
 use base::packet::Packet;
 use path::{Cx, Element, Port};
 use std::collections::{BTreeSet, VecDeque};
-use transport::app::Socket;
-use transport::app::lines::{Lines, Workload};
+use transport::app::lines::{Alone, Lines, Workload};
+use transport::app::{Sink, Socket};
 use transport::tcp::Role;
 
 /// What is to be done outside with a line, by its number.
@@ -21,6 +22,8 @@ pub enum Order {
     Close(usize),
     /// Give it up at once.
     Abort(usize),
+    /// So many bytes of it may be read in all, where it is not read at once; `u64::MAX`: whatever comes from now on.
+    Read(usize, u64),
 }
 
 /// How a line outside stands.
@@ -57,6 +60,11 @@ struct Line {
     dead: bool,
     /// What was ordered of it: bytes, and that it closes.
     ordered: (u64, bool),
+    /// What comes waits in the receive buffer until it is read.
+    slowly: bool,
+    /// Bytes that it may read in all, if it ever read slowly, and as they were last ordered.
+    may_read: Option<u64>,
+    read_ordered: u64,
 }
 
 impl Socket for Line {
@@ -69,6 +77,18 @@ impl Socket for Line {
     /// What a kernel has taken cannot be withdrawn.
     fn stop(&mut self) {
         self.closed = true;
+    }
+    fn read_slowly(&mut self, slowly: bool) {
+        self.slowly = slowly;
+        if slowly || self.may_read.is_some() {
+            self.may_read = Some(if slowly { self.may_read.unwrap_or(0) } else { u64::MAX });
+        }
+    }
+    fn read(&mut self, bytes: u64) -> u64 {
+        let Some(read) = self.may_read.filter(|_| self.slowly) else { return 0 };
+        let took = bytes.min(self.received.saturating_sub(read));
+        self.may_read = Some(read + took);
+        took
     }
     fn received(&self) -> u64 {
         self.received
@@ -120,6 +140,15 @@ impl Remote {
             looked_at: BTreeSet::new(),
             orders: VecDeque::new(),
         }
+    }
+
+    /// The application at the receiving end of bulk data, over the one connection that the other end opens. It says when how
+    /// much is read; what is not waits outside, where it was received.
+    pub fn reading(start: Time, sink: Sink) -> Self {
+        let mut remote = Remote::new(Role::Passive, start, Box::new(Alone::new(sink)));
+        remote.start = start;
+        remote.lines.push(Line::default());
+        remote
     }
 
     /// Its application.
@@ -176,6 +205,10 @@ impl Remote {
                 self.orders.push_back(Order::Close(number));
             }
             line.ordered = (line.written, line.closed);
+            if let Some(may) = line.may_read.filter(|may| *may > line.read_ordered) {
+                line.read_ordered = may;
+                self.orders.push_back(Order::Read(number, may));
+            }
         }
     }
 }
@@ -205,6 +238,7 @@ impl Element for Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Span;
     use transport::app::seen::Seen;
 
     /// Opens two lines, asks on both, closes the one that is answered and gives up the other.
@@ -252,5 +286,42 @@ mod tests {
         remote.hear(Time::ZERO, Standing { line: 0, received: 5, acknowledged: 10, broken: true });
         remote.hear(Time::ZERO, Standing { line: 1, received: 5, acknowledged: 10, broken: false });
         assert_eq!((orders(&mut remote).len(), remote.received(), remote.connections()), (0, 5, 2));
+    }
+
+    /// TB-23: what has come is read in pieces of a tenth of a second, and never more than is there; once nothing holds the
+    /// reader back, all that comes.
+    #[test]
+    fn what_is_read_becomes_orders() {
+        use transport::app::Reading;
+        let (at, pause) = (|s: u64| Time::ZERO + Span::from_secs(s), Span::from_secs(5));
+        let orders = |remote: &mut Remote| std::iter::from_fn(|| remote.next_order()).collect::<Vec<_>>();
+        let stands = |received| Standing { line: 0, received, acknowledged: 0, broken: false };
+        let act = |rate, told: &[(u64, u64)]| {
+            let sink = Sink::new(Some(30_000)).reading(Reading::new(rate, pause));
+            let mut remote = Remote::reading(at(1), sink);
+            assert_eq!(remote.next_wake(), at(1), "it starts with the flow");
+            remote.start = Time::NEVER;
+            remote.tell(|workload, lines| workload.started(at(1), lines));
+            told.iter().for_each(|&(s, received)| remote.hear(at(s), stands(received)));
+            assert_eq!((orders(&mut remote), remote.next_wake()), (vec![], at(6)));
+            remote.tell(|workload, lines| workload.timeout(at(6), lines));
+            remote
+        };
+        let mut paced = act(Some(10_000), &[(2, 1500), (3, 2400)]);
+        assert_eq!(
+            (orders(&mut paced), paced.next_wake()),
+            (vec![Order::Read(0, 1000)], at(6) + Span::from_millis(100))
+        );
+        for s in [7, 8, 9] {
+            paced.tell(|workload, lines| workload.timeout(at(s), lines));
+        }
+        assert_eq!(orders(&mut paced), [Order::Read(0, 2000), Order::Read(0, 2400)]);
+        assert_eq!(paced.next_wake(), Time::NEVER, "nothing is there");
+        paced.hear(at(10), stands(30_000));
+        assert_eq!((paced.next_wake(), paced.workload().finished()), (at(10), Some(at(10))));
+        let mut paused = act(None, &[(2, 20_000)]);
+        assert_eq!((orders(&mut paused), paused.next_wake()), (vec![Order::Read(0, u64::MAX)], Time::NEVER));
+        paused.hear(at(7), stands(30_000));
+        assert_eq!((orders(&mut paused), paused.workload().finished()), (vec![], Some(at(7))));
     }
 }

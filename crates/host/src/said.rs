@@ -32,6 +32,10 @@ impl Said {
         Said { end: End::Hears(hearing), orders: VecDeque::new() }
     }
 
+    /// It is the end that speaks.
+    pub fn speaks(&self) -> bool {
+        matches!(self.end, End::Speaks(_))
+    }
     /// The next datagram that is to be sent outside.
     pub fn next_order(&mut self) -> Option<Datagram> {
         self.orders.pop_front()

@@ -98,6 +98,16 @@ pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Optio
     })
 }
 
+/// The receiving application of bulk data.
+pub fn sink(flow: &Flow) -> Sink {
+    let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+    let sink = Sink::new(bytes).timed(lasts.is_some());
+    match flow.reads {
+        None => sink,
+        Some(reads) => sink.reading(Reading::new(reads.rate.map(|r| r.bps() / 8), reads.pause)),
+    }
+}
+
 /// Builds one repetition of a model.
 pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     let mut b = Builder {
@@ -246,13 +256,7 @@ impl Builder<'_> {
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
-            Role::Passive => match flow.reads {
-                None => Box::new(Sink::new(bytes).timed(lasts.is_some())),
-                Some(reads) => {
-                    let rate = reads.rate.map(|r| r.bps() / 8);
-                    Box::new(Sink::new(bytes).timed(lasts.is_some()).reading(Reading::new(rate, reads.pause)))
-                }
-            },
+            Role::Passive => Box::new(sink(flow)),
         };
         let host = Host::new(host, app);
         match codec {

@@ -1,7 +1,8 @@
-/* Bulk data over one connection: the writing end and the reading end. */
+/* Bulk data over one connection: the writing end, and the reading end, which takes what comes or what it is told to. */
 #include "guest.h"
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -130,5 +131,55 @@ void receive_all(int ear)
         carried += (uint64_t)n;
         if (!finished && task.bytes >= 0 && carried >= (uint64_t)task.bytes)
             finished = now();
+    }
+}
+
+/* The reading end of an application that does not take everything at once. It runs beside the network: it is told how
+ * much has come, read or not, and orders how much is read. The rest lies in the kernel's buffer and closes its window. */
+void receive_slowly(int ear, int words)
+{
+    static char buffer[CHUNK];
+    int queue = epoll_create1(0), fd = -1, whole = 1;
+    uint64_t may = 0, told = 0;
+    watch(queue, ear, EPOLLIN);
+    watch(queue, words, EPOLLIN);
+    int end = watch_alarm(queue, task.until, 0);
+    for (;;) {
+        struct epoll_event got;
+        if (epoll_wait(queue, &got, 1, -1) != 1)
+            continue;
+        if (got.data.fd == end)
+            return;
+        if (got.data.fd == ear) {
+            int other = accept4(ear, NULL, NULL, SOCK_NONBLOCK);
+            if (other < 0 || fd >= 0)
+                continue;
+            fd = other;
+            watch(queue, fd, EPOLLIN | EPOLLRDHUP | EPOLLET);
+        }
+        struct word word;
+        ssize_t n;
+        while ((n = recv(words, &word, sizeof word, 0)) > 0) {
+            if (n < (ssize_t)sizeof word || word.what != READ)
+                return;
+            may = word.first;
+        }
+        while (fd >= 0 && whole && carried < may) {
+            uint64_t left = may - carried;
+            n = read(fd, buffer, left < CHUNK ? left : CHUNK);
+            if (n < 0 && errno != EAGAIN) {
+                broken("reading", errno);
+                whole = 0;
+            }
+            if (n <= 0)
+                break;
+            carried += (uint64_t)n;
+        }
+        int waits = 0;
+        if (fd < 0 || !whole || ioctl(fd, FIONREAD, &waits) < 0 || carried + (uint64_t)waits <= told)
+            continue;
+        told = carried + (uint64_t)waits;
+        struct word stands = {.what = STANDS, .first = told};
+        tell_driver(words, &stands, sizeof stands);
     }
 }

@@ -163,6 +163,9 @@ void prepare_commands(void)
     if (!task.n_commands)
         return;
     make_root();
+    /* Not even a look for what is not there: chance would be another afterwards. */
+    if (task.calls)
+        prepare_calls(waiting);
     int left = LISTEN / EVERY;
     for (size_t i = 0; i < task.n_commands; i++) {
         struct command *c = &task.commands[i];
@@ -180,6 +183,19 @@ void prepare_commands(void)
         if (c->pid && listening() <= before)
             c->lacks = "it does not listen before the run starts";
     }
+}
+
+/* What whoever drives this kernel says: true if all is to end. */
+static int told_to_end(void)
+{
+    struct word word;
+    ssize_t n;
+    while ((n = recv(waiting, &word, sizeof word, 0)) > 0) {
+        if (n < (ssize_t)sizeof word || word.what != CALLED)
+            return 1;
+        called(&word);
+    }
+    return 0;
 }
 
 static int busy(void)
@@ -215,6 +231,7 @@ void run_commands(void)
     int queue = epoll_create1(EPOLL_CLOEXEC), deaths = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
     watch(queue, deaths, EPOLLIN);
     watch(queue, waiting, EPOLLIN);
+    watch_calls(queue);
     int end = watch_alarm(queue, task.until, 0), alarms[COMMANDS];
     for (size_t i = 0; i < task.n_commands; i++)
         alarms[i] = task.commands[i].begun ? -1 : watch_alarm(queue, task.commands[i].start, 0);
@@ -225,8 +242,10 @@ void run_commands(void)
         struct signalfd_siginfo death;
         if (epoll_wait(queue, &got, 1, -1) != 1)
             continue;
-        if (got.data.fd == end || got.data.fd == waiting)
+        if (got.data.fd == end || (got.data.fd == waiting && told_to_end()))
             break;
+        if (got.data.fd == waiting || attend_calls(got.data.fd))
+            continue;
         if (got.data.fd == deaths) {
             int before = busy();
             while (read(deaths, &death, sizeof death) == sizeof death)
@@ -245,5 +264,6 @@ void run_commands(void)
             }
     }
     finished = busy() ? 0 : now();
+    end_calls();
     end_all();
 }

@@ -15,7 +15,7 @@ enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024 };
 /* The port of the first connection that is opened, and of an end that sends datagrams. */
 enum { FIRST = 1024 };
 /* A word to or from whoever drives this kernel, in the order of bytes of this machine. */
-enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD };
+enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD, READ, CALL, CALLED };
 struct word {
     uint32_t what, line;
     uint64_t first, second;
@@ -32,7 +32,7 @@ struct command {
 
 struct task {
     char work[16]; /* bulk, lines, datagrams, or commands */
-    int sends;
+    int sends, slowly; /* slowly: what comes is read when that is ordered */
     char address[48], address6[48], peer[48], cc[32];
     int width, mtu, protocol;
     uint64_t start, until, look;
@@ -42,6 +42,7 @@ struct task {
     size_t n_variables;
     struct command commands[COMMANDS];
     size_t n_commands;
+    int calls; /* there are names that they can call, in /triggers */
 };
 
 extern struct task task;
@@ -74,6 +75,16 @@ int connection(void);
 
 void send_all(int fd);
 void receive_all(int fd);
+void receive_slowly(int fd, int words);
+/* Names that programs call: whoever hears of them by `words`; what to watch; whether a descriptor was one of theirs; what was
+ * answered; no more. */
+void prepare_calls(int words);
+void watch_calls(int queue);
+int attend_calls(int fd);
+void called(const struct word *word);
+void end_calls(void);
+/* What this program is to others than the kernel: the tool by which programs call. */
+int call(int argc, char **argv);
 void prepare_commands(void);
 void run_commands(void);
 void prepare_agent(void);

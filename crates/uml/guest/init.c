@@ -1,6 +1,6 @@
 /* What runs in a guest: the one process of a kernel under User-Mode Linux. It reads its task from /task, sets up
- * the network, carries its data, and tells what the kernel says of it in /told, /netstat and /snmp. Lines on the
- * console mark where it stands. It reads the clock as rarely as it can: in virtual time that costs time. */
+ * the network, carries its data, and tells what the kernel says of it in /told, /netstat, /snmp and
+ * /snmp6. Lines on the console mark where it stands. It reads the clock as rarely as it can: in virtual time that costs time. */
 #include "guest.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -126,12 +126,16 @@ static void read_task(void)
                 text_of(texts[i].to, texts[i].size, text);
         if (!strcmp(line, "sends"))
             task.sends = atoi(text);
+        else if (!strcmp(line, "slowly"))
+            task.slowly = atoi(text);
         else if (!strcmp(line, "width"))
             task.width = atoi(text);
         else if (!strcmp(line, "protocol"))
             task.protocol = atoi(text);
         else if (!strcmp(line, "mtu"))
             task.mtu = atoi(text);
+        else if (!strcmp(line, "calls"))
+            task.calls = atoi(text);
         else if (!strcmp(line, "start"))
             task.start = strtoull(text, NULL, 10);
         else if (!strcmp(line, "until"))
@@ -313,6 +317,7 @@ static void tell(void)
     fclose(out);
     copy("/proc/net/netstat", "/netstat");
     copy("/proc/net/snmp", "/snmp");
+    copy("/proc/net/snmp6", "/snmp6");
     tell_sctp();
     say("done");
 }
@@ -405,7 +410,7 @@ int connection(void)
 
 static void bulk(void)
 {
-    int fd = connection();
+    int fd = connection(), words = task.slowly ? hear_driver() : -1;
     if (!task.sends) {
         struct sockaddr_storage at;
         socklen_t n = place(&at, "", PORT);
@@ -415,12 +420,16 @@ static void bulk(void)
     say("ready");
     if (task.sends)
         send_all(fd);
+    else if (task.slowly)
+        receive_slowly(fd, words);
     else
         receive_all(fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (getpid() != 1)
+        return call(argc, argv);
     if (mount("proc", "/proc", "proc", 0, NULL) < 0)
         fail("mounting /proc");
     /* No packets but those of the task. */

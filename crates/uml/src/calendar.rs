@@ -138,6 +138,10 @@ impl Calendar {
     pub fn now(&self) -> u64 {
         self.now
     }
+    /// The time up to which it may have moved on by itself.
+    pub fn reach(&self) -> u64 {
+        self.limit
+    }
     /// When it wants to run next.
     pub fn request(&self) -> u64 {
         self.request

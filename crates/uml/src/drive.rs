@@ -22,6 +22,12 @@ pub struct Post {
     pub remote: Option<ElementId>,
 }
 
+/// Whether it sends datagrams for somebody who speaks.
+pub fn speaks(network: &Network, post: &Post) -> bool {
+    let said = post.remote.and_then(|id| network.element::<Said>(id));
+    said.is_some_and(Said::speaks)
+}
+
 /// What a kernel is to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -44,6 +50,12 @@ fn through<R>(
     }
 }
 
+/// Calls a name of the network, by its place among all: when it was done; none if there is no such name.
+fn trigger(network: &mut Network, at: Time, place: u64) -> Option<Time> {
+    let name = network.triggers().names().nth(usize::try_from(place).ok()?)?.to_owned();
+    network.trigger(at, &name).then(|| network.now())
+}
+
 /// A network and its kernels.
 pub struct Driver {
     /// The network, started.
@@ -61,6 +73,8 @@ pub struct Driver {
 pub enum Next {
     /// There is more to do.
     GoOn,
+    /// Nothing more is said in datagrams: who sends them is ended, behind the last of them.
+    Hush,
     /// Nobody waits for programs and workloads any more: they are ended, and their kernels tell.
     End,
     /// Everything is done.
@@ -125,11 +139,14 @@ impl Driver {
     ) -> Result<bool, Error> {
         let mut turns = 0;
         let mut last = Time::ZERO;
+        // What was said before t = 0.
+        (0..self.posts.len()).for_each(|i| self.listen(i));
         loop {
             self.hand_over()?;
             match done(&self.network, &self.posts) {
                 Next::GoOn => {}
-                Next::End => self.end_programs()?,
+                Next::Hush => self.end(speaks)?,
+                Next::End => self.end(|_, post| post.kind == Kind::Machine || post.remote.is_some())?,
                 Next::Stop => return Ok(true),
             }
             let soonest = |(i, post): (usize, &Post)| (post.guest.next_wake(), i);
@@ -173,12 +190,17 @@ impl Driver {
         Ok(())
     }
 
-    /// Hears what a kernel's first process says of its connections.
+    /// Hears what a kernel's first process says of its connections, and what its programs call.
     fn listen(&mut self, i: usize) {
         let Driver { network, posts, .. } = self;
-        let Some(remote) = posts[i].remote else { return };
         let at = of_guest(posts[i].guest.now());
         for word in posts[i].guest.words() {
+            if let Some((number, name)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine) {
+                let done = trigger(network, at, name).map(Time::as_nanos);
+                posts[i].guest.tell_init(words::called(number, done));
+                continue;
+            }
+            let Some(remote) = posts[i].remote else { continue };
             if let Some(standing) = words::standing(&word) {
                 network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
             } else if let Some(ordinal) = words::heard(&word) {
@@ -187,13 +209,15 @@ impl Driver {
         }
     }
 
-    /// Tells all kernels at the present instant that nobody waits for their programs and connections any more.
-    fn end_programs(&mut self) -> Result<(), Error> {
-        let latest = self.posts.iter().map(|post| post.guest.now()).max().unwrap_or(0);
+    /// Tells these kernels that nobody waits for their programs and connections any more: at the present instant or, where one
+    /// may have moved on by itself, when it has come that far. Nobody has anything to do before.
+    fn end(&mut self, who: impl Fn(&Network, &Post) -> bool) -> Result<(), Error> {
+        let latest = self.posts.iter().map(|post| post.guest.reach()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
-        let ends = |post: &&mut Post| post.kind == Kind::Machine || post.remote.is_some();
-        for post in self.posts.iter_mut().filter(ends) {
-            post.guest.tell_init(words::END.to_vec());
+        for post in &mut self.posts {
+            if who(&self.network, post) {
+                post.guest.tell_init(words::END.to_vec());
+            }
         }
         self.hand_over()
     }

@@ -80,6 +80,10 @@ impl Guest {
     pub fn now(&self) -> u64 {
         self.calendar.now()
     }
+    /// The time up to which it may have moved on by itself.
+    pub fn reach(&self) -> u64 {
+        self.calendar.reach()
+    }
     /// What its first process has said.
     pub fn said(&self) -> Said {
         self.said

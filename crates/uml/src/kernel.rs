@@ -35,6 +35,7 @@ const INIT: &[(&str, &str)] = &[
     ("agent.c", include_str!("../guest/agent.c")),
     ("datagrams.c", include_str!("../guest/datagrams.c")),
     ("commands.c", include_str!("../guest/commands.c")),
+    ("calls.c", include_str!("../guest/calls.c")),
 ];
 const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];
 

@@ -2,7 +2,7 @@
 //! with an address that the others know by name, a root that is a folder of the host, and commands at their times.
 
 use crate::drive::Post;
-use crate::once::{file, fits, settings};
+use crate::once::{file, settings};
 use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;
@@ -45,9 +45,9 @@ pub(crate) fn task(
     seed: Seed,
     limit: Time,
     kernels: &Kernels,
+    network: &Network,
 ) -> Result<Task, Error> {
     let (name, linux) = (&model.nodes[node].name, &model.nodes[node].linux);
-    fits(&format!("node `{name}`"), linux)?;
     let text = |path: &std::path::Path, what: &str| match path.to_str() {
         Some(text) if !text.contains('\n') => Ok(text.to_owned()),
         _ => Err(Error::Asked {
@@ -89,6 +89,7 @@ pub(crate) fn task(
             variables,
             hosts: hosts(model, 0),
             commands,
+            triggers: network.triggers().names().map(str::to_owned).collect(),
         }),
     })
 }

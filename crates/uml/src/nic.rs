@@ -22,6 +22,12 @@ const LARGEST: u64 = (HEAD + ETHERNET + 65_535) as u64;
 const WORDS: [u8; 2] = [0x88, 0xb5];
 /// What the device has: version 1, the protocol's own features, a hardware address.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
+/// It says how large packets are (virtio 1.2, section 5.1.3).
+const MTU: u64 = 1 << 3;
+/// Where in its configuration it says so (virtio 1.2, section 5.1.4).
+const MTU_AT: usize = 10;
+/// Buffers that a driver lays out unasked have room for such packets, bytes.
+const USUAL: u32 = 1500;
 /// What is used of the protocol: acknowledged requests, the channel back, configuration, and notices of both sides in
 /// the dialogue itself. Without all of them the kernel's interrupts would have no place in the calendar.
 const PROTOCOL: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
@@ -105,17 +111,21 @@ pub struct Nic {
     mac: [u8; 6],
     rings: [Ring; 2],
     enabled: [bool; 2],
+    /// The largest packet that may come, bytes; none: buffers as drivers lay them out unasked will do.
+    largest: Option<u16>,
     /// It keeps the buffers of packets until it is told that these are out.
     keeps: bool,
     kept: VecDeque<Chain>,
 }
 
 impl Nic {
-    /// A card with this hardware address. One that `keeps` gives the buffer of a packet back at [`Nic::release`], others at
-    /// once.
-    pub fn new(mac: [u8; 6], keeps: bool) -> Nic {
+    /// A card with this hardware address, to which packets of at most `largest` bytes come. One that `keeps` gives the buffer
+    /// of a packet back at [`Nic::release`], others at once.
+    pub fn new(mac: [u8; 6], keeps: bool, largest: u32) -> Nic {
         let ring = |index| Ring { index, ..Ring::default() };
-        Nic { mac, rings: [ring(RECEIVE), ring(SEND)], enabled: [false; 2], keeps, kept: VecDeque::new() }
+        let rings = [ring(RECEIVE), ring(SEND)];
+        let largest = (largest > USUAL).then(|| u16::try_from(largest).unwrap_or(u16::MAX));
+        Nic { mac, rings, enabled: [false; 2], largest, keeps, kept: VecDeque::new() }
     }
 
     /// The driver is ready for frames.
@@ -136,7 +146,7 @@ impl Nic {
         let mut effect = Effect::None;
         let number = |n: u64| Some(m.reply(&n.to_le_bytes()));
         match request {
-            Request::GetFeatures => return Ok((number(FEATURES), effect)),
+            Request::GetFeatures => return Ok((number(self.features()), effect)),
             Request::GetProtocolFeatures => return Ok((number(PROTOCOL), effect)),
             Request::GetConfig => return Ok((Some(m.reply(&self.config(m)?)), effect)),
             Request::GetVringBase => {
@@ -144,7 +154,8 @@ impl Nic {
                 let taken = u32::from(self.ring(queue)?.taken);
                 return Ok((Some(m.reply(&[queue.to_le_bytes(), taken.to_le_bytes()].concat())), effect));
             }
-            Request::SetFeatures => has(m.u64_at(0)?, 1 << 32 | 1 << 30)?,
+            // Without what says how large packets are, its buffers are too small for them.
+            Request::SetFeatures => has(m.u64_at(0)?, self.features() & !(1 << 5))?,
             Request::SetProtocolFeatures => has(m.u64_at(0)?, PROTOCOL)?,
             Request::SetOwner => {}
             Request::SetMemTable => effect = Effect::Memory(regions(m, files)?),
@@ -176,6 +187,10 @@ impl Nic {
         Ok((if m.wants_reply { number(0) } else { None }, effect))
     }
 
+    fn features(&self) -> u64 {
+        FEATURES | if self.largest.is_some() { MTU } else { 0 }
+    }
+
     fn config(&self, m: &Message) -> Result<Vec<u8>, Fault> {
         let (offset, size) = (m.u32_at(0)? as usize, m.u32_at(4)? as usize);
         if size > vhost::LONGEST - 12 || m.payload.len() != 12 + size {
@@ -183,9 +198,15 @@ impl Nic {
         }
         let mut out = m.payload.clone();
         for (i, byte) in out.iter_mut().skip(12).enumerate() {
-            *byte = self.mac.get(offset + i).copied().unwrap_or(0);
+            *byte = self.mac.get(offset + i).copied().unwrap_or_else(|| self.beyond_mac(offset + i));
         }
         Ok(out)
+    }
+
+    /// What stands in its configuration behind its address.
+    fn beyond_mac(&self, at: usize) -> u8 {
+        let bytes = self.largest.unwrap_or(0).to_le_bytes();
+        at.checked_sub(MTU_AT).and_then(|i| bytes.get(i)).copied().unwrap_or(0)
     }
 
     /// Takes the frames that the kernel has sent, and gives their buffers back: what is in them.
@@ -297,7 +318,7 @@ mod tests {
     }
 
     fn set_up() -> (Nic, Plain) {
-        let mut nic = Nic::new(MAC, false);
+        let mut nic = Nic::new(MAC, false, 1500);
         for (queue, at) in [(0, 0x1000u32), (1, 0x1400)] {
             nic.answer(&ask(Request::SetVringNum, &[queue, 4]), 0).unwrap();
             let places = [queue, 0, at, 0, at + 0x200, 0, at + 0x100, 0, 0, 0];
@@ -309,7 +330,7 @@ mod tests {
 
     #[test]
     fn it_has_an_address_and_wants_what_it_needs() {
-        let mut nic = Nic::new(MAC, false);
+        let mut nic = Nic::new(MAC, false, 1500);
         let (reply, effect) = nic.answer(&ask(Request::GetConfig, &[0, 8, 0, 0, 0]), 0).unwrap();
         assert_eq!((&reply.unwrap()[24..], effect), (&[2, 0, 0, 0, 0, 1, 0, 0][..], Effect::None));
         let (reply, _) = nic.answer(&ask(Request::SetProtocolFeatures, &[PROTOCOL as u32, 0]), 0).unwrap();
@@ -319,6 +340,21 @@ mod tests {
         assert_eq!(nic.answer(&ask(Request::VringKick, &[7, 0]), 0), Err(Fault::Queue(7)));
         assert_eq!(nic.answer(&ask(Request::SetMemTable, &[1, 0]), 0), Err(Fault::Memory));
         assert!(!nic.is_up());
+    }
+
+    #[test]
+    fn it_says_how_large_packets_are() {
+        for (largest, offered, said) in
+            [(576, FEATURES, 0), (1500, FEATURES, 0), (9000, FEATURES | MTU, 9000)]
+        {
+            let mut nic = Nic::new(MAC, false, largest);
+            let (reply, _) = nic.answer(&ask(Request::GetFeatures, &[]), 0).unwrap();
+            assert_eq!(reply.unwrap()[12..20], offered.to_le_bytes());
+            let (reply, _) = nic.answer(&ask(Request::GetConfig, &[8, 4, 0, 0]), 0).unwrap();
+            assert_eq!(reply.unwrap()[26..], u16::to_le_bytes(said));
+        }
+        let without = Nic::new(MAC, false, 9000).answer(&ask(Request::SetFeatures, &[1 << 30, 1]), 0);
+        assert_eq!(without, Err(Fault::Features(MTU)));
     }
 
     #[test]

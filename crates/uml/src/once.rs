@@ -1,7 +1,8 @@
 //! How is one repetition played? As with models, but that each end of a kernel's flow is a kernel with a task. They
 //! boot, take turns with the network until every workload is done, and tell what they counted.
 
-use crate::drive::{Driver, Kind, Next, Post};
+use crate::calendar::NEVER;
+use crate::drive::{Driver, Kind, Next, Post, speaks};
 use crate::guest::{Guest, Setup};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
@@ -17,8 +18,8 @@ use lab::measure;
 use lab::once::finished;
 use path::{ElementId, Network, Signal};
 use scenario::Model;
-use scenario::build::{Ends, World, build, workload};
-use scenario::model::{App, Flow, Ip, Linux};
+use scenario::build::{Ends, World, build, sink, workload};
+use scenario::model::{App, Flow, Ip, Linux, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::app::datagrams::{Hearing, Speaking};
@@ -31,8 +32,6 @@ const DRAIN: Span = Span::from_secs(3600);
 const GRACE: Span = Span::from_secs(2);
 /// As much memory as lets the kernel choose its default buffers.
 const MEMORY_MIB: u32 = 512;
-/// The largest packet that fits the buffers of the card.
-const MTU: u32 = 1500;
 /// What every guest is set to before the scenario's own settings, as in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
@@ -61,7 +60,7 @@ pub fn once(
     let limit = Time::ZERO + model.run.limit;
     let mut posts = Vec::new();
     let mut owners = Vec::new();
-    let start = |name: &str, linux: &Linux, task: &Task, door: ElementId, kind: Kind| {
+    let start = |name: &str, linux: &Linux, task: &Task, largest: u32, door: ElementId, kind: Kind| {
         let setup = Setup {
             kernel: kernels.find(linux.kernel.as_deref())?,
             init: kernels.init.clone(),
@@ -71,6 +70,7 @@ pub fn once(
             seed: seed.stream(name, "kernel").bits(),
             memory_mib: MEMORY_MIB,
             modem: linux.modem,
+            largest,
             patience: kernels.patience,
             name: name.to_owned(),
         };
@@ -81,8 +81,9 @@ pub fn once(
             let Some(linux) = flow.transport.kernels()[side] else { continue };
             check(flow, linux, side)?;
             let name = name_of(&world, door);
+            let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
             let task = task(flow, linux, *ends, limit, options, side == 0);
-            let mut post = start(&name, linux, &task, door, Kind::Flow)?;
+            let mut post = start(&name, linux, &task, largest.unwrap_or(linux.mtu), door, Kind::Flow)?;
             post.remote = remotes[i][side];
             posts.push(post);
             owners.push((i, side));
@@ -90,8 +91,10 @@ pub fn once(
     }
     for (&node, &door) in model.stations.iter().zip(&world.stations) {
         let linux = &model.nodes[node].linux;
-        let task = machines::task(model, node, seed, limit, kernels)?;
-        posts.push(start(&model.nodes[node].name, linux, &task, door, Kind::Machine)?);
+        let task = machines::task(model, node, seed, limit, kernels, &world.network)?;
+        let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
+        let largest = largest.unwrap_or(linux.mtu);
+        posts.push(start(&model.nodes[node].name, linux, &task, largest, door, Kind::Machine)?);
         machines::introduce(model, &mut world.network, door);
     }
     let capture = options.capture.then(|| {
@@ -105,17 +108,25 @@ pub fn once(
     let datagrams = |flow: &Flow| flow.transport.linux().is_some_and(|l| l.protocol.payload().is_some());
     let flying = (0..model.flows.len()).filter(|&i| datagrams(&model.flows[i]));
     let flying: Vec<(usize, Ends)> = flying.map(|i| (2 * i, world.flows[i])).collect();
-    let mut ending = false;
+    let (mut hushed, mut ending) = (flying.is_empty(), false);
+    let done = |post: &Post| post.guest.said().done;
     driver.run(limit + GRACE, |network, posts| {
         while waiting.last().is_some_and(|ends| finished(network, ends)) {
             waiting.pop();
         }
-        let waited = (waiting.is_empty() && landed(network, &flying)) || network.now() >= limit;
-        let told = |post: &Post| post.guest.said().done;
-        if waited && posts.iter().all(told) || stop.load(Ordering::Relaxed) {
+        if waiting.is_empty() && !hushed {
+            hushed = true;
+            return Next::Hush;
+        }
+        // What was said last is sent by then.
+        let silent =
+            |post: &Post| !speaks(network, post) || post.guest.next_departure() == NEVER && done(post);
+        let over = waiting.is_empty() && posts.iter().all(silent) && landed(network, &flying);
+        let waited = over || network.now() >= limit;
+        if waited && posts.iter().all(done) || stop.load(Ordering::Relaxed) {
             return Next::Stop;
         }
-        let idle = |post: &Post| told(post) || post.remote.is_some() || post.guest.said().idle;
+        let idle = |post: &Post| done(post) || post.remote.is_some() || post.guest.said().idle;
         if waited && !ending && posts.iter().all(idle) {
             ending = true;
             return Next::End;
@@ -176,24 +187,15 @@ pub fn once(
     Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, commands, capture })
 }
 
-/// Whether packets of that size pass the card.
-pub(crate) fn fits(who: &str, linux: &Linux) -> Result<(), Error> {
-    if linux.mtu <= MTU {
-        return Ok(());
-    }
-    Err(Error::Asked {
-        what: format!("{who} asks for packets of {} B", linux.mtu),
-        mend: "in virtual time a kernel's card takes at most 1500 B".into(),
-    })
-}
-
 /// What real time can do and this cannot.
 fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
-    fits(&format!("flow `{}`", flow.name), linux)?;
-    if side == 1 && flow.reads.is_some() {
-        let what = format!("flow `{}` reads at a pace of its own", flow.name);
-        return refused(what, "the reading end of a kernel's flow takes what comes; leave `reads` out");
+    if side == 1 && flow.reads.is_some() && linux.protocol != Protocol::Tcp {
+        let what = format!("flow `{}` reads at a pace of its own, and not from a socket of TCP", flow.name);
+        return refused(
+            what,
+            "of SCTP and Multipath TCP whatever comes is read at once; leave `read-rate` and `read-pause` out, or `protocol`",
+        );
     }
     Ok(())
 }
@@ -206,7 +208,9 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     let (cc, protocol) = (linux.cc.clone(), linux.protocol);
     let work = match flow.app {
         App::Bulk { .. } => {
-            Work::Bulk(Bulk { sends, peer, protocol, cc, start: ends.start, bytes, look: options.look })
+            let slowly = !sends && flow.reads.is_some();
+            let (start, look) = (ends.start, options.look);
+            Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
         _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer }),
         App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
@@ -228,7 +232,8 @@ pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> 
 }
 
 /// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model, the
-/// opening end first: none for bulk data, which the kernel's own side carries by itself, and none at a model's end.
+/// opening end first: none for bulk data, which the kernel's own side carries by itself, unless it is read at a pace of its
+/// own; and none at a model's end.
 fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
@@ -248,6 +253,9 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
                         Role::Passive => Said::hearing(Hearing::new(letters, plan.useful)),
                     })
                 }
+                _ if role == Role::Passive && flow.reads.is_some() => {
+                    world.network.add(Remote::reading(start, sink(flow)))
+                }
                 _ => world.network.add(Remote::new(role, start, workload(flow, role, &letters, seed)?)),
             };
             world.names.push(name);
@@ -263,8 +271,10 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
 /// The ends of workloads that run in the network: those of models, and those over a kernel's connections.
 fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows).zip(remotes);
+    // Of bulk data without end, or for some time, the kernel that writes knows when it is over.
+    let waited = |flow: &Flow| flow.app.bulk().is_none_or(|all| matches!(all, (Some(_), None)));
     let runs = |flow: &Flow, remotes: &[Option<ElementId>; 2]| {
-        flow.transport.kernels().contains(&None) || remotes.iter().any(Option::is_some)
+        flow.transport.kernels().contains(&None) || (remotes.iter().any(Option::is_some) && waited(flow))
     };
     flows
         .filter(|((flow, _), remotes)| runs(flow, remotes))
@@ -330,6 +340,7 @@ fn told(post: &Post) -> Result<Told, Error> {
 fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<(), Error> {
     let mut counters = proc::counters(&text(post, "netstat")?);
     counters.extend(proc::counters(&text(post, "snmp")?));
+    counters.extend(proc::counters_6(&text(post, "snmp6")?));
     let end = ["from", "to"][side];
     facts.faults.extend(told.fault.as_ref().map(|fault| format!("{end}: {fault}")));
     if side == 1 {

@@ -87,6 +87,8 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// Between two looks at the kernel's `TCP_INFO`; none: at the end only.
     pub look: Option<Span>,
+    /// It reads when it is told to ([`crate::words`]).
+    pub slowly: bool,
 }
 
 /// Programs at a node.
@@ -104,6 +106,8 @@ pub struct Programs {
     pub hosts: String,
     /// The programs.
     pub commands: Vec<Program>,
+    /// The names that they can call, by their places.
+    pub triggers: Vec<String>,
 }
 
 /// A program.
@@ -126,6 +130,10 @@ impl Task {
             files.push(("resolver".to_owned(), "# there is no resolver in virtual time\n".to_owned()));
             for (i, command) in programs.commands.iter().enumerate() {
                 files.push((format!("command.{i}"), command.run.clone()));
+            }
+            // Without names nobody listens, and nothing of this is there.
+            if !programs.triggers.is_empty() {
+                files.push(("triggers".to_owned(), programs.triggers.join("\n")));
             }
         }
         files
@@ -164,6 +172,9 @@ impl Task {
                 if let Some(look) = bulk.look {
                     line("look", &look.as_nanos());
                 }
+                if bulk.slowly {
+                    line("slowly", &1);
+                }
             }
             Work::Lines(lines) => {
                 line("work", &"lines");
@@ -186,6 +197,9 @@ impl Task {
                 line("folder", &programs.folder);
                 for (name, value) in &programs.variables {
                     line("variable", &format_args!("{name}={value}"));
+                }
+                if !programs.triggers.is_empty() {
+                    line("calls", &1);
                 }
                 for command in &programs.commands {
                     line("command", &format_args!("{} {}", at(command.start), u8::from(command.serves)));
@@ -312,6 +326,7 @@ mod tests {
             start: Time::from_nanos(500_000_000),
             bytes: Some(7),
             look: None,
+            slowly: false,
         };
         let own = "work bulk\nsends 1\npeer 198.18.0.2\nprotocol 262\ncc bbr\nstart 2500000000\nbytes 7\n";
         assert_eq!(task(Work::Bulk(bulk)).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
@@ -338,12 +353,14 @@ mod tests {
                 start: Time::from_nanos(1),
                 serves: true,
             }],
+            triggers: vec!["cell.near".into(), "cell.far".into()],
         };
         let files = task(Work::Programs(programs)).files();
-        let own = "work commands\nhost phone\nroot /\nfolder /home\nvariable LANG=C\ncommand 2000000001 1\n";
+        let own = "work commands\nhost phone\nroot /\nfolder /home\nvariable LANG=C\ncalls 1\ncommand 2000000001 1\n";
         assert_eq!(files[0], ("task".to_owned(), format!("{CARD}{own}")));
         assert_eq!(files[1], ("hosts".to_owned(), "198.18.0.1 phone\n".to_owned()));
         assert_eq!(files[3], ("command.0".to_owned(), "echo one\necho two".to_owned()));
+        assert_eq!(files[4], ("triggers".to_owned(), "cell.near\ncell.far".to_owned()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What do a workload and a guest's first process say to each other? Orders go in, standings come out, each a word of 24
-//! bytes in a frame that no program sees. `guest/agent.c` and
-//! `guest/datagrams.c` speak the same.
+//! bytes in a frame that no program sees. `guest/agent.c`,
+//! `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` speak the same.
 
 use host::{Order, Standing};
 use transport::app::datagrams::Datagram;
@@ -17,6 +17,9 @@ const STANDS: u32 = 6;
 const BROKEN: u32 = 7;
 const SAY: u32 = 8;
 const HEARD: u32 = 9;
+const READ: u32 = 10;
+const CALL: u32 = 11;
+const CALLED: u32 = 12;
 
 /// The word by which a datagram is said.
 pub fn say(datagram: Datagram) -> Vec<u8> {
@@ -30,6 +33,21 @@ pub fn heard(word: &[u8]) -> Option<u32> {
     (u32::from_ne_bytes(*what) == HEARD && word.len() >= SIZE).then_some(number)
 }
 
+/// The call of a name by a program: its number, by which it is answered, and which name, by its place among all; none if the word
+/// tells something else.
+pub fn call(word: &[u8]) -> Option<(u32, u64)> {
+    let (what, rest) = word.split_first_chunk()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let (name, rest) = rest.split_first_chunk()?;
+    let whole = rest.len() >= 8 && u32::from_ne_bytes(*what) == CALL;
+    whole.then(|| (u32::from_ne_bytes(*number), u64::from_ne_bytes(*name)))
+}
+
+/// The answer to a call: when it was done, in nanoseconds of the network; none: there is no such name.
+pub fn called(number: u32, at: Option<u64>) -> Vec<u8> {
+    word(CALLED, number, at.unwrap_or(u64::MAX))
+}
+
 /// The word for an order.
 pub fn order(order: Order) -> Vec<u8> {
     let (what, line, bytes) = match order {
@@ -37,6 +55,7 @@ pub fn order(order: Order) -> Vec<u8> {
         Order::Write(line, bytes) => (WRITE, line, bytes),
         Order::Close(line) => (CLOSE, line, 0),
         Order::Abort(line) => (ABORT, line, 0),
+        Order::Read(line, bytes) => (READ, line, bytes),
     };
     word(what, line as u32, bytes)
 }
@@ -95,11 +114,22 @@ mod tests {
         assert_eq!(heard(&told[..SIZE - 1]), None);
     }
 
+    #[test]
+    fn calls_are_words() {
+        let mut told = called(7, Some(3));
+        assert_eq!((told.len(), call(&told), standing(&told)), (SIZE, None, None));
+        told[..4].copy_from_slice(&CALL.to_ne_bytes());
+        assert_eq!((call(&told), standing(&told), heard(&told)), (Some((7, 3)), None, None));
+        assert_eq!(call(&told[..SIZE - 1]), None);
+        assert_eq!(called(7, None)[8..16], u64::MAX.to_ne_bytes());
+    }
+
     proptest! {
         #[test]
         fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             prop_assert!(heard(&bytes).is_none() || bytes.len() >= SIZE);
             prop_assert!(standing(&bytes).is_none() || bytes.len() >= SIZE);
+            prop_assert!(call(&bytes).is_none() || bytes.len() >= SIZE);
         }
     }
 }

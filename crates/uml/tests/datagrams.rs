@@ -96,6 +96,25 @@ fn the_last_one_is_heard() {
     assert!(play(&kernels, &model, 0).capture == outcome.capture, "a repetition differs from itself");
 }
 
+/// The last message is sent and heard where the others came long before: on a link that is idle between them.
+#[test]
+fn the_last_one_is_sent_while_nothing_is_under_way() {
+    let Some(kernels) = kernels() else { return };
+    for app in [
+        "{ cbr = { rate = \"8 kbit/s\", packet = \"1000 B\", lasts = \"5 s\" } }",
+        // In four datagrams each.
+        "{ ticker = { every = \"2 s\", size = \"4 kB\", count = 3 } }",
+    ] {
+        let outcome = play(&kernels, &model(&talk("", UDP_OF_KERNELS, app), &[]), 0);
+        assert!(outcome.ran.complete);
+        let sent = get(&outcome, Metric::MessagesSent);
+        assert_eq!(
+            (get(&outcome, Metric::MessagesDelivered), counted(&outcome).0),
+            (sent, counted(&outcome).1)
+        );
+    }
+}
+
 /// Version 6 has 20 B more of headers.
 #[test]
 fn datagrams_of_version_6() {

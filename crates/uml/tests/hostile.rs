@@ -138,6 +138,7 @@ mod good {
             place: place.to_owned(),
             files: vec![("task".into(), task.into())],
             seed: 1,
+            largest: 1500,
             modem: None,
             memory_mib: 64,
             patience: Duration::from_millis(700),

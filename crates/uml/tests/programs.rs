@@ -195,3 +195,143 @@ fn a_root_that_is_of_no_use_is_said() {
     let refused = uml::once(&nowhere, 0, &kernels, &uml::Options::default(), &stop).err().expect("refused");
     assert!(refused.to_string().contains("there is no folder `/nosuch`"), "{refused}");
 }
+
+/// A link with two delays, and names for them.
+const CELLS: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "100 kbit/s"
+    delay = "20 ms"
+    [[state-machine]]
+    name = "cell"
+    [[state-machine.state]]
+    name = "near"
+    [[state-machine.state]]
+    name = "far"
+    [[state-machine.state.on]]
+    name = "radio"
+    delay = "150 ms"
+    [run]
+    limit = "2 min"
+"#;
+
+/// Sends a datagram to and fro between calls, and writes what it took and when it was called, microseconds.
+const CALLS: &str = "exec /usr/bin/python3 -c '
+import socket, subprocess, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((\"server\", 7))
+now = lambda: time.monotonic_ns() // 1000 - 2000000
+def there_and_back():
+    at = now()
+    s.send(bytes(100))
+    s.recv(200)
+    print(now() - at, end=\" \", flush=True)
+there_and_back()
+for name in [\"cell.far\", \"cell.near\", \"cell.none\"]:
+    at = now()
+    status = subprocess.run([\"williwaw\", \"trigger\", name]).returncode
+    print(at, status, now() - at, end=\" \", flush=True)
+    there_and_back()
+'";
+const ECHOES: &str = "exec /usr/bin/python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((\"\", 7))
+while True:
+    data, who = s.recvfrom(200)
+    s.sendto(data, who)
+'";
+
+/// SW-43: a program calls a name of the scenario: at that very instant the link is another one, whoever calls, and it is written
+/// down. The same every time.
+#[test]
+fn programs_call_names() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    if !has("python3") {
+        return;
+    }
+    let commands = command("echo", "server", ECHOES, "serves = true")
+        + &command("calls", "phone", CALLS, "start = \"1 s\"")
+        + &command("list", "server", "williwaw trigger; williwaw trigger --json", "start = \"1 s\"");
+    let model = model(&format!("{CELLS}{commands}"), &[]);
+    let outcome = play(&kernels, &model, 0);
+    let calls = &outcome.commands[1];
+    let [said, errors] = wrote(calls);
+    assert_eq!(status(calls), Some(0), "{said}{errors}");
+    let numbers: Vec<i64> = said.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    let [near, far_at, far_status, far_took, far, near_at, near_status, _, again, _, none, _, still] =
+        numbers[..]
+    else {
+        panic!("{said}")
+    };
+    // 100 B and 28 of headers, each way at 100 kbit/s.
+    let expected = |delay: f64| 2e6 * (delay + 128.0 * 8.0 / 100e3);
+    for (took, delay) in [(near, 0.02), (far, 0.15), (again, 0.02), (still, 0.02)] {
+        assert!((took as f64 - expected(delay)).abs() < 100.0, "{took} us, {} us", expected(delay));
+    }
+    assert_eq!([far_status, near_status, none], [0, 0, 2]);
+    // A call takes the time to start a program, which is none.
+    assert!(far_took < 1000, "{far_took} us");
+    let done: Vec<(f64, &str)> =
+        outcome.ran.world.network.triggers().done().map(|(t, name)| (t.as_secs_f64(), name)).collect();
+    assert_eq!(done.iter().map(|(_, name)| *name).collect::<Vec<_>>(), ["cell.far", "cell.near"]);
+    for ((t, name), at) in done.iter().zip([far_at, near_at]) {
+        let late = t - at as f64 / 1e6;
+        assert!((0.0..1e-3).contains(&late), "{name} {late} s after it was called");
+        assert!(errors.contains(&format!("{name} at {t:.6} s of run\n")), "{errors}");
+    }
+    assert!(errors.contains("`run` has nothing that is called `cell.none`"), "{errors}");
+    assert!(errors.contains("what can be called in it: cell.near, cell.far"), "{errors}");
+    let list = &wrote(&outcome.commands[2])[0];
+    let (first, document) = list.split_once('\n').expect("lines");
+    assert_eq!(first, "run (1): cell.near, cell.far");
+    assert!(document.contains("\"schema\": \"williwaw-trigger/1\""), "{document}");
+    let again = play(&kernels, &model, 0);
+    assert!(again.capture == outcome.capture && again.commands == outcome.commands, "differs from itself");
+}
+
+/// Who serves from the start may call before t = 0: it is done at 0. Whoever asks wrongly, or is not answered, does no harm.
+#[test]
+fn odd_calls_do_no_harm() {
+    let Some(kernels) = kernels_for_programs() else { return };
+    if !has("python3") {
+        return;
+    }
+    let early = format!("williwaw trigger cell.far &\n{ECHOES}");
+    let odd = "exec /usr/bin/python3 -c '
+import socket
+at = b\"\\0williwaw/run/1\"
+def to():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(at)
+    return s
+kept = [to() for _ in range(300)]
+gone = to()
+gone.send(b\"cell.near\\n\")
+gone.close()
+long = to()
+long.send(bytes(600))
+half = kept[0]
+half.send(b\"cell.\")
+half.send(b\"far\\nand more\")
+print(half.recv(1000), kept[299].recv(10))
+'; williwaw; echo $?; williwaw trigger --odd; echo $?; williwaw trigger --run other cell.far; echo $?";
+    let commands = command("echo", "server", &early, "serves = true")
+        + &command("odd", "phone", &odd.replace("exec ", ""), "start = \"1 s\"");
+    let outcome = play(&kernels, &model(&format!("{CELLS}{commands}"), &[]), 0);
+    assert!(outcome.ran.complete);
+    let [said, errors] = wrote(&outcome.commands[1]);
+    let done: Vec<(f64, &str)> =
+        outcome.ran.world.network.triggers().done().map(|(t, name)| (t.as_secs_f64(), name)).collect();
+    assert_eq!(done.first(), Some(&(0.0, "cell.far")), "{done:?} {said}{errors}");
+    assert_eq!(done.iter().filter(|(_, name)| *name == "cell.far").count(), 2, "{done:?} {said}{errors}");
+    assert!(said.contains("\"names\":[\"cell.near\",\"cell.far\"]}"), "{said}{errors}");
+    assert!(said.contains("b\'\'"), "who is too many is turned away: {said}{errors}");
+    assert!(said.ends_with("2\n2\n2\n"), "{said}{errors}");
+    assert!(
+        errors.contains("one verb") && errors.contains("--odd") && errors.contains("of this name"),
+        "{errors}"
+    );
+}

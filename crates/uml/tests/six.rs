@@ -99,3 +99,29 @@ fn pages_come_over_version_6() {
     assert_eq!(get(&outcome, Metric::Pages), 3.0);
     only_the_flow(&outcome);
 }
+
+/// What came in by version 6 is counted as such: as many packets and bytes as crossed the door towards each kernel.
+#[test]
+fn the_counters_of_version_6_are_told() {
+    let Some(kernels) = kernels() else { return };
+    let outcome = run(&kernels, "{ linux = { ip = 6, cc = \"cubic\" } }", &QUIET);
+    let mut file = Vec::new();
+    outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
+    let mut reader = capture::Reader::open(&file[..]).expect("a capture");
+    let mut came = [[0; 2]; 2];
+    while let Some(frame) = reader.next().expect("frames") {
+        let tcp = base::wire::read(frame.bytes).expect("a packet").tcp.expect("TCP");
+        let to_reader = tcp.destination == 9;
+        if to_reader == (frame.interface == 1) {
+            let [packets, bytes] = &mut came[usize::from(to_reader)];
+            (*packets, *bytes) = (*packets + 1, *bytes + frame.bytes.len() as u64);
+        }
+    }
+    let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
+    for (counters, came) in [&facts.from, &facts.to].into_iter().zip(came) {
+        assert_eq!(["Ip6InReceives", "Ip6InOctets"].map(|name| counters[name]), came);
+    }
+    let four = play(&kernels, &model(SPIKE, &QUIET), 0);
+    let facts = four.facts[0].as_ref().expect("a kernel's flow");
+    assert_eq!((facts.from.get("Ip6InReceives"), facts.from["IpInReceives"] > 0), (None, true));
+}

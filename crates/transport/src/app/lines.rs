@@ -2,8 +2,8 @@
 //! order in which they were opened; both ends call a line by the same number. A model's connections or a
 //! kernel's sockets stand behind them.
 
-use super::Socket;
 use super::seen::Seen;
+use super::{App, Socket};
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +34,46 @@ pub trait Workload: Send {
     fn finished(&self) -> Option<Time>;
     /// What it has seen so far.
     fn seen(&self) -> &Seen;
+}
+
+/// An application of one connection, over the first line.
+pub struct Alone<A> {
+    app: A,
+    seen: Seen,
+}
+
+impl<A: App> Alone<A> {
+    /// One that has not started.
+    pub fn new(app: A) -> Self {
+        Alone { app, seen: Seen::default() }
+    }
+}
+
+impl<A: App> Workload for Alone<A> {
+    fn started(&mut self, now: Time, lines: &mut dyn Lines) {
+        if let Some(socket) = lines.line(0) {
+            self.app.started(now, socket);
+        }
+    }
+    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
+        if let Some(socket) = lines.line(0).filter(|_| line == 0) {
+            self.app.progressed(now, socket);
+        }
+    }
+    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
+        if let Some(socket) = lines.line(0) {
+            self.app.timeout(now, socket);
+        }
+    }
+    fn next_timeout(&self) -> Time {
+        self.app.next_timeout()
+    }
+    fn finished(&self) -> Option<Time> {
+        self.app.finished()
+    }
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
 }
 
 /// What the bytes on a line mean: applications count bytes and carry none, so what would be written in them

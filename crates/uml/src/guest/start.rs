@@ -42,6 +42,8 @@ pub struct Setup {
     pub seed: u64,
     /// Its memory. What it does not touch costs nothing, but the kernel sizes its buffers by it.
     pub memory_mib: u32,
+    /// The largest packet that may come to its card, bytes.
+    pub largest: u32,
     /// How fast its card sends; none: at once.
     pub modem: Option<Rate>,
     /// How long it may be silent while it runs, on a real clock.
@@ -144,7 +146,7 @@ impl Guest {
             device: None,
             channel: None,
             memory: Mapped::default(),
-            nic: Nic::new(MAC, setup.modem.is_some()),
+            nic: Nic::new(MAC, setup.modem.is_some(), setup.largest),
             heard: Vec::new(),
             asked: Vec::new(),
             answered: Vec::new(),

@@ -49,7 +49,11 @@ fn word(bytes: &mut &[u8]) -> u64 {
 /// for the kernel, a turn. Time never goes back, no turn goes beyond what it was allowed, and every packet has a length that packets have.
 pub fn kernel(mut bytes: &[u8]) {
     let mut calendar = Calendar::new(0);
-    let mut nic = Nic::new([2, 0, 0, 0, 0, 1], bytes.len() % 2 == 1);
+    let mut nic = Nic::new(
+        [2, 0, 0, 0, 0, 1],
+        bytes.len() % 2 == 1,
+        if bytes.len().is_multiple_of(3) { 9000 } else { 1500 },
+    );
     let memory = Plain(RefCell::new(vec![0; 1 << 16]));
     let mut stream = Vec::new();
     let (mut broken, mut allowed) = (false, 0);
@@ -87,6 +91,7 @@ pub fn kernel(mut bytes: &[u8]) {
                     let (Frame::Packet(inner) | Frame::Word(inner)) = frame;
                     assert!((1..=65_535).contains(&inner.len()));
                     let _ = uml::words::standing(&inner);
+                    let _ = uml::words::call(&inner);
                 }
                 let _ = nic.release(&memory);
                 let _ = nic.wants_call(&memory, 1);
