@@ -12,6 +12,7 @@ use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
+use crate::recovery::tcb_cache::TcbCache;
 use base::Time;
 use base::event::Event;
 use base::tcp::{SackBlocks, Segment, Timestamps};
@@ -75,6 +76,11 @@ impl Connection {
         self.peer_open
     }
 
+    /// What it learns it shares with the other connections that hold the same cache, as far as its choices say.
+    pub fn share(&mut self, cache: TcbCache) {
+        self.sender.share(cache);
+    }
+
     /// Opens it: the active end sends its SYN.
     pub fn open(&mut self, io: &mut Io<'_>) {
         if self.role == Role::Active {
@@ -86,6 +92,9 @@ impl Connection {
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
         let update = self.receiver.take_update();
+        if self.sender.max_sent() == 0 && self.role == Role::Active {
+            self.sender.take_over(io.now);
+        }
         if self.role == Role::Active || (self.peer_open && !self.one_way()) {
             self.sender.send_window(io, 0);
         }
@@ -113,6 +122,9 @@ impl Connection {
         let first = io.out.len();
         if segment.syn && !self.peer_open {
             self.peer_open = true;
+            if self.role == Role::Passive {
+                self.sender.take_over(io.now);
+            }
             if !self.one_way() {
                 self.sender.ecn.on_syn(self.role == Role::Active, segment.ece, segment.cwr);
             }

@@ -121,6 +121,30 @@ pub struct StagedConfig {
     pub third: StagedThird,
 }
 
+/// What a connection shares with the next ones to the same destination (RFC 9040 section 6).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ShareConfig {
+    /// SRTT and RTTVAR.
+    pub rtt: Share,
+    /// The least round trip.
+    pub min_rtt: bool,
+    /// The slow-start threshold.
+    pub ssthresh: Share,
+    /// The congestion window.
+    pub cwnd: bool,
+    /// What the timer has learned from spurious timeouts.
+    pub rto: bool,
+    /// How old it may be; zero: as old as it likes.
+    pub age: Span,
+}
+
+impl ShareConfig {
+    /// Whether anything is shared.
+    pub fn any(&self) -> bool {
+        self.rtt != Share::Off || self.min_rtt || self.ssthresh != Share::Off || self.cwnd || self.rto
+    }
+}
+
 /// Every choice of one TCP.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
@@ -202,6 +226,8 @@ pub struct Config {
     pub staged: StagedConfig,
     /// The retransmission timer.
     pub rto: RtoConfig,
+    /// What is shared with the next connections to the same destination.
+    pub share: ShareConfig,
     /// Where ssthresh comes from.
     pub halving: Halving,
     /// Congestion control.
@@ -334,6 +360,14 @@ impl Default for Config {
                 restart_on_duplicates: DuplicateRestart::None,
                 seed: RtoSeed::Syn,
                 percent: 100,
+            },
+            share: ShareConfig {
+                rtt: Share::Off,
+                min_rtt: false,
+                ssthresh: Share::Off,
+                cwnd: false,
+                rto: false,
+                age: Span::from_secs(3600),
             },
             halving: Halving::Flight,
             cc: CongestionControl::Reno,

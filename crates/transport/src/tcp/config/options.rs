@@ -106,6 +106,7 @@ word_settings!(
     BackoffReset,
     Halving,
     Heuristic,
+    Share,
     RepeatedTimeout,
     ByteCounting,
     Timing,
@@ -211,6 +212,12 @@ options! {
     "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
     "rto.seed" => rto.seed, Kind::Word(RtoSeed::NAMES), Setting::read, "Which round trip is the first sample.";
     "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
+    "share.rtt" => share.rtt, Kind::Word(Share::NAMES), Setting::read, "Connections to one destination begin with the round-trip estimate of those before them.";
+    "share.min-rtt" => share.min_rtt, Kind::Bool, Setting::read, "They begin with the least round trip of those before them, which spurious = \"min-rtt\" goes by.";
+    "share.ssthresh" => share.ssthresh, Kind::Word(Share::NAMES), Setting::read, "They begin with the slow-start threshold of those before them.";
+    "share.cwnd" => share.cwnd, Kind::Bool, Setting::read, "They begin with the congestion window of those before them (RFC 9040 section 6).";
+    "share.rto" => share.rto, Kind::Bool, Setting::read, "They begin with what `rto.adapt` learned from the spurious timeouts of those before them (Gurtov and Ludwig, section IV.B).";
+    "share.age" => share.age, Kind::Span, Setting::read, "Older than this, nothing is taken over; 0 s: however old it is.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";

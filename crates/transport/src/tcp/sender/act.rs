@@ -26,6 +26,9 @@ impl Sender {
         let waits = self.window.cwnd < self.window.mss && self.una < self.fin_end();
         if self.max == self.una && !waits {
             self.rto.stop();
+            if self.sharing.is_some() {
+                self.hand_on(io.now);
+            }
         } else if restart {
             self.restart_timer(io.now);
         }
@@ -51,8 +54,12 @@ impl Sender {
             let initial = self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64;
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
-            let initial = if conformant && self.lost_syn(ack) { self.window.mss } else { initial };
+            let lost = conformant && self.lost_syn(ack);
+            let initial = if lost { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            if self.sharing.is_some() {
+                self.take_over_window(lost);
+            }
             if self.syn_expired && conformant {
                 self.rto.after_lost_syn();
             }

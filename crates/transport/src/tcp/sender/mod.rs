@@ -12,6 +12,7 @@ mod heuristic;
 mod judge;
 mod pacing;
 mod persist;
+mod share;
 mod timed;
 mod timeout;
 mod timers;
@@ -33,6 +34,7 @@ use base::truth::Cause;
 use heuristic::Hint;
 use pacing::Pacer;
 use persist::Probing;
+use share::Sharing;
 use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
@@ -137,6 +139,8 @@ pub struct Sender {
     pub control: Controller,
     detector: Detector,
     hint: Hint,
+    /// What connections to this destination share, if they do.
+    sharing: Option<Box<Sharing>>,
 }
 
 impl Sender {
@@ -191,6 +195,7 @@ impl Sender {
             special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             hint: Hint::default(),
+            sharing: None,
             config,
         }
     }
@@ -204,6 +209,7 @@ impl Sender {
         (self.rto, self.timed, self.ecn, self.timers) = (old.rto, old.timed, old.ecn, old.timers);
         (self.episode, self.case, self.expired_at) = (old.episode, old.case, old.expired_at);
         (self.recover, self.losses, self.verdicts) = (old.recover, old.losses, old.verdicts);
+        self.sharing = old.sharing;
         if self.sent.is_some() && old.sent.is_some() {
             self.sent = old.sent;
         }
