@@ -554,12 +554,7 @@ fn machines_may_write_json() {
 /// EI-27: what is to be shared must be there: each of the three is told at its place.
 #[test]
 fn sharing_what_nobody_learns_is_told() {
-    let text = |options: &str| {
-        format!(
-            "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"a\", \"b\"]\n[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n\
-             transport = {{ tcp = {{ {options} }} }}\napp = {{ bulk = {{ bytes = \"1 kB\" }} }}\n"
-        )
-    };
+    let text = |options: &str| whole("", &format!("transport = {{ tcp = {{ {options} }} }}\n"));
     let told = |options: &str| good(&text(options)).warnings().iter().map(|d| d.code).collect::<Vec<_>>();
     assert_eq!(told("share.rto = true"), ["no-effect"]);
     assert_eq!(told("share.min-rtt = true, spurious = \"eifel\""), ["no-effect"]);
