@@ -111,6 +111,10 @@ pub struct Sender {
     watches: bool,
     /// Whether the congestion control wants to know how fast data are delivered.
     wants_rates: bool,
+    /// Whether it wants to know of every segment found lost.
+    hears_losses: bool,
+    /// Of those before it hears what was delivered: the recovery sees to it.
+    losses_first: bool,
     /// Congestion marks.
     pub(super) ecn: Ecn,
     probing: Probing,
@@ -151,7 +155,14 @@ impl Sender {
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         let strategy = Strategy::new(&config);
         let (detector, control) = (Detector::new(&config), Controller::new(&config));
+        let hears_losses = control.hears_losses();
+        let mut sent = config.keeps_record().then(|| Box::new(strategy.record()));
+        if let Some(sent) = sent.as_mut().filter(|_| hears_losses) {
+            sent.tell_losses();
+        }
         Sender {
+            hears_losses,
+            losses_first: hears_losses && matches!(strategy, Strategy::Rack(_)),
             watches: detector.watches(),
             wants_rates: control.wants_rates(),
             una: 0,
@@ -173,7 +184,7 @@ impl Sender {
             control,
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
-            sent: config.keeps_record().then(|| Box::new(strategy.record())),
+            sent,
             timers: Timers::default(),
             only_new: false,
             skips_reported: strategy.skips_reported(),
