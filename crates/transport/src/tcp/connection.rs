@@ -129,6 +129,9 @@ impl Connection {
                 self.sender.ecn.on_syn(self.role == Role::Active, segment.ece, segment.cwr);
             }
         }
+        if segment.syn && self.role == Role::Passive && !segment.ece {
+            self.sender.ecn.refuse();
+        }
         if segment.len > 0 {
             self.sender.ecn.on_data(ecn, segment.cwr);
         }
@@ -226,6 +229,9 @@ impl Connection {
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.segment;
             if self.sender.ecn.wanted {
+                //= RFC 3168 section 6.1.1.1: no answer to the SYN: it may be sent again without the offer
+                let again = segment.syn && out.cause != Cause::New && self.role == Role::Active;
+                self.sender.ecn.wanted = !(again && config.ecn_fallback);
                 mark(&mut self.sender.ecn, self.role, segment, &mut out.ecn, out.cause);
             }
             segment.window = self.receiver.window(segment.syn);

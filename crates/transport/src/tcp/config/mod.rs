@@ -79,6 +79,8 @@ pub struct DuplicatesConfig {
     pub evidence: Evidence,
     /// What they may let out.
     pub send: DuplicatesSend,
+    /// Whether it takes more of them where they were wrong.
+    pub threshold: DuplicateThreshold,
 }
 
 /// The receiving side.
@@ -254,6 +256,8 @@ pub struct Config {
     pub give_up_syn: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// A SYN that gets no answer is repeated without the offer.
+    pub ecn_fallback: bool,
     /// What a mark takes from the window.
     pub ecn_backoff: EcnBackoff,
     /// Windows above 65535 bytes (RFC 7323).
@@ -319,6 +323,7 @@ impl Default for Config {
                 after_timeout: TimeoutDuplicates::Count,
                 evidence: Evidence::Any,
                 send: DuplicatesSend::Any,
+                threshold: DuplicateThreshold::Fixed,
             },
             lost_retransmission: LostRetransmission::Timeout,
             partial_resends: PartialResends::One,
@@ -382,6 +387,7 @@ impl Default for Config {
             give_up: Span::default(),
             give_up_syn: Span::default(),
             ecn: false,
+            ecn_fallback: false,
             ecn_backoff: EcnBackoff::Rfc3168,
             window_scale: true,
             receiver: ReceiverConfig {

@@ -124,6 +124,7 @@ word_settings!(
     TimeoutDuplicates,
     Evidence,
     DuplicatesSend,
+    DuplicateThreshold,
     LostRetransmission,
     PartialResends,
     TimeoutResends,
@@ -175,6 +176,7 @@ options! {
     "duplicates.after-timeout" => duplicates.after_timeout, Kind::Word(TimeoutDuplicates::NAMES), Setting::read, "What duplicates do between a timeout and the first new acknowledgement; `clock` is a fault.";
     "duplicates.evidence" => duplicates.evidence, Kind::Word(Evidence::NAMES), Setting::read, "Which duplicates count towards a fast retransmit where SACK is in use.";
     "duplicates.send" => duplicates.send, Kind::Word(DuplicatesSend::NAMES), Setting::read, "What duplicates may let out.";
+    "duplicates.threshold" => duplicates.threshold, Kind::Word(DuplicateThreshold::NAMES), Setting::read, "What a fast retransmit found spurious does to `dupthresh`.";
     "lost-retransmission" => lost_retransmission, Kind::Word(LostRetransmission::NAMES), Setting::read, "How Reno and NewReno notice that a retransmission was lost.";
     "timeout-resends" => timeout_resends, Kind::Word(TimeoutResends::NAMES), Setting::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
     "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
@@ -231,6 +233,7 @@ options! {
     "give-up" => give_up, Kind::Span, Setting::read, "How long after the first timeout of the same data the connection is given up (RFC 1122 section 4.2.3.5, R2); 0 s: never.";
     "give-up-syn" => give_up_syn, Kind::Span, Setting::read, "The same for the SYN.";
     "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
+    "ecn-fallback" => ecn_fallback, Kind::Bool, Setting::read, "A SYN that gets no answer in time is repeated without the offer of congestion notification (RFC 3168 section 6.1.1.1).";
     "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";

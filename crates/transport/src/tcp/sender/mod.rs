@@ -105,6 +105,8 @@ pub struct Sender {
     limited: u64,
     /// Duplicates since the last new acknowledgement, if anything asks for them.
     series: u32,
+    /// Duplicates that convince.
+    dupthresh: u32,
     /// Why the next segment below `max` is resent.
     resend_cause: Cause,
     /// Whether the detector looks at acknowledgements.
@@ -203,6 +205,7 @@ impl Sender {
             opened: false,
             limited: 0,
             series: 0,
+            dupthresh: config.dupthresh,
             special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             hint: Hint::default(),
@@ -255,7 +258,7 @@ impl Sender {
         self.config.mss
     }
     pub(super) fn dupthresh(&self) -> u32 {
-        self.config.dupthresh
+        self.dupthresh
     }
     /// The peer's window, bytes.
     pub fn peer_window(&self) -> u64 {
