@@ -11,6 +11,7 @@ use base::truth::{CONNECTION, Cause};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
+use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::{Config, Connection, Role};
 use transport::{Io, Outgoing};
 
@@ -94,6 +95,12 @@ impl Host {
         let mut codec = Codec::new(config, number, self.connection.role() == Role::Active);
         codec.offer(&mut self.connection);
         self.dispatch.codec = Some(Box::new(codec));
+        self
+    }
+    /// The same with what other connections to this destination have learned of the path.
+    #[must_use]
+    pub fn sharing(mut self, cache: TcbCache) -> Self {
+        self.connection.share(cache);
         self
     }
     /// Keeps the packets that pass, where they are of bytes.

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use transport::app::lines::{Lines, Workload};
 use transport::app::{App, Socket};
+use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::{Config, Role};
 
 /// One end of a flow, with any number of connections.
@@ -41,6 +42,8 @@ struct Template {
     codec: Option<CodecConfig>,
     /// What passes is kept.
     keeps: bool,
+    /// What its connections, and others to the same destination, learn of the path.
+    cache: Option<TcbCache>,
 }
 
 struct Line {
@@ -104,6 +107,9 @@ impl Template {
             tcp: self.tcp.clone(),
         };
         let mut host = Host::new(config, Box::new(Outside)).numbered(number);
+        if let Some(cache) = &self.cache {
+            host = host.sharing(cache.clone());
+        }
         if let Some(codec) = &self.codec {
             host = host.coded(codec, number);
             if self.keeps {
@@ -146,7 +152,7 @@ impl Party {
     pub fn new(config: HostConfig, workload: Box<dyn Workload>) -> Self {
         let HostConfig { flow, node, peer, role, start, tcp } = config;
         Party {
-            template: Template { flow, node, peer, role, tcp, codec: None, keeps: false },
+            template: Template { flow, node, peer, role, tcp, codec: None, keeps: false, cache: None },
             start: if role == Role::Active { start } else { Time::NEVER },
             lines: Vec::new(),
             awake: BTreeSet::new(),
@@ -160,6 +166,12 @@ impl Party {
     #[must_use]
     pub fn coded(mut self, config: CodecConfig) -> Self {
         self.template.codec = Some(config);
+        self
+    }
+    /// The same with connections that share what they learn of the path.
+    #[must_use]
+    pub fn sharing(mut self, cache: TcbCache) -> Self {
+        self.template.cache = Some(cache);
         self
     }
     /// Keeps the packets that pass, where they are of bytes.

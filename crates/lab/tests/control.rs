@@ -331,3 +331,17 @@ fn bbr3_spares_a_shallow_queue() {
     assert!(new.0 < old.0 && new.0 < 0.02, "{} and {}", new.0, old.0);
     assert!(new.1 > 0.8 * 10e6 * 1460.0 / 1512.0, "{} bit/s", new.1);
 }
+
+/// RFC 3168 section 6.1.1.1: the first SYN is lost. Repeated with the offer, marks are heard; repeated without it, as
+/// the sender may, nothing says that it can be marked, and what would have been is lost.
+#[test]
+fn a_syn_without_an_answer_is_repeated_without_the_offer() {
+    let closed = "[[hop.gate]]\nname = \"first\"\nmode = \"drop\"\nstart = \"0 s\"\nlasts = \"0.5 s\"";
+    let hop = format!("{MARKED}\n{closed}");
+    let with = |fallback: &str| {
+        let tcp = format!("ecn = true, ecn-fallback = {fallback}");
+        let outcome = run(&model(&hop, &tcp, 1, "bytes = \"800 kB\"", "1 h"), 0);
+        get(&outcome, 0, Metric::PacketsDropped)
+    };
+    assert_eq!((with("false"), with("true")), (1.0, 4.0));
+}

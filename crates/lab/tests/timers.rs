@@ -497,3 +497,32 @@ fn the_choices_of_a_profile_can_be_pasted() {
         assert_eq!(pasted, format!("{:?}", named.flows), "{name}");
     }
 }
+
+/// EI-17: a least timeout as long as the delay was, or as its smoothed length, avoids a good part of the spurious
+/// timeouts of table 4's setting ("Responding" section III.C names it and does not try it), and costs no time.
+#[test]
+fn a_least_timeout_from_the_length_of_the_delay_avoids_timeouts() {
+    let text = include_str!("../../../experiments/responding/path.scenario.toml");
+    let (text, _grid) = text.split_once("[grid]").unwrap();
+    let run = |adapt: &str| {
+        let set = [
+            "hop.bottleneck.background.cbr.rate=1 Mbit/s".to_owned(),
+            "flow.transfer.transport.tcp.recovery=fack".to_owned(),
+            "flow.transfer.transport.tcp.spurious=eifel".to_owned(),
+            format!("flow.transfer.transport.tcp.rto.adapt={adapt}"),
+        ];
+        let model = common::model(text, &set);
+        (0..30)
+            .map(|r| run_once(&model, r, Options::default()).flows.swap_remove(0))
+            .map(|f| (f.get(Metric::SpuriousEpisodes).unwrap(), f.get(Metric::CompletionTime).unwrap()))
+            .fold((0.0, 0.0), |sum, x| (sum.0 + x.0, sum.1 + x.1))
+    };
+    let (plain, time) = run("none");
+    for adapt in ["delay", "smoothed-delay"] {
+        let (episodes, took) = run(adapt);
+        assert!(
+            episodes < 0.7 * plain && took < 1.02 * time,
+            "{adapt}: {episodes}, {took} of {plain}, {time}"
+        );
+    }
+}

@@ -29,11 +29,13 @@ use path::red::Red;
 use path::router::Router;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use transport::app::ask::{Answerer, Asker};
 use transport::app::lines::{Letters, Workload};
 use transport::app::tell::{Listener, Pace, Teller, Useful};
 use transport::app::{Bulk, Reading, Sink};
+use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
 
 /// A network with its ends.
@@ -83,6 +85,8 @@ struct Builder<'a> {
     travels: Vec<load::Travel>,
     /// Each choice of a TCP once, whoever makes it: with many flows, what they share stays in the cache.
     choices: Vec<Arc<transport::tcp::Config>>,
+    /// What the connections from one node to another have learned, where they share it.
+    caches: BTreeMap<(usize, usize), TcbCache>,
 }
 
 /// The application of an end of a flow that may hold several connections; none: it carries bulk data. Both ends get
@@ -121,6 +125,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         plans: channel::plans(model, seed),
         travels: load::travels(model),
         choices: Vec::new(),
+        caches: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     let mut told = Vec::with_capacity(model.flows.len());
@@ -243,11 +248,15 @@ impl Builder<'_> {
                 return self.add(name, Speaker::new(sizes, start, pace, letters.clone()));
             }
         };
+        let cache = config.share.any().then(|| self.caches.entry((here, there)).or_default().clone());
         let tcp = self.shared(config);
         let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
         let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
         if let Some(workload) = workload(flow, role, letters, self.seed) {
-            let party = Party::new(host, workload);
+            let mut party = Party::new(host, workload);
+            if let Some(cache) = cache {
+                party = party.sharing(cache);
+            }
             return match codec {
                 Some(codec) => self.add(name, party.coded(codec)),
                 None => self.add(name, party),
@@ -258,7 +267,10 @@ impl Builder<'_> {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
         };
-        let host = Host::new(host, app);
+        let mut host = Host::new(host, app);
+        if let Some(cache) = cache {
+            host = host.sharing(cache);
+        }
         match codec {
             Some(codec) => self.add(name, host.coded(&codec, 0)),
             None => self.add(name, host),

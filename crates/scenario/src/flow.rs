@@ -265,6 +265,39 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
                 .help("choose who judges timeouts, such as spurious = \"eifel\""),
         );
     }
+    sharing(tcp, cx);
+}
+
+/// What is shared must be there to be shared.
+fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
+    let config = &tcp.config;
+    let share = &config.share;
+    let learns = !matches!(config.rto.adapt, Adapt::None | Adapt::Reseed);
+    let idle: [(&str, bool, &str, &str); 3] = [
+        (
+            "share.rto",
+            share.rto && !learns,
+            "shares what the timer learned, and it learns nothing that lasts",
+            "choose how it learns, such as rto.adapt = \"keep-backoff\"",
+        ),
+        (
+            "share.min-rtt",
+            share.min_rtt && config.spurious != Spurious::MinRtt,
+            "shares the least round trip, and nobody goes by it",
+            "add spurious = \"min-rtt\", or remove it",
+        ),
+        (
+            "share.age",
+            !share.any(),
+            "says how old it may be, and nothing is shared",
+            "add share.rtt = true or another of `share`",
+        ),
+    ];
+    for (key, idle, message, help) in idle {
+        if let (Some(place), true) = (tcp.place(key), idle) {
+            cx.push(Diagnostic::warning("no-effect", place, format!("`{key}` {message}")).help(help));
+        }
+    }
 }
 
 fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic {

@@ -550,3 +550,16 @@ fn machines_may_write_json() {
         assert_eq!(codes(&bad(wrong))[0].0, "syntax", "{wrong}");
     }
 }
+
+/// EI-27: what is to be shared must be there: each of the three is told at its place.
+#[test]
+fn sharing_what_nobody_learns_is_told() {
+    let text = |options: &str| whole("", &format!("transport = {{ tcp = {{ {options} }} }}\n"));
+    let told = |options: &str| good(&text(options)).warnings().iter().map(|d| d.code).collect::<Vec<_>>();
+    assert_eq!(told("share.rto = true"), ["no-effect"]);
+    assert_eq!(told("share.min-rtt = true, spurious = \"eifel\""), ["no-effect"]);
+    assert_eq!(told("share.age = \"1 min\""), ["no-effect"]);
+    let learns =
+        "spurious = \"eifel\", rto.adapt = \"keep-backoff\", share.rto = true, share.age = \"1 min\"";
+    assert!(told(learns).is_empty());
+}

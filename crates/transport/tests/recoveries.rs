@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use transport::Io;
 use transport::app::Socket as _;
+use transport::tcp::cc::Controller;
 use transport::tcp::config::{CongestionControl, Recovery, Response, Spurious};
 use transport::tcp::{Config, Connection, Role};
 
@@ -36,6 +37,7 @@ impl Path {
         let (mut out, mut tracer) = (Vec::new(), Tracer::off());
         let mut io = Io { now: self.now, out: &mut out, tracer: &mut tracer, source: Source(0) };
         what(&mut self.ends[end], &mut io);
+        self.losses_are_heard();
         for sent in out {
             let segment = sent.segment;
             if end == 0 && segment.len > 0 {
@@ -56,6 +58,15 @@ impl Path {
                 let arrives = self.now + Span::from_nanos(delay);
                 self.flying.insert((arrives, self.sent), (1 - end, segment));
             }
+        }
+    }
+
+    /// A control that hears losses has heard of all, whatever showed them: an acknowledgement or a timer
+    /// (draft-ietf-ccwg-bbr section 5.2.4).
+    fn losses_are_heard(&self) {
+        let sender = &self.ends[0].sender;
+        if let (Controller::Bbr3(bbr), Some(sent)) = (&sender.control, &sender.sent) {
+            assert_eq!(bbr.lost(), sent.found_lost().bytes);
         }
     }
 

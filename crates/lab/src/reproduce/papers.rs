@@ -45,6 +45,7 @@ pub const PAPERS: &[Paper] = &[
         "table2.toml",
         "table3.toml",
         "table4.toml",
+        "adaptations.toml",
         "fig1.toml",
         "fig2.toml",
         "fig3.toml",

@@ -82,6 +82,12 @@ impl LinuxRtt {
         self.mdev4 = self.mdev4.max(ticks(rttvar, tick) << 2);
         self.var4 = self.var4.max(self.mdev4);
     }
+
+    /// What the timeout adds to SRTT is no less than this, in the window that begins now either.
+    pub fn keep_above(&mut self, least: Span, tick: Span) {
+        self.var4 = self.var4.max(ticks(least, tick));
+        self.mdev4_max = self.var4;
+    }
 }
 
 /// The estimator of Linux 2.2.

@@ -6,6 +6,7 @@ mod adapt;
 use super::rtt::{Round, Rtt};
 use crate::tcp::config::RtoConfig;
 use adapt::Learned;
+pub use adapt::Lesson;
 use base::{Span, Time};
 
 /// The timer of one sender. In this order: when it expires is asked at every event, what it may do seldom.
@@ -79,6 +80,16 @@ impl RtoTimer {
             self.base = self.config.initial.max(AFTER_LOST_SYN);
             self.backoff = 1;
         }
+    }
+
+    /// The timeout until a round trip is measured.
+    pub fn expect(&mut self, timeout: Span) {
+        self.base = timeout;
+    }
+
+    /// True while expirations, or what they taught, multiply the timeout.
+    pub fn backed_off(&self) -> bool {
+        self.backoff > 1
     }
 
     /// The timeout as it would be set now.

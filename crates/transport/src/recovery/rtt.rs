@@ -169,10 +169,13 @@ impl Rtt {
         }
     }
 
-    /// RFC 4015 step 11: these, which were saved or sampled, and no others.
+    /// These, which were saved or sampled, and no others (RFC 4015 step 11, RFC 9040 section 6.1).
     pub fn assign(&mut self, srtt: Span, rttvar: Span, config: &RtoConfig) {
         *self = Rtt::new(config);
         self.at_least(srtt, rttvar, config);
+        if let Rtt::Linux(linux) = self {
+            linux.keep_above(config.min, config.tick);
+        }
     }
 
     /// No less than these, which were saved or sampled.

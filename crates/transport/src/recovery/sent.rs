@@ -65,22 +65,27 @@ pub struct Snapshot {
     pub in_flight: u32,
 }
 
-/// What was found lost on the connection, by time or by being sent again.
-#[derive(Clone, Copy, Debug, Default)]
+/// What was found lost on the connection: taken for lost, or by a recovery that takes nothing for lost, sent again.
+#[derive(Clone, Debug, Default)]
 pub struct FoundLost {
     /// Bytes.
     pub bytes: u64,
     /// Ranges that do not touch.
     pub ranges: u64,
-    /// The last record.
-    pub last: Option<Record>,
+    /// Where the last record ends.
+    end: Option<u64>,
+    /// Those that nobody was told of yet, if anybody is; each with the bytes up to and with it.
+    news: Option<Vec<(Record, u64)>>,
 }
 
 impl FoundLost {
     fn add(&mut self, record: Record) {
         self.bytes += record.bytes();
-        self.ranges += u64::from(self.last.is_none_or(|last| last.end != record.start));
-        self.last = Some(record);
+        self.ranges += u64::from(self.end != Some(record.start));
+        self.end = Some(record.end);
+        if let Some(news) = &mut self.news {
+            news.push((record, self.bytes));
+        }
     }
 }
 
@@ -99,6 +104,8 @@ pub struct Sent {
     /// Rates are limited by the application until this much is delivered; 0: they are not.
     app_limited_until: u64,
     found_lost: FoundLost,
+    /// Its recovery takes segments for lost, so that one sent again without that (a tail probe) was not.
+    marks: bool,
     /// For a recovery that goes by time.
     order: Order,
 }
@@ -116,6 +123,7 @@ impl Default for Sent {
             flight_began: Time::ZERO,
             app_limited_until: 0,
             found_lost: FoundLost::default(),
+            marks: false,
             order: Order::default(),
         }
     }
@@ -124,7 +132,17 @@ impl Default for Sent {
 impl Sent {
     /// With the order in time that [`Sent::before`] and [`Sent::first_lost`] need.
     pub fn ordered() -> Self {
-        Sent { order: Order::kept(), ..Sent::default() }
+        Sent { order: Order::kept(), marks: true, ..Sent::default() }
+    }
+
+    /// Somebody will ask for every segment that is found lost.
+    pub fn tell_losses(&mut self) {
+        self.found_lost.news = Some(Vec::new());
+    }
+
+    /// Those found lost since it was last asked, as they were then, each with the bytes found lost up to and with it.
+    pub fn take_losses(&mut self) -> Vec<(Record, u64)> {
+        self.found_lost.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// `[start, end)` leaves at `now`: new at the back, or something outstanding once more.
@@ -148,7 +166,7 @@ impl Sent {
                 if record.lost {
                     record.lost = false;
                     self.lost -= record.bytes();
-                } else if !record.counted {
+                } else if !record.counted && !self.marks {
                     self.found_lost.add(*record);
                 }
                 (record.sent, record.resent, record.then) = (now, true, then);

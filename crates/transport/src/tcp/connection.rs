@@ -12,6 +12,7 @@ use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
+use crate::recovery::tcb_cache::TcbCache;
 use base::Time;
 use base::event::Event;
 use base::tcp::{SackBlocks, Segment, Timestamps};
@@ -75,6 +76,11 @@ impl Connection {
         self.peer_open
     }
 
+    /// What it learns it shares with the other connections that hold the same cache, as far as its choices say.
+    pub fn share(&mut self, cache: TcbCache) {
+        self.sender.share(cache);
+    }
+
     /// Opens it: the active end sends its SYN.
     pub fn open(&mut self, io: &mut Io<'_>) {
         if self.role == Role::Active {
@@ -86,6 +92,9 @@ impl Connection {
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
         let update = self.receiver.take_update();
+        if self.sender.max_sent() == 0 && self.role == Role::Active {
+            self.sender.take_over(io.now);
+        }
         if self.role == Role::Active || (self.peer_open && !self.one_way()) {
             self.sender.send_window(io, 0);
         }
@@ -113,9 +122,15 @@ impl Connection {
         let first = io.out.len();
         if segment.syn && !self.peer_open {
             self.peer_open = true;
+            if self.role == Role::Passive {
+                self.sender.take_over(io.now);
+            }
             if !self.one_way() {
                 self.sender.ecn.on_syn(self.role == Role::Active, segment.ece, segment.cwr);
             }
+        }
+        if segment.syn && self.role == Role::Passive && !segment.ece {
+            self.sender.ecn.refuse();
         }
         if segment.len > 0 {
             self.sender.ecn.on_data(ecn, segment.cwr);
@@ -214,6 +229,9 @@ impl Connection {
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.segment;
             if self.sender.ecn.wanted {
+                //= RFC 3168 section 6.1.1.1: no answer to the SYN: it may be sent again without the offer
+                let again = segment.syn && out.cause != Cause::New && self.role == Role::Active;
+                self.sender.ecn.wanted = !(again && config.ecn_fallback);
                 mark(&mut self.sender.ecn, self.role, segment, &mut out.ecn, out.cause);
             }
             segment.window = self.receiver.window(segment.syn);

@@ -2,8 +2,7 @@
 //! notification, RFC 3168: agreed on with the SYNs, data packets say that they may be marked, the receiver
 //! echoes a mark until the sender says that it has reduced its window, which it does once a round trip.
 //!
-//! In the one-way model of the simulators both ends take the scenario's word for it. A SYN that gets no
-//! answer is not repeated without the offer.
+//! In the one-way model of the simulators both ends take the scenario's word for it.
 
 /// Not capable of being marked (RFC 3168 section 5).
 pub const NOT_ECT: u8 = 0;
@@ -26,6 +25,8 @@ pub struct Ecn {
     /// Sender: up to here the window was reduced for what was outstanding then; nothing more is reduced
     /// before something beyond is acknowledged.
     reduced_to: u64,
+    /// Sender: a mark asked for that, and this was outstanding then.
+    marked_to: u64,
     /// Sender: the next new data say that the window was reduced.
     announce: bool,
 }
@@ -45,6 +46,12 @@ impl Ecn {
             self.asked = ece && cwr;
             self.agreed |= self.wanted && self.asked;
         }
+    }
+
+    //= RFC 3168 section 6.1.1: after a SYN without the offer no data may say that they can be marked
+    /// The peer's SYN came, or came again, without the offer.
+    pub(super) fn refuse(&mut self) {
+        self.agreed = false;
     }
 
     /// Flags of our own SYN, or of our answer to the peer's: ECE and CWR.
@@ -71,6 +78,17 @@ impl Ecn {
         self.reduced_to = sent;
         //= RFC 3168 section 6.1.2: CWR on the first new data after any reduction
         self.announce = self.agreed;
+    }
+
+    /// The same for a mark.
+    pub(super) fn reduced_for_mark(&mut self, sent: u64) {
+        self.marked_to = sent;
+        self.reduced(sent);
+    }
+
+    /// Whether a mark has reduced the window already for what is outstanding from `una` on.
+    pub(super) fn covers(&self, una: u64) -> bool {
+        una < self.marked_to
     }
 
     /// An echo arrives with an acknowledgement up to `ack`: whether it asks for a reduction.

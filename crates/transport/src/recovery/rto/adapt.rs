@@ -21,6 +21,23 @@ pub(super) struct Learned {
     reseed: bool,
 }
 
+/// What a timer can hand on to the next one. A genuine timeout makes each of them forget it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lesson {
+    /// Where the back-off ends: 1, or the level of the last spurious timeout (`keep-backoff`).
+    pub kept: u32,
+    /// By how much the least timeout is longer than configured (`min++` and its kin).
+    pub longer: Span,
+    /// The smoothed length of the delays (`smoothed-delay`).
+    pub delay: Option<Span>,
+}
+
+impl Default for Lesson {
+    fn default() -> Self {
+        Lesson { kept: 1, longer: Span::ZERO, delay: None }
+    }
+}
+
 impl Default for Learned {
     fn default() -> Self {
         Learned { kept: 1, reached: 1, longer: Span::ZERO, delay: None, reseed: false }
@@ -64,6 +81,23 @@ impl RtoTimer {
                 }
             }
         }
+    }
+
+    /// What it has learned, for the next connection on the same path.
+    pub fn lesson(&self) -> Lesson {
+        Lesson { kept: self.learned.kept, longer: self.learned.longer, delay: self.learned.delay }
+    }
+
+    /// Goes on from what another connection has learned, if it adapts.
+    pub fn go_on_from(&mut self, lesson: &Lesson) {
+        if matches!(self.config.adapt, Adapt::None | Adapt::Reseed) {
+            return;
+        }
+        let Lesson { kept, longer, delay } = *lesson;
+        self.learned.kept = kept;
+        self.backoff = self.backoff.max(kept);
+        self.learned.delay = delay;
+        self.lengthen(longer);
     }
 
     fn lengthen(&mut self, longer: Span) {

@@ -78,12 +78,25 @@ pub struct Delivery {
     pub recovering: bool,
     /// Bytes in flight when the segment sent last among those delivered was sent, itself included.
     pub sent_in_flight: u32,
-    /// Bytes found lost on the connection before this acknowledgement, and in how many separate ranges.
+    /// Bytes found lost on the connection so far, and in how many separate ranges.
     pub lost: u64,
     /// Ranges of them that do not touch.
     pub lost_ranges: u64,
-    /// The last of them, as it was when it was found lost.
-    pub last_lost: Option<Record>,
+    /// When the segment sent last among those delivered was sent.
+    pub newest_sent: Time,
+}
+
+/// A segment that was found lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When it was found.
+    pub now: Time,
+    /// The segment, as it was then.
+    pub record: Record,
+    /// Bytes found lost on the connection so far, itself included.
+    pub lost: u64,
+    /// Bytes delivered on the connection so far.
+    pub delivered: u64,
 }
 
 /// A congestion control. Everything but the first three has an answer for those who need no more.
@@ -112,6 +125,16 @@ pub trait Control {
     /// Any acknowledgement that delivered something, before recovery looks at it; asked for by
     /// [`Control::wants_rates`].
     fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
+
+    /// A segment was found lost. Where the recovery takes segments for lost, that comes before [`Control::on_delivery`]
+    /// is told of the acknowledgement that showed it; elsewhere a segment is found lost when it is sent again.
+    /// Asked for by [`Control::hears_losses`].
+    fn on_lost(&mut self, _window: &Window, _loss: &Loss) {}
+
+    /// Whether it needs [`Control::on_lost`].
+    fn hears_losses(&self) -> bool {
+        false
+    }
 
     /// Whether it needs [`Control::on_delivery`], and so the record of transmissions.
     fn wants_rates(&self) -> bool {
@@ -172,6 +195,12 @@ macro_rules! controls {
             }
             fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
                 match self { $(Controller::$variant(c) => c.on_delivery(window, delivery)),+ }
+            }
+            fn on_lost(&mut self, window: &Window, loss: &Loss) {
+                match self { $(Controller::$variant(c) => c.on_lost(window, loss)),+ }
+            }
+            fn hears_losses(&self) -> bool {
+                match self { $(Controller::$variant(c) => c.hears_losses()),+ }
             }
             #[inline]
             fn wants_rates(&self) -> bool {

@@ -85,6 +85,17 @@ named! {
     }
 }
 named! {
+    /// What becomes of the number of duplicates that convince.
+    pub enum DuplicateThreshold {
+        /// It stays what `dupthresh` says.
+        Fixed = "fixed",
+        /// Each fast retransmit found spurious makes it one more, until a timeout (Blanton and Allman 2002): segments
+        /// were out of order, not lost. Below the threshold each duplicate lets out a new segment where limited
+        /// transmit is on.
+        Grows = "grows",
+    }
+}
+named! {
     /// What duplicates may let out.
     pub enum DuplicatesSend {
         /// Whatever is next; after a timeout that is a retransmission.

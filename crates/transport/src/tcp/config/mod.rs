@@ -79,6 +79,8 @@ pub struct DuplicatesConfig {
     pub evidence: Evidence,
     /// What they may let out.
     pub send: DuplicatesSend,
+    /// Whether it takes more of them where they were wrong.
+    pub threshold: DuplicateThreshold,
 }
 
 /// The receiving side.
@@ -119,6 +121,30 @@ pub struct StagedConfig {
     pub second: StagedSecond,
     /// What the third stage leaves.
     pub third: StagedThird,
+}
+
+/// What a connection shares with the next ones to the same destination (RFC 9040 section 6).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ShareConfig {
+    /// SRTT and RTTVAR.
+    pub rtt: Share,
+    /// The least round trip.
+    pub min_rtt: bool,
+    /// The slow-start threshold.
+    pub ssthresh: Share,
+    /// The congestion window.
+    pub cwnd: bool,
+    /// What the timer has learned from spurious timeouts.
+    pub rto: bool,
+    /// How old it may be; zero: as old as it likes.
+    pub age: Span,
+}
+
+impl ShareConfig {
+    /// Whether anything is shared.
+    pub fn any(&self) -> bool {
+        self.rtt != Share::Off || self.min_rtt || self.ssthresh != Share::Off || self.cwnd || self.rto
+    }
 }
 
 /// Every choice of one TCP.
@@ -202,6 +228,8 @@ pub struct Config {
     pub staged: StagedConfig,
     /// The retransmission timer.
     pub rto: RtoConfig,
+    /// What is shared with the next connections to the same destination.
+    pub share: ShareConfig,
     /// Where ssthresh comes from.
     pub halving: Halving,
     /// Congestion control.
@@ -228,6 +256,8 @@ pub struct Config {
     pub give_up_syn: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// A SYN that gets no answer is repeated without the offer.
+    pub ecn_fallback: bool,
     /// What a mark takes from the window.
     pub ecn_backoff: EcnBackoff,
     /// Windows above 65535 bytes (RFC 7323).
@@ -293,6 +323,7 @@ impl Default for Config {
                 after_timeout: TimeoutDuplicates::Count,
                 evidence: Evidence::Any,
                 send: DuplicatesSend::Any,
+                threshold: DuplicateThreshold::Fixed,
             },
             lost_retransmission: LostRetransmission::Timeout,
             partial_resends: PartialResends::One,
@@ -335,6 +366,14 @@ impl Default for Config {
                 seed: RtoSeed::Syn,
                 percent: 100,
             },
+            share: ShareConfig {
+                rtt: Share::Off,
+                min_rtt: false,
+                ssthresh: Share::Off,
+                cwnd: false,
+                rto: false,
+                age: Span::from_secs(3600),
+            },
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
             slow_start: SlowStart::Standard,
@@ -348,6 +387,7 @@ impl Default for Config {
             give_up: Span::default(),
             give_up_syn: Span::default(),
             ecn: false,
+            ecn_fallback: false,
             ecn_backoff: EcnBackoff::Rfc3168,
             window_scale: true,
             receiver: ReceiverConfig {

@@ -106,6 +106,7 @@ word_settings!(
     BackoffReset,
     Halving,
     Heuristic,
+    Share,
     RepeatedTimeout,
     ByteCounting,
     Timing,
@@ -123,6 +124,7 @@ word_settings!(
     TimeoutDuplicates,
     Evidence,
     DuplicatesSend,
+    DuplicateThreshold,
     LostRetransmission,
     PartialResends,
     TimeoutResends,
@@ -174,6 +176,7 @@ options! {
     "duplicates.after-timeout" => duplicates.after_timeout, Kind::Word(TimeoutDuplicates::NAMES), Setting::read, "What duplicates do between a timeout and the first new acknowledgement; `clock` is a fault.";
     "duplicates.evidence" => duplicates.evidence, Kind::Word(Evidence::NAMES), Setting::read, "Which duplicates count towards a fast retransmit where SACK is in use.";
     "duplicates.send" => duplicates.send, Kind::Word(DuplicatesSend::NAMES), Setting::read, "What duplicates may let out.";
+    "duplicates.threshold" => duplicates.threshold, Kind::Word(DuplicateThreshold::NAMES), Setting::read, "What a fast retransmit found spurious does to `dupthresh`.";
     "lost-retransmission" => lost_retransmission, Kind::Word(LostRetransmission::NAMES), Setting::read, "How Reno and NewReno notice that a retransmission was lost.";
     "timeout-resends" => timeout_resends, Kind::Word(TimeoutResends::NAMES), Setting::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
     "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
@@ -211,6 +214,12 @@ options! {
     "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
     "rto.seed" => rto.seed, Kind::Word(RtoSeed::NAMES), Setting::read, "Which round trip is the first sample.";
     "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
+    "share.rtt" => share.rtt, Kind::Word(Share::NAMES), Setting::read, "Connections to one destination begin with the round-trip estimate of those before them.";
+    "share.min-rtt" => share.min_rtt, Kind::Bool, Setting::read, "They begin with the least round trip of those before them, which spurious = \"min-rtt\" goes by.";
+    "share.ssthresh" => share.ssthresh, Kind::Word(Share::NAMES), Setting::read, "They begin with the slow-start threshold of those before them.";
+    "share.cwnd" => share.cwnd, Kind::Bool, Setting::read, "They begin with the congestion window of those before them (RFC 9040 section 6).";
+    "share.rto" => share.rto, Kind::Bool, Setting::read, "They begin with what `rto.adapt` learned from the spurious timeouts of those before them (Gurtov and Ludwig, section IV.B).";
+    "share.age" => share.age, Kind::Span, Setting::read, "Older than this, nothing is taken over; 0 s: however old it is.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
@@ -224,6 +233,7 @@ options! {
     "give-up" => give_up, Kind::Span, Setting::read, "How long after the first timeout of the same data the connection is given up (RFC 1122 section 4.2.3.5, R2); 0 s: never.";
     "give-up-syn" => give_up_syn, Kind::Span, Setting::read, "The same for the SYN.";
     "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
+    "ecn-fallback" => ecn_fallback, Kind::Bool, Setting::read, "A SYN that gets no answer in time is repeated without the offer of congestion notification (RFC 3168 section 6.1.1.1).";
     "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";

@@ -204,6 +204,19 @@ named! {
     }
 }
 named! {
+    /// How connections to one destination share what they learn about the path.
+    pub enum Share {
+        /// Not at all.
+        Off = "false" | "off",
+        /// The next one begins with it; when one closes, its value is averaged with the one before
+        /// (RFC 9040 section 6).
+        Rfc9040 = "true" | "on" | "rfc9040",
+        /// As Linux: round trips give the first timeout of data only, and longer ones count more than shorter
+        /// ones; the threshold is that of a connection which knew congestion.
+        Linux = "linux",
+    }
+}
+named! {
     /// What a second expiration for the same segment does to ssthresh.
     pub enum RepeatedTimeout {
         /// Nothing more (RFC 5681 section 3.1).

@@ -189,6 +189,7 @@ impl Rules for Box<Rack> {
             sender.open_window(ack);
         }
         let lost = detect(sender, io);
+        sender.hear_then_deliver(io.now);
         reduce(sender, ack.delivered, ack.newly_acked > 0 && !lost);
         fill(sender, io, false);
         tail_probe::schedule(sender, io);

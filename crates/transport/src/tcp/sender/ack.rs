@@ -6,7 +6,7 @@ use crate::recovery::digest::AckDigest;
 use crate::recovery::rate::RateSample;
 use crate::recovery::rtt::Round;
 use crate::recovery::sent::Record;
-use crate::tcp::cc::{Control, Delivery};
+use crate::tcp::cc::{Control, Delivery, Loss};
 use crate::tcp::config::{BackoffReset, RtoSeed, Timing};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::spurious::Course;
@@ -41,7 +41,7 @@ impl Sender {
         if digest.newly_acked > 0 {
             self.take_sample(&digest);
         }
-        if self.wants_rates {
+        if self.wants_rates && !self.losses_first {
             self.deliver(io.now);
         }
         let (course, judged) = if self.watches {
@@ -67,6 +67,9 @@ impl Sender {
             Course::New => self.send_new(io, 2 - (io.out.len() - sent).min(2)),
             Course::Back => self.send_window(io, 0),
         }
+        if self.hears_losses {
+            self.hear_losses(io.now);
+        }
         self.opened = false;
         if digest.newly_acked > 0 {
             if self.episode.is_some() {
@@ -90,6 +93,26 @@ impl Sender {
         }
     }
 
+    /// Tells the congestion control what was found lost since it was last told.
+    #[inline(never)]
+    pub(super) fn hear_losses(&mut self, now: Time) {
+        let Some(sent) = &mut self.sent else { return };
+        let delivered = sent.delivered();
+        for (record, lost) in sent.take_losses() {
+            self.control.on_lost(&self.window, &Loss { now, record, lost, delivered });
+        }
+    }
+
+    /// The recovery has taken for lost what the acknowledgement shows to be, and is about to send: a congestion
+    /// control that wants to know hears of it, and then of what was delivered.
+    #[inline]
+    pub(in crate::tcp) fn hear_then_deliver(&mut self, now: Time) {
+        if self.losses_first {
+            self.hear_losses(now);
+            self.deliver(now);
+        }
+    }
+
     /// Tells the congestion control what was delivered, and how fast.
     #[inline(never)]
     fn deliver(&mut self, now: Time) {
@@ -110,7 +133,7 @@ impl Sender {
             sent_in_flight: newest.then.in_flight,
             lost: sent.found_lost().bytes,
             lost_ranges: sent.found_lost().ranges,
-            last_lost: sent.found_lost().last,
+            newest_sent: newest.sent,
         };
         self.control.on_delivery(&mut self.window, &delivery);
     }

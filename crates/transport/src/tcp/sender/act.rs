@@ -26,6 +26,9 @@ impl Sender {
         let waits = self.window.cwnd < self.window.mss && self.una < self.fin_end();
         if self.max == self.una && !waits {
             self.rto.stop();
+            if self.sharing.is_some() {
+                self.hand_on(io.now);
+            }
         } else if restart {
             self.restart_timer(io.now);
         }
@@ -51,8 +54,12 @@ impl Sender {
             let initial = self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64;
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
-            let initial = if conformant && self.lost_syn(ack) { self.window.mss } else { initial };
+            let lost = conformant && self.lost_syn(ack);
+            let initial = if lost { self.window.mss } else { initial };
             self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            if self.sharing.is_some() {
+                self.take_over_window(lost);
+            }
             if self.syn_expired && conformant {
                 self.rto.after_lost_syn();
             }
@@ -94,7 +101,9 @@ impl Sender {
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
         self.control.save();
-        self.ecn.reduced(self.max);
+        if !self.halved_for_mark() {
+            self.ecn.reduced(self.max);
+        }
         self.watch_fast_retransmit(io.now);
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
@@ -140,13 +149,25 @@ impl Sender {
 
     /// ssthresh = half (Reno's word for it), at least two segments.
     pub(in crate::tcp) fn halve_threshold(&mut self) {
-        self.reduce(Reason::Loss);
+        if !self.halved_for_mark() {
+            self.reduce(Reason::Loss);
+        }
+    }
+
+    //= RFC 3168 section 6.1.2: once for all drops and marks of one window of data
+    /// A mark has asked for a reduction already in the window of data that now shows a loss.
+    fn halved_for_mark(&self) -> bool {
+        self.ecn.covers(self.una) && !self.control.owns_window()
     }
 
     /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
     /// segments, a window of one becomes none: until something new is acknowledged only duplicates
     /// inflate it, and the next timeout takes it for one.
     pub(in crate::tcp) fn halve_both(&mut self) {
+        if self.halved_for_mark() {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            return;
+        }
         let half = self.reduce(Reason::Loss);
         if self.control.owns_window() {
             return;

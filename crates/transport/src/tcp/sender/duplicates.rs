@@ -6,10 +6,13 @@ use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{
-    BlockedDuplicates, Config, DuplicateRestart, DuplicatesConfig, DuplicatesSend, Evidence, Heuristic,
-    RecoveryDuplicates, TimeoutDuplicates,
+    BlockedDuplicates, Config, DuplicateRestart, DuplicateThreshold, DuplicatesConfig, DuplicatesSend,
+    Evidence, Heuristic, RecoveryDuplicates, TimeoutDuplicates,
 };
 use base::truth::Cause;
+
+/// However often they were wrong, so many convince (Linux' `tcp_max_reordering`).
+const MOST_DUPLICATES: u32 = 300;
 
 impl Sender {
     /// The facts of an acknowledgement as recovery is to see them: after a timeout a duplicate may count
@@ -39,7 +42,7 @@ impl Sender {
         self.series += 1;
         let restart = match self.config.rto.restart_on_duplicates {
             DuplicateRestart::None => false,
-            DuplicateRestart::Below => self.series <= self.config.dupthresh,
+            DuplicateRestart::Below => self.series <= self.dupthresh,
             DuplicateRestart::Each => true,
         };
         if restart && self.flight() > 0 {
@@ -69,6 +72,13 @@ impl Sender {
     pub(in crate::tcp) fn send_on_duplicate(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.config.duplicates.send == DuplicatesSend::Any || self.nxt >= self.max {
             self.send_window(io, burst);
+        }
+    }
+
+    /// Duplicates were taken for a loss and there was none.
+    pub(super) fn doubt_duplicates(&mut self) {
+        if self.config.duplicates.threshold == DuplicateThreshold::Grows {
+            self.dupthresh = (self.dupthresh + 1).min(MOST_DUPLICATES.max(self.config.dupthresh));
         }
     }
 

@@ -23,7 +23,7 @@ impl Sender {
         if !self.control.owns_window() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
-        self.ecn.reduced(self.max);
+        self.ecn.reduced_for_mark(self.max);
         let acked = ack.ack;
         io.record(|| Event::MarkEchoed { ack: acked });
     }

@@ -143,6 +143,8 @@ impl Sender {
         }
         if timeout {
             self.rto.adapt_to_spurious(ack.sample);
+        } else {
+            self.doubt_duplicates();
         }
         if !late {
             Strategy::on_spurious(self);

@@ -12,6 +12,7 @@ mod heuristic;
 mod judge;
 mod pacing;
 mod persist;
+mod share;
 mod timed;
 mod timeout;
 mod timers;
@@ -33,6 +34,7 @@ use base::truth::Cause;
 use heuristic::Hint;
 use pacing::Pacer;
 use persist::Probing;
+use share::Sharing;
 use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
@@ -103,12 +105,18 @@ pub struct Sender {
     limited: u64,
     /// Duplicates since the last new acknowledgement, if anything asks for them.
     series: u32,
+    /// Duplicates that convince.
+    dupthresh: u32,
     /// Why the next segment below `max` is resent.
     resend_cause: Cause,
     /// Whether the detector looks at acknowledgements.
     watches: bool,
     /// Whether the congestion control wants to know how fast data are delivered.
     wants_rates: bool,
+    /// Whether it wants to know of every segment found lost.
+    hears_losses: bool,
+    /// Of those before it hears what was delivered: the recovery sees to it.
+    losses_first: bool,
     /// Congestion marks.
     pub(super) ecn: Ecn,
     probing: Probing,
@@ -137,6 +145,8 @@ pub struct Sender {
     pub control: Controller,
     detector: Detector,
     hint: Hint,
+    /// What connections to this destination share, if they do.
+    sharing: Option<Box<Sharing>>,
 }
 
 impl Sender {
@@ -147,7 +157,14 @@ impl Sender {
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         let strategy = Strategy::new(&config);
         let (detector, control) = (Detector::new(&config), Controller::new(&config));
+        let hears_losses = control.hears_losses();
+        let mut sent = config.keeps_record().then(|| Box::new(strategy.record()));
+        if let Some(sent) = sent.as_mut().filter(|_| hears_losses) {
+            sent.tell_losses();
+        }
         Sender {
+            hears_losses,
+            losses_first: hears_losses && matches!(strategy, Strategy::Rack(_)),
             watches: detector.watches(),
             wants_rates: control.wants_rates(),
             una: 0,
@@ -169,7 +186,7 @@ impl Sender {
             control,
             rto: RtoTimer::new(config.rto),
             scoreboard: Scoreboard::default(),
-            sent: config.keeps_record().then(|| Box::new(strategy.record())),
+            sent,
             timers: Timers::default(),
             only_new: false,
             skips_reported: strategy.skips_reported(),
@@ -188,9 +205,11 @@ impl Sender {
             opened: false,
             limited: 0,
             series: 0,
+            dupthresh: config.dupthresh,
             special_duplicates: duplicates::are_special(&config),
             timed: Timed::default(),
             hint: Hint::default(),
+            sharing: None,
             config,
         }
     }
@@ -204,6 +223,7 @@ impl Sender {
         (self.rto, self.timed, self.ecn, self.timers) = (old.rto, old.timed, old.ecn, old.timers);
         (self.episode, self.case, self.expired_at) = (old.episode, old.case, old.expired_at);
         (self.recover, self.losses, self.verdicts) = (old.recover, old.losses, old.verdicts);
+        self.sharing = old.sharing;
         if self.sent.is_some() && old.sent.is_some() {
             self.sent = old.sent;
         }
@@ -238,7 +258,7 @@ impl Sender {
         self.config.mss
     }
     pub(super) fn dupthresh(&self) -> u32 {
-        self.config.dupthresh
+        self.dupthresh
     }
     /// The peer's window, bytes.
     pub fn peer_window(&self) -> u64 {

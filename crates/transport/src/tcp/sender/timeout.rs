@@ -66,6 +66,7 @@ impl Sender {
             self.syn_expired = true;
         }
         self.expired_at = Some(self.una);
+        self.dupthresh = self.config.dupthresh;
         self.window.cwnd = self.window.mss;
         self.window.after_timeout = true;
         self.ecn.reduced(self.max);

@@ -89,6 +89,9 @@ impl Sender {
         if self.rto.deadline() <= io.now {
             self.on_expiration(io);
         }
+        if self.hears_losses {
+            self.hear_losses(io.now);
+        }
     }
 
     fn on_timer(&mut self, io: &mut Io<'_>, timer: Timer) {

@@ -43,4 +43,12 @@ impl Watch for MinRtt {
         }
         .into()
     }
+
+    fn least_rtt(&self) -> Option<Span> {
+        self.least
+    }
+
+    fn learn_least_rtt(&mut self, least: Span) {
+        self.least = Some(least);
+    }
 }

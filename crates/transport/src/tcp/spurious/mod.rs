@@ -6,7 +6,7 @@
 use super::config::Config;
 use super::sender::Saved;
 use crate::recovery::digest::AckDigest;
-use base::Time;
+use base::{Span, Time};
 
 /// What was judged, and the state before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,6 +116,12 @@ pub trait Watch: Sized {
     fn on_resent(&mut self, _seq: u64, _end: u64, _max: u64) {}
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step;
+    /// The least round trip that it knows of, if it goes by one.
+    fn least_rtt(&self) -> Option<Span> {
+        None
+    }
+    /// Earlier connections on this path had this least round trip.
+    fn learn_least_rtt(&mut self, _least: Span) {}
 }
 
 macro_rules! detectors {
@@ -155,6 +161,14 @@ macro_rules! detectors {
             /// An acknowledgement came.
             pub fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
                 match self { $(Detector::$name(d) => d.on_ack(ack, sight)),+ }
+            }
+            /// The least round trip that it knows of, if it goes by one.
+            pub fn least_rtt(&self) -> Option<Span> {
+                match self { $(Detector::$name(d) => d.least_rtt()),+ }
+            }
+            /// Earlier connections on this path had this least round trip.
+            pub fn learn_least_rtt(&mut self, least: Span) {
+                match self { $(Detector::$name(d) => d.learn_least_rtt(least)),+ }
             }
         }
     };

@@ -3,40 +3,59 @@
 //! loss that was none gives back what it took (section 5.5.11).
 
 use super::{BETA, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample, State, Undo};
-use crate::tcp::cc::{Delivery, Window};
+use crate::tcp::cc::{Loss, Window};
 use base::Time;
 
+/// At so many instants losses are told apart: far more than a round trip has.
+const REMEMBERED: usize = 1024;
+
 impl State {
-    /// Bytes lost since so much had been delivered.
-    pub(super) fn lost_since(&self, delivered: u64) -> u64 {
-        let before = self.losses.iter().rev().find(|(at, _)| *at <= delivered);
-        self.lost - before.map_or(0, |(_, lost)| *lost)
+    /// Bytes lost since something was sent at `sent` (`C.lost - P.lost`).
+    pub(super) fn lost_since(&self, sent: Time) -> u64 {
+        let before = self.losses.iter().rev().find(|(at, _)| *at <= sent);
+        self.lost - before.map_or(self.lost_before, |(_, lost)| *lost)
     }
 
-    /// Losses that were shown since the last acknowledgement, before this one counts as delivered.
-    pub(super) fn hear_losses(&mut self, window: &Window, d: &Delivery) {
-        if d.lost == self.lost {
-            return;
-        }
-        (self.lost, self.ranges) = (d.lost, d.lost_ranges);
+    // draft-ietf-ccwg-bbr section 5.5.10.2: HandleLostPacket
+    pub(super) fn hear_loss(&mut self, window: &Window, loss: &Loss) {
+        self.delivered = loss.delivered;
         self.note_loss();
-        if let Some(last) = d.last_lost {
-            let sample = Sample {
-                in_flight: f64::from(last.then.in_flight),
-                lost: self.lost_since(last.then.delivered) as f64,
-                app_limited: last.then.app_limited,
-                ..Sample::default()
-            };
-            // draft-ietf-ccwg-bbr section 5.5.10.2: HandleLostPacket
-            if self.probe_sample && self.too_much(&sample) {
-                let at_loss = flight_at_loss(&sample, last.bytes() as f64);
-                self.react(window, d.now, Sample { in_flight: at_loss, ..sample });
-            }
+        self.count_loss(loss.now, loss.lost);
+        let then = &loss.record.then;
+        let sample = Sample {
+            in_flight: f64::from(then.in_flight),
+            lost: self.lost_since(loss.record.sent) as f64,
+            app_limited: then.app_limited,
+            ..Sample::default()
+        };
+        if self.probe_sample && self.too_much(&sample) {
+            let at_loss = flight_at_loss(&sample, loss.record.bytes() as f64);
+            self.react(window, loss.now, Sample { in_flight: at_loss, ..sample });
         }
-        // What was lost until now was lost before anything that is sent from now on.
-        self.losses.push_back((self.delivered, self.lost));
-        while self.losses.len() > 64 {
-            self.losses.pop_front();
+    }
+
+    /// What is sent from now on was sent after so much had been lost.
+    fn count_loss(&mut self, now: Time, lost: u64) {
+        self.lost = lost;
+        match self.losses.back_mut() {
+            Some((at, before)) if *at == now => *before = lost,
+            _ => self.losses.push_back((now, lost)),
+        }
+        if self.losses.len() > REMEMBERED {
+            self.lost_before = self.losses.pop_front().map_or(0, |(_, lost)| lost);
+        }
+    }
+
+    // draft-ietf-ccwg-bbr section 3.7: CE marks must be treated as congestion; how is left open
+    /// A mark: like a loss outside of probing; while more is tried, like more losses than are borne.
+    pub(super) fn hear_mark(&mut self, window: &Window) {
+        self.note_loss();
+        if self.mode == Mode::Startup {
+            self.filled = true;
+            self.flight_long = self.product(self.rate).max(self.flight_latest);
+        } else if self.probe_sample {
+            let (in_flight, app_limited) = self.latest;
+            self.react(window, self.latest_at, Sample { in_flight, app_limited, ..Sample::default() });
         }
     }
 
@@ -153,20 +172,136 @@ impl State {
 // draft-ietf-ccwg-bbr section 5.5.10.2: InflightAtLoss: where losses passed the threshold
 fn flight_at_loss(s: &Sample, size: f64) -> f64 {
     let (before, lost_before) = (s.in_flight - size, s.lost - size);
-    before + ((LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD)).max(0.0)
+    before + (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Bbr3;
     use super::*;
+    use crate::recovery::sent::{Record, Snapshot};
+    use crate::tcp::Config;
+    use crate::tcp::cc::{Control, Reason, Reduction};
 
-    /// 100 kB in flight, 1.5 kB lost before a burst of 10 kB that is lost too: of that burst as much would have
-    /// been safe as keeps the losses at 2 % of what was in flight.
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// Probing for more at 1 MB/s and 100 ms, of which 30 kB are the target: `BETA` times it bounds nothing here.
+    fn probing() -> (Bbr3, Window) {
+        let mut config = Config::default();
+        config.set("sack", "true").unwrap();
+        let mut bbr = Bbr3::new(&config);
+        let s = &mut *bbr.0;
+        (s.mode, s.filled, s.probe_sample) = (Mode::Up, true, true);
+        (s.rates, s.rate, s.least_rtt) = ([1e6; 2], 3e5, Some(base::Span::from_millis(100)));
+        (s.delivered, s.latest, s.latest_at) = (500_000, (80_000.0, false), at(990));
+        let mut window = Window::new(&config, 1 << 30);
+        window.cwnd = 120_000.0;
+        (bbr, window)
+    }
+
+    /// The `k`-th segment of a flight that was sent at once, with `k` of them in flight; `lost` bytes so far.
+    fn loss(k: u64, lost: u64, now: Time) -> Loss {
+        let then = Snapshot {
+            delivered: 400_000,
+            delivered_at: at(800),
+            flight_began: at(800),
+            app_limited: false,
+            in_flight: 1000 * k as u32,
+        };
+        let record = Record {
+            start: 1000 * k,
+            end: 1000 * (k + 1),
+            sent: at(900),
+            first_sent: at(900),
+            resent: false,
+            sacked: false,
+            lost: true,
+            counted: false,
+            then,
+        };
+        Loss { now, record, lost, delivered: 510_000 }
+    }
+
+    /// Section 5.5.10.2, InflightAtLoss: 100 kB in flight, 1.5 kB lost before a burst of 10 kB that is lost too: of
+    /// that burst as much would have been safe as keeps the losses at 2 % of what was in flight.
     #[test]
     fn the_volume_at_which_two_percent_were_lost() {
         let sample = Sample { in_flight: 100_000.0, lost: 11_500.0, ..Sample::default() };
         let at = flight_at_loss(&sample, 10_000.0);
         let burst = at - 90_000.0;
         assert!(((1500.0 + burst) / (90_000.0 + burst) - 0.02).abs() < 1e-9, "{at}");
+    }
+
+    /// Section 5.5.10.2, HandleLostPacket: an acknowledgement shows that ten segments are lost, the 50th and from the
+    /// 92nd on. Each is judged by what was in flight when it was sent and what has been lost since. One of 50 is no
+    /// more than 2 %, two of 92 are: there the probe ends, once.
+    #[test]
+    fn of_several_losses_the_one_decides_that_passes_the_threshold() {
+        let (mut bbr, window) = probing();
+        bbr.on_lost(&window, &loss(50, 1000, at(1000)));
+        assert_eq!((bbr.mode(), bbr.flight_bound()), (Mode::Up, f64::INFINITY));
+        bbr.on_lost(&window, &loss(92, 2000, at(1000)));
+        // (0.02 x 91000 - 1000) / 0.98 more than 91 kB.
+        let bound = 91_000.0 + 820.0 / 0.98;
+        assert!((bbr.flight_bound() - bound).abs() < 1e-6, "{}", bbr.flight_bound());
+        assert_eq!(bbr.mode(), Mode::Down);
+        for k in 93..100 {
+            bbr.on_lost(&window, &loss(k, 1000 * (k - 90), at(1000)));
+        }
+        assert!((bbr.flight_bound() - bound).abs() < 1e-6, "only reacts once for each probe");
+        assert_eq!(bbr.lost(), 9000);
+    }
+
+    /// Section 5.5.10.2: what was lost before a segment was sent does not count against it (C.lost - P.lost).
+    #[test]
+    fn losses_before_a_segment_was_sent_are_not_its() {
+        let (mut bbr, window) = probing();
+        bbr.on_lost(&window, &Loss { now: at(880), ..loss(20, 400, at(880)) });
+        bbr.0.probe_sample = true;
+        bbr.on_lost(&window, &loss(60, 1400, at(1000)));
+        assert_eq!((bbr.mode(), bbr.flight_bound()), (Mode::Up, f64::INFINITY));
+    }
+
+    /// Section 5.5.10.3, NoteLoss: the round of a loss ends when what is sent after it is delivered: what the
+    /// acknowledgement at hand delivers counts as delivered already.
+    #[test]
+    fn the_round_of_a_loss_begins_with_it() {
+        let (mut bbr, window) = probing();
+        bbr.on_lost(&window, &loss(50, 1000, at(1000)));
+        assert_eq!((bbr.0.loss_round, bbr.0.loss_in_round), (510_000, true));
+        bbr.0.note_delivery(&Sample::default(), Some(509_999));
+        assert!(!bbr.0.loss_round_began);
+        bbr.0.note_delivery(&Sample::default(), Some(510_000));
+        assert!(bbr.0.loss_round_began);
+    }
+
+    /// Section 3.7: marks are congestion. One ends startup and a probe as losses do; while cruising the round it
+    /// falls into takes from the short bounds.
+    #[test]
+    fn a_mark_is_congestion_in_every_phase() {
+        let marked = |mode: Mode| {
+            let (mut bbr, window) = probing();
+            (bbr.0.mode, bbr.0.filled) = (mode, mode != Mode::Startup);
+            let said = bbr.on_reduction(
+                &window,
+                &Reduction { reason: Reason::Mark, outstanding: 80_000.0, half: 40_000.0 },
+            );
+            assert!(said.is_infinite(), "the window is its own");
+            bbr.0.loss_round_began = true;
+            bbr.0.adapt_short(&window);
+            bbr
+        };
+        let up = marked(Mode::Up);
+        assert_eq!((up.mode(), up.flight_bound()), (Mode::Down, 80_000.0));
+        let startup = marked(Mode::Startup);
+        assert!(startup.0.filled && startup.flight_bound() == 30_000.0);
+        let mut cruise = probing().0;
+        (cruise.0.mode, cruise.0.probe_sample) = (Mode::Cruise, false);
+        cruise.0.hear_mark(&probing().1);
+        cruise.0.loss_round_began = true;
+        cruise.0.adapt_short(&probing().1);
+        assert_eq!((cruise.0.rate_short, cruise.0.flight_short), (0.7e6, BETA * 120_000.0));
     }
 }

@@ -3,16 +3,17 @@
 //! than 2 %; for short, what was delivered in the last round with a loss.
 //!
 //! The draft draws how long to wait between probes at random; here a hash of the instant does (as in `bbr`).
-//! There is no offload to feed: the quantum is the draft's formula. A loss is heard with the acknowledgement after
-//! the one that showed it, the last of several speaks for all, and a tail probe counts as one. Marks are taken for
-//! losses, which the draft asks for and leaves open how. After a timeout the window grows from one segment by
-//! what is acknowledged; that the recovery is over is not heard.
+//! There is no offload to feed: the quantum is the draft's formula. Losses are heard one by one, with `rack` before
+//! the acknowledgement that showed them moves the model; recoveries that take nothing for lost count what they resend,
+//! when they do. A mark is congestion, as the draft asks; how is left open: like a loss outside of probing, and like
+//! more losses than are borne while more is tried. After a timeout the window grows from one segment by what is
+//! acknowledged; that the recovery is over is not heard.
 
 mod bounds;
 mod cycle;
 mod rest;
 
-use super::{Acked, Control, Delivery, Reason, Reduction, Window};
+use super::{Acked, Control, Delivery, Loss, Reason, Reduction, Window};
 use crate::tcp::config::Config;
 use base::{Span, Time, named};
 use std::collections::VecDeque;
@@ -150,10 +151,14 @@ struct State {
     extra: [f64; EXTRA_ROUNDS],
     extra_since: Time,
     extra_acked: f64,
-    /// How much was delivered and how much lost when losses were heard.
-    losses: VecDeque<(u64, u64)>,
+    /// When losses were heard, and how much was lost by then.
+    losses: VecDeque<(Time, u64)>,
+    /// How much was lost before the first of these.
+    lost_before: u64,
     lost: u64,
-    ranges: u64,
+    /// What the newest segment delivered met: bytes in flight, and whether the application limited.
+    latest: (f64, bool),
+    latest_at: Time,
     round_lost: u64,
     round_ranges: u64,
     delivered: u64,
@@ -171,6 +176,10 @@ impl Bbr3 {
     /// Its estimate of the path's rate, bytes a second.
     pub fn rate(&self) -> f64 {
         self.0.most()
+    }
+    /// Bytes that it has heard were lost.
+    pub fn lost(&self) -> u64 {
+        self.0.lost
     }
     /// The most in flight that probing found to be safe, bytes; infinite before a probe lost too much.
     pub fn flight_bound(&self) -> f64 {
@@ -226,7 +235,7 @@ impl State {
             delivered: rate.delivered as f64,
             app_limited: rate.app_limited,
             in_flight: d.sent_in_flight as f64,
-            lost: self.lost_since(rate.prior_delivered) as f64,
+            lost: self.lost_since(d.newest_sent) as f64,
         }
     }
 
@@ -408,8 +417,10 @@ impl Control for Bbr3 {
             extra_since: Time::ZERO,
             extra_acked: 0.0,
             losses: VecDeque::new(),
+            lost_before: 0,
             lost: 0,
-            ranges: 0,
+            latest: (0.0, false),
+            latest_at: Time::ZERO,
             round_lost: 0,
             round_ranges: 0,
             delivered: 0,
@@ -422,8 +433,7 @@ impl Control for Bbr3 {
     fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
         let state = &mut *self.0;
         if reduction.reason == Reason::Mark {
-            // draft-ietf-ccwg-bbr section 3.6: a mark must be taken for congestion
-            state.note_loss();
+            state.hear_mark(window);
         } else {
             // draft-ietf-ccwg-bbr section 5.6.4.4: SaveCwnd, SaveStateUponLoss
             state.save_window(window);
@@ -456,9 +466,9 @@ impl Control for Bbr3 {
 
     fn on_delivery(&mut self, window: &mut Window, d: &Delivery) {
         let state = &mut *self.0;
-        state.hear_losses(window, d);
         state.delivered = d.delivered;
         let sample = state.sample(d);
+        (state.latest, state.latest_at) = ((sample.in_flight, sample.app_limited), d.now);
         let prior = d.rate.map(|rate| rate.prior_delivered);
         state.note_delivery(&sample, prior);
         state.count_round(prior);
@@ -476,6 +486,14 @@ impl Control for Bbr3 {
         state.rate = state.most().min(state.rate_short);
         state.pace(d);
         state.size_window(window, d);
+    }
+
+    fn on_lost(&mut self, window: &Window, loss: &Loss) {
+        self.0.hear_loss(window, loss);
+    }
+
+    fn hears_losses(&self) -> bool {
+        true
     }
 
     fn wants_rates(&self) -> bool {

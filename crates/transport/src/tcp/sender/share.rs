@@ -1,0 +1,86 @@
+//! What does a connection take over from those before it to the same destination, and what does it hand on? As far
+//! as `share` says: round trips and what the timer has learned from its SYN on, threshold and window once it
+//! is established (RFC 9040 section 6; catalogue EI-27).
+
+use super::Sender;
+use crate::recovery::tcb_cache::{Closing, Known, TcbCache};
+use crate::tcp::cc::Control;
+use crate::tcp::config::Share;
+use base::Time;
+
+/// What connections to this destination share.
+#[derive(Clone, Debug)]
+pub(super) struct Sharing {
+    cache: TcbCache,
+    /// What was known when this one began; none before it began.
+    known: Option<Known>,
+    handed_on: bool,
+}
+
+impl Sender {
+    /// Shares with all that hold the same cache.
+    pub(in crate::tcp) fn share(&mut self, cache: TcbCache) {
+        self.sharing = Some(Box::new(Sharing { cache, known: None, handed_on: false }));
+    }
+
+    //= RFC 9040 section 6.1: a new TCB begins with the cached values
+    /// The connection begins.
+    pub(in crate::tcp) fn take_over(&mut self, now: Time) {
+        let share = self.config.share;
+        let Some(sharing) = self.sharing.as_mut().filter(|sharing| sharing.known.is_none()) else { return };
+        let known = sharing.cache.recall(now, share.age).unwrap_or_default();
+        sharing.known = Some(known);
+        if let (Share::Rfc9040, Some((srtt, rttvar))) = (share.rtt, known.rtt) {
+            let config = *self.rto.config();
+            self.rto.rtt.assign(srtt, rttvar, &config);
+            self.rto.recompute();
+        }
+        if let Some(lesson) = known.lesson.filter(|_| share.rto) {
+            self.rto.go_on_from(&lesson);
+        }
+        if let Some(least) = known.min_rtt.filter(|_| share.min_rtt) {
+            self.detector.learn_least_rtt(least);
+        }
+    }
+
+    /// The connection is established; its SYN had to be repeated if it was `lost`, and then the window stays small.
+    #[cold]
+    pub(super) fn take_over_window(&mut self, lost: bool) {
+        let share = self.config.share;
+        let Some(known) = self.sharing.as_ref().and_then(|sharing| sharing.known) else { return };
+        if let Some(ssthresh) = known.ssthresh.filter(|_| share.ssthresh != Share::Off) {
+            self.window.ssthresh = ssthresh.max(2.0 * self.window.mss);
+        }
+        if let Some(cwnd) = known.cwnd.filter(|_| share.cwnd && !lost && !self.control.owns_window()) {
+            self.window.cwnd = cwnd.max(self.window.mss);
+        }
+        if let (Share::Linux, Some((srtt, _))) = (share.rtt, known.rtt)
+            && srtt > self.rto.srtt()
+        {
+            // Until data have been timed: the SYN is small.
+            self.rto.expect(srtt + srtt.times(2).max(self.rto.config().min));
+        }
+    }
+
+    /// Everything outstanding is acknowledged. With its FIN among it, the connection hands on what it knows, once.
+    #[cold]
+    pub(super) fn hand_on(&mut self, now: Time) {
+        if !self.done() {
+            return;
+        }
+        let config = *self.rto.config();
+        let closing = Closing {
+            rtt: self.rto.rtt.srtt(&config).map(|srtt| (srtt, self.rto.rttvar())),
+            min_rtt: self.detector.least_rtt(),
+            ssthresh: self.window.ssthresh,
+            cwnd: self.window.cwnd,
+            recovering: self.strategy.recovering(),
+            backed_off: self.rto.backed_off(),
+            lesson: self.rto.lesson(),
+        };
+        if let Some(sharing) = self.sharing.as_mut().filter(|sharing| !sharing.handed_on) {
+            sharing.handed_on = true;
+            sharing.cache.merge(now, &self.config.share, &closing);
+        }
+    }
+}
