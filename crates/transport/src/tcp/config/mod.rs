@@ -29,6 +29,8 @@ pub struct Wire {
     pub timestamps_on_acks: bool,
     /// The SACK option's head with padding; each block adds 8.
     pub sack: u32,
+    /// What a SYN carries beside: options for the segment size, the scale of windows, the use of SACK.
+    pub syn: u32,
 }
 
 /// The retransmission timer.
@@ -90,6 +92,16 @@ pub struct ReceiverConfig {
     pub ack_delay_min: Span,
     /// So many segments at the start are acknowledged at once.
     pub quick_acks: u32,
+    /// When it acknowledges.
+    pub ack_rules: AckRules,
+    /// How the window grows.
+    pub growth: WindowGrowth,
+    /// The buffer of a window that grows, bytes of memory: at the start, and at most.
+    pub buffer_start: u64,
+    /// At most.
+    pub buffer_most: u64,
+    /// What a packet occupies of it, bytes.
+    pub buffer_packet: u64,
     /// Whether segments beyond the window offered are taken in.
     pub accept_beyond: bool,
     /// How many segments one acknowledgement may cover.
@@ -128,6 +140,8 @@ pub struct Config {
     pub mss: u32,
     /// How the connection opens.
     pub handshake: Handshake,
+    /// How the opening end acknowledges the peer's SYN.
+    pub handshake_ack: HandshakeAck,
     /// First congestion window.
     pub initial_window: WindowSize,
     /// First slow-start threshold.
@@ -138,6 +152,8 @@ pub struct Config {
     pub reduction: Reduction,
     /// PRR: how fast the pipe is refilled below the target.
     pub prr_bound: PrrBound,
+    /// PRR: in what it counts.
+    pub prr_unit: PrrUnit,
     /// NewReno-SACK: when every partial acknowledgement resends.
     pub partial_resend: PartialResend,
     /// RACK: probe the tail of a flight.
@@ -208,6 +224,8 @@ pub struct Config {
     pub cc: CongestionControl,
     /// When slow start ends.
     pub slow_start: SlowStart,
+    /// CUBIC: whose curve.
+    pub cubic_curve: CubicCurve,
     /// CUBIC: a loss below the last maximum lowers it further.
     pub cubic_fast_convergence: bool,
     /// Segments spread over the round trip.
@@ -271,11 +289,13 @@ impl Default for Config {
         Config {
             mss: 1460,
             handshake: Handshake::TwoWay,
+            handshake_ack: HandshakeAck::WithData,
             initial_window: WindowSize::Rfc6928,
             initial_ssthresh: WindowSize::Unlimited,
             recovery: Recovery::Rfc6675,
             reduction: Reduction::Halving,
             prr_bound: PrrBound::Ssrb,
+            prr_unit: PrrUnit::Bytes,
             partial_resend: PartialResend::Always,
             tail_loss_probe: true,
             probe_ack_delay: Span::from_millis(200),
@@ -338,6 +358,7 @@ impl Default for Config {
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
             slow_start: SlowStart::Standard,
+            cubic_curve: CubicCurve::Rfc9438,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
@@ -354,6 +375,11 @@ impl Default for Config {
                 ack_delay: Span::from_millis(200),
                 ack_delay_min: Span::ZERO,
                 quick_acks: 0,
+                ack_rules: AckRules::Rfc5681,
+                growth: WindowGrowth::None,
+                buffer_start: 131_072,
+                buffer_most: 6_291_456,
+                buffer_packet: 2304,
                 accept_beyond: false,
                 ack_every: 2,
                 delay_syn_ack: false,
@@ -363,7 +389,7 @@ impl Default for Config {
                 sack_blocks: 4,
                 window: WindowSize::Bytes(65_535),
             },
-            wire: Wire { header: 40, timestamps: 12, timestamps_on_acks: true, sack: 4 },
+            wire: Wire { header: 40, timestamps: 12, timestamps_on_acks: true, sack: 4, syn: 0 },
         }
     }
 }

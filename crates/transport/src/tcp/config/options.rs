@@ -89,6 +89,7 @@ word_settings!(
     Recovery,
     Reduction,
     PrrBound,
+    PrrUnit,
     PartialResend,
     Spurious,
     Response,
@@ -99,6 +100,9 @@ word_settings!(
     Adapt,
     Rfc4015Timer,
     Handshake,
+    HandshakeAck,
+    AckRules,
+    WindowGrowth,
     Sack,
     BugFix,
     PartialTimer,
@@ -127,6 +131,7 @@ word_settings!(
     PartialResends,
     TimeoutResends,
     CongestionControl,
+    CubicCurve,
     Pacing
 );
 
@@ -151,12 +156,18 @@ macro_rules! options {
 options! {
     "mss" => mss, Kind::Bytes, |t| bytes_within(t, 64, 65_000), "Largest data segment.";
     "handshake" => handshake, Kind::Word(Handshake::NAMES), Setting::read, "How the connection opens: two-way, or the one-way model of the simulators.";
+    "handshake-ack" => handshake_ack, Kind::Word(HandshakeAck::NAMES), Setting::read, "How the opening end acknowledges the peer's SYN: with its first data, or by a segment of its own before them.";
     "initial-window" => initial_window, Kind::Window, Setting::read, "First congestion window.";
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
     "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
+    "window-growth" => receiver.growth, Kind::Word(WindowGrowth::NAMES), Setting::read, "How that window comes to be: whole at once, or grown as Linux grows it, up to `window`.";
+    "receive-buffer.start" => receiver.buffer_start, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "With window-growth: the buffer at the start, memory and not data (Linux: tcp_rmem, the second number).";
+    "receive-buffer.most" => receiver.buffer_most, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "What it may grow to (the third number).";
+    "receive-buffer.packet" => receiver.buffer_packet, Kind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a packet of any size takes of it; that depends on the network card.";
     "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
     "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
     "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
+    "prr.unit" => prr_unit, Kind::Word(PrrUnit::NAMES), Setting::read, "In what it counts: bytes, or whole segments.";
     "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
     "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
@@ -215,6 +226,7 @@ options! {
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
     "slow-start" => slow_start, Kind::Word(SlowStart::NAMES), Setting::read, "When slow start ends, of Reno and CUBIC.";
+    "cubic.curve" => cubic_curve, Kind::Word(CubicCurve::NAMES), Setting::read, "CUBIC: how its curve is computed.";
     "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
     "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
@@ -226,9 +238,10 @@ options! {
     "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
     "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
+    "delayed-ack.rules" => receiver.ack_rules, Kind::Word(AckRules::NAMES), Setting::read, "When the receiver acknowledges.";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
-    "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once.";
+    "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once; with the rules of Linux at most so many at a time.";
     "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
     "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
     "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
@@ -240,6 +253,7 @@ options! {
     "wire.timestamps" => wire.timestamps, Kind::Bytes, |t| bytes_within(t, 0, 100), "The timestamps option on the wire.";
     "wire.timestamps-on-acks" => wire.timestamps_on_acks, Kind::Bool, Setting::read, "Pure acknowledgements carry those bytes too.";
     "wire.sack" => wire.sack, Kind::Bytes, |t| bytes_within(t, 0, 100), "The SACK option's head on the wire; each block adds 8 bytes.";
+    "wire.syn" => wire.syn, Kind::Bytes, |t| bytes_within(t, 0, 40), "What a SYN carries on the wire beside its timestamps: the options for segment size, scale and SACK.";
 }
 
 /// The word for true and false of the older spelling.

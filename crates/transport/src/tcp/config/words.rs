@@ -27,6 +27,15 @@ named! {
     }
 }
 named! {
+    /// In what proportional rate reduction counts.
+    pub enum PrrUnit {
+        /// In bytes (RFC 6937).
+        Bytes = "bytes",
+        /// In whole segments, rounded up, of the window before (Linux).
+        Segments = "segments",
+    }
+}
+named! {
     /// When `newreno-sack` resends on every partial acknowledgement.
     pub enum PartialResend {
         /// In every recovery.
@@ -115,6 +124,16 @@ named! {
         TwoWay = "two-way",
         /// A bare SYN packet, acknowledged like data; no FIN: the one-way models of the simulators.
         OneWay = "one-way",
+    }
+}
+named! {
+    /// How the opening end acknowledges the peer's SYN.
+    pub enum HandshakeAck {
+        /// With its first data, if it has any.
+        WithData = "with-data",
+        /// By a segment of its own before them (Linux, whose application writes once the connection is open:
+        /// `tcp_rcv_synsent_state_process` in net/ipv4/tcp_input.c, 6.12).
+        Alone = "alone",
     }
 }
 named! {
@@ -238,6 +257,17 @@ named! {
     }
 }
 named! {
+    /// Whose curve CUBIC follows.
+    pub enum CubicCurve {
+        /// That of RFC 9438.
+        Rfc9438 = "rfc9438",
+        /// The same in whole segments and ticks of a clock. It looks ahead by the least round trip, not the smoothed one,
+        /// before the first loss the window grows by 5 % a round trip at least, and a mistaken reduction is forgotten
+        /// rather than taken back (Linux).
+        Linux = "linux",
+    }
+}
+named! {
     /// What a mark of the network takes from the window.
     pub enum EcnBackoff {
         /// What a loss takes (RFC 3168 section 6.1.2).
@@ -302,6 +332,26 @@ named! {
         Window = "window",
         /// Every segment that was sent once.
         Segment = "segment",
+    }
+}
+named! {
+    /// When the receiver acknowledges.
+    pub enum AckRules {
+        /// Every so many segments and when the timer runs out, at once what is not in order (RFC 5681 section 4.2).
+        Rfc5681 = "rfc5681",
+        /// As Linux does: quick after a pause, after duplicates and while its window grows; what is sent twice is waited
+        /// for differently by ends that answer; acknowledgements of a hole are compressed.
+        Linux = "linux",
+    }
+}
+named! {
+    /// How the window that the receiver offers grows.
+    pub enum WindowGrowth {
+        /// It does not: the whole window from the beginning.
+        None = "none",
+        /// With what comes and what is read, as far as a buffer allows in which packets take more room than their data
+        /// (Linux).
+        Linux = "linux",
     }
 }
 named! {

@@ -234,8 +234,9 @@ impl Rules for Box<Rack> {
         match timer {
             //= RFC 8985 section 6.2 step 5: when the reordering timer expires, detect again
             Timer::Reordering => {
-                detect(sender, io);
-                reduce(sender, 0, false);
+                let found = detect(sender, io);
+                let counts = if found { state(sender).prr.of_a_timer() } else { 0 };
+                reduce(sender, counts, false);
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),

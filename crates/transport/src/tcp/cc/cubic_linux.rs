@@ -1,0 +1,225 @@
+//! How does Linux compute CUBIC? The curve of RFC 9438 in whole segments and ticks of the clock: it says after how many
+//! acknowledged segments the window grows by one. It looks ahead by the least round trip, not by the smoothed one; before the
+//! first loss the window grows by at least 5 % a round trip; at most a window of half as much again is let in a round trip.
+//!
+//! The rules are those of 6.12 (net/ipv4/tcp_cubic.c: `bictcp_update`, `cubictcp_recalc_ssthresh`, `cubictcp_acked`,
+//! `cubictcp_state`, `cubictcp_cwnd_event`; net/ipv4/tcp_cong.c: `tcp_slow_start`, `tcp_cong_avoid_ai`). Left to the callers: when slow start ends
+//! ([`super::hystart`]).
+
+use super::slow_start::SlowStarter;
+use super::{Acked, Reason, Reduction, Window};
+use crate::tcp::config::Config;
+use base::{Span, Time};
+
+/// The tick of a kernel with 250 Hz: time passes in these steps.
+const TICK: Span = Span::from_millis(4);
+const HZ: u64 = 1_000_000_000 / TICK.as_nanos();
+/// The curve's time is in 1024ths of a second; its scale is 410/1024 segments a cubic second.
+const UNIT: u64 = 1024;
+const SCALE: u64 = 410;
+/// What a reduction leaves of the window, in 1024ths.
+const BETA: u64 = 717;
+/// Eight times the segments acknowledged for which Reno's estimate grows by one, over the window.
+const FRIENDLY: u64 = 8 * (UNIT + BETA) / 3 / (UNIT - BETA);
+/// While the window stays, the curve is asked so seldom: a thirty-second of a second.
+const SELDOM: u64 = HZ / 32;
+/// Before any loss a window of so many segments grows by one (5 %).
+const LEAST_GROWTH: u64 = 20;
+/// For so long after a reduction round trips are not believed.
+const SETTLES: u64 = HZ;
+
+/// CUBIC between acknowledgements.
+#[derive(Clone, Copy, Debug)]
+pub struct CubicLinux {
+    fast_convergence: bool,
+    starter: SlowStarter,
+    /// For the next connection state: slow start as it begins.
+    fresh: SlowStarter,
+    /// Slow start was left by its own means; it is not again before a timeout.
+    found: bool,
+    /// The window before the last reduction, or less; 0: there was none.
+    last_max: u64,
+    /// When this stage began, ticks; none: it has not.
+    epoch: Option<u64>,
+    /// When the curve was last asked, and for which window.
+    asked: u64,
+    asked_for: u64,
+    /// Where the curve is flat, and when, 1024ths of a second.
+    origin: u64,
+    k: u64,
+    /// Reno's window, and segments acknowledged towards its next one.
+    reno: u64,
+    acked: u64,
+    /// The window grows by a segment after so many.
+    every: u64,
+    /// Segments acknowledged towards that.
+    count: u64,
+    /// Bytes acknowledged that are not a whole segment yet.
+    odd: u64,
+    /// Least round trip.
+    least: Option<Span>,
+}
+
+fn ticks(at: Time) -> u64 {
+    at.as_nanos() / TICK.as_nanos()
+}
+
+impl CubicLinux {
+    /// As of a connection that begins.
+    pub fn new(config: &Config) -> Self {
+        let starter = SlowStarter::new(config);
+        CubicLinux {
+            fast_convergence: config.cubic_fast_convergence,
+            starter,
+            fresh: starter,
+            found: false,
+            last_max: 0,
+            epoch: None,
+            asked: 0,
+            asked_for: 0,
+            origin: 0,
+            k: 0,
+            reno: 0,
+            acked: 0,
+            every: 1,
+            count: 0,
+            odd: 0,
+            least: None,
+        }
+    }
+
+    /// An acknowledgement outside of recovery.
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+        let now = ticks(ack.now);
+        if let Some(rtt) = ack.sample
+            && self.epoch.is_none_or(|epoch| now - epoch >= SETTLES)
+        {
+            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        }
+        let mss = window.mss as u64;
+        let bytes = ack.bytes + self.odd;
+        let mut acked = bytes / mss;
+        self.odd = bytes % mss;
+        if window.in_slow_start() {
+            let before = window.cwnd;
+            if self.found {
+                window.slow_start(ack.bytes);
+            } else {
+                self.starter.on_ack(window, ack);
+            }
+            if window.in_slow_start() {
+                return;
+            }
+            if window.cwnd == before {
+                // It found that the window is large enough: from here on along the curve.
+                self.found = true;
+            } else {
+                // What is beyond the threshold counts for the curve.
+                let most = window.ssthresh.max(before);
+                acked = acked.min((window.cwnd - most).max(0.0) as u64 / mss);
+                window.cwnd = most;
+                if acked == 0 {
+                    return;
+                }
+            }
+        }
+        let cwnd = segments(window);
+        self.ask(now, cwnd, acked);
+        window.cwnd = (self.avoid(cwnd, acked) * mss) as f64;
+    }
+
+    /// After how many acknowledged segments the window grows now.
+    fn ask(&mut self, now: u64, cwnd: u64, acked: u64) {
+        self.acked += acked;
+        if self.asked_for == cwnd && now - self.asked <= SELDOM {
+            return;
+        }
+        if self.epoch.is_none() || now != self.asked {
+            (self.asked_for, self.asked) = (cwnd, now);
+            self.follow(now, cwnd, acked);
+        }
+        let step = (cwnd * FRIENDLY) >> 3;
+        while self.acked > step {
+            self.acked -= step;
+            self.reno += 1;
+        }
+        if self.reno > cwnd {
+            self.every = self.every.min(cwnd / (self.reno - cwnd));
+        }
+        self.every = self.every.max(2);
+    }
+
+    /// The curve.
+    fn follow(&mut self, now: u64, cwnd: u64, acked: u64) {
+        let epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => {
+                (self.epoch, self.acked, self.reno) = (Some(now), acked, cwnd);
+                if self.last_max <= cwnd {
+                    (self.k, self.origin) = (0, cwnd);
+                } else {
+                    //= RFC 9438 section 4.2: K = cbrt((W_max - cwnd_epoch) / C)
+                    let seconds = (self.last_max - cwnd) as f64 * UNIT as f64 / SCALE as f64;
+                    self.k = (libm::cbrt(seconds) * UNIT as f64) as u64;
+                    self.origin = self.last_max;
+                }
+                now
+            }
+        };
+        let ahead = self.least.map_or(0, |least| least.as_nanos().div_ceil(TICK.as_nanos()));
+        let t = (now.saturating_sub(epoch) + ahead) * UNIT / HZ;
+        let apart = u128::from(t.abs_diff(self.k));
+        let delta = ((u128::from(SCALE) * apart * apart * apart) >> 40) as u64;
+        let target = if t < self.k { self.origin.saturating_sub(delta) } else { self.origin + delta };
+        self.every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        if self.last_max == 0 {
+            self.every = self.every.min(LEAST_GROWTH);
+        }
+    }
+
+    /// Counts acknowledged segments; returns the window, segments.
+    fn avoid(&mut self, mut cwnd: u64, acked: u64) -> u64 {
+        // What was counted towards a slower growth is not forgotten, and not taken all at once.
+        let every = self.every.max(1);
+        if self.count >= every {
+            self.count = 0;
+            cwnd += 1;
+        }
+        self.count += acked;
+        if self.count >= every {
+            cwnd += self.count / every;
+            self.count %= every;
+        }
+        cwnd
+    }
+
+    /// Congestion: the new threshold, bytes.
+    pub fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
+        let cwnd = segments(window);
+        (self.epoch, self.count) = (None, 0);
+        self.last_max = if self.fast_convergence && cwnd < self.last_max {
+            cwnd * (UNIT + BETA) / (2 * UNIT)
+        } else {
+            cwnd
+        };
+        if reduction.reason == Reason::Timeout {
+            let fresh = self.fresh;
+            *self = CubicLinux { starter: fresh, found: false, last_max: 0, least: None, ..*self };
+            (self.k, self.origin, self.reno, self.acked) = (0, 0, 0, 0);
+            (self.every, self.asked, self.asked_for) = (0, 0, 0);
+        }
+        ((cwnd * BETA / UNIT).max(2) * window.mss as u64) as f64
+    }
+
+    /// Nothing was sent for so long: the curve waits.
+    pub fn on_idle(&mut self, idle: Span) {
+        if let Some(epoch) = &mut self.epoch {
+            *epoch += idle.as_nanos() / TICK.as_nanos();
+        }
+    }
+}
+
+/// Whole segments.
+fn segments(window: &Window) -> u64 {
+    (window.cwnd / window.mss) as u64
+}
