@@ -10,3 +10,4 @@ pub mod rto;
 pub mod rtt;
 pub mod scoreboard;
 pub mod sent;
+pub mod wheel;

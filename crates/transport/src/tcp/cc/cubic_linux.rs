@@ -9,10 +9,10 @@
 use super::slow_start::SlowStarter;
 use super::{Acked, Reason, Reduction, Window};
 use crate::tcp::config::Config;
-use base::{Span, Time};
+use crate::recovery::wheel::{TICK, ticks};
+use base::Span;
 
-/// The tick of a kernel with 250 Hz: time passes in these steps.
-const TICK: Span = Span::from_millis(4);
+/// Time passes in ticks.
 const HZ: u64 = 1_000_000_000 / TICK.as_nanos();
 /// The curve's time is in 1024ths of a second; its scale is 410/1024 segments a cubic second.
 const UNIT: u64 = 1024;
@@ -58,10 +58,6 @@ pub struct CubicLinux {
     odd: u64,
     /// Least round trip.
     least: Option<Span>,
-}
-
-fn ticks(at: Time) -> u64 {
-    at.as_nanos() / TICK.as_nanos()
 }
 
 impl CubicLinux {

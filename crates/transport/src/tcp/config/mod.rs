@@ -64,6 +64,8 @@ pub struct RtoConfig {
     pub restart_on_duplicates: DuplicateRestart,
     /// Which round trip is the first sample.
     pub seed: RtoSeed,
+    /// Timers expire in the slots of a wheel (`recovery::wheel`).
+    pub wheel: bool,
     /// Percent of the computed timeout that is used; other than 100 is a fault.
     pub percent: u32,
 }
@@ -158,6 +160,8 @@ pub struct Config {
     pub partial_resend: PartialResend,
     /// RACK: probe the tail of a flight.
     pub tail_loss_probe: bool,
+    /// How long the probe waits at most.
+    pub probe_until: ProbeUntil,
     /// What the probe of a single segment allows for a delayed acknowledgement.
     pub probe_ack_delay: Span,
     /// Selective acknowledgements.
@@ -298,6 +302,7 @@ impl Default for Config {
             prr_unit: PrrUnit::Bytes,
             partial_resend: PartialResend::Always,
             tail_loss_probe: true,
+            probe_until: ProbeUntil::Timer,
             probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
             timestamps: true,
@@ -353,6 +358,7 @@ impl Default for Config {
                 restart: RtoRestart::Ack,
                 restart_on_duplicates: DuplicateRestart::None,
                 seed: RtoSeed::Syn,
+                wheel: false,
                 percent: 100,
             },
             halving: Halving::Flight,

@@ -90,6 +90,7 @@ word_settings!(
     Reduction,
     PrrBound,
     PrrUnit,
+    ProbeUntil,
     PartialResend,
     Spurious,
     Response,
@@ -172,6 +173,7 @@ options! {
     "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "tail-loss-probe.until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
     "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
@@ -221,6 +223,7 @@ options! {
     "rto.restart" => rto.restart, Kind::Word(RtoRestart::NAMES), Setting::read, "From when the timer runs that an acknowledgement of new data restarts.";
     "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
     "rto.seed" => rto.seed, Kind::Word(RtoSeed::NAMES), Setting::read, "Which round trip is the first sample.";
+    "rto.wheel" => rto.wheel, Kind::Bool, Setting::read, "The sender's timers, this one, the probe's and that of reordering, expire in the slots of Linux' timer wheel at 250 Hz: never early, and late by up to an eighth.";
     "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";

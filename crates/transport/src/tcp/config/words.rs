@@ -36,6 +36,16 @@ named! {
     }
 }
 named! {
+    /// How long the probe of a tail waits at most.
+    pub enum ProbeUntil {
+        /// Until the retransmission timer would expire (RFC 8985 section 7.2).
+        Timer = "timer",
+        /// The same after an acknowledgement; after new data until that timer would expire if it had been started when the oldest
+        /// outstanding segment was sent (Linux).
+        Oldest = "oldest",
+    }
+}
+named! {
     /// When `newreno-sack` resends on every partial acknowledgement.
     pub enum PartialResend {
         /// In every recovery.

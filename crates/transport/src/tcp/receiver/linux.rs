@@ -9,18 +9,11 @@ use crate::tcp::config::{AckRules, Config, WindowGrowth};
 use base::tcp::Segment;
 use base::{Span, Time};
 
-/// The tick of its timers, of a kernel with 250 Hz.
-pub(super) const TICK: Span = Span::from_millis(4);
 /// Timestamps count milliseconds.
 const STAMP: u64 = 1_000_000;
 /// What is taken for a full segment at first, at most and at least.
 const FIRST_FULL: u32 = 536;
 const LEAST_FULL: u32 = 88;
-
-/// The tick in which an instant lies.
-pub(super) fn ticks(at: Time) -> u64 {
-    at.as_nanos() / TICK.as_nanos()
-}
 
 /// What it remembers beside what was received.
 #[derive(Clone, Debug)]

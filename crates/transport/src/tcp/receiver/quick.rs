@@ -5,8 +5,8 @@
 //! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_event_data_recv`, `__tcp_ack_snd_check`;
 //! net/ipv4/tcp_output.c: `tcp_send_delayed_ack`; net/ipv4/tcp_timer.c: `tcp_delack_timer_handler`; net/ipv4/tcp.c: `__tcp_cleanup_rbuf`).
 
-use super::linux::{TICK, ticks};
 use crate::recovery::rto::RtoTimer;
+use crate::recovery::wheel::{self, TICK, ticks};
 use crate::tcp::config::ReceiverConfig;
 use base::{Span, Time};
 
@@ -188,9 +188,7 @@ impl Quick {
         }
         // One tick less than the least retransmission timeout (`tcp_delack_max`).
         let wait = wait.min(self.longest - 1);
-        let tick = ticks(pending.now);
-        // A timer never expires early: it is rounded up by a tick.
-        let at = |wait: u64| Time::from_nanos((tick + wait + 1) * TICK.as_nanos());
+        let at = |wait: u64| wheel::after(pending.now, wait);
         if self.due.is_never() {
             self.due = at(wait);
         } else {

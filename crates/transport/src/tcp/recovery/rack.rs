@@ -9,6 +9,7 @@ use super::prr::Proportional;
 use super::tail_probe::{self, TailProbe};
 use super::{Rules, state as state_of};
 use crate::endpoint::Io;
+use crate::recovery::wheel::{LEAST, expiry};
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
 use crate::tcp::sender::{Sender, Timer};
@@ -190,8 +191,9 @@ impl Rules for Box<Rack> {
         }
         let lost = detect(sender, io);
         reduce(sender, ack.delivered, ack.newly_acked > 0 && !lost);
+        let max = sender.max_sent();
         fill(sender, io, false);
-        tail_probe::schedule(sender, io);
+        tail_probe::schedule(sender, io, sender.max_sent() > max);
     }
 
     fn on_timeout(&mut self) {
@@ -227,7 +229,7 @@ impl Rules for Box<Rack> {
     }
 
     fn on_new_data(sender: &mut Sender, io: &mut Io<'_>) {
-        tail_probe::schedule(sender, io);
+        tail_probe::schedule(sender, io, true);
     }
 
     fn on_timer(sender: &mut Sender, io: &mut Io<'_>, timer: Timer) {
@@ -272,7 +274,7 @@ fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
 /// what was not sent long enough before it. True if something is newly lost.
 fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     sender.timers.stop(Timer::Reordering);
-    let s = *state(sender);
+    let (s, wheel) = (*state(sender), sender.config().rto.wheel);
     let Some(sent) = &mut sender.sent else { return false };
     if s.phase == Phase::Open && sent.sacked() == 0 && !s.newest_resent {
         return false; // everything outstanding was sent after everything that arrived
@@ -291,7 +293,9 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     }
     // The others are waited for, the one sent last the longest.
     if let Some((at, _)) = sent.before(s.newest).next_back() {
-        sender.timers.set(Timer::Reordering, due(at));
+        let due = due(at);
+        let at = if wheel { expiry(io.now, due.since(io.now) + LEAST) } else { due };
+        sender.timers.set(Timer::Reordering, at);
     }
     match s.phase {
         Phase::Open if found => enter(sender, io),
