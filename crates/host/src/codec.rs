@@ -219,6 +219,7 @@ impl Codec {
             has_ack,
             syn,
             fin: tcp.has(flag::FIN),
+            push: tcp.has(flag::PSH),
             rst: tcp.has(flag::RST),
             ece: tcp.has(flag::ECE),
             cwr: tcp.has(flag::CWR),

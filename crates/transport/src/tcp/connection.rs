@@ -6,7 +6,7 @@
 //! One-way, as in the simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one
 //! direction and nothing is closed.
 
-use super::config::{Config, Handshake, HandshakeAck};
+use super::config::{Config, Handshake, HandshakeAck, Push};
 use super::ecn::{self, Ecn};
 use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
@@ -242,8 +242,31 @@ impl Connection {
                 }
             }
         }
+        if config.push == Push::Groups {
+            self.push(io, first);
+        }
         if self.peer_open && !self.one_way() {
             self.piggyback(io, first);
+        }
+    }
+
+    /// Groups of new segments that leave together end with PSH, and so does what was written last (Linux 6.12,
+    /// net/ipv4/tcp_output.c: `tcp_tso_autosize`, `__tcp_transmit_skb`; a single segment is no group).
+    #[inline(never)]
+    fn push(&self, io: &mut Io<'_>, first: usize) {
+        let group = self.sender.group();
+        let mut so_many = 0;
+        for out in io.out.iter_mut().skip(first).filter(|out| out.segment.len > 0) {
+            so_many = if out.cause == Cause::New { so_many + 1 } else { 0 };
+            let ends = out.segment.seq + u64::from(out.segment.len) == self.sender.end();
+            out.segment.push = so_many == group || ends;
+            so_many %= group;
+        }
+        // The rest of more than one is a group too.
+        if so_many > 1
+            && let Some(last) = io.out.iter_mut().skip(first).rfind(|out| out.segment.len > 0)
+        {
+            last.segment.push = true;
         }
     }
 

@@ -228,6 +228,8 @@ pub struct Config {
     pub cc: CongestionControl,
     /// When slow start ends.
     pub slow_start: SlowStart,
+    /// Reno: how it counts.
+    pub reno_count: RenoCount,
     /// CUBIC: whose curve.
     pub cubic_curve: CubicCurve,
     /// CUBIC: a loss below the last maximum lowers it further.
@@ -238,6 +240,8 @@ pub struct Config {
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
     pub byte_counting: ByteCounting,
+    /// Which data segments carry the flag PSH.
+    pub push: Push,
     /// Do not open a window that is not used (RFC 7661, RFC 2861).
     pub cwnd_validation: Validation,
     /// The window after a pause.
@@ -364,11 +368,13 @@ impl Default for Config {
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
             slow_start: SlowStart::Standard,
+            reno_count: RenoCount::Fractions,
             cubic_curve: CubicCurve::Rfc9438,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
+            push: Push::None,
             cwnd_validation: Validation::Off,
             idle_restart: IdleRestart::Rfc5681,
             lost_syn: LostSyn::Rfc5681,

@@ -46,6 +46,16 @@ named! {
     }
 }
 named! {
+    /// Which data segments carry the flag PSH.
+    pub enum Push {
+        /// None: no receiver here but that of Linux looks at it.
+        None = "none",
+        /// The last one written, and each that ends a group of segments which leave together: two, or as many as are sent in
+        /// about a millisecond (Linux, which hands them to the network card as one).
+        Groups = "groups",
+    }
+}
+named! {
     /// When `newreno-sack` resends on every partial acknowledgement.
     pub enum PartialResend {
         /// In every recovery.
@@ -264,6 +274,15 @@ named! {
         HyStart = "hystart",
         /// Sooner, when round trips grow, and carefully: HyStart++ (RFC 9406).
         HyStartPlus = "hystart++",
+    }
+}
+named! {
+    /// How Reno counts in congestion avoidance.
+    pub enum RenoCount {
+        /// Each acknowledgement adds its part of a segment (RFC 5681 equation 3), or as `byte-counting` says.
+        Fractions = "fractions",
+        /// A whole segment when a window of whole segments was acknowledged (Linux 6.12, net/ipv4/tcp_cong.c: `tcp_cong_avoid_ai`).
+        Segments = "segments",
     }
 }
 named! {

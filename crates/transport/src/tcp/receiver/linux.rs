@@ -103,7 +103,7 @@ impl Linux {
         }
         let in_order = came.next > came.before;
         if in_order && len > 0 {
-            self.measure(len);
+            self.measure(len, came.segment.push);
             self.trip.by_window(now, came.before + u64::from(len), self.window());
             let window = self.window();
             if let Some(quick) = &mut self.quick {
@@ -120,7 +120,7 @@ impl Linux {
             }
             return Answer::Now;
         } else if len > 0 {
-            self.measure(len);
+            self.measure(len, came.segment.push);
             if let Some(quick) = &mut self.quick {
                 quick.scheduled = true;
             }
@@ -216,17 +216,19 @@ impl Linux {
     }
 
     /// How large the peer's full segments are (`tcp_measure_rcv_mss`): the largest that came, or what comes twice in a row.
-    fn measure(&mut self, len: u32) {
+    fn measure(&mut self, len: u32, push: bool) {
         let before = std::mem::take(&mut self.shorter);
         if len >= self.full {
             if len != self.full && let Some(buffer) = &mut self.buffer {
                 buffer.on_size(len);
             }
             self.full = len.min(self.mss);
+            if push && let Some(quick) = &mut self.quick {
+                quick.on_push();
+            }
             return;
         }
-        // A short one ends what the application wrote, and is pushed.
-        if len >= FIRST_FULL || len == self.mss {
+        if len >= FIRST_FULL || (len >= LEAST_FULL && !push) {
             self.shorter = len;
             if len == before {
                 self.full = len;

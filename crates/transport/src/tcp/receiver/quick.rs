@@ -35,7 +35,7 @@ pub(super) struct Quick {
     wait: u64,
     /// The tick of the last data.
     last: u64,
-    /// Segments shorter than a full one since the last acknowledgement.
+    /// Segments shorter than a full one since the last acknowledgement; one that is pushed counts as the first.
     short: u32,
     /// There is something to acknowledge.
     pub(super) scheduled: bool,
@@ -111,6 +111,11 @@ impl Quick {
             self.hurry(window, full);
         }
         self.last = tick;
+    }
+
+    /// A full segment ends what the peer has for now.
+    pub(super) fn on_push(&mut self) {
+        self.short = self.short.max(1);
     }
 
     /// Data came that are shorter than a full segment.
