@@ -92,7 +92,9 @@ pub(super) fn state(sender: &mut Sender) -> &mut Rack {
 impl Rack {
     /// Steps 1 to 3 of section 6.2 for one segment that has just arrived; whether it says how long a
     /// round trip is.
-    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>) -> bool {
+    /// `fack`: the highest that had arrived before this acknowledgement. What one acknowledgement reports in passing
+    /// has no order among itself.
+    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>, fack: u64) -> bool {
         let rtt = now.since(record.sent);
         if !record.resent {
             //= RFC 8985 section 6.2 step 1: update RACK.min_RTT
@@ -101,7 +103,8 @@ impl Rack {
         //= RFC 8985 section 6.2 step 3: below the highest that arrived, and sent once: reordered
         if record.end > self.fack {
             self.fack = record.end;
-        } else if record.end < self.fack && !record.resent {
+        }
+        if record.end < fack && !record.resent {
             self.reordering_seen = true;
         }
         //= RFC 8985 section 6.2 step 2: an acknowledgement of the original says nothing of the copy
@@ -162,11 +165,12 @@ impl Rules for Box<Rack> {
             return;
         }
         let mut s = *state(sender);
+        let fack = s.fack;
         if let Some(sent) = &sender.sent {
             for record in sent.fresh() {
                 s.probe.measured |= !record.resent;
                 //= RFC 8985 section 6.2 step 2: RACK.rtt = rtt, for each segment newly acknowledged, in turn
-                if s.arrived(io.now, record, ack.echo) {
+                if s.arrived(io.now, record, ack.echo, fack) {
                     s.rtt = io.now.since(record.sent);
                 }
             }
