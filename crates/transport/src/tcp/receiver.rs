@@ -505,8 +505,8 @@ impl Receiver {
 
     /// The application has read: whether a buffer that grows has something to say now.
     fn reading_asks(&mut self) -> bool {
-        let (kept, next) = (self.kept(), self.next);
-        self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, kept, true))
+        let (kept, next, acked) = (self.kept(), self.next, self.last_ack_sent);
+        self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, acked, kept, true))
     }
 
     /// Whether the peer is to be told of a larger window.

@@ -219,3 +219,59 @@ impl CubicLinux {
 fn segments(window: &Window) -> u64 {
     (window.cwnd / window.mss) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Time;
+
+    fn window(segments: f64) -> Window {
+        let mut window = Window::new(&Config { mss: 1000, ..Config::default() }, 1 << 30);
+        (window.cwnd, window.ssthresh) = (segments * 1000.0, segments * 1000.0);
+        window
+    }
+
+    fn ack(at: f64, rtt: f64) -> Acked {
+        let sample = Some(Span::from_secs_f64(rtt));
+        Acked { now: Time::from_secs_f64(at), bytes: 1000, ack: 0, sent: 0, sample, srtt: Span::from_secs_f64(1.0) }
+    }
+
+    /// Before any loss a window grows by a twentieth a round trip where the curve is still flat.
+    #[test]
+    fn a_twentieth_a_round_trip_before_the_first_loss() {
+        let (mut cubic, mut window) = (CubicLinux::new(&Config::default()), window(40.0));
+        (0..40).for_each(|i| cubic.on_ack(&mut window, &ack(1.0 + 0.001 * f64::from(i), 0.05)));
+        assert_eq!(window.cwnd, 42_000.0);
+        // After one it is left where it was.
+        let mut window = super::tests::window(40.0);
+        let left = cubic.on_reduction(&window, &Reduction { reason: Reason::Loss, outstanding: 0.0, half: 0.0 });
+        assert_eq!(left, 28_000.0);
+        (window.cwnd, window.ssthresh, cubic.last_max) = (40_000.0, 40_000.0, 40);
+        (0..40).for_each(|i| cubic.on_ack(&mut window, &ack(9.0 + 0.001 * f64::from(i), 0.05)));
+        assert_eq!(window.cwnd, 40_000.0);
+    }
+
+    /// The window meets the curve a least round trip ahead of the clock, not a smoothed one: 70 segments after a loss at 100,
+    /// K = cbrt(30 / 0.4) = 4.217 s.
+    #[test]
+    fn it_looks_ahead_by_the_least_round_trip() {
+        let (mut cubic, mut window) = (CubicLinux::new(&Config::default()), window(100.0));
+        cubic.on_ack(&mut window, &ack(0.5, 0.1));
+        let reduction = Reduction { reason: Reason::Loss, outstanding: 0.0, half: 0.0 };
+        window.cwnd = cubic.on_reduction(&super::tests::window(100.0), &reduction);
+        window.ssthresh = window.cwnd;
+        // So many acknowledgements that the window always is where the curve wants it: 1000 a second.
+        let mut seen = Vec::new();
+        for i in 0..6000 {
+            let t = 0.001 * f64::from(i);
+            cubic.on_ack(&mut window, &ack(10.0 + t, 0.1));
+            seen.push((t, window.cwnd / 1000.0));
+        }
+        let curve = |t: f64| 0.4 * (t - 4.217).powi(3) + 100.0;
+        let near = seen.iter().filter(|(t, _)| (1.0..5.9).contains(t));
+        for (t, cwnd) in near {
+            // A segment is rounded off, and the window follows within some acknowledgements.
+            assert!((curve(t + 0.1) - 3.5..curve(t + 0.1) + 1.5).contains(cwnd), "at {t} s: {cwnd}");
+        }
+    }
+}

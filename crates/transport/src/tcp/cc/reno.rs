@@ -81,3 +81,25 @@ impl Control for Reno {
         reduction.half
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Span, Time};
+
+    /// Ten segments acknowledged make eleven of ten; with fractions it takes a little more.
+    #[test]
+    fn whole_segments_are_counted() {
+        let grown = |word: &str| {
+            let mut config = Config { mss: 1000, ..Config::default() };
+            config.set("reno.count", word).unwrap();
+            let (mut reno, mut window) = (Reno::new(&config), Window::new(&config, 1 << 20));
+            (window.cwnd, window.ssthresh) = (10_000.0, 10_000.0);
+            let ack = Acked { now: Time::ZERO, bytes: 1000, ack: 0, sent: 0, sample: None, srtt: Span::ZERO };
+            (0..10).for_each(|_| reno.on_ack(&mut window, &ack));
+            window.cwnd
+        };
+        assert_eq!(grown("segments"), 11_000.0);
+        assert!((10_900.0..11_000.0).contains(&grown("fractions")));
+    }
+}

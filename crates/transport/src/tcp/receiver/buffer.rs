@@ -106,10 +106,6 @@ impl Buffer {
     pub(super) fn offered(&self) -> u64 {
         self.offered
     }
-    /// Where the last acknowledgement was.
-    pub(super) fn from(&self) -> u64 {
-        self.from
-    }
     /// One past the last byte offered.
     pub(super) fn edge(&self) -> u64 {
         self.from + self.offered

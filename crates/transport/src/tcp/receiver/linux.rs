@@ -162,20 +162,19 @@ impl Linux {
         }
         // Who reads at once has read by now.
         let left = Kept { unread: 0, ..kept };
-        if came.is_read && delivered > 0 && self.on_read(came.now, came.next, left, !now) {
+        if came.is_read && delivered > 0 && self.on_read(came.now, came.next, came.acked, left, !now) {
             return Answer::Now;
         }
         if now { Answer::Now } else { Answer::Later }
     }
 
     /// The application has read, and the buffer keeps `kept`; whether there is something to say.
-    pub(super) fn on_read(&mut self, now: Time, next: u64, kept: Kept, may_ask: bool) -> bool {
+    pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: Kept, may_ask: bool) -> bool {
         let trip = self.trip.span();
         let full = self.full;
         if let Some(buffer) = &mut self.buffer {
             buffer.on_read(now, next - kept.unread, next, trip);
         }
-        let acked = self.buffer.as_ref().map_or(0, Buffer::from);
         let due = self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()));
         may_ask && (due || self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, full)))
     }
