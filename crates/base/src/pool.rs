@@ -216,7 +216,9 @@ impl Pool {
     pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
         let slot = self.slots.get_mut(at.0 as usize)?;
         let Slot { seq, ack, value, echo, len, window, blocks, next: _, .. } = *slot;
-        let Slot { has_ack, syn, fin, rst, push, ece, cwr, resent, resent_echo, has_timestamps, holds, .. } = *slot;
+        let Slot {
+            has_ack, syn, fin, rst, push, ece, cwr, resent, resent_echo, has_timestamps, holds, ..
+        } = *slot;
         if holds == Holds::Nothing {
             return None;
         }

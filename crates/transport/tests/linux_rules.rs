@@ -4,14 +4,15 @@
 use base::Time;
 use base::event::Source;
 use base::trace::Tracer;
+use transport::app::Socket;
 use transport::endpoint::{Io, Outgoing};
 use transport::tcp::config::Config;
 use transport::tcp::{Connection, Role};
-use transport::app::Socket;
 
 fn run(connection: &mut Connection, what: impl FnOnce(&mut Connection, &mut Io<'_>)) -> Vec<Outgoing> {
     let (mut out, mut tracer) = (Vec::new(), Tracer::off());
-    let mut io = Io { now: Time::from_nanos(1_000_000_000), out: &mut out, tracer: &mut tracer, source: Source(0) };
+    let mut io =
+        Io { now: Time::from_nanos(1_000_000_000), out: &mut out, tracer: &mut tracer, source: Source(0) };
     what(connection, &mut io);
     out
 }

@@ -19,7 +19,10 @@ fn the_model_sends_what_the_kernel_sends() {
         let (same, apart) = alike(&kernel, &model);
         match (&case.differs, apart) {
             (None, Some([a, b])) => {
-                wrong.push(format!("{}: after {same} segments the kernel sends {a}, the model {b}", case.name));
+                wrong.push(format!(
+                    "{}: after {same} segments the kernel sends {a}, the model {b}",
+                    case.name
+                ));
             }
             (Some(why), None) => wrong.push(format!("{}: no longer differs ({why})", case.name)),
             _ => {}

@@ -42,7 +42,8 @@ mod tests {
     /// 256 ms up to sixteen.
     #[test]
     fn late_by_a_slot_at_most() {
-        for (wait, slot) in [(40, 4), (248, 4), (252, 32), (1000, 32), (2012, 32), (2016, 256), (10_000, 256)] {
+        for (wait, slot) in [(40, 4), (248, 4), (252, 32), (1000, 32), (2012, 32), (2016, 256), (10_000, 256)]
+        {
             let (mut least, mut most) = (u64::MAX, 0);
             for start in 0..1000 {
                 let now = Time::from_nanos(start * 1_700_000);
@@ -50,7 +51,10 @@ mod tests {
                 (least, most) = (least.min(late), most.max(late));
             }
             assert!(most <= slot * 1_000_000, "{wait} ms: up to {most} ns late");
-            assert!(most + 5_000_000 > slot * 1_000_000 && least < 4_000_000, "{wait} ms: {least} to {most} ns");
+            assert!(
+                most + 5_000_000 > slot * 1_000_000 && least < 4_000_000,
+                "{wait} ms: {least} to {most} ns"
+            );
         }
     }
 }

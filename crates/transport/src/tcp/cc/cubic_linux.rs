@@ -8,8 +8,8 @@
 
 use super::slow_start::SlowStarter;
 use super::{Acked, Reason, Reduction, Window};
-use crate::tcp::config::Config;
 use crate::recovery::wheel::{TICK, ticks};
+use crate::tcp::config::Config;
 use base::Span;
 
 /// Time passes in ticks.
@@ -233,7 +233,14 @@ mod tests {
 
     fn ack(at: f64, rtt: f64) -> Acked {
         let sample = Some(Span::from_secs_f64(rtt));
-        Acked { now: Time::from_secs_f64(at), bytes: 1000, ack: 0, sent: 0, sample, srtt: Span::from_secs_f64(1.0) }
+        Acked {
+            now: Time::from_secs_f64(at),
+            bytes: 1000,
+            ack: 0,
+            sent: 0,
+            sample,
+            srtt: Span::from_secs_f64(1.0),
+        }
     }
 
     /// Before any loss a window grows by a twentieth a round trip where the curve is still flat.
@@ -244,7 +251,8 @@ mod tests {
         assert_eq!(window.cwnd, 42_000.0);
         // After one it is left where it was.
         let mut window = super::tests::window(40.0);
-        let left = cubic.on_reduction(&window, &Reduction { reason: Reason::Loss, outstanding: 0.0, half: 0.0 });
+        let left =
+            cubic.on_reduction(&window, &Reduction { reason: Reason::Loss, outstanding: 0.0, half: 0.0 });
         assert_eq!(left, 28_000.0);
         (window.cwnd, window.ssthresh, cubic.last_max) = (40_000.0, 40_000.0, 40);
         (0..40).for_each(|i| cubic.on_ack(&mut window, &ack(9.0 + 0.001 * f64::from(i), 0.05)));

@@ -160,6 +160,8 @@ pub struct Config {
     pub partial_resend: PartialResend,
     /// RACK: probe the tail of a flight.
     pub tail_loss_probe: bool,
+    /// RACK: what reordering is.
+    pub rack_order: RackOrder,
     /// How long the probe waits at most.
     pub probe_until: ProbeUntil,
     /// What the probe of a single segment allows for a delayed acknowledgement.
@@ -306,6 +308,7 @@ impl Default for Config {
             prr_unit: PrrUnit::Bytes,
             partial_resend: PartialResend::Always,
             tail_loss_probe: true,
+            rack_order: RackOrder::Any,
             probe_until: ProbeUntil::Timer,
             probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,

@@ -91,6 +91,7 @@ word_settings!(
     PrrBound,
     PrrUnit,
     ProbeUntil,
+    RackOrder,
     PartialResend,
     Spurious,
     Response,
@@ -175,6 +176,7 @@ options! {
     "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
     "tail-loss-probe.until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
     "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";

@@ -36,6 +36,16 @@ named! {
     }
 }
 named! {
+    /// Below what an arrival is taken for reordering by RACK (RFC 8985 section 6.2 step 3).
+    pub enum RackOrder {
+        /// The highest that has arrived, what the same acknowledgement reports included.
+        Any = "any",
+        /// The highest that had arrived before this acknowledgement: what one says has no order among itself (Linux 6.12,
+        /// net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, where `prior_fack` is compared).
+        Before = "before",
+    }
+}
+named! {
     /// How long the probe of a tail waits at most.
     pub enum ProbeUntil {
         /// Until the retransmission timer would expire (RFC 8985 section 7.2).

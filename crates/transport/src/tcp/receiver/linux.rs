@@ -1,9 +1,9 @@
 //! What happens to a segment in a receiver that is Linux? What it learns of the path and of the peer's segments, then
 //! whether to acknowledge ([`super::quick`]) and what to offer ([`super::buffer`]); either may be left to the RFCs.
 
+use super::Answer;
 use super::buffer::{Buffer, Kept};
 use super::quick::{Pending, Quick};
-use super::Answer;
 use crate::recovery::rto::RtoTimer;
 use crate::tcp::config::{AckRules, Config, WindowGrowth};
 use base::tcp::Segment;
@@ -175,7 +175,8 @@ impl Linux {
         if let Some(buffer) = &mut self.buffer {
             buffer.on_read(now, next - kept.unread, next, trip);
         }
-        let due = self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()));
+        let due =
+            self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()));
         may_ask && (due || self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, full)))
     }
 
@@ -218,7 +219,9 @@ impl Linux {
     fn measure(&mut self, len: u32, push: bool) {
         let before = std::mem::take(&mut self.shorter);
         if len >= self.full {
-            if len != self.full && let Some(buffer) = &mut self.buffer {
+            if len != self.full
+                && let Some(buffer) = &mut self.buffer
+            {
                 buffer.on_size(len);
             }
             self.full = len.min(self.mss);

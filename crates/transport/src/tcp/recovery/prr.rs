@@ -94,7 +94,15 @@ impl Prr {
 
     /// The same in whole segments, with the window before in place of the flight. Nothing happens where nothing was
     /// delivered, and the first acknowledgement lets one out (Linux 6.12, net/ipv4/tcp_input.c: `tcp_cwnd_reduction`).
-    fn in_segments(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool, mss: u64, prior: u64) {
+    fn in_segments(
+        &mut self,
+        window: &mut Window,
+        delivered: u64,
+        pipe: u64,
+        safe: bool,
+        mss: u64,
+        prior: u64,
+    ) {
         if delivered == 0 {
             return;
         }

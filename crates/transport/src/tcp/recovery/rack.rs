@@ -9,9 +9,10 @@ use super::prr::Proportional;
 use super::tail_probe::{self, TailProbe};
 use super::{Rules, state as state_of};
 use crate::endpoint::Io;
-use crate::recovery::wheel::{LEAST, expiry};
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
+use crate::recovery::wheel::{LEAST, expiry};
+use crate::tcp::config::RackOrder;
 use crate::tcp::sender::{Sender, Timer};
 use base::event::Event;
 use base::truth::Cause;
@@ -92,18 +93,16 @@ pub(super) fn state(sender: &mut Sender) -> &mut Rack {
 impl Rack {
     /// Steps 1 to 3 of section 6.2 for one segment that has just arrived; whether it says how long a
     /// round trip is.
-    /// `fack`: the highest that had arrived before this acknowledgement. What one acknowledgement reports in passing
-    /// has no order among itself.
-    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>, fack: u64) -> bool {
+    /// `fack`: the highest that had arrived before this acknowledgement, if it is that which counts.
+    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>, fack: Option<u64>) -> bool {
         let rtt = now.since(record.sent);
         if !record.resent {
             //= RFC 8985 section 6.2 step 1: update RACK.min_RTT
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         //= RFC 8985 section 6.2 step 3: below the highest that arrived, and sent once: reordered
-        if record.end > self.fack {
-            self.fack = record.end;
-        }
+        let fack = fack.unwrap_or(self.fack);
+        self.fack = self.fack.max(record.end);
         if record.end < fack && !record.resent {
             self.reordering_seen = true;
         }
@@ -165,7 +164,7 @@ impl Rules for Box<Rack> {
             return;
         }
         let mut s = *state(sender);
-        let fack = s.fack;
+        let fack = (sender.config().rack_order == RackOrder::Before).then_some(s.fack);
         if let Some(sent) = &sender.sent {
             for record in sent.fresh() {
                 s.probe.measured |= !record.resent;
