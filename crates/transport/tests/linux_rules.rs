@@ -9,10 +9,15 @@ use transport::endpoint::{Io, Outgoing};
 use transport::tcp::config::Config;
 use transport::tcp::{Connection, Role};
 
-fn run(connection: &mut Connection, what: impl FnOnce(&mut Connection, &mut Io<'_>)) -> Vec<Outgoing> {
+/// What leaves at so many milliseconds.
+fn run(
+    connection: &mut Connection,
+    ms: u64,
+    what: impl FnOnce(&mut Connection, &mut Io<'_>),
+) -> Vec<Outgoing> {
     let (mut out, mut tracer) = (Vec::new(), Tracer::off());
     let mut io =
-        Io { now: Time::from_nanos(1_000_000_000), out: &mut out, tracer: &mut tracer, source: Source(0) };
+        Io { now: Time::from_nanos(ms * 1_000_000), out: &mut out, tracer: &mut tracer, source: Source(0) };
     what(connection, &mut io);
     out
 }
@@ -21,9 +26,9 @@ fn run(connection: &mut Connection, what: impl FnOnce(&mut Connection, &mut Io<'
 fn opened(config: &Config, bytes: u64) -> (Vec<Outgoing>, Vec<Outgoing>) {
     let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(*config, role));
     ends[0].write(bytes);
-    let syn = run(&mut ends[0], |c, io| c.open(io));
-    let answer = run(&mut ends[1], |c, io| c.on_segment(io, &syn[0].segment, 0));
-    let then = run(&mut ends[0], |c, io| c.on_segment(io, &answer[0].segment, 1));
+    let syn = run(&mut ends[0], 1000, |c, io| c.open(io));
+    let answer = run(&mut ends[1], 1050, |c, io| c.on_segment(io, &syn[0].segment, 0));
+    let then = run(&mut ends[0], 1100, |c, io| c.on_segment(io, &answer[0].segment, 1));
     ([syn, answer].concat(), then)
 }
 
