@@ -35,15 +35,15 @@ pub struct Memory {
 }
 
 /// CUBIC between acknowledgements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     fast_convergence: bool,
     abe: Abe,
     slow_start: SlowStarter,
     memory: Memory,
     saved: Option<Memory>,
-    /// In place of all that.
-    linux: Option<CubicLinux>,
+    /// In place of all that; boxed, as those who do without it are not to carry it.
+    linux: Option<Box<CubicLinux>>,
 }
 
 impl Memory {
@@ -83,7 +83,7 @@ impl Control for Cubic {
             slow_start: SlowStarter::new(config),
             memory: Memory::default(),
             saved: None,
-            linux: (config.cubic_curve == CubicCurve::Linux).then(|| CubicLinux::new(config)),
+            linux: (config.cubic_curve == CubicCurve::Linux).then(|| Box::new(CubicLinux::new(config))),
         }
     }
 

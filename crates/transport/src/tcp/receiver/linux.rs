@@ -73,7 +73,7 @@ impl Linux {
         }
         let window = buffer.as_ref().map_or(u64::from(u32::MAX), Buffer::first);
         let half = u32::try_from(window / 2).unwrap_or(u32::MAX);
-        let full = config.mss.min(half).min(FIRST_FULL).max(LEAST_FULL);
+        let full = config.mss.min(half).clamp(LEAST_FULL, FIRST_FULL);
         let (mss, sack) = (config.mss, config.uses_sack());
         Some(Box::new(Linux {
             quick,
