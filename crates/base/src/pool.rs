@@ -46,6 +46,7 @@ struct Slot {
     syn: bool,
     fin: bool,
     rst: bool,
+    push: bool,
     ece: bool,
     cwr: bool,
     resent: bool,
@@ -80,6 +81,7 @@ const FREE: Slot = Slot {
     syn: false,
     fin: false,
     rst: false,
+    push: false,
     ece: false,
     cwr: false,
     resent: false,
@@ -107,6 +109,7 @@ impl Pool {
             syn,
             fin,
             rst,
+            push,
             ece,
             cwr,
             resent,
@@ -130,6 +133,7 @@ impl Pool {
             syn,
             fin,
             rst,
+            push,
             ece,
             cwr,
             resent,
@@ -212,7 +216,9 @@ impl Pool {
     pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
         let slot = self.slots.get_mut(at.0 as usize)?;
         let Slot { seq, ack, value, echo, len, window, blocks, next: _, .. } = *slot;
-        let Slot { has_ack, syn, fin, rst, ece, cwr, resent, resent_echo, has_timestamps, holds, .. } = *slot;
+        let Slot {
+            has_ack, syn, fin, rst, push, ece, cwr, resent, resent_echo, has_timestamps, holds, ..
+        } = *slot;
         if holds == Holds::Nothing {
             return None;
         }
@@ -237,6 +243,7 @@ impl Pool {
             syn,
             fin,
             rst,
+            push,
             ece,
             cwr,
             resent,
@@ -274,6 +281,7 @@ mod tests {
             syn: bit(1),
             fin: bit(2),
             rst: bit(3),
+            push: bit(9),
             ece: bit(4),
             cwr: bit(5),
             resent: bit(7),

@@ -68,6 +68,8 @@ pub struct Segment {
     pub fin: bool,
     /// RST flag.
     pub rst: bool,
+    /// PSH flag: what the sender has for now ends here (RFC 9293 section 3.9.1.2).
+    pub push: bool,
     /// ECN-Echo (RFC 3168).
     pub ece: bool,
     /// Congestion window reduced (RFC 3168).

@@ -243,7 +243,8 @@ fn deed(measures: &lab::measure::FlowMeasures, timeouts: u64, took_back: bool, l
     }
 }
 
-fn lines(records: &[Record], from: u32, history: &[(f64, crate::facts::TcpInfo)]) -> Vec<Line> {
+/// What happened at the sender: the trace of its host or door, and what its kernel was asked meanwhile.
+pub fn lines(records: &[Record], from: u32, history: &[(f64, crate::facts::TcpInfo)]) -> Vec<Line> {
     let mut out = Vec::new();
     let mut high = 0;
     for record in records.iter().filter(|r| r.source.0 == from) {

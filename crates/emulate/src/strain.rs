@@ -6,7 +6,7 @@ use base::{Span, Time};
 
 /// What a thread has used of the present period, and for how long it spins.
 #[derive(Clone, Copy, Debug)]
-pub struct Strain {
+pub(crate) struct Strain {
     /// For so long it spins at most; zero: never.
     most: Span,
     /// For so long it spins at present.
@@ -34,7 +34,7 @@ const LEAST: Span = Span::from_nanos(20_000);
 
 impl Strain {
     /// A thread that spins for `spin` before what is due.
-    pub fn new(spin: Span) -> Strain {
+    pub(crate) fn new(spin: Span) -> Strain {
         Strain {
             most: spin,
             window: spin,
@@ -47,19 +47,19 @@ impl Strain {
     }
 
     /// It does not spin: without real-time priority whoever does is preempted just when it matters.
-    pub fn never_spin(&mut self) {
+    pub(crate) fn never_spin(&mut self) {
         (self.most, self.window) = (Span::ZERO, Span::ZERO);
     }
 
     /// So long before what is due it stops sleeping.
-    pub fn window(&self) -> Span {
+    pub(crate) fn window(&self) -> Span {
         self.window
     }
 
     /// Takes in how long the thread has been on the processor in its life, if it is time to ask. Where a period was nearly
     /// used up, it spins for less long from then on, and at last not at all: late by a little less often is worth more than
     /// exact most of the time.
-    pub fn look(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
+    pub(crate) fn look(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
         let period = Some(now.as_nanos() / PERIOD.as_nanos());
         if self.period == period && now < self.looked + BETWEEN {
             return;
@@ -82,7 +82,7 @@ impl Strain {
     }
 
     /// Whether it may spin from `now` until `due`. What was allowed once is not taken back.
-    pub fn may_spin(&mut self, now: Time, due: Time) -> bool {
+    pub(crate) fn may_spin(&mut self, now: Time, due: Time) -> bool {
         if self.window.is_zero() {
             return false;
         }
@@ -93,7 +93,7 @@ impl Strain {
     }
 
     /// Until when it has to rest, if it has to.
-    pub fn rest(&self) -> Option<Time> {
+    pub(crate) fn rest(&self) -> Option<Time> {
         let period = self.period.filter(|_| self.used > AT_MOST)?;
         Some(Time::from_nanos((period + 1) * PERIOD.as_nanos()))
     }

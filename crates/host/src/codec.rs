@@ -89,7 +89,7 @@ impl Codec {
 
     /// What a SYN from here may offer: the choices of a connection that has sent and received nothing.
     pub(crate) fn offer(&mut self, connection: &mut Connection) {
-        let window = connection.receiver.window(false);
+        let window = connection.receiver.largest_window();
         let config = connection.config();
         self.here.mss = (config.mss + options(config)).min(u32::from(u16::MAX)) as u16;
         self.agree(config, window);
@@ -179,7 +179,7 @@ impl Codec {
                 timestamps: tcp.timestamps.is_some(),
                 scale: tcp.scale.is_some(),
             });
-            let window = connection.receiver.window(false);
+            let window = connection.receiver.largest_window();
             self.agree(connection.config(), window);
         }
         if !self.heard && !tcp.has(flag::RST) {
@@ -219,6 +219,7 @@ impl Codec {
             has_ack,
             syn,
             fin: tcp.has(flag::FIN),
+            push: tcp.has(flag::PSH),
             rst: tcp.has(flag::RST),
             ece: tcp.has(flag::ECE),
             cwr: tcp.has(flag::CWR),

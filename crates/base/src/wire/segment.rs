@@ -90,6 +90,7 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
     let flags = when(flag::FIN, segment.fin)
         | when(flag::SYN, segment.syn)
         | when(flag::RST, segment.rst)
+        | when(flag::PSH, segment.push)
         | when(flag::ACK, segment.has_ack)
         | when(flag::ECE, segment.ece)
         | when(flag::CWR, segment.cwr);

@@ -160,6 +160,8 @@ impl Player {
         for (key, value, line) in script.choices.iter().filter(|(key, ..)| key == "profile") {
             config = Config::profile(value).ok_or_else(|| at(*line, format!("there is no {key} {value}")))?;
         }
+        // A script says when a timer is due; how late the slots of a kernel's wheel make it hangs on the kernel's tick.
+        config.set("rto.wheel", "false")?;
         config.set("sack", if agreed.sack { "true" } else { "false" })?;
         config.set("ecn", if agreed.ecn { "true" } else { "false" })?;
         config.set("timestamps", if agreed.timestamps { "true" } else { "false" })?;

@@ -11,3 +11,4 @@ pub mod rtt;
 pub mod scoreboard;
 pub mod sent;
 pub mod tcb_cache;
+pub mod wheel;

@@ -4,6 +4,7 @@
 mod adapt;
 
 use super::rtt::{Round, Rtt};
+use super::wheel;
 use crate::tcp::config::RtoConfig;
 use adapt::Learned;
 pub use adapt::Lesson;
@@ -109,18 +110,25 @@ impl RtoTimer {
     /// Starts or restarts it.
     #[inline]
     pub fn restart(&mut self, now: Time) {
-        self.deadline = now + self.timeout();
+        self.deadline = self.at(now, self.timeout());
+    }
+
+    /// When a timer expires that is set for so long.
+    #[inline]
+    pub fn at(&self, now: Time, wait: Span) -> Time {
+        if self.config.wheel { wheel::expiry(now, wait) } else { now + wait }
     }
 
     /// Restarts it with the timeout that was valid before the last sample.
     pub fn restart_with(&mut self, now: Time, timeout: Span) {
-        self.deadline = now + timeout;
+        self.deadline = self.at(now, timeout);
     }
 
     /// Restarts it as if it had run since `sent`: the timeout less the age of what was sent then, at
     /// least two ticks.
     pub fn restart_from(&mut self, sent: Time, now: Time) {
-        self.deadline = (sent + self.timeout()).max(now + self.config.tick.times(2));
+        let until = (sent + self.timeout()).max(now + self.config.tick.times(2));
+        self.deadline = self.at(now, until.since(now));
     }
 
     /// Starts it if it is off.

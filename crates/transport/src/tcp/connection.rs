@@ -6,7 +6,7 @@
 //! One-way, as in the simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one
 //! direction and nothing is closed.
 
-use super::config::{Config, Handshake};
+use super::config::{Config, Handshake, HandshakeAck, Push};
 use super::ecn::{self, Ecn};
 use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
@@ -120,7 +120,8 @@ impl Connection {
             return; // nobody here aborts connections; a stray reset changes nothing
         }
         let first = io.out.len();
-        if segment.syn && !self.peer_open {
+        let opens = segment.syn && !self.peer_open;
+        if opens {
             self.peer_open = true;
             if self.role == Role::Passive {
                 self.sender.take_over(io.now);
@@ -141,7 +142,7 @@ impl Connection {
         }
         let mut answer = Answer::None;
         if segment.end() > segment.seq && self.peer_open {
-            let arrival = self.receiver.receive(io.now, segment);
+            let arrival = self.receiver.receive(io.now, segment, &self.sender.rto);
             answer = arrival.answer;
             if segment.len > 0 {
                 io.record(|| Event::DataReceived {
@@ -161,7 +162,7 @@ impl Connection {
                 self.sender.close();
             }
         } else if self.peer_open {
-            self.receiver.hear(segment);
+            self.receiver.hear(io.now, segment);
         }
         if segment.end() > segment.seq && self.peer_open && !self.one_way() {
             // The passive end's SYN, an answer to a FIN, data that waited for the peer's SYN. What a bare
@@ -169,8 +170,23 @@ impl Connection {
             self.sender.send_window(io, 0);
         }
         self.complete(io, first);
+        if opens && io.out.len() > first {
+            self.acknowledge_opening(io, first);
+        }
         if answer == Answer::Now && io.out.len() == first {
             self.acknowledge(io);
+        }
+    }
+
+    /// The SYN of the passive end lets data out: its acknowledgement goes before them, if it goes alone.
+    #[cold]
+    fn acknowledge_opening(&mut self, io: &mut Io<'_>, first: usize) {
+        if self.role == Role::Active && self.config.handshake_ack == HandshakeAck::Alone && !self.one_way() {
+            self.acknowledge(io);
+            if let Some(out) = io.out.last_mut() {
+                out.segment.seq = self.sender.una();
+            }
+            io.out[first..].rotate_right(1);
         }
     }
 
@@ -182,6 +198,7 @@ impl Connection {
             self.complete(io, first);
         }
         if self.receiver.next_timeout() <= io.now {
+            self.receiver.on_timeout(io.now, &self.sender.rto);
             self.acknowledge(io);
         }
     }
@@ -235,7 +252,7 @@ impl Connection {
                 mark(&mut self.sender.ecn, self.role, segment, &mut out.ecn, out.cause);
             }
             segment.window = self.receiver.window(segment.syn);
-            out.size = config.wire.header + segment.len;
+            out.size = config.wire.header + segment.len + if segment.syn { config.wire.syn } else { 0 };
             if config.timestamps {
                 segment.timestamps = Some(Timestamps { value: io.now, echo: Time::ZERO });
                 if segment.len > 0 || config.wire.timestamps_on_acks {
@@ -243,13 +260,39 @@ impl Connection {
                 }
             }
         }
+        if config.push == Push::Groups {
+            self.push(io, first);
+        }
         if self.peer_open && !self.one_way() {
             self.piggyback(io, first);
         }
     }
 
+    /// Groups of new segments that leave together end with PSH, and so does what was written last (Linux 6.12,
+    /// net/ipv4/tcp_output.c: `tcp_tso_autosize`, `__tcp_transmit_skb`; a single segment is no group).
+    #[inline(never)]
+    fn push(&self, io: &mut Io<'_>, first: usize) {
+        let group = self.sender.group();
+        let mut so_many = 0;
+        for out in io.out.iter_mut().skip(first).filter(|out| out.segment.len > 0) {
+            so_many = if out.cause == Cause::New { so_many + 1 } else { 0 };
+            let ends = out.segment.seq + u64::from(out.segment.len) == self.sender.end();
+            out.segment.push = so_many == group || ends;
+            so_many %= group;
+        }
+        // The rest of more than one is a group too.
+        if so_many > 1
+            && let Some(last) = io.out.iter_mut().skip(first).rfind(|out| out.segment.len > 0)
+        {
+            last.segment.push = true;
+        }
+    }
+
     /// The sender's segments carry the acknowledgement.
     fn piggyback(&mut self, io: &mut Io<'_>, first: usize) {
+        if io.out.iter().skip(first).any(|out| out.segment.len > 0) {
+            self.receiver.on_own_data(io.now);
+        }
         let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
         // What it has to report goes out once, with the first of several.
         let mut report = ack.sack;

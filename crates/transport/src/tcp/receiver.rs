@@ -2,9 +2,16 @@
 //! in-order data (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2), answers everything else at once,
 //! reports what it holds out of order (RFC 2018) and what came twice (RFC 2883), and echoes timestamps.
 
+mod buffer;
+mod linux;
+mod quick;
+
 use super::config::{Config, Echo, Handshake, ReceiverConfig};
+use crate::recovery::rto::RtoTimer;
 use base::tcp::{Block, SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
+use buffer::Kept;
+use linux::{Came, Linux};
 
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
@@ -45,6 +52,8 @@ pub struct Receiver {
     last_ack_sent: u64,
     /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
     resent: bool,
+    /// What is left to the rules of Linux.
+    linux: Option<Box<Linux>>,
 }
 
 /// What to do after a segment.
@@ -78,6 +87,10 @@ impl Receiver {
         let window = config.receiver.window.bytes(config.mss, u64::from(u32::MAX));
         let window = u32::try_from(window).unwrap_or(u32::MAX);
         let (window, shift) = on_the_wire(window, config);
+        let linux = Linux::new(config);
+        // A window that grows is what it begins with.
+        let growing = linux.as_ref().and_then(|l| l.buffer.as_ref());
+        let (window, shift) = growing.map_or((window, shift), |b| (b.first() as u32, b.shift()));
         Receiver {
             config: config.receiver,
             sack: config.uses_sack(),
@@ -100,6 +113,7 @@ impl Receiver {
             echo: None,
             last_ack_sent: 0,
             resent: false,
+            linux,
         }
     }
 
@@ -123,7 +137,7 @@ impl Receiver {
 
     /// Takes in a segment that occupies sequence numbers.
     #[inline(always)] // the connection's only call
-    pub fn receive(&mut self, now: Time, segment: &Segment) -> Arrival {
+    pub fn receive(&mut self, now: Time, segment: &Segment, rto: &RtoTimer) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
         if self.unacked == 0 {
             self.resent = segment.resent;
@@ -132,11 +146,11 @@ impl Receiver {
             self.note_timestamp(seq, end, ts.value);
         }
         // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
-        let beyond = end > self.next.saturating_add(u64::from(self.offered()));
+        let beyond = end > self.accepts_up_to();
         if end == seq || (beyond && !self.config.accept_beyond) {
             return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
         }
-        let before = self.next;
+        let (before, had) = (self.next, self.kept());
         let duplicate = end <= self.next || self.holds(seq, end);
         if self.config.dsack && self.sack {
             self.note_repeated(seq, end);
@@ -150,15 +164,77 @@ impl Receiver {
             self.hold(seq, end);
         }
         let delivered = self.next - before;
+        let answer = match self.linux {
+            Some(_) if !segment.syn => self.answer_as_linux(now, segment, rto, before, had, duplicate),
+            _ => self.answer(now, seq, end, before),
+        };
         if let Some(unread) = &mut self.unread {
             *unread += delivered;
         }
-        let answer = self.answer(now, seq, end, before);
         Arrival { answer, duplicate, delivered }
     }
 
+    #[inline(never)]
+    fn answer_as_linux(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        rto: &RtoTimer,
+        before: u64,
+        had: Kept,
+        duplicate: bool,
+    ) -> Answer {
+        let (next, is_read, acked) = (self.next, self.unread.is_none(), self.last_ack_sent);
+        let mut kept = self.kept();
+        kept.unread += next - before;
+        let Some(linux) = &mut self.linux else { return Answer::Now };
+        let came = Came { now, segment, before, next, duplicate, had, kept, is_read, acked, rto };
+        let answer = linux.on_segment(&came);
+        match &linux.quick {
+            Some(quick) => {
+                self.ack_due = quick.next_timeout();
+                answer
+            }
+            None => self.answer(now, segment.seq, segment.end(), before),
+        }
+    }
+
+    /// One past the last byte that is taken in.
+    #[inline]
+    fn accepts_up_to(&mut self) -> u64 {
+        match self.linux.as_ref().and_then(|l| l.buffer.as_ref()) {
+            Some(buffer) => buffer.edge().max(self.next),
+            None => self.next.saturating_add(u64::from(self.offered())),
+        }
+    }
+
+    /// What a buffer that grows has to keep; nothing where none does.
+    #[inline]
+    fn kept(&self) -> Kept {
+        let held: &[Block] = if self.linux.is_some() { &self.held } else { &[] };
+        let bytes = held.iter().map(|b| b.right - b.left).sum();
+        Kept { unread: self.unread.unwrap_or(0), held: bytes, ranges: held.len() as u64 }
+    }
+
+    /// One of its timers has run out; an acknowledgement follows.
+    pub(super) fn on_timeout(&mut self, now: Time, rto: &RtoTimer) {
+        if let Some(quick) = self.linux.as_mut().and_then(|l| l.quick.as_mut()) {
+            quick.on_timeout(now, rto);
+        }
+    }
+
+    /// Data of its own end leave.
+    pub(super) fn on_own_data(&mut self, now: Time) {
+        if let Some(quick) = self.linux.as_mut().and_then(|l| l.quick.as_mut()) {
+            quick.on_own_data(now);
+        }
+    }
+
     /// Takes in what a segment without data says: its timestamp.
-    pub(super) fn hear(&mut self, segment: &Segment) {
+    pub(super) fn hear(&mut self, now: Time, segment: &Segment) {
+        if let Some(buffer) = self.linux.as_mut().and_then(|l| l.buffer.as_mut()) {
+            buffer.open(now, self.next);
+        }
         if let Some(ts) = segment.timestamps
             && self.config.echo == Echo::Rfc7323
         {
@@ -305,9 +381,13 @@ impl Receiver {
     /// The same without its SACK blocks, which most do not have.
     #[inline(always)]
     pub(super) fn acknowledge_bare(&mut self, now: Time, timestamps: bool) -> Segment {
+        let window = self.offered();
         self.unacked = 0;
         self.ack_due = Time::NEVER;
         self.last_ack_sent = self.next;
+        if let Some(linux) = &mut self.linux {
+            linux.on_sent();
+        }
         let timestamps = match (timestamps, self.echo) {
             (true, Some(echo)) => Some(Timestamps { value: now, echo }),
             (true, None) => Some(Timestamps { value: now, echo: Time::ZERO }),
@@ -316,7 +396,7 @@ impl Receiver {
         Segment {
             ack: self.next,
             has_ack: true,
-            window: self.offered(),
+            window,
             resent_echo: self.resent,
             timestamps,
             ..Segment::default()
@@ -348,17 +428,33 @@ impl Receiver {
     /// Receive window to offer now, bytes; a SYN's is not scaled.
     #[inline]
     pub fn window(&mut self, syn: bool) -> u32 {
-        let offered = self.offered();
+        let offered = if syn { self.window } else { self.offered() };
         //= RFC 7323 section 2.2: the window field of a SYN is never scaled
         if syn && self.shift > 0 { offered.min(MOST_UNSCALED) } else { offered }
     }
 
+    /// The largest window that it can ever offer: what a scale is for, bytes.
+    pub fn largest_window(&self) -> u32 {
+        match self.linux.as_ref().and_then(|l| l.buffer.as_ref()) {
+            Some(buffer) => MOST_UNSCALED << buffer.shift(),
+            None => self.window,
+        }
+    }
+
     #[inline]
     fn offered(&mut self) -> u32 {
+        if self.linux.is_some() && self.growing() {
+            let (kept, next) = (self.kept(), self.next);
+            return self.linux.as_mut().map_or(0, |l| l.offered(next, kept));
+        }
         match self.unread {
             None => self.window,
             Some(unread) => self.offered_beside(unread),
         }
+    }
+
+    fn growing(&self) -> bool {
+        self.linux.as_ref().is_some_and(|l| l.buffer.is_some())
     }
 
     /// What is left of the buffer beside what waits in it.
@@ -379,6 +475,10 @@ impl Receiver {
                 self.edge = self.next + u64::from(self.window);
                 self.unread = Some(0);
             }
+            (false, Some(_)) if self.growing() => {
+                self.unread = None;
+                self.update |= self.reading_asks();
+            }
             (false, Some(_)) => {
                 self.update |= self.edge < self.next + u64::from(self.window);
                 self.unread = None;
@@ -392,11 +492,21 @@ impl Receiver {
         let Some(unread) = self.unread else { return 0 };
         let took = unread.min(bytes);
         self.unread = Some(unread - took);
+        if self.growing() {
+            self.update |= self.reading_asks();
+            return took;
+        }
         let before = self.edge;
         self.offered();
         // Only a window that had become small has somebody waiting for it.
         self.update |= self.edge > before && before < self.next + 2 * self.least_update;
         took
+    }
+
+    /// The application has read: whether a buffer that grows has something to say now.
+    fn reading_asks(&mut self) -> bool {
+        let (kept, next, acked) = (self.kept(), self.next, self.last_ack_sent);
+        self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, acked, kept, true))
     }
 
     /// Whether the peer is to be told of a larger window.

@@ -2,6 +2,8 @@
 //! recorded of native ones.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
+pub mod beside;
+
 use scenario::{Model, NoFiles};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -6,9 +6,10 @@
 //! segments counts as so many, so that delayed acknowledgements do not slow the curve.
 
 use super::abe::{self, Abe};
+use super::cubic_linux::CubicLinux;
 use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reason, Reduction, Window};
-use crate::tcp::config::Config;
+use crate::tcp::config::{Config, CubicCurve};
 use base::{Span, Time};
 
 /// C, segments a cubic second (RFC 9438 section 5).
@@ -34,13 +35,15 @@ pub struct Memory {
 }
 
 /// CUBIC between acknowledgements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     fast_convergence: bool,
     abe: Abe,
     slow_start: SlowStarter,
     memory: Memory,
     saved: Option<Memory>,
+    /// In place of all that; boxed, as those who do without it are not to carry it.
+    linux: Option<Box<CubicLinux>>,
 }
 
 impl Memory {
@@ -80,10 +83,15 @@ impl Control for Cubic {
             slow_start: SlowStarter::new(config),
             memory: Memory::default(),
             saved: None,
+            linux: (config.cubic_curve == CubicCurve::Linux).then(|| Box::new(CubicLinux::new(config))),
         }
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_ack(window, ack);
+            return;
+        }
         if window.in_slow_start() {
             self.slow_start.on_ack(window, ack);
             return;
@@ -111,6 +119,9 @@ impl Control for Cubic {
     }
 
     fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
+        if let Some(linux) = &mut self.linux {
+            return linux.on_reduction(window, reduction);
+        }
         let cwnd = window.cwnd / window.mss;
         let memory = &mut self.memory;
         memory.epoch = None;
@@ -139,6 +150,9 @@ impl Control for Cubic {
     }
 
     fn on_idle(&mut self, _now: Time, idle: Span) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_idle(idle);
+        }
         //= RFC 9438 section 4.2: t does not include the time in which the application did not send
         if let Some(epoch) = &mut self.memory.epoch {
             *epoch += idle;

@@ -7,6 +7,7 @@
 //! was a mistake.
 
 pub mod abe;
+pub mod cubic_linux;
 pub mod hystart;
 pub mod hystart_plus;
 pub mod slow_start;

@@ -4,27 +4,56 @@
 use super::abe::{self, Abe};
 use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reduction, Window};
-use crate::tcp::config::{ByteCounting, Config};
+use crate::tcp::config::{ByteCounting, Config, RenoCount};
 
 /// Reno between acknowledgements.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
     /// Bytes acknowledged towards the next segment of the window, if bytes are counted (RFC 3465).
     counted: f64,
+    /// Whole segments are counted.
+    whole: bool,
     abe: Abe,
     slow_start: SlowStarter,
 }
 
+impl Reno {
+    /// Counts bytes acknowledged; each window of them is worth a segment.
+    fn count(&mut self, window: &mut Window, bytes: f64) {
+        // What was counted towards a larger window is not forgotten, and not taken all at once.
+        if self.counted >= window.cwnd {
+            self.counted = 0.0;
+            window.cwnd += window.mss;
+        }
+        self.counted += bytes;
+        if self.counted >= window.cwnd {
+            let windows = (self.counted / window.cwnd).floor();
+            self.counted -= windows * window.cwnd;
+            window.cwnd += windows * window.mss;
+        }
+    }
+}
+
 impl Control for Reno {
     fn new(config: &Config) -> Self {
-        Reno { counted: 0.0, abe: Abe::new(config), slow_start: SlowStarter::new(config) }
+        let whole = config.reno_count == RenoCount::Segments;
+        Reno { counted: 0.0, whole, abe: Abe::new(config), slow_start: SlowStarter::new(config) }
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
             self.slow_start.on_ack(window, ack);
+            if self.whole && !window.in_slow_start() {
+                // What is beyond the threshold counts towards the next segment.
+                let beyond = window.cwnd - window.ssthresh;
+                window.cwnd = window.ssthresh;
+                self.count(window, beyond);
+            }
             return;
+        }
+        if self.whole {
+            return self.count(window, ack.bytes as f64);
         }
         match window.byte_counting {
             //= RFC 5681 equation 3
@@ -50,5 +79,27 @@ impl Control for Reno {
         }
         //= RFC 5681 equation 4
         reduction.half
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Span, Time};
+
+    /// Ten segments acknowledged make eleven of ten; with fractions it takes a little more.
+    #[test]
+    fn whole_segments_are_counted() {
+        let grown = |word: &str| {
+            let mut config = Config { mss: 1000, ..Config::default() };
+            config.set("reno.count", word).unwrap();
+            let (mut reno, mut window) = (Reno::new(&config), Window::new(&config, 1 << 20));
+            (window.cwnd, window.ssthresh) = (10_000.0, 10_000.0);
+            let ack = Acked { now: Time::ZERO, bytes: 1000, ack: 0, sent: 0, sample: None, srtt: Span::ZERO };
+            (0..10).for_each(|_| reno.on_ack(&mut window, &ack));
+            window.cwnd
+        };
+        assert_eq!(grown("segments"), 11_000.0);
+        assert!((10_900.0..11_000.0).contains(&grown("fractions")));
     }
 }

@@ -29,6 +29,8 @@ pub struct Wire {
     pub timestamps_on_acks: bool,
     /// The SACK option's head with padding; each block adds 8.
     pub sack: u32,
+    /// What a SYN carries beside: options for the segment size, the scale of windows, the use of SACK.
+    pub syn: u32,
 }
 
 /// The retransmission timer.
@@ -62,6 +64,8 @@ pub struct RtoConfig {
     pub restart_on_duplicates: DuplicateRestart,
     /// Which round trip is the first sample.
     pub seed: RtoSeed,
+    /// Timers expire in the slots of a wheel (`recovery::wheel`).
+    pub wheel: bool,
     /// Percent of the computed timeout that is used; other than 100 is a fault.
     pub percent: u32,
 }
@@ -92,6 +96,16 @@ pub struct ReceiverConfig {
     pub ack_delay_min: Span,
     /// So many segments at the start are acknowledged at once.
     pub quick_acks: u32,
+    /// When it acknowledges.
+    pub ack_rules: AckRules,
+    /// How the window grows.
+    pub growth: WindowGrowth,
+    /// The buffer of a window that grows, bytes of memory: at the start, and at most.
+    pub buffer_start: u64,
+    /// At most.
+    pub buffer_most: u64,
+    /// What a packet occupies of it, bytes.
+    pub buffer_packet: u64,
     /// Whether segments beyond the window offered are taken in.
     pub accept_beyond: bool,
     /// How many segments one acknowledgement may cover.
@@ -154,6 +168,8 @@ pub struct Config {
     pub mss: u32,
     /// How the connection opens.
     pub handshake: Handshake,
+    /// How the opening end acknowledges the peer's SYN.
+    pub handshake_ack: HandshakeAck,
     /// First congestion window.
     pub initial_window: WindowSize,
     /// First slow-start threshold.
@@ -164,10 +180,16 @@ pub struct Config {
     pub reduction: Reduction,
     /// PRR: how fast the pipe is refilled below the target.
     pub prr_bound: PrrBound,
+    /// PRR: in what it counts.
+    pub prr_unit: PrrUnit,
     /// NewReno-SACK: when every partial acknowledgement resends.
     pub partial_resend: PartialResend,
     /// RACK: probe the tail of a flight.
     pub tail_loss_probe: bool,
+    /// RACK: what reordering is.
+    pub rack_order: RackOrder,
+    /// How long the probe waits at most.
+    pub probe_until: ProbeUntil,
     /// What the probe of a single segment allows for a delayed acknowledgement.
     pub probe_ack_delay: Span,
     /// Selective acknowledgements.
@@ -236,6 +258,10 @@ pub struct Config {
     pub cc: CongestionControl,
     /// When slow start ends.
     pub slow_start: SlowStart,
+    /// Reno: how it counts.
+    pub reno_count: RenoCount,
+    /// CUBIC: whose curve.
+    pub cubic_curve: CubicCurve,
     /// CUBIC: a loss below the last maximum lowers it further.
     pub cubic_fast_convergence: bool,
     /// Segments spread over the round trip.
@@ -244,6 +270,8 @@ pub struct Config {
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
     pub byte_counting: ByteCounting,
+    /// Which data segments carry the flag PSH.
+    pub push: Push,
     /// Do not open a window that is not used (RFC 7661, RFC 2861).
     pub cwnd_validation: Validation,
     /// The window after a pause.
@@ -301,13 +329,17 @@ impl Default for Config {
         Config {
             mss: 1460,
             handshake: Handshake::TwoWay,
+            handshake_ack: HandshakeAck::WithData,
             initial_window: WindowSize::Rfc6928,
             initial_ssthresh: WindowSize::Unlimited,
             recovery: Recovery::Rfc6675,
             reduction: Reduction::Halving,
             prr_bound: PrrBound::Ssrb,
+            prr_unit: PrrUnit::Bytes,
             partial_resend: PartialResend::Always,
             tail_loss_probe: true,
+            rack_order: RackOrder::Any,
+            probe_until: ProbeUntil::Timer,
             probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
             timestamps: true,
@@ -364,6 +396,7 @@ impl Default for Config {
                 restart: RtoRestart::Ack,
                 restart_on_duplicates: DuplicateRestart::None,
                 seed: RtoSeed::Syn,
+                wheel: false,
                 percent: 100,
             },
             share: ShareConfig {
@@ -377,10 +410,13 @@ impl Default for Config {
             halving: Halving::Flight,
             cc: CongestionControl::Reno,
             slow_start: SlowStart::Standard,
+            reno_count: RenoCount::Fractions,
+            cubic_curve: CubicCurve::Rfc9438,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
+            push: Push::None,
             cwnd_validation: Validation::Off,
             idle_restart: IdleRestart::Rfc5681,
             lost_syn: LostSyn::Rfc5681,
@@ -394,6 +430,11 @@ impl Default for Config {
                 ack_delay: Span::from_millis(200),
                 ack_delay_min: Span::ZERO,
                 quick_acks: 0,
+                ack_rules: AckRules::Rfc5681,
+                growth: WindowGrowth::None,
+                buffer_start: 131_072,
+                buffer_most: 6_291_456,
+                buffer_packet: 2304,
                 accept_beyond: false,
                 ack_every: 2,
                 delay_syn_ack: false,
@@ -403,7 +444,7 @@ impl Default for Config {
                 sack_blocks: 4,
                 window: WindowSize::Bytes(65_535),
             },
-            wire: Wire { header: 40, timestamps: 12, timestamps_on_acks: true, sack: 4 },
+            wire: Wire { header: 40, timestamps: 12, timestamps_on_acks: true, sack: 4, syn: 0 },
         }
     }
 }

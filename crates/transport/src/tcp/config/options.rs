@@ -89,6 +89,9 @@ word_settings!(
     Recovery,
     Reduction,
     PrrBound,
+    PrrUnit,
+    ProbeUntil,
+    RackOrder,
     PartialResend,
     Spurious,
     Response,
@@ -99,6 +102,9 @@ word_settings!(
     Adapt,
     Rfc4015Timer,
     Handshake,
+    HandshakeAck,
+    AckRules,
+    WindowGrowth,
     Sack,
     BugFix,
     PartialTimer,
@@ -129,6 +135,9 @@ word_settings!(
     PartialResends,
     TimeoutResends,
     CongestionControl,
+    CubicCurve,
+    RenoCount,
+    Push,
     Pacing
 );
 
@@ -153,16 +162,24 @@ macro_rules! options {
 options! {
     "mss" => mss, Kind::Bytes, |t| bytes_within(t, 64, 65_000), "Largest data segment.";
     "handshake" => handshake, Kind::Word(Handshake::NAMES), Setting::read, "How the connection opens: two-way, or the one-way model of the simulators.";
+    "handshake-ack" => handshake_ack, Kind::Word(HandshakeAck::NAMES), Setting::read, "How the opening end acknowledges the peer's SYN: with its first data, or by a segment of its own before them.";
     "initial-window" => initial_window, Kind::Window, Setting::read, "First congestion window.";
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
     "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
+    "window-growth" => receiver.growth, Kind::Word(WindowGrowth::NAMES), Setting::read, "How that window comes to be: whole at once, or grown as Linux grows it, up to `window`.";
+    "receive-buffer.start" => receiver.buffer_start, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "With window-growth: the buffer at the start, memory and not data (Linux: tcp_rmem, the second number).";
+    "receive-buffer.most" => receiver.buffer_most, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "What it may grow to (the third number).";
+    "receive-buffer.packet" => receiver.buffer_packet, Kind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a packet of any size takes of it; that depends on the network card.";
     "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
     "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
     "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
+    "prr.unit" => prr_unit, Kind::Word(PrrUnit::NAMES), Setting::read, "In what it counts: bytes, or whole segments.";
     "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
     "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
+    "tail-loss-probe.until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
     "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
@@ -213,6 +230,7 @@ options! {
     "rto.restart" => rto.restart, Kind::Word(RtoRestart::NAMES), Setting::read, "From when the timer runs that an acknowledgement of new data restarts.";
     "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
     "rto.seed" => rto.seed, Kind::Word(RtoSeed::NAMES), Setting::read, "Which round trip is the first sample.";
+    "rto.wheel" => rto.wheel, Kind::Bool, Setting::read, "The sender's timers, this one, the probe's and that of reordering, expire in the slots of Linux' timer wheel at 250 Hz: never early, and late by up to an eighth.";
     "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
     "share.rtt" => share.rtt, Kind::Word(Share::NAMES), Setting::read, "Connections to one destination begin with the round-trip estimate of those before them.";
     "share.min-rtt" => share.min_rtt, Kind::Bool, Setting::read, "They begin with the least round trip of those before them, which spurious = \"min-rtt\" goes by.";
@@ -224,9 +242,12 @@ options! {
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
     "slow-start" => slow_start, Kind::Word(SlowStart::NAMES), Setting::read, "When slow start ends, of Reno and CUBIC.";
+    "reno.count" => reno_count, Kind::Word(RenoCount::NAMES), Setting::read, "Reno: how congestion avoidance counts towards a segment more.";
+    "cubic.curve" => cubic_curve, Kind::Word(CubicCurve::NAMES), Setting::read, "CUBIC: how its curve is computed.";
     "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
     "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
+    "push" => push, Kind::Word(Push::NAMES), Setting::read, "Which data segments carry the flag PSH, after which a receiver with the rules of Linux acknowledges at once.";
     "cwnd-validation" => cwnd_validation, Kind::Word(Validation::NAMES), Setting::read, "A window that is not used does not grow; true: RFC 7661.";
     "idle-restart" => idle_restart, Kind::Word(IdleRestart::NAMES), Setting::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";
     "lost-syn" => lost_syn, Kind::Word(LostSyn::NAMES), Setting::read, "The first window after a SYN that was sent again.";
@@ -236,9 +257,10 @@ options! {
     "ecn-fallback" => ecn_fallback, Kind::Bool, Setting::read, "A SYN that gets no answer in time is repeated without the offer of congestion notification (RFC 3168 section 6.1.1.1).";
     "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
+    "delayed-ack.rules" => receiver.ack_rules, Kind::Word(AckRules::NAMES), Setting::read, "When the receiver acknowledges.";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
-    "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once.";
+    "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once; with the rules of Linux at most so many at a time.";
     "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
     "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
     "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
@@ -250,6 +272,7 @@ options! {
     "wire.timestamps" => wire.timestamps, Kind::Bytes, |t| bytes_within(t, 0, 100), "The timestamps option on the wire.";
     "wire.timestamps-on-acks" => wire.timestamps_on_acks, Kind::Bool, Setting::read, "Pure acknowledgements carry those bytes too.";
     "wire.sack" => wire.sack, Kind::Bytes, |t| bytes_within(t, 0, 100), "The SACK option's head on the wire; each block adds 8 bytes.";
+    "wire.syn" => wire.syn, Kind::Bytes, |t| bytes_within(t, 0, 40), "What a SYN carries on the wire beside its timestamps: the options for segment size, scale and SACK.";
 }
 
 /// The word for true and false of the older spelling.

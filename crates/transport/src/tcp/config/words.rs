@@ -27,6 +27,45 @@ named! {
     }
 }
 named! {
+    /// In what proportional rate reduction counts.
+    pub enum PrrUnit {
+        /// In bytes (RFC 6937).
+        Bytes = "bytes",
+        /// In whole segments, rounded up, of the window before (Linux).
+        Segments = "segments",
+    }
+}
+named! {
+    /// Below what an arrival is taken for reordering by RACK (RFC 8985 section 6.2 step 3).
+    pub enum RackOrder {
+        /// The highest that has arrived, what the same acknowledgement reports included.
+        Any = "any",
+        /// The highest that had arrived before this acknowledgement: what one says has no order among itself (Linux 6.12,
+        /// net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, where `prior_fack` is compared).
+        Before = "before",
+    }
+}
+named! {
+    /// How long the probe of a tail waits at most.
+    pub enum ProbeUntil {
+        /// Until the retransmission timer would expire (RFC 8985 section 7.2).
+        Timer = "timer",
+        /// The same after an acknowledgement; after new data until that timer would expire if it had been started when the oldest
+        /// outstanding segment was sent (Linux).
+        Oldest = "oldest",
+    }
+}
+named! {
+    /// Which data segments carry the flag PSH.
+    pub enum Push {
+        /// None: no receiver here but that of Linux looks at it.
+        None = "none",
+        /// The last one written, and each that ends a group of segments which leave together: two, or as many as are sent in
+        /// about a millisecond (Linux, which hands them to the network card as one).
+        Groups = "groups",
+    }
+}
+named! {
     /// When `newreno-sack` resends on every partial acknowledgement.
     pub enum PartialResend {
         /// In every recovery.
@@ -115,6 +154,16 @@ named! {
         TwoWay = "two-way",
         /// A bare SYN packet, acknowledged like data; no FIN: the one-way models of the simulators.
         OneWay = "one-way",
+    }
+}
+named! {
+    /// How the opening end acknowledges the peer's SYN.
+    pub enum HandshakeAck {
+        /// With its first data, if it has any.
+        WithData = "with-data",
+        /// By a segment of its own before them (Linux, whose application writes once the connection is open:
+        /// `tcp_rcv_synsent_state_process` in net/ipv4/tcp_input.c, 6.12).
+        Alone = "alone",
     }
 }
 named! {
@@ -251,6 +300,26 @@ named! {
     }
 }
 named! {
+    /// How Reno counts in congestion avoidance.
+    pub enum RenoCount {
+        /// Each acknowledgement adds its part of a segment (RFC 5681 equation 3), or as `byte-counting` says.
+        Fractions = "fractions",
+        /// A whole segment when a window of whole segments was acknowledged (Linux 6.12, net/ipv4/tcp_cong.c: `tcp_cong_avoid_ai`).
+        Segments = "segments",
+    }
+}
+named! {
+    /// Whose curve CUBIC follows.
+    pub enum CubicCurve {
+        /// That of RFC 9438.
+        Rfc9438 = "rfc9438",
+        /// The same in whole segments and ticks of a clock. It looks ahead by the least round trip, not the smoothed one,
+        /// before the first loss the window grows by 5 % a round trip at least, and a mistaken reduction is forgotten
+        /// rather than taken back (Linux).
+        Linux = "linux",
+    }
+}
+named! {
     /// What a mark of the network takes from the window.
     pub enum EcnBackoff {
         /// What a loss takes (RFC 3168 section 6.1.2).
@@ -315,6 +384,26 @@ named! {
         Window = "window",
         /// Every segment that was sent once.
         Segment = "segment",
+    }
+}
+named! {
+    /// When the receiver acknowledges.
+    pub enum AckRules {
+        /// Every so many segments and when the timer runs out, at once what is not in order (RFC 5681 section 4.2).
+        Rfc5681 = "rfc5681",
+        /// As Linux does: quick after a pause, after duplicates and while its window grows; what is sent twice is waited
+        /// for differently by ends that answer; acknowledgements of a hole are compressed.
+        Linux = "linux",
+    }
+}
+named! {
+    /// How the window that the receiver offers grows.
+    pub enum WindowGrowth {
+        /// It does not: the whole window from the beginning.
+        None = "none",
+        /// With what comes and what is read, as far as a buffer allows in which packets take more room than their data
+        /// (Linux).
+        Linux = "linux",
     }
 }
 named! {

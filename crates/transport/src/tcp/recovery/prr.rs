@@ -7,7 +7,7 @@
 
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Window;
-use crate::tcp::config::{PrrBound, Reduction};
+use crate::tcp::config::{PrrBound, PrrUnit, Reduction};
 use crate::tcp::sender::Sender;
 
 /// Whether the window comes down in proportion in the recovery at hand. Strategies hold this and tell it
@@ -23,6 +23,12 @@ impl Proportional {
 
     pub(super) fn is_on(self) -> bool {
         self.0.is_some()
+    }
+
+    /// What a timer that finds losses counts as delivered, bytes: a segment where segments are counted (Linux 6.12,
+    /// net/ipv4/tcp_recovery.c: `tcp_rack_reo_timeout`).
+    pub(super) fn of_a_timer(self) -> u64 {
+        self.0.and_then(|prr| prr.segments).map_or(0, |(mss, _)| mss)
     }
 
     /// [`Proportional::on_ack`] for a recovery that goes by reports. News of what arrived may show that more is
@@ -65,6 +71,8 @@ struct Prr {
     /// Bytes sent since.
     out: u64,
     bound: PrrBound,
+    /// In segments: what is counted as one, bytes, and the window before, in such. Then `delivered` counts segments.
+    segments: Option<(u64, u64)>,
 }
 
 impl Prr {
@@ -77,12 +85,51 @@ impl Prr {
             delivered: 0,
             out: 0,
             bound: config.prr_bound,
+            segments: (config.prr_unit == PrrUnit::Segments).then(|| {
+                let mss = u64::from(config.mss);
+                (mss, (sender.window.bytes() / mss).max(1))
+            }),
         })
+    }
+
+    /// The same in whole segments, with the window before in place of the flight. Nothing happens where nothing was
+    /// delivered, and the first acknowledgement lets one out (Linux 6.12, net/ipv4/tcp_input.c: `tcp_cwnd_reduction`).
+    fn in_segments(
+        &mut self,
+        window: &mut Window,
+        delivered: u64,
+        pipe: u64,
+        safe: bool,
+        mss: u64,
+        prior: u64,
+    ) {
+        if delivered == 0 {
+            return;
+        }
+        let newly = delivered.div_ceil(mss);
+        self.delivered += newly;
+        let (had, out) = (self.delivered, self.out.div_ceil(mss));
+        let (pipe, target) = (pipe.div_ceil(mss), window.ssthresh as u64 / mss);
+        let sends = if pipe > target {
+            (target * had).div_ceil(prior).saturating_sub(out)
+        } else {
+            let limit = match self.bound {
+                PrrBound::Crb => had.saturating_sub(out),
+                PrrBound::Ssrb => had.saturating_sub(out).max(newly) + 1,
+                PrrBound::SafeAck => had.saturating_sub(out).max(newly) + u64::from(safe),
+            };
+            limit.min(target - pipe)
+        };
+        let sends = sends.max(u64::from(out == 0));
+        window.cwnd = ((pipe + sends).max(1) * mss) as f64;
     }
 
     /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;
     /// `pipe` bytes are still in the network. `safe`: it moved on and showed no further loss.
     fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
+        if let Some((mss, prior)) = self.segments {
+            return self.in_segments(window, delivered, pipe, safe, mss, prior);
+        }
         let target = window.ssthresh;
         self.delivered += delivered;
         let (in_network, had, sent) = (pipe as f64, self.delivered as f64, self.out as f64);
@@ -125,7 +172,7 @@ mod tests {
     #[test]
     fn one_loss_of_twenty_sends_on_every_second_acknowledgement() {
         let mut window = window();
-        let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound: PrrBound::Ssrb };
+        let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound: PrrBound::Ssrb, segments: None };
         let mut pipe = 19 * MSS; // three duplicates had arrived with limited transmit's segments in place
         let mut sent = 0;
         for _ in 0..18 {
@@ -144,7 +191,7 @@ mod tests {
     fn the_bounds_differ_when_most_of_the_flight_is_lost() {
         let sends = |bound, safe| {
             let mut window = window();
-            let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound };
+            let mut prr = Prr { flight: 20 * MSS, delivered: 0, out: 0, bound, segments: None };
             prr.on_ack(&mut window, MSS, 4 * MSS, safe);
             (window.cwnd as u64 - 4 * MSS) / MSS
         };

@@ -11,6 +11,8 @@ use super::{Rules, state as state_of};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
+use crate::recovery::wheel::{LEAST, expiry};
+use crate::tcp::config::RackOrder;
 use crate::tcp::sender::{Sender, Timer};
 use base::event::Event;
 use base::truth::Cause;
@@ -91,16 +93,17 @@ pub(super) fn state(sender: &mut Sender) -> &mut Rack {
 impl Rack {
     /// Steps 1 to 3 of section 6.2 for one segment that has just arrived; whether it says how long a
     /// round trip is.
-    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>) -> bool {
+    /// `fack`: the highest that had arrived before this acknowledgement, if it is that which counts.
+    fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>, fack: Option<u64>) -> bool {
         let rtt = now.since(record.sent);
         if !record.resent {
             //= RFC 8985 section 6.2 step 1: update RACK.min_RTT
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         //= RFC 8985 section 6.2 step 3: below the highest that arrived, and sent once: reordered
-        if record.end > self.fack {
-            self.fack = record.end;
-        } else if record.end < self.fack && !record.resent {
+        let fack = fack.unwrap_or(self.fack);
+        self.fack = self.fack.max(record.end);
+        if record.end < fack && !record.resent {
             self.reordering_seen = true;
         }
         //= RFC 8985 section 6.2 step 2: an acknowledgement of the original says nothing of the copy
@@ -161,11 +164,12 @@ impl Rules for Box<Rack> {
             return;
         }
         let mut s = *state(sender);
+        let fack = (sender.config().rack_order == RackOrder::Before).then_some(s.fack);
         if let Some(sent) = &sender.sent {
             for record in sent.fresh() {
                 s.probe.measured |= !record.resent;
                 //= RFC 8985 section 6.2 step 2: RACK.rtt = rtt, for each segment newly acknowledged, in turn
-                if s.arrived(io.now, record, ack.echo) {
+                if s.arrived(io.now, record, ack.echo, fack) {
                     s.rtt = io.now.since(record.sent);
                 }
             }
@@ -191,8 +195,9 @@ impl Rules for Box<Rack> {
         let lost = detect(sender, io);
         sender.hear_then_deliver(io.now);
         reduce(sender, ack.delivered, ack.newly_acked > 0 && !lost);
+        let max = sender.max_sent();
         fill(sender, io, false);
-        tail_probe::schedule(sender, io);
+        tail_probe::schedule(sender, io, sender.max_sent() > max);
     }
 
     fn on_timeout(&mut self) {
@@ -228,15 +233,16 @@ impl Rules for Box<Rack> {
     }
 
     fn on_new_data(sender: &mut Sender, io: &mut Io<'_>) {
-        tail_probe::schedule(sender, io);
+        tail_probe::schedule(sender, io, true);
     }
 
     fn on_timer(sender: &mut Sender, io: &mut Io<'_>, timer: Timer) {
         match timer {
             //= RFC 8985 section 6.2 step 5: when the reordering timer expires, detect again
             Timer::Reordering => {
-                detect(sender, io);
-                reduce(sender, 0, false);
+                let found = detect(sender, io);
+                let counts = if found { state(sender).prr.of_a_timer() } else { 0 };
+                reduce(sender, counts, false);
                 fill(sender, io, false);
             }
             Timer::Probe => tail_probe::send(sender, io),
@@ -272,7 +278,7 @@ fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
 /// what was not sent long enough before it. True if something is newly lost.
 fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     sender.timers.stop(Timer::Reordering);
-    let s = *state(sender);
+    let (s, wheel) = (*state(sender), sender.config().rto.wheel);
     let Some(sent) = &mut sender.sent else { return false };
     if s.phase == Phase::Open && sent.sacked() == 0 && !s.newest_resent {
         return false; // everything outstanding was sent after everything that arrived
@@ -291,7 +297,9 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     }
     // The others are waited for, the one sent last the longest.
     if let Some((at, _)) = sent.before(s.newest).next_back() {
-        sender.timers.set(Timer::Reordering, due(at));
+        let due = due(at);
+        let at = if wheel { expiry(io.now, due.since(io.now) + LEAST) } else { due };
+        sender.timers.set(Timer::Reordering, at);
     }
     match s.phase {
         Phase::Open if found => enter(sender, io),

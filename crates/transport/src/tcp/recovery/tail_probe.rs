@@ -5,6 +5,8 @@
 use super::rack::{Phase, state};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
+use crate::recovery::wheel;
+use crate::tcp::config::ProbeUntil;
 use crate::tcp::sender::{Sender, Timer};
 use base::truth::Cause;
 use base::{Span, Time};
@@ -25,7 +27,8 @@ impl TailProbe {
 }
 
 /// Starts the timer after new data or an acknowledgement, or stops it where it has no business.
-pub(super) fn schedule(sender: &mut Sender, io: &mut Io<'_>) {
+/// `sends`: new data have just left.
+pub(super) fn schedule(sender: &mut Sender, io: &mut Io<'_>, sends: bool) {
     if !sender.config().tail_loss_probe {
         return;
     }
@@ -49,10 +52,19 @@ pub(super) fn schedule(sender: &mut Sender, io: &mut Io<'_>) {
     if one {
         //= RFC 8985 section 7.2: a single segment may wait for a delayed acknowledgement
         wait += sender.config().probe_ack_delay;
+    } else if sender.config().rto.wheel {
+        wait += wheel::LEAST;
+    }
+    if sends
+        && sender.config().probe_until == ProbeUntil::Oldest
+        && let Some(oldest) = sent.records().front()
+        && oldest.sent + sender.rto.timeout() > io.now
+    {
+        wait = wait.min((oldest.sent + sender.rto.timeout()).since(io.now));
     }
     //= RFC 8985 section 7.2: no later than the retransmission timer, whose place it takes
     let latest = Time::from_nanos(sender.rto.deadline().as_nanos().saturating_sub(1));
-    let at = (io.now + wait).min(latest).max(io.now);
+    let at = sender.rto.at(io.now, wait).min(latest).max(io.now);
     sender.timers.set(Timer::Probe, at);
 }
 

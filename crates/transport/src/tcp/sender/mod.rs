@@ -264,6 +264,17 @@ impl Sender {
     pub fn peer_window(&self) -> u64 {
         self.peer_window
     }
+    /// Segments that are handed to the network card as one: what is sent in about a millisecond, two at least.
+    pub(super) fn group(&self) -> u64 {
+        let srtt = self.rto.srtt().as_secs_f64();
+        if srtt == 0.0 {
+            return 2;
+        }
+        // Twice the window in a round trip while it may double, a fifth more than it afterwards.
+        let factor = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        let rate = factor * self.window.cwnd / srtt;
+        ((rate / 1024.0 / self.window.mss) as u64).clamp(2, 44)
+    }
     /// Where recovery ends.
     pub fn recover(&self) -> u64 {
         self.recover

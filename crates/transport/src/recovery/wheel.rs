@@ -1,0 +1,60 @@
+//! When does a timer of Linux expire? Never early: it waits in a wheel whose slots are a tick wide, and eight times as wide for each
+//! further turn, so one that is set far ahead is late by up to an eighth (6.12, kernel/time/timer.c: `calc_index`,
+//! `calc_wheel_index`).
+
+use base::{Span, Time};
+
+/// The tick of a kernel with 250 Hz.
+pub const TICK: Span = Span::from_millis(4);
+/// What is added to timers of recovery, so that none is too short (`TCP_TIMEOUT_MIN_US`).
+pub const LEAST: Span = Span::from_millis(2);
+/// Ticks that fit into the first turn; each further one takes eight times as many.
+const FIRST_TURN: u64 = 63;
+/// Turns there are.
+const TURNS: u32 = 9;
+/// What the tick counter shows at t = 0: it begins at 2 to the 32 less 300 s, and a kernel in virtual time has then run for two seconds.
+/// Any other phase would do; this one is that of the kernels the model is held against.
+const BEGAN: u64 = (1 << 32) - 300 * 250 + 2 * 250;
+
+/// The tick in which an instant lies.
+pub fn ticks(at: Time) -> u64 {
+    at.as_nanos() / TICK.as_nanos()
+}
+
+/// When a timer expires that is set at `now` for `wait`.
+pub fn expiry(now: Time, wait: Span) -> Time {
+    after(now, wait.as_nanos().div_ceil(TICK.as_nanos()))
+}
+
+/// The same in ticks.
+pub fn after(now: Time, wait: u64) -> Time {
+    let turn = (0..TURNS).find(|turn| wait < FIRST_TURN << (3 * turn)).unwrap_or(TURNS);
+    let shift = 3 * turn;
+    let slot = ((ticks(now) + BEGAN + wait) >> shift) + 1;
+    Time::from_nanos(((slot << shift) - BEGAN).saturating_mul(TICK.as_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A timer is late by at least a part of a tick and at most by its slot: 4 ms up to a quarter of a second, 32 ms up to two seconds,
+    /// 256 ms up to sixteen.
+    #[test]
+    fn late_by_a_slot_at_most() {
+        for (wait, slot) in [(40, 4), (248, 4), (252, 32), (1000, 32), (2012, 32), (2016, 256), (10_000, 256)]
+        {
+            let (mut least, mut most) = (u64::MAX, 0);
+            for start in 0..1000 {
+                let now = Time::from_nanos(start * 1_700_000);
+                let late = expiry(now, Span::from_millis(wait)).since(now).as_nanos() - wait * 1_000_000;
+                (least, most) = (least.min(late), most.max(late));
+            }
+            assert!(most <= slot * 1_000_000, "{wait} ms: up to {most} ns late");
+            assert!(
+                most + 5_000_000 > slot * 1_000_000 && least < 4_000_000,
+                "{wait} ms: {least} to {most} ns"
+            );
+        }
+    }
+}

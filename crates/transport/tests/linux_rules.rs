@@ -1,0 +1,83 @@
+//! The claim: what no dialogue sees of the rules of Linux, because it happens before one begins or in a flag that none speaks of,
+//! is as the kernel does it.
+
+use base::Time;
+use base::event::Source;
+use base::trace::Tracer;
+use transport::app::Socket;
+use transport::endpoint::{Io, Outgoing};
+use transport::tcp::config::Config;
+use transport::tcp::{Connection, Role};
+
+/// What leaves at so many milliseconds.
+fn run(
+    connection: &mut Connection,
+    ms: u64,
+    what: impl FnOnce(&mut Connection, &mut Io<'_>),
+) -> Vec<Outgoing> {
+    let (mut out, mut tracer) = (Vec::new(), Tracer::off());
+    let mut io =
+        Io { now: Time::from_nanos(ms * 1_000_000), out: &mut out, tracer: &mut tracer, source: Source(0) };
+    what(connection, &mut io);
+    out
+}
+
+/// A SYN, its answer, and what the opening end sends then.
+fn opened(config: &Config, bytes: u64) -> (Vec<Outgoing>, Vec<Outgoing>) {
+    let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(*config, role));
+    ends[0].write(bytes);
+    let syn = run(&mut ends[0], 1000, |c, io| c.open(io));
+    let answer = run(&mut ends[1], 1050, |c, io| c.on_segment(io, &syn[0].segment, 0));
+    let then = run(&mut ends[0], 1100, |c, io| c.on_segment(io, &answer[0].segment, 1));
+    ([syn, answer].concat(), then)
+}
+
+fn linux() -> Config {
+    Config::profile("linux-6.x").expect("the profile")
+}
+
+/// 40 bytes of headers, and 20 of options in a SYN.
+#[test]
+fn a_syn_has_all_its_options() {
+    let (syns, _) = opened(&linux(), 10_000);
+    assert!(syns.iter().all(|out| out.segment.syn && out.size == 60), "{syns:?}");
+    let (syns, _) = opened(&Config::default(), 10_000);
+    assert!(syns.iter().all(|out| out.size == 52));
+}
+
+/// The peer's SYN is acknowledged before data leave; elsewhere data carry the acknowledgement.
+#[test]
+fn the_handshake_ends_with_a_segment_of_its_own() {
+    let (_, then) = opened(&linux(), 3000);
+    let lens: Vec<u32> = then.iter().map(|out| out.segment.len).collect();
+    assert_eq!(lens, [0, 1460, 1460, 80]);
+    assert!(then.iter().all(|out| out.segment.ack == 1 && out.segment.has_ack));
+    assert_eq!(then[0].segment.seq, 1);
+    let (_, then) = opened(&Config::default(), 3000);
+    assert_eq!(then[0].segment.len, 1460);
+    let (_, then) = opened(&linux(), 0);
+    assert_eq!(then.len(), 1, "no acknowledgement twice");
+}
+
+/// Groups of two end with PSH, and so does the last segment that was written.
+#[test]
+fn groups_of_segments_are_pushed() {
+    let pushed = |config: &Config, bytes| -> Vec<bool> {
+        let (_, then) = opened(config, bytes);
+        then.iter().filter(|out| out.segment.len > 0).map(|out| out.segment.push).collect()
+    };
+    assert_eq!(pushed(&linux(), 1 << 20), [false, true].repeat(5));
+    assert_eq!(pushed(&linux(), 5 * 1460), [false, true, false, true, true]);
+    assert!(!pushed(&Config::default(), 5 * 1460).contains(&true));
+}
+
+/// A window that grows is offered with half of the buffer in a SYN, in whole segments, as far as it can be said there.
+#[test]
+fn a_syn_offers_half_of_the_buffer() {
+    let (syns, _) = opened(&linux(), 0);
+    assert!(syns.iter().all(|out| out.segment.window == 65_536 / 1460 * 1460), "{syns:?}");
+    let mut small = linux();
+    small.set("window", "16 kB").expect("a window");
+    let (syns, _) = opened(&small, 0);
+    assert!(syns.iter().all(|out| out.segment.window == 16_000));
+}

@@ -1,0 +1,65 @@
+//! The claim: the model of Linux sends what Linux sends, segment by segment, on the paths where nothing is known to part
+//! them, and takes the same time within a fiftieth. Needs a kernel in virtual time; without one the test says so and is skipped.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::beside::{Who, alike, cases};
+
+/// Times agree within this share, unless a case says why not.
+const TIME: f64 = 0.02;
+
+#[test]
+fn the_model_sends_what_the_kernel_sends() {
+    let Some(kernels) = common::kernels() else { return };
+    let cases = cases();
+    let mut wrong = Vec::new();
+    for case in &cases.case {
+        let [kernel, model] = [Who::Kernel, Who::Model].map(|who| cases.play(&kernels, case, [who; 2], None));
+        let (same, apart) = alike(&kernel, &model);
+        match (&case.differs, apart) {
+            (None, Some([a, b])) => {
+                wrong.push(format!(
+                    "{}: after {same} segments the kernel sends {a}, the model {b}",
+                    case.name
+                ));
+            }
+            (Some(why), None) => wrong.push(format!("{}: no longer differs ({why})", case.name)),
+            _ => {}
+        }
+        let share = model.time / kernel.time - 1.0;
+        match (&case.slower, share.abs() <= TIME) {
+            (None, false) => wrong.push(format!("{}: takes {:+.1} % of the time", case.name, 100.0 * share)),
+            (Some(why), true) => wrong.push(format!("{}: no longer slower ({why})", case.name)),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Who receives is no matter of the sender: over the narrow paths a kernel that sends is answered by the model as by a
+/// kernel, with the same acknowledgements and windows to the end.
+#[test]
+fn the_model_answers_what_the_kernel_answers() {
+    let Some(kernels) = common::kernels() else { return };
+    let cases = cases();
+    for case in cases.case.iter().filter(|case| case.name.contains("narrow")) {
+        let answers = |to: Who| -> Vec<(u64, u32)> {
+            let played = cases.play(&kernels, case, [Who::Kernel, to], None);
+            let one = |line: &emulate::agreement::Line| match line.what {
+                emulate::agreement::What::Ack(ack, window) => Some((ack, window)),
+                _ => None,
+            };
+            played.lines.iter().filter_map(one).collect()
+        };
+        let (kernel, model) = (answers(Who::Kernel), answers(Who::Model));
+        let same = kernel.iter().zip(&model).take_while(|(a, b)| a == b).count();
+        assert!(
+            same == kernel.len() && same == model.len(),
+            "{}: {same} answers are alike, then {:?} and {:?}",
+            case.name,
+            kernel.get(same),
+            model.get(same)
+        );
+    }
+}
