@@ -9,7 +9,7 @@ use agent::token::Token;
 use base::Span;
 use base::dist::Dist;
 use emulate::elsewhere::{CommandOrder, CommandReturned, EndOrder, MachineOrder, Orders, Returned, Slowly};
-use emulate::plans::{Asks, Does, Draws, Over, Tells, Use};
+use emulate::plans::{Asks, Does, Draws, Over, Said, Tells, Use};
 use emulate::returned::{EndReturned, List};
 use scenario::model::{Asking, Keep, Telling, Useful};
 use std::io::Write as _;
@@ -124,7 +124,7 @@ fn messages_come_through() {
         ends: vec![
             end(Does::Bulk { bytes: None, lasts_ns: Some(1), reads }),
             end(Does::Asks(Box::new(Asks(asking)), draws())),
-            end(Does::Answers),
+            end(Does::Answers(Said { request: Some(1), reply: None, wait_ns: Some(u64::MAX) })),
             end(Does::Speaks(Box::new(Tells(telling)), draws(), Some(1472))),
             end(Does::Listens(Use::For(u64::MAX), Over::Datagrams)),
         ],

@@ -75,7 +75,7 @@ name = "short"
 from = "phone"
 to = "server"
 transport = { linux = { ip = 6 } }
-app = { request-reply = { request = "12 B", reply = "70 kB", count = 3, keep = "object" } }
+app = { request-reply = { request = "1 B", reply = "70 kB", count = 3, keep = "object" } }
 
 [[flow]]
 name = "pages"

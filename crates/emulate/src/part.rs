@@ -17,6 +17,7 @@ use scenario::model::Ip;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use transport::app::ask::{Answerer, Asker};
+use transport::app::band::Known;
 use transport::app::datagrams::{Hearing, Speaking};
 use transport::app::lines::{Letters, Workload};
 use transport::app::notes::{Arrival, Notes, Noting};
@@ -130,14 +131,14 @@ impl Part {
             }
             Does::Asks(plan, draws) => {
                 if apart {
-                    letters = Letters::in_band();
+                    letters = Letters::in_band(Known::of(&plan.0));
                 }
                 let asker = Asker::new(plan.0.clone(), letters.clone(), &draws.name, draws.seed());
                 Kind::Opens(Box::new(asker))
             }
-            Does::Answers => {
+            Does::Answers(said) => {
                 if apart {
-                    letters = Letters::in_band();
+                    letters = Letters::in_band((*said).into());
                 }
                 Kind::Waits(listen()?, Box::new(Answerer::new(letters.clone())))
             }
@@ -197,14 +198,15 @@ impl Part {
                 // Not every congestion control may be asked for without rights, and sockets are made as they are needed.
                 times.settle_in(cc.is_some());
                 let end = End::Opens { to: *to, cc: cc.as_deref() };
-                let meaning = if letters.are_in_band() { Meaning::InBand(letters) } else { Meaning::Beside };
+                let meaning =
+                    if letters.known().is_some() { Meaning::InBand(letters) } else { Meaning::Beside };
                 let told = player::play((end, meaning), &mut **workload, times, done);
-                let said = if *apart && !letters.are_in_band() { all(letters) } else { Vec::new() };
+                let said = if *apart && !letters.known().is_some() { all(letters) } else { Vec::new() };
                 Report { said, ..told.into() }
             }
             Kind::Waits(listener, workload) => {
                 times.settle_in(false);
-                let meaning = match (*apart, letters.are_in_band()) {
+                let meaning = match (*apart, letters.known().is_some()) {
                     (false, _) => Meaning::Beside,
                     (true, true) => Meaning::InBand(letters),
                     (true, false) => Meaning::Noted,

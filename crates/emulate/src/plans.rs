@@ -8,6 +8,7 @@ use base::dist::Dist;
 use base::rng::Seed;
 use scenario::model::{App, Asking, Flow, Keep, Linux, Telling, Useful};
 use serde::{Deserialize, Serialize};
+use transport::app::band::Known;
 use transport::tcp::Role;
 
 /// What an end does.
@@ -26,12 +27,35 @@ pub enum Does {
     },
     /// Asks as planned, with these random streams.
     Asks(Box<Asks>, Draws),
-    /// Answers what it is asked.
-    Answers,
+    /// Answers what it is asked; of that, so much is known.
+    Answers(Said),
     /// Speaks as planned: over a connection, or in datagrams with at most so many bytes of a message.
     Speaks(Box<Tells>, Draws, Option<u32>),
     /// Listens, to messages that are of use so long.
     Listens(Use, Over),
+}
+
+/// [`Known`], in words.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Bytes of a request.
+    pub request: Option<u64>,
+    /// Bytes of the reply.
+    pub reply: Option<u64>,
+    /// How long it takes to make, nanoseconds.
+    pub wait_ns: Option<u64>,
+}
+
+impl From<Known> for Said {
+    fn from(Known { request, reply, wait_ns }: Known) -> Said {
+        Said { request, reply, wait_ns }
+    }
+}
+
+impl From<Said> for Known {
+    fn from(Said { request, reply, wait_ns }: Said) -> Known {
+        Known { request, reply, wait_ns }
+    }
 }
 
 /// How messages come.
@@ -56,7 +80,7 @@ impl Does {
                 reads: flow.reads.map(Into::into),
             },
             (App::Ask(plan), Role::Active) => Does::Asks(Box::new(Asks((**plan).clone())), draws()),
-            (App::Ask(_), Role::Passive) => Does::Answers,
+            (App::Ask(plan), Role::Passive) => Does::Answers(Known::of(plan).into()),
             (App::Tell(plan), Role::Active) => {
                 Does::Speaks(Box::new(Tells((**plan).clone())), draws(), payload)
             }

@@ -108,7 +108,7 @@ struct Line {
     heads: VecDeque<(u64, Vec<u8>)>,
     headed: u64,
     /// The same of what comes.
-    reader: band::Reader,
+    reader: Option<band::Reader>,
 }
 
 impl Line {
@@ -119,7 +119,7 @@ impl Line {
         stream.set_nodelay(true)?;
         let (waiting, taken, acknowledged, received) = (0, 0, 0, 0);
         let (closes, closed, ended) = (false, false, false);
-        let (heads, headed, reader) = (VecDeque::new(), 0, band::Reader::default());
+        let (heads, headed, reader) = (VecDeque::new(), 0, None);
         Ok(Line {
             stream,
             open,
@@ -138,8 +138,9 @@ impl Line {
 
     /// Takes out of this box what is to be said on this line.
     fn say(&mut self, number: usize, letters: &Letters) {
+        let Some(known) = letters.known() else { return };
         while let Some(letter) = letters.take(number, u64::MAX) {
-            let head = band::write(letter.end.saturating_sub(self.headed), letter.reply, letter.wait);
+            let head = known.write(letter.end.saturating_sub(self.headed), letter.reply, letter.wait);
             self.heads.push_back((self.headed, head));
             self.headed = letter.end;
         }
@@ -194,7 +195,10 @@ impl Line {
                     self.received += n as u64;
                     if let Some((number, letters)) = letters {
                         let bytes = buffer.get(..n).unwrap_or_default();
-                        let read = self.reader.read(bytes, |letter| letters.post(number, letter));
+                        let reader = self
+                            .reader
+                            .get_or_insert_with(|| band::Reader::new(letters.known().unwrap_or_default()));
+                        let read = reader.read(bytes, |letter| letters.post(number, letter));
                         read.map_err(|_| io::Error::other("what came is no request"))?;
                     }
                 }

@@ -76,9 +76,12 @@ pub(crate) fn agent(bytes: &[u8]) {
             }
             told(end);
         }
-        // What comes on a connection, in pieces: a byte with the length of each.
+        // What comes on a connection, in pieces: a byte that says what is known, and one with the length of each.
         5 => {
-            let (mut apart, mut whole) = (band::Reader::default(), band::Reader::default());
+            let Some((known, rest)) = rest.split_first() else { return };
+            let some = |bit: u8, value: u64| (known & bit != 0).then_some(value);
+            let known = band::Known { request: some(1, 9), reply: some(2, 0), wait_ns: some(4, u64::MAX) };
+            let (mut apart, mut whole) = (band::Reader::new(known), band::Reader::new(known));
             let (mut all, mut ends, mut together) = (Vec::new(), Vec::new(), Vec::new());
             let mut rest = rest;
             let mut result = Ok(());
@@ -151,6 +154,6 @@ fn does(does: &Does) {
             let mut pace = Pace::new(&plan.0, &draws.name, draws.seed());
             let _ = (pace.message(), pace.message());
         }
-        Does::Bulk { .. } | Does::Answers | Does::Listens(..) => {}
+        Does::Bulk { .. } | Does::Answers(_) | Does::Listens(..) => {}
     }
 }
