@@ -201,7 +201,7 @@ impl Part {
                 let meaning =
                     if letters.known().is_some() { Meaning::InBand(letters) } else { Meaning::Beside };
                 let told = player::play((end, meaning), &mut **workload, times, done);
-                let said = if *apart && !letters.known().is_some() { all(letters) } else { Vec::new() };
+                let said = if *apart && letters.known().is_none() { all(letters) } else { Vec::new() };
                 Report { said, ..told.into() }
             }
             Kind::Waits(listener, workload) => {
