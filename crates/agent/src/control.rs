@@ -14,9 +14,9 @@ use emulate::between::{Between, Compared};
 use emulate::clock::{Clock, monotonic};
 use emulate::device::{Device, Tunnel};
 use emulate::elsewhere::{Elsewhere, Orders, Returned};
-use emulate::facts::TcpInfo;
 use emulate::lateness::Histogram;
 use emulate::lent;
+use emulate::returned::Lists;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -168,14 +168,13 @@ impl Agent {
 
     /// Collects what it returns.
     fn collect(&self) -> Result<(Returned, Carried), Error> {
-        let mut histories: BTreeMap<usize, Vec<(f64, TcpInfo)>> = BTreeMap::new();
+        let mut ends: BTreeMap<(usize, bool), Lists> = BTreeMap::new();
         let mut outputs: BTreeMap<(usize, u8), Vec<u8>> = BTreeMap::new();
         loop {
             match self.peer.hear(RETURNING)? {
-                Some((Message::History(flow), bytes)) => {
-                    let some: Vec<(f64, TcpInfo)> = serde_json::from_slice(&bytes)
-                        .map_err(|_| self.fault("sent a history that cannot be read"))?;
-                    histories.entry(flow).or_default().extend(some);
+                Some((Message::List(flow, opens, list), bytes)) => {
+                    let read = ends.entry((flow, opens)).or_default().add(list, &bytes);
+                    read.map_err(|_| self.fault(format!("sent a list of {list} that cannot be read")))?;
                 }
                 Some((Message::Output(command, which), bytes)) => {
                     let all = outputs.entry((command, which)).or_default();
@@ -185,8 +184,8 @@ impl Agent {
                 }
                 Some((Message::Done, _)) => {}
                 Some((Message::Returned(mut returned, carried), _)) => {
-                    for end in returned.ends.iter_mut().filter(|end| end.writes) {
-                        end.history = histories.remove(&end.flow).unwrap_or_default();
+                    for end in &mut returned.ends {
+                        end.lists = ends.remove(&(end.flow, end.opens)).unwrap_or_default();
                     }
                     for command in &mut returned.commands {
                         let mut take = |which| outputs.remove(&(command.command, which)).unwrap_or_default();

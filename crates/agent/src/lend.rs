@@ -15,8 +15,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Looks at the kernel in one message.
-const HISTORY: usize = 1000;
 /// Bytes of what a command wrote in one message.
 const OUTPUT: usize = 1 << 20;
 
@@ -108,10 +106,8 @@ impl Working<'_> {
         let mut returned = returned.map_err(Failed::Late)?;
         let tell = |message: Message, bytes: &[u8]| _ = self.line.say(&message, bytes);
         for end in &mut returned.ends {
-            for some in std::mem::take(&mut end.history).chunks(HISTORY) {
-                // Plain numbers always become JSON.
-                tell(Message::History(end.flow), &serde_json::to_vec(some).unwrap_or_default());
-            }
+            let (flow, opens) = (end.flow, end.opens);
+            end.lists.take_apart(|list, bytes| tell(Message::List(flow, opens, list), &bytes));
         }
         for command in &mut returned.commands {
             for (which, bytes) in (0..).zip(std::mem::take(&mut command.outputs)) {

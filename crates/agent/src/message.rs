@@ -10,6 +10,8 @@ use crate::token::Token;
 #[cfg(target_os = "linux")]
 use emulate::elsewhere::{Orders, Returned};
 #[cfg(target_os = "linux")]
+use emulate::returned::List;
+#[cfg(target_os = "linux")]
 use std::net::SocketAddr;
 
 /// What one end says.
@@ -33,11 +35,11 @@ pub enum Message {
     Done,
     /// Controller: end everything and tell.
     Finish,
-    /// Agent: what the kernel of this flow's sender showed; the bytes hold a list as JSON.
-    History(usize),
+    /// Agent: more of a list of an end of this flow: who opens, or who waits; the bytes hold some of it as JSON.
+    List(usize, bool, List),
     /// Agent: more of what a command wrote: its number, and 0 for its output or 1 for that for errors.
     Output(usize, u8),
-    /// Agent: what came out, after all histories and outputs.
+    /// Agent: what came out, after all lists and outputs.
     Returned(Returned, Carried),
     /// Agent: it went wrong.
     Failed(String),

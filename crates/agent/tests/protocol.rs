@@ -6,9 +6,12 @@ mod fuzz;
 use agent::line::{self, Fault};
 use agent::message::{Fault as Unread, MOST, Message, PIECE, Pieces, write};
 use agent::token::Token;
-use emulate::elsewhere::{
-    CommandOrder, CommandReturned, EndOrder, EndReturned, MachineOrder, Orders, Returned, Slowly,
-};
+use base::Span;
+use base::dist::Dist;
+use emulate::elsewhere::{CommandOrder, CommandReturned, EndOrder, MachineOrder, Orders, Returned, Slowly};
+use emulate::plans::{Asks, Does, Draws, Over, Said, Tells, Use};
+use emulate::returned::{EndReturned, List};
+use scenario::model::{Asking, Keep, Telling, Useful};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -31,6 +34,26 @@ fn the_corpus_is_harmless() {
         eprintln!("{:?}", String::from_utf8_lossy(&input)); // shown when it fails
         fuzz::agent(&input);
     }
+}
+
+/// The words among them are those of today: what is not understood would reach nothing.
+#[test]
+fn the_corpus_speaks_this_protocol() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/agent");
+    let mut words = 0;
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (name, input) = (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap());
+        let Some((1, said)) = input.split_first().map(|(first, rest)| (first & 7, rest)) else { continue };
+        let json = said.split(|byte| *byte == b'\n').next().unwrap();
+        let read = serde_json::from_slice::<Message>(json);
+        if name.starts_with("seed-") {
+            assert!(read.is_ok(), "{name}: {read:?}");
+            words += 1;
+        } else if name.starts_with("refused-") {
+            assert!(read.is_err(), "{name}");
+        }
+    }
+    assert!(words >= 20, "{words} words");
 }
 
 /// Whoever connects to an agent without its token gets nowhere, whatever he says.
@@ -57,23 +80,54 @@ fn any_stranger_is_refused() {
 /// Every word comes through, the long ones in pieces.
 #[test]
 fn messages_come_through() {
+    let reads = Some(Slowly { bytes_per_second: None, pause_ns: 7 });
+    let draws = || Draws { name: "pages".into(), seed: u64::MAX, repetition: 1 };
+    let one = || Dist::Constant(0.1);
+    let asking = Asking {
+        pages: None,
+        lasts: Some(Span::FOREVER),
+        request: Dist::Pareto(1.0, 0.74, Some(55.0)),
+        reply: Dist::Empirical([0.3, 1e300].as_slice().into()),
+        objects: one(),
+        object: Dist::TwoState { first: 1.0, second: 2.0, leave_first: 0.1, leave_second: 1.0 },
+        largest: 1,
+        think: Dist::Gamma(0.5, 2.0),
+        serve: one(),
+        patience: Some(one()),
+        connections: 6,
+        keep: Keep::Page,
+        pipelining: true,
+    };
+    let telling = Telling {
+        size: one(),
+        every: Dist::Lognormal(1.0, 2.0),
+        bursts: Some((one(), Dist::Cauchy(1.0, 2.0))),
+        count: Some(7),
+        lasts: None,
+        useful: Useful::UntilNext,
+    };
+    let end = |does| EndOrder {
+        node: "server".into(),
+        flow: 3,
+        opens: true,
+        linux: Default::default(),
+        six: true,
+        start_ns: u64::MAX,
+        does,
+    };
     let orders = Orders {
         machines: vec![MachineOrder {
             node: "server".into(),
             at: ("198.18.0.1".parse().unwrap(), "fd00::1".parse().unwrap()),
             linux: Default::default(),
         }],
-        ends: vec![EndOrder {
-            node: "server".into(),
-            flow: 3,
-            writes: true,
-            linux: Default::default(),
-            six: true,
-            start_ns: u64::MAX,
-            bytes: None,
-            lasts_ns: Some(1),
-            reads: Some(Slowly { bytes_per_second: None, pause_ns: 7 }),
-        }],
+        ends: vec![
+            end(Does::Bulk { bytes: None, lasts_ns: Some(1), reads }),
+            end(Does::Asks(Box::new(Asks(asking)), draws())),
+            end(Does::Answers(Said { request: Some(1), reply: None, wait_ns: Some(u64::MAX) })),
+            end(Does::Speaks(Box::new(Tells(telling)), draws(), Some(1472))),
+            end(Does::Listens(Use::For(u64::MAX), Over::Datagrams)),
+        ],
         commands: vec![CommandOrder {
             node: "server".into(),
             command: 0,
@@ -98,6 +152,7 @@ fn messages_come_through() {
         Message::Prepare(7, orders),
         Message::Start(u64::MAX, i64::MIN),
         Message::Returned(returned, Default::default()),
+        Message::List(3, true, List::Came),
         Message::Pong(1, 2),
     ];
     for message in all {

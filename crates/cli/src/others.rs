@@ -9,7 +9,6 @@ use base::Span;
 use emulate::between::Compared;
 use lab::sweep::Sweep;
 use scenario::Model;
-use scenario::model::Flow;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,24 +58,7 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
     let with_token = |host: Host| token(&beside.join(&host.token_file)).map(|token| (host, token));
     let path = list.path.map(with_token).transpose()?;
     let hosts = list.hosts.into_iter().map(with_token).collect::<Result<_, _>>()?;
-    let listed = Listed { hosts, path, clock_limit: list.clock_limit };
-    for model in sweep.cells.iter().map(|cell| &cell.model) {
-        let away = |node: usize| model.nodes.get(node).is_some_and(|node| listed.holds(&node.name));
-        let unfit = |flow: &&Flow| {
-            let real = flow.transport.linux().is_some() && flow.app.bulk().is_none();
-            real && (away(flow.from) || away(flow.to))
-        };
-        if let Some(flow) = model.flows.iter().find(unfit) {
-            return Err(Failure::usage(
-                format!(
-                    "a kernel's flow with an end at an agent carries bulk data only, and `{}` does not",
-                    flow.name
-                ),
-                "let the host with the path have both of its nodes, or play it with a [[command]] at each",
-            ));
-        }
-    }
-    Ok(listed)
+    Ok(Listed { hosts, path, clock_limit: list.clock_limit })
 }
 
 impl Listed {

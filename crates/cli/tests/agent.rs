@@ -337,7 +337,10 @@ fn an_agent_of_an_ordinary_user() {
     let six = FLOW.replace("\"download\"", "\"six\"").replace("cc = \"cubic\"", "cc = \"cubic\", ip = 6");
     let who = "[[command]]\nname = \"who\"\nat = \"phone\"\nrun = \"echo mine > whose; stat -c %u whose\"\n";
     std::fs::set_permissions(folder.path(), open(0o777)).unwrap();
-    std::fs::write(path("s.toml"), scenario(&format!("{FLOW}{six}{who}"))).unwrap();
+    // Its sockets are made as they are needed, in the middle of the run.
+    let ask = "[[flow]]\nname = \"ask\"\nfrom = \"phone\"\nto = \"server\"\ntransport = \"linux\"\n\
+               app = { request-reply = { request = \"200 B\", reply = \"3 kB\", count = 3, keep = \"object\" } }\n";
+    std::fs::write(path("s.toml"), scenario(&format!("{FLOW}{six}{ask}{who}"))).unwrap();
     // With the path at the one who orders, and at the agent.
     for what in ["machines = [\"server\", \"phone\"]", "path = true"] {
         let list = format!(
@@ -354,6 +357,9 @@ fn an_agent_of_an_ordinary_user() {
             let info = &document["repetitions"][0]["flows"][flow]["tcp_info"];
             assert!(info["bytes_acked"].as_u64() >= Some(200_000), "{flow}: {info}");
         }
+        let asked = &document["cells"][0]["flows"]["ask"];
+        let [responses, connections] = ["responses", "connections"].map(|name| asked[name]["mean"].as_f64());
+        assert_eq!((responses, connections), (Some(3.0), Some(3.0)), "{asked}");
         let owner = std::os::unix::fs::MetadataExt::uid(&path("whose").metadata().unwrap());
         assert_eq!(owner, NOBODY, "commands are the user's, also outside");
         until("nothing is left", UNTIL_CLEAN, || agent.holds().is_empty());

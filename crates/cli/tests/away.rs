@@ -193,13 +193,6 @@ fn what_goes_wrong_and_what_is_interrupted() {
         let done = house.emulate(more).output().unwrap();
         (done.status.code(), told(&done))
     };
-    let ask = "[[flow]]\nname = \"ask\"\nfrom = \"phone\"\nto = \"server\"\ntransport = \"linux\"\n\
-               app = { request-reply = { request = \"200 B\", reply = \"3 kB\", count = 3 } }\n";
-    let commands = std::fs::read_to_string(house.path("s.toml")).unwrap();
-    house.write("s.toml", &format!("{commands}{ask}"));
-    let (code, said) = one(&house, &["--no-out"]);
-    assert!(code == Some(2) && said.contains("carries bulk data only, and `ask` does not"), "{said}");
-    house.write("s.toml", &commands);
     let agent = start(&house, 1);
     house.agents.push(agent);
     let (code, said) = one(&house, &["--out", "run"]);

@@ -5,11 +5,11 @@ use crate::Error;
 use crate::between::Between;
 use crate::clock::Clock;
 use crate::device::Device;
-use crate::facts::TcpInfo;
 use crate::keeper::Status;
+use crate::plans::Does;
+use crate::returned::EndReturned;
 use scenario::model::{Linux, Reads};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::AtomicBool;
 
@@ -41,7 +41,7 @@ pub trait Elsewhere: Send + Sync {
 }
 
 /// What is to be made and run.
-#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Orders {
     /// Machines.
     pub machines: Vec<MachineOrder>,
@@ -55,6 +55,8 @@ pub struct Orders {
     pub resolver: String,
     /// When flows end, whatever is left, nanoseconds.
     pub limit_ns: u64,
+    /// Who plays a workload shall have real-time priority, where that may be had.
+    pub realtime: bool,
 }
 
 /// How a kernel is to be set.
@@ -86,28 +88,23 @@ pub struct MachineOrder {
 }
 
 /// The end of a flow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndOrder {
     /// The name of its node.
     pub node: String,
     /// The number of the flow in the model.
     pub flow: usize,
-    /// It connects and writes; else it listens and reads.
-    pub writes: bool,
+    /// It opens connections, or speaks; else it waits for them.
+    pub opens: bool,
     /// Its kernel.
     pub linux: Setting,
     /// The flow goes over version 6 of IP.
     #[serde(default)]
     pub six: bool,
-    /// When it connects, nanoseconds.
+    /// When it begins, nanoseconds.
     pub start_ns: u64,
-    /// So many bytes; none: without end.
-    pub bytes: Option<u64>,
-    /// For so long, nanoseconds; none: until all is acknowledged.
-    pub lasts_ns: Option<u64>,
-    /// How the end that reads does so; none: at once.
-    #[serde(default)]
-    pub reads: Option<Slowly>,
+    /// What it does.
+    pub does: Does,
 }
 
 /// How an application reads that does not take everything at once.
@@ -149,28 +146,6 @@ pub struct Returned {
     pub commands: Vec<CommandReturned>,
     /// Packets that devices threw away.
     pub overrun: u64,
-}
-
-/// What an end of a flow tells.
-#[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EndReturned {
-    /// The number of the flow.
-    pub flow: usize,
-    /// Which end it is.
-    pub writes: bool,
-    /// When its work was done, nanoseconds.
-    pub finished_ns: Option<u64>,
-    /// Bytes written or read.
-    pub bytes: u64,
-    /// What went wrong.
-    pub fault: Option<String>,
-    /// The writer's last look at the kernel.
-    pub info: TcpInfo,
-    /// What it saw change; sent by itself, since it is long.
-    #[serde(skip)]
-    pub history: Vec<(f64, TcpInfo)>,
-    /// Counters of its namespace.
-    pub counters: BTreeMap<String, u64>,
 }
 
 /// What became of a command.

@@ -1,27 +1,25 @@
-//! What are the ends of a flow whose transport is the kernel's? Two namespaces with a device each, a socket in
-//! each, and a thread at each that carries the workload.
+//! What are the ends of a flow whose transport is the kernel's? Two namespaces with a device each, and a thread at each that
+//! plays its part; as far as they are at this host.
 
-use crate::bulk::{self, Job};
+use crate::Error;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::driver::{Gateway, Kind};
-use crate::facts::{FlowFacts, TcpInfo};
+use crate::elsewhere::Setting;
+use crate::facts::FlowFacts;
 use crate::ordered::Ordered;
-use crate::player::{self, End, Times};
+use crate::part::{self, Part, Report};
+use crate::plans::Does;
+use crate::player::Times;
 use crate::space::Space;
-use crate::watch::Watch;
-use crate::{Error, messages, sys};
 use base::Time;
 use base::rng::Seed;
-use host::Told;
-use scenario::build::{Ends, workload};
-use scenario::model::{App, Flow, Ip, Linux};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd as _;
+use scenario::build::Ends;
+use scenario::model::{App, Flow, Linux};
 use std::sync::atomic::AtomicBool;
 use std::thread::{Scope, ScopedJoinHandle};
-use transport::app::datagrams::{Hearing, Speaking};
-use transport::app::lines::{Letters, Workload};
+use transport::app::lines::Letters;
+use transport::app::notes;
 use transport::app::tell::Pace;
 use transport::tcp::Role;
 
@@ -30,75 +28,17 @@ pub(crate) struct Real {
     /// Its index in the model.
     pub(crate) flow: usize,
     pub(crate) ends: Ends,
-    job: Job,
-    cc: Option<String>,
-    /// Where the end that waits is reached.
-    to: SocketAddr,
-    /// Its networks; none where another host has an end.
-    spaces: [Option<Space>; 2],
-    carries: Carries,
-}
-
-/// What its ends do.
-enum Carries {
-    /// One writes, the other reads; as far as they are here.
-    Bulk { listener: Option<TcpListener>, stream: Option<TcpStream> },
-    /// Both write and read, on any number of connections.
-    Lines { listener: TcpListener, from: Box<dyn Workload>, to: Box<dyn Workload> },
-    /// One speaks, the other hears.
-    Datagrams { sockets: [UdpSocket; 2], speaking: Box<Speaking>, hearing: Box<Hearing> },
-}
-
-/// What an end had to tell.
-#[derive(Default)]
-pub(crate) struct Report {
-    pub(crate) told: Told,
-    watch: Watch,
-    /// The last word on each connection.
-    lasts: Vec<TcpInfo>,
-    written: u64,
-    fault: Option<String>,
-    /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
-    _stream: Option<TcpStream>,
-}
-
-impl From<bulk::Told> for Report {
-    fn from(told: bulk::Told) -> Report {
-        let bulk::Told { finished, bytes, watch, fault, stream } = told;
-        let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
-        let lasts = vec![watch.info];
-        Report { told, watch, lasts, written: 0, fault, _stream: stream }
-    }
-}
-
-impl From<player::Told> for Report {
-    fn from(told: player::Told) -> Report {
-        let player::Told { finished, read, written, lines, watch, lasts, seen, fault } = told;
-        let told = Told { finished, received: read, connections: lines, seen };
-        Report { told, watch, lasts, written, fault, _stream: None }
-    }
+    limit: Time,
+    /// Who opens and who waits; none where another host has the end.
+    here: [Option<(Space, Part)>; 2],
+    plan: Flow,
+    seed: Seed,
+    /// Most bytes of a message in a datagram, if it has them.
+    payload: Option<u32>,
 }
 
 /// The two threads of a flow: who opens, who waits; as far as they are here.
 pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
-
-/// The address of the end that writes, or of the one that reads: from the range for tests of networks (RFC 2544), or a
-/// private prefix (RFC 4193) that machines do not have. Namespaces do not see each other, so all flows may have the same.
-pub(crate) fn address(writes: bool, ip: Ip) -> IpAddr {
-    let last = if writes { 1 } else { 2 };
-    match ip {
-        Ip::V4 => Ipv4Addr::new(198, 18, 0, last).into(),
-        Ip::V6 => Ipv6Addr::new(0xfd77, 0x696c, 0x6c69, 0xffff, 0, 0, 0, last.into()).into(),
-    }
-}
-
-/// A namespace for an end of such a flow.
-pub(crate) fn space(ip: Ip) -> Result<Space, Error> {
-    match ip {
-        Ip::V4 => Space::new(),
-        Ip::V6 => Space::six(),
-    }
-}
 
 /// What every namespace is set to before the scenario's own settings: what one run leaves behind shall be
 /// nothing to the next.
@@ -114,20 +54,30 @@ impl Real {
         ordered: &mut Ordered<'_>,
         gateways: &mut Vec<Gateway>,
     ) -> Result<Real, Error> {
-        let mut end = |writes, door| {
-            let (space, device) = match ordered.end((index, writes)) {
+        let mut space = |opens, door| {
+            let (space, device) = match ordered.end((index, opens)) {
                 Some(device) => (None, device),
-                None => here(linux, writes).map(|(space, device)| (Some(space), device))?,
+                None => here(linux, opens).map(|(space, device)| (Some(space), device))?,
             };
             gateways.push(Gateway { door, device, kind: Kind::Flow });
             Ok::<_, Error>(space)
         };
-        let spaces = [end(true, ends.from)?, end(false, ends.to)?];
-        let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-        let job = Job { start: ends.start, limit, bytes, lasts, reads: flow.reads.map(Into::into) };
-        let carries = Carries::new(flow, linux, job, seed, &spaces)?;
-        let to = SocketAddr::new(address(false, linux.ip), bulk::PORT);
-        Ok(Real { flow: index, ends, job, cc: linux.cc.clone(), to, spaces, carries })
+        let spaces = [space(true, ends.from)?, space(false, ends.to)?];
+        let letters = Letters::default();
+        let shared = spaces.iter().all(Option::is_some).then_some(&letters);
+        let part = |space: Option<Space>, role| {
+            let Some(space) = space else { return Ok(None) };
+            let does = Does::of(flow, linux, role, seed);
+            let at = (&space, &Setting::from(linux), linux.ip);
+            let part = Part::new((&does, role == Role::Active), at, (ends.start, limit), shared)?;
+            Ok::<_, Error>(Some((space, part)))
+        };
+        let [from, to] = spaces;
+        // Who waits is there first.
+        let to = part(to, Role::Passive)?;
+        let here = [part(from, Role::Active)?, to];
+        let (plan, payload) = (flow.clone(), linux.protocol.payload());
+        Ok(Real { flow: index, ends, limit, here, plan, seed, payload })
     }
 
     /// Starts the threads that are here; each calls `done` once.
@@ -138,68 +88,50 @@ impl Real {
         over: &'env AtomicBool,
         done: &'env (impl Fn() + Sync),
     ) -> Workers<'scope> {
-        let Real { job, spaces: [near, _], carries, cc, to: peer, .. } = self;
-        let (job, peer) = (*job, *peer);
-        let times = Times { clock, start: job.start, limit: job.limit, over, realtime };
-        match carries {
-            Carries::Bulk { listener, stream } => {
-                let to = listener.as_ref().map(|listener| {
-                    scope.spawn(move || bulk::receive(listener, job, clock, over, done).into())
-                });
-                let from = stream.as_ref().map(|stream| {
-                    scope.spawn(move || {
-                        let told = bulk::send(stream, peer.ip(), job, clock, over);
-                        done();
-                        told.into()
-                    })
-                });
-                [from, to]
-            }
-            Carries::Lines { listener, from, to } => {
-                let to = scope.spawn(move || {
-                    times.settle_in(false);
-                    player::play(End::Waits(listener), &mut **to, times, done).into()
-                });
-                let from = scope.spawn(move || {
-                    if let Some(Err(error)) = near.as_ref().map(Space::enter) {
-                        done();
-                        return Report { fault: Some(error.to_string()), ..Report::default() };
-                    }
-                    // Not every congestion control may be asked for without rights, and sockets are made as they are needed.
-                    times.settle_in(cc.is_some());
-                    let end = End::Opens { to: peer, cc: cc.as_deref() };
-                    player::play(end, &mut **from, times, done).into()
-                });
-                [Some(from), Some(to)]
-            }
-            Carries::Datagrams { sockets: [speaks, hears], speaking, hearing } => {
-                let to = scope.spawn(move || {
-                    times.settle_in(false);
-                    messages::hear(hears, hearing, times, done).into()
-                });
-                let from = scope.spawn(move || {
-                    times.settle_in(false);
-                    messages::speak(speaks, peer, speaking, times, done).into()
-                });
-                [Some(from), Some(to)]
-            }
-        }
+        let times = Times { clock, start: self.ends.start, limit: self.limit, over, realtime };
+        let start =
+            |(space, part): &'env mut (Space, Part)| scope.spawn(move || part.run(space, times, done));
+        self.here.each_mut().map(|end| end.as_mut().map(start))
     }
 
     /// Whether what is on its way when both ends are done matters: nobody waits for the last datagrams.
     pub(crate) fn trails(&self) -> bool {
-        matches!(self.carries, Carries::Datagrams { .. })
+        self.payload.is_some()
+    }
+
+    /// Whether its ends are at two hosts, or another one.
+    fn is_apart(&self) -> bool {
+        self.here.iter().any(Option::is_none)
+    }
+
+    /// Completes what two ends told of which neither knew what the other did: when who waits was done, and what a listener
+    /// heard.
+    pub(crate) fn settle(&self, [from, to]: &mut [Report; 2]) {
+        if !self.is_apart() || self.plan.app.bulk().is_some() {
+            return;
+        }
+        to.told.finished = from.told.finished;
+        let App::Tell(plan) = &self.plan.app else { return };
+        let pace = Pace::new(plan, &self.plan.name, self.seed);
+        let (said, came) = (notes::said(pace, self.payload, &from.said), std::mem::take(&mut to.came));
+        if self.trails() {
+            let (seen, last) = notes::heard(&said, &came, plan.useful);
+            to.told.finished = to.told.finished.map(|at| at.max(last));
+            (to.told.received, to.told.seen) = (seen.bytes, seen);
+        } else {
+            to.told.seen = notes::listened(&said, &came, plan.useful);
+        }
     }
 
     /// Whether its workload was done.
     pub(crate) fn complete(&self, [from, to]: &[Report; 2]) -> bool {
-        let timed = self.job.lasts.is_some() && matches!(self.carries, Carries::Bulk { .. });
+        let timed = matches!(self.plan.app, App::Bulk { lasts: Some(_), .. });
         from.told.finished.is_some() && (to.told.finished.is_some() || timed)
     }
 
     /// Packets that its devices threw away.
     pub(crate) fn overrun(&self) -> Result<u64, Error> {
-        self.spaces.iter().flatten().map(Space::overrun).sum()
+        self.here.iter().flatten().map(|(space, _)| space.overrun()).sum()
     }
 
     /// What its kernels say. `TCP_INFO` is that of the end that wrote more.
@@ -211,17 +143,17 @@ impl Real {
             .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
             .collect();
         let Report { watch, lasts, .. } = if to.written > from.written { to } else { from };
-        let counters = |space: &Option<Space>, writes| match space {
-            Some(space) => space.counters(),
-            None => Ok(ordered.counters((self.flow, writes))),
+        let counters = |end: &Option<(Space, Part)>, opens| match end {
+            Some((space, _)) => space.counters(),
+            None => Ok(ordered.counters((self.flow, opens))),
         };
         let mut facts = FlowFacts {
             info: watch.info,
             // Where the kernel never said anything, there was none.
             connections: lasts.iter().filter(|info| info.state != 0).copied().collect(),
             history: watch.history.clone(),
-            from: counters(&self.spaces[0], true)?,
-            to: counters(&self.spaces[1], false)?,
+            from: counters(&self.here[0], true)?,
+            to: counters(&self.here[1], false)?,
             faults,
         };
         if facts.info.state == 0 && to.told.received == 0 && !self.trails() {
@@ -232,74 +164,14 @@ impl Real {
 }
 
 /// Makes an end at this host, and its device.
-fn here(linux: &Linux, writes: bool) -> Result<(Space, Device), Error> {
-    let space = space(linux.ip)?;
+fn here(linux: &Linux, opens: bool) -> Result<(Space, Device), Error> {
+    let space = part::space(linux.ip)?;
     for (name, value) in ALWAYS {
         space.set(name, value)?;
     }
     for (name, value) in &linux.sysctl {
         space.set(name, value)?;
     }
-    let device = space.device(address(writes, linux.ip), linux.mtu)?;
+    let device = space.device(part::address(opens, linux.ip), linux.mtu)?;
     Ok((space, device))
-}
-
-impl Carries {
-    fn new(
-        flow: &Flow,
-        linux: &Linux,
-        job: Job,
-        seed: Seed,
-        spaces: &[Option<Space>; 2],
-    ) -> Result<Carries, Error> {
-        let [Some(here), Some(there)] = spaces else { return Carries::elsewhere(flow, linux, spaces) };
-        let letters = Letters::default();
-        if let (Some(payload), App::Tell(plan)) = (linux.protocol.payload(), &flow.app) {
-            let socket = |space: &Space, port: u16| {
-                space.inside(|| {
-                    let open = || {
-                        let socket = UdpSocket::bind((bulk::any(linux.ip), port))?;
-                        socket.set_nonblocking(port != 0)?;
-                        Ok(socket)
-                    };
-                    open().map_err(Error::of("making a socket for datagrams"))
-                })
-            };
-            let pace = Pace::new(plan, &flow.name, seed);
-            return Ok(Carries::Datagrams {
-                sockets: [socket(here, 0)?, socket(there, bulk::PORT)?],
-                speaking: Box::new(Speaking::new(payload, job.start, pace, letters.clone())),
-                hearing: Box::new(Hearing::new(letters, plan.useful)),
-            });
-        }
-        let listener = bulk::listen(there, linux.ip)?;
-        let side = |role| workload(flow, role, &letters, seed);
-        let (Some(from), Some(to)) = (side(Role::Active), side(Role::Passive)) else {
-            let stream = bulk::socket(here, linux.cc.as_deref(), linux.ip)?;
-            return Ok(Carries::Bulk { stream: Some(stream), listener: Some(listener) });
-        };
-        if let Some(cc) = &linux.cc {
-            // What is accepted has it too; that there is such a one is known before anything starts.
-            let named = || sys::congestion_control(listener.as_raw_fd(), cc);
-            named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
-        }
-        Ok(Carries::Lines { listener, from, to })
-    }
-
-    /// With an end at another host, which carries bulk data and nothing else.
-    fn elsewhere(flow: &Flow, linux: &Linux, [here, there]: &[Option<Space>; 2]) -> Result<Carries, Error> {
-        if flow.app.bulk().is_none() {
-            return Err(Error::Refused {
-                what: format!(
-                    "having an end of `{}` at another host, which carries bulk data only",
-                    flow.name
-                ),
-                source: std::io::ErrorKind::Unsupported.into(),
-            });
-        }
-        let stream =
-            here.as_ref().map(|space| bulk::socket(space, linux.cc.as_deref(), linux.ip)).transpose()?;
-        let listener = there.as_ref().map(|space| bulk::listen(space, linux.ip)).transpose()?;
-        Ok(Carries::Bulk { listener, stream })
-    }
 }

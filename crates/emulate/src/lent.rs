@@ -1,43 +1,42 @@
 //! What does a host do that lends machines? It makes what was ordered, runs it by the clock it is given, and gives
 //! back what came out. All of it hangs on what is returned here: dropped, it is gone, and with the process too.
 
-use crate::bulk;
 use crate::clock::Clock;
 use crate::device::Device;
-use crate::elsewhere::{CommandOrder, CommandReturned, EndOrder, EndReturned, Orders, Returned, Setting};
+use crate::elsewhere::{CommandOrder, CommandReturned, EndOrder, Orders, Returned, Setting};
 use crate::job::{self, Ended, Job};
 use crate::keeper::{Keeper, Plan};
 use crate::output::Memory;
+use crate::part::{self, Part, Report};
+use crate::player::Times;
+use crate::returned::EndReturned;
 use crate::space::Space;
 use crate::sys;
 use crate::view::View;
-use crate::{Error, Surroundings, kernel};
-use base::{Span, Time};
+use crate::{Error, Surroundings};
+use base::Time;
 use scenario::model::Ip;
 use std::io;
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What was ordered, ready to start.
-#[derive(Debug)]
 pub struct Lent {
-    machines: Vec<(String, Space)>,
+    made: Made,
     ends: Vec<End>,
+}
+
+/// What several threads look at.
+struct Made {
+    machines: Vec<(String, Space)>,
     commands: Vec<Ready>,
     orders: Orders,
 }
 
-#[derive(Debug)]
 struct End {
     space: Space,
-    socket: Socket,
-}
-
-#[derive(Debug)]
-enum Socket {
-    Writes(TcpStream),
-    Reads(TcpListener),
+    part: Part,
 }
 
 /// A command before its start; of who serves from the start, also its keeper.
@@ -59,39 +58,113 @@ impl Lent {
         around: &Surroundings,
         given_up: impl Fn() -> bool,
     ) -> Result<(Lent, Vec<Device>), Error> {
-        let mut lent = Lent { machines: Vec::new(), ends: Vec::new(), commands: Vec::new(), orders };
-        let mut devices = Vec::new();
-        for order in &lent.orders.machines {
+        let mut made = Made { machines: Vec::new(), commands: Vec::new(), orders };
+        let (mut ends, mut devices) = (Vec::new(), Vec::new());
+        for order in &made.orders.machines {
             let space = Space::machine()?;
             set(&space, &order.linux)?;
             devices.push(space.gateway(order.at, order.linux.mtu, None)?);
-            lent.machines.push((order.node.clone(), space));
+            made.machines.push((order.node.clone(), space));
         }
-        for order in &lent.orders.ends {
-            let space = kernel::space(order.ip())?;
+        for order in &made.orders.ends {
+            let (ip, limit) = (order.ip(), Time::from_nanos(made.orders.limit_ns));
+            let space = part::space(ip)?;
             set(&space, &Setting { cc: None, ..order.linux.clone() })?;
-            devices.push(space.device(kernel::address(order.writes, order.ip()), order.linux.mtu)?);
-            let socket = if order.writes {
-                Socket::Writes(bulk::socket(&space, order.linux.cc.as_deref(), order.ip())?)
-            } else {
-                Socket::Reads(bulk::listen(&space, order.ip())?)
-            };
-            lent.ends.push(End { space, socket });
+            devices.push(space.device(part::address(order.opens, ip), order.linux.mtu)?);
+            let times = (Time::from_nanos(order.start_ns), limit);
+            let part = Part::new((&order.does, order.opens), (&space, &order.linux, ip), times, None)?;
+            ends.push(End { space, part });
         }
-        for i in 0..lent.orders.commands.len() {
+        for i in 0..made.orders.commands.len() {
             let ready = Ready { outputs: Memory::new()?, keeper: None, ended: Ended::default() };
-            lent.commands.push(ready);
-            let order = &lent.orders.commands[i];
+            made.commands.push(ready);
+            let order = &made.orders.commands[i];
             if order.serves && order.start_ns == 0 {
                 let mut ended = Ended { started: Some(Time::ZERO), ..Ended::default() };
-                let keeper = lent.job(i, around)?.begin(around.program()?, &mut ended, &given_up)?;
-                lent.commands[i].keeper = Some(keeper);
-                lent.commands[i].ended = ended;
+                let keeper = made.job(i, around)?.begin(around.program()?, &mut ended, &given_up)?;
+                made.commands[i].keeper = Some(keeper);
+                made.commands[i].ended = ended;
             }
         }
-        Ok((lent, devices))
+        Ok((Lent { made, ends }, devices))
     }
 
+    /// Runs it by this clock until `over`, which also ends whatever still runs; calls `done` for each end of a flow and
+    /// each command that does not serve, when it is done.
+    ///
+    /// # Errors
+    /// A command could not be started at all; what the kernel refused.
+    pub fn run(
+        self,
+        clock: Clock,
+        around: &Surroundings,
+        over: &AtomicBool,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Returned, Error> {
+        let Lent { mut made, mut ends } = self;
+        let limit = Time::from_nanos(made.orders.limit_ns);
+        let servers: Vec<Option<(Keeper, Ended)>> =
+            made.commands.iter_mut().map(|ready| Some((ready.keeper.take()?, ready.ended.clone()))).collect();
+        let (told, ended) = std::thread::scope(|scope| {
+            let this = &made;
+            let ends: Vec<_> = this
+                .orders
+                .ends
+                .iter()
+                .zip(&mut ends)
+                .map(|(order, End { space, part })| {
+                    let (start, realtime) = (Time::from_nanos(order.start_ns), this.orders.realtime);
+                    let times = Times { clock, start, limit, over, realtime };
+                    scope.spawn(move || part.run(space, times, done))
+                })
+                .collect();
+            let commands: Vec<_> = servers
+                .into_iter()
+                .enumerate()
+                .map(|(i, server)| {
+                    scope.spawn(move || match server {
+                        Some((keeper, mut ended)) => {
+                            job::look_after(keeper, &mut ended, clock, over, None);
+                            Ok(ended)
+                        }
+                        None => {
+                            let ended =
+                                this.job(i, around).and_then(|job| job.run(around.program()?, clock, over));
+                            if !this.orders.commands[i].serves {
+                                done();
+                            }
+                            ended
+                        }
+                    })
+                })
+                .collect();
+            // A run of machines alone lasts until somebody ends it.
+            while !over.load(Ordering::Relaxed) {
+                sys::wait_for(-1, false, 20);
+            }
+            let told: Vec<Report> =
+                ends.into_iter().map(|end| end.join().unwrap_or_else(|_| failed())).collect();
+            let ended: Vec<Result<Ended, Error>> =
+                commands.into_iter().map(|one| one.join().unwrap_or(Err(Error::System))).collect();
+            (told, ended)
+        });
+        let mut returned = Returned::default();
+        for ((order, end), told) in made.orders.ends.iter().zip(&ends).zip(told) {
+            returned.overrun += end.space.overrun()?;
+            let at = (order.flow, order.opens);
+            returned.ends.push(EndReturned::of(at, told, end.space.counters()?));
+        }
+        for (_, space) in &made.machines {
+            returned.overrun += space.overrun()?;
+        }
+        for ((order, ready), ended) in made.orders.commands.iter().zip(&mut made.commands).zip(ended) {
+            returned.commands.push(told_of(order, ready, ended?)?);
+        }
+        Ok(returned)
+    }
+}
+
+impl Made {
     fn space(&self, node: &str) -> Result<&Space, Error> {
         let found = self.machines.iter().find(|(name, _)| name == node).map(|(_, space)| space);
         found.ok_or_else(|| {
@@ -121,112 +194,16 @@ impl Lent {
         let start = Time::from_nanos(order.start_ns);
         Ok(Job { space: self.space(&order.node)?, start, plan, streams, foreground: None })
     }
+}
 
-    /// Runs it by this clock until `over`, which also ends whatever still runs; calls `done` for each end of a flow and
-    /// each command that does not serve, when it is done.
-    ///
-    /// # Errors
-    /// A command could not be started at all; what the kernel refused.
-    pub fn run(
-        mut self,
-        clock: Clock,
-        around: &Surroundings,
-        over: &AtomicBool,
-        done: &(dyn Fn() + Sync),
-    ) -> Result<Returned, Error> {
-        let limit = Time::from_nanos(self.orders.limit_ns);
-        let servers: Vec<Option<(Keeper, Ended)>> =
-            self.commands.iter_mut().map(|ready| Some((ready.keeper.take()?, ready.ended.clone()))).collect();
-        let (told, ended) = std::thread::scope(|scope| {
-            let this = &self;
-            let ends: Vec<_> = this
-                .orders
-                .ends
-                .iter()
-                .zip(&this.ends)
-                .map(|(order, end)| scope.spawn(move || carry(order, end, limit, clock, over, done)))
-                .collect();
-            let commands: Vec<_> = servers
-                .into_iter()
-                .enumerate()
-                .map(|(i, server)| {
-                    scope.spawn(move || match server {
-                        Some((keeper, mut ended)) => {
-                            job::look_after(keeper, &mut ended, clock, over, None);
-                            Ok(ended)
-                        }
-                        None => {
-                            let ended =
-                                this.job(i, around).and_then(|job| job.run(around.program()?, clock, over));
-                            if !this.orders.commands[i].serves {
-                                done();
-                            }
-                            ended
-                        }
-                    })
-                })
-                .collect();
-            // A run of machines alone lasts until somebody ends it.
-            while !over.load(Ordering::Relaxed) {
-                sys::wait_for(-1, false, 20);
-            }
-            let told: Vec<bulk::Told> = ends.into_iter().map(|end| end.join().unwrap_or_default()).collect();
-            let ended: Vec<Result<Ended, Error>> =
-                commands.into_iter().map(|one| one.join().unwrap_or(Err(Error::System))).collect();
-            (told, ended)
-        });
-        let mut returned = Returned::default();
-        for ((order, end), told) in self.orders.ends.iter().zip(&self.ends).zip(told) {
-            returned.overrun += end.space.overrun()?;
-            returned.ends.push(EndReturned {
-                flow: order.flow,
-                writes: order.writes,
-                finished_ns: told.finished.map(Time::as_nanos),
-                bytes: told.bytes,
-                fault: told.fault,
-                info: told.watch.info,
-                history: told.watch.history,
-                counters: end.space.counters()?,
-            });
-        }
-        for (_, space) in &self.machines {
-            returned.overrun += space.overrun()?;
-        }
-        for ((order, ready), ended) in self.orders.commands.iter().zip(&mut self.commands).zip(ended) {
-            returned.commands.push(told_of(order, ready, ended?)?);
-        }
-        Ok(returned)
-    }
+/// What an end tells whose thread is gone.
+fn failed() -> Report {
+    Report { fault: Some("it failed in the middle".into()), ..Report::default() }
 }
 
 impl EndOrder {
     fn ip(&self) -> Ip {
         if self.six { Ip::V6 } else { Ip::V4 }
-    }
-}
-
-fn carry(
-    order: &EndOrder,
-    end: &End,
-    limit: Time,
-    clock: Clock,
-    over: &AtomicBool,
-    done: &(dyn Fn() + Sync),
-) -> bulk::Told {
-    let job = bulk::Job {
-        start: Time::from_nanos(order.start_ns),
-        limit,
-        bytes: order.bytes,
-        lasts: order.lasts_ns.map(Span::from_nanos),
-        reads: order.reads,
-    };
-    match &end.socket {
-        Socket::Reads(listener) => bulk::receive(listener, job, clock, over, done),
-        Socket::Writes(stream) => {
-            let told = bulk::send(stream, kernel::address(false, order.ip()), job, clock, over);
-            done();
-            told
-        }
     }
 }
 

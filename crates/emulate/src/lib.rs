@@ -50,9 +50,15 @@ mod ordered;
 #[cfg(target_os = "linux")]
 pub mod output;
 #[cfg(target_os = "linux")]
+mod part;
+#[cfg(target_os = "linux")]
+pub mod plans;
+#[cfg(target_os = "linux")]
 mod player;
 #[cfg(target_os = "linux")]
 mod reader;
+#[cfg(target_os = "linux")]
+pub mod returned;
 #[cfg(target_os = "linux")]
 pub mod space;
 #[cfg(target_os = "linux")]

@@ -3,12 +3,13 @@
 
 use crate::player::{Times, Told};
 use crate::sys;
-use base::Span;
+use base::{Span, Time};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering;
 use transport::app::datagrams::{Hearing, Speaking};
+use transport::app::notes::Notes;
 
 /// Somebody may want it to end: how long until that is looked at.
 const LOOK: Span = Span::from_millis(10);
@@ -17,11 +18,29 @@ const NUMBER: usize = 4;
 /// Larger than any datagram.
 const BUFFER: usize = 1 << 16;
 
-/// The end that speaks, over a socket of its own.
+/// Who hears.
+pub(crate) enum Ear {
+    /// Somebody who knows what is said.
+    Hears(Box<Hearing>),
+    /// Somebody who notes what comes.
+    Notes(Notes),
+}
+
+impl Ear {
+    fn hear(&mut self, now: Time, number: u32) {
+        match self {
+            Ear::Hears(hearing) => hearing.hear(now, number, None),
+            Ear::Notes(notes) => notes.add(now, number.into()),
+        }
+    }
+}
+
+/// The end that speaks, over a socket of its own. It tells that it is `done` so long after its last word.
 pub(crate) fn speak(
     socket: &UdpSocket,
     to: SocketAddr,
     speaking: &mut Speaking,
+    trailing: Span,
     times: Times<'_>,
     done: impl FnOnce(),
 ) -> Told {
@@ -48,6 +67,10 @@ pub(crate) fn speak(
         }
         let _ = sys::poll(std::iter::empty(), clock.until(speaking.next_wake().min(now + LOOK)));
     }
+    let until = speaking.finished().map_or(Time::ZERO, |at| at + trailing);
+    while clock.now() < until && !over.load(Ordering::Relaxed) {
+        let _ = sys::poll(std::iter::empty(), clock.until(until).min(LOOK));
+    }
     told.finished = speaking.finished();
     told.seen = speaking.seen().clone();
     done();
@@ -56,7 +79,7 @@ pub(crate) fn speak(
 
 /// The end that listens. Who speaks tells when no more comes; what is on its way then is still heard, as long as the
 /// network is driven.
-pub(crate) fn hear(socket: &UdpSocket, hearing: &mut Hearing, times: Times<'_>, done: impl FnOnce()) -> Told {
+pub(crate) fn hear(socket: &UdpSocket, ear: &mut Ear, times: Times<'_>, done: impl FnOnce()) -> Told {
     let Times { clock, limit, over, .. } = times;
     let mut told = Told::default();
     let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
@@ -69,7 +92,7 @@ pub(crate) fn hear(socket: &UdpSocket, hearing: &mut Hearing, times: Times<'_>, 
             match read {
                 Ok(n) if now < limit => {
                     if let Some(number) = buffer.get(..n).and_then(|b| b.first_chunk::<NUMBER>()) {
-                        hearing.hear(now, u32::from_be_bytes(*number), None);
+                        ear.hear(now, u32::from_be_bytes(*number));
                     }
                 }
                 Ok(_) => {}
@@ -84,7 +107,8 @@ pub(crate) fn hear(socket: &UdpSocket, hearing: &mut Hearing, times: Times<'_>, 
         if last {
             break;
         }
-        if (hearing.finished().is_some() || clock.now() >= limit)
+        let finished = if let Ear::Hears(hearing) = ear { hearing.finished() } else { None };
+        if (finished.is_some() || clock.now() >= limit)
             && let Some(done) = done.take()
         {
             done();
@@ -94,7 +118,9 @@ pub(crate) fn hear(socket: &UdpSocket, hearing: &mut Hearing, times: Times<'_>, 
     if let Some(done) = done {
         done();
     }
-    told.finished = hearing.finished().map(|at| at.max(hearing.last()));
-    (told.read, told.seen) = (hearing.seen().bytes, hearing.seen().clone());
+    if let Ear::Hears(hearing) = ear {
+        told.finished = hearing.finished().map(|at| at.max(hearing.last()));
+        (told.read, told.seen) = (hearing.seen().bytes, hearing.seen().clone());
+    }
     told
 }

@@ -10,9 +10,10 @@ use crate::facts::FlowFacts;
 use crate::hotline::Hotline;
 use crate::job::{self, Ended, Job};
 use crate::keeper::{Keeper, Plan, Streams};
-use crate::kernel::{Real, Report};
+use crate::kernel::Real;
 use crate::ordered::Ordered;
 use crate::output::{self, Memory, Outputs};
+use crate::part::Report;
 use crate::stage::Stage;
 use crate::view::View;
 use crate::wire::Ends as Wires;
@@ -67,7 +68,7 @@ pub fn play(
     world.network.start(None);
     let flows = world.flows.clone();
     let limit = Time::ZERO + model.run.limit;
-    let mut ordered = Ordered::prepare(model, seed, &flows, around, stop)?;
+    let mut ordered = Ordered::prepare(model, (seed, options.realtime), &flows, around, stop)?;
     let (mut reals, mut gateways) = (Vec::new(), Vec::new());
     for (i, (flow, ends)) in model.flows.iter().zip(&flows).enumerate() {
         if let Some(linux) = flow.transport.linux() {
@@ -226,8 +227,9 @@ pub fn play(
     for (real, told) in reals.iter().zip(told) {
         timing.overrun += real.overrun()?;
         let [from, to] = told;
-        let told = [(from, true), (to, false)]
-            .map(|(told, writes)| told.unwrap_or_else(|| ordered.told((real.flow, writes)).into()));
+        let mut told = [(from, true), (to, false)]
+            .map(|(told, opens)| told.unwrap_or_else(|| ordered.told((real.flow, opens))));
+        real.settle(&mut told);
         complete &= real.complete(&told);
         let doors = [(real.ends.from, &told[0]), (real.ends.to, &told[1])];
         for (door, report) in doors {

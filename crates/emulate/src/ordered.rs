@@ -2,7 +2,6 @@
 //! stand for what other hosts have made, and what they return takes its place beside what happened here. Where no other
 //! host has a part, all of this is nothing.
 
-use crate::bulk;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::elsewhere::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
@@ -10,16 +9,18 @@ use crate::job::Ended;
 use crate::lateness::Timing;
 use crate::once::start_of;
 use crate::output::{self, Outputs};
+use crate::part::Report;
+use crate::plans::Does;
 use crate::stage::{addresses, hosts};
-use crate::watch::Watch;
 use crate::{Error, Surroundings};
+use base::Time;
 use base::rng::Seed;
-use base::{Span, Time};
 use scenario::Model;
 use scenario::build::Ends;
 use scenario::model::Ip;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use transport::tcp::Role;
 
 /// What other hosts have been asked for.
 pub(crate) struct Ordered<'a> {
@@ -34,7 +35,7 @@ impl<'a> Ordered<'a> {
     /// Asks them for what they hold.
     pub(crate) fn prepare(
         model: &Model,
-        seed: Seed,
+        (seed, realtime): (Seed, bool),
         flows: &[Ends],
         around: &'a Surroundings,
         stop: &AtomicBool,
@@ -59,19 +60,16 @@ impl<'a> Ordered<'a> {
         let mut ends = Vec::new();
         for (i, (flow, at)) in model.flows.iter().zip(flows).enumerate() {
             let Some(linux) = flow.transport.linux() else { continue };
-            let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-            for (node, writes) in [(flow.from, true), (flow.to, false)] {
+            for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
                 if ordered.holds(node) {
                     ends.push(EndOrder {
                         node: name(node),
                         flow: i,
-                        writes,
+                        opens: role == Role::Active,
                         linux: linux.into(),
                         six: linux.ip == Ip::V6,
                         start_ns: at.start.as_nanos(),
-                        bytes,
-                        lasts_ns: lasts.map(Span::as_nanos),
-                        reads: flow.reads.map(Into::into),
+                        does: Does::of(flow, linux, role, seed),
                     });
                 }
             }
@@ -91,8 +89,9 @@ impl<'a> Ordered<'a> {
             resolver: around.resolver.clone(),
             limit_ns: (Time::ZERO + model.run.limit).as_nanos(),
             ends,
+            realtime,
         };
-        let keys: Vec<(usize, bool)> = orders.ends.iter().map(|end| (end.flow, end.writes)).collect();
+        let keys: Vec<(usize, bool)> = orders.ends.iter().map(|end| (end.flow, end.opens)).collect();
         let mut devices = by.prepare(orders, stop)?.into_iter();
         ordered.machines = stations.into_iter().zip(devices.by_ref()).collect();
         ordered.ends = keys.into_iter().zip(devices).collect();
@@ -172,20 +171,14 @@ impl<'a> Ordered<'a> {
     }
 
     /// What an end of a flow told that another host has.
-    pub(crate) fn told(&mut self, (flow, writes): (usize, bool)) -> bulk::Told {
-        let found = self.returned.ends.iter_mut().find(|end| end.flow == flow && end.writes == writes);
-        found.map_or_else(bulk::Told::default, |end| bulk::Told {
-            finished: end.finished_ns.map(Time::from_nanos),
-            bytes: end.bytes,
-            watch: Watch { info: end.info, history: std::mem::take(&mut end.history) },
-            fault: end.fault.clone(),
-            stream: None,
-        })
+    pub(crate) fn told(&mut self, at: (usize, bool)) -> Report {
+        let found = self.returned.ends.iter_mut().find(|end| (end.flow, end.opens) == at);
+        found.map_or_else(Report::default, |end| end.report())
     }
 
     /// The counters of its namespace.
-    pub(crate) fn counters(&self, (flow, writes): (usize, bool)) -> BTreeMap<String, u64> {
-        let found = self.returned.ends.iter().find(|end| end.flow == flow && end.writes == writes);
+    pub(crate) fn counters(&self, at: (usize, bool)) -> BTreeMap<String, u64> {
+        let found = self.returned.ends.iter().find(|end| (end.flow, end.opens) == at);
         found.map(|end| end.counters.clone()).unwrap_or_default()
     }
 }

@@ -10,14 +10,15 @@ use crate::sys::{self, Ready};
 use crate::watch::Watch;
 use base::{Span, Time};
 use scenario::model::Ip;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::app::Socket;
-use transport::app::lines::{Lines, Workload};
+use transport::app::lines::{Letters, Lines, Workload};
 use transport::app::seen::Seen;
+use transport::app::{Socket, band};
 
 /// Which end it is.
 pub(crate) enum End<'a> {
@@ -25,6 +26,16 @@ pub(crate) enum End<'a> {
     Opens { to: SocketAddr, cc: Option<&'a str> },
     /// Waits for them.
     Waits(&'a TcpListener),
+}
+
+/// How it is known what the bytes mean.
+pub(crate) enum Meaning<'a> {
+    /// Both ends look into one box.
+    Beside,
+    /// Requests say it: who opens connections writes into them what is in this box, who waits puts into it what they say.
+    InBand(&'a Letters),
+    /// It will be known when all is over: the last byte that came has to be seen.
+    Noted,
 }
 
 /// When to play.
@@ -93,6 +104,11 @@ struct Line {
     closes: bool,
     closed: bool,
     ended: bool,
+    /// What requests say of themselves: where it begins in what is written here, and how far that is known.
+    heads: VecDeque<(u64, Vec<u8>)>,
+    headed: u64,
+    /// The same of what comes.
+    reader: Option<band::Reader>,
 }
 
 impl Line {
@@ -103,16 +119,56 @@ impl Line {
         stream.set_nodelay(true)?;
         let (waiting, taken, acknowledged, received) = (0, 0, 0, 0);
         let (closes, closed, ended) = (false, false, false);
-        Ok(Line { stream, open, waiting, taken, acknowledged, received, closes, closed, ended })
+        let (heads, headed, reader) = (VecDeque::new(), 0, None);
+        Ok(Line {
+            stream,
+            open,
+            waiting,
+            taken,
+            acknowledged,
+            received,
+            closes,
+            closed,
+            ended,
+            heads,
+            headed,
+            reader,
+        })
+    }
+
+    /// Takes out of this box what is to be said on this line.
+    fn say(&mut self, number: usize, letters: &Letters) {
+        let Some(known) = letters.known() else { return };
+        while let Some(letter) = letters.take(number, u64::MAX) {
+            let head = known.write(letter.end.saturating_sub(self.headed), letter.reply, letter.wait);
+            self.heads.push_back((self.headed, head));
+            self.headed = letter.end;
+        }
+    }
+
+    /// What is written next: zeros, but for what requests say.
+    fn next<'a>(&self, zeros: &'a [u8]) -> Cow<'a, [u8]> {
+        let zeros = zeros.get(..self.waiting.min(CHUNK as u64) as usize).unwrap_or_default();
+        let mut next = Cow::Borrowed(zeros);
+        let until = self.taken + zeros.len() as u64;
+        for (at, head) in self.heads.iter().take_while(|(at, _)| *at < until) {
+            // Of the first one a part may have been written.
+            let written = self.taken.saturating_sub(*at) as usize;
+            let at = at.saturating_sub(self.taken) as usize;
+            let places = next.to_mut().iter_mut().skip(at);
+            places.zip(head.iter().skip(written)).for_each(|(place, byte)| *place = *byte);
+        }
+        next
     }
 
     fn push(&mut self, zeros: &[u8]) -> io::Result<()> {
         while self.open && self.waiting > 0 {
-            let some = zeros.get(..self.waiting.min(CHUNK as u64) as usize).unwrap_or_default();
-            match self.stream.write(some) {
+            match self.stream.write(&self.next(zeros)) {
                 Ok(n) => {
                     self.waiting -= n as u64;
                     self.taken += n as u64;
+                    let taken = self.taken;
+                    self.heads.retain(|(at, head)| at + head.len() as u64 > taken);
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -126,8 +182,8 @@ impl Line {
         Ok(())
     }
 
-    /// Reads what is there; true if it was something.
-    fn pull(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+    /// Reads what is there, and what it says if there is a box for that; true if it was something.
+    fn pull(&mut self, buffer: &mut [u8], letters: Option<(usize, &Letters)>) -> io::Result<bool> {
         let before = self.received;
         loop {
             match self.stream.read(buffer) {
@@ -135,7 +191,17 @@ impl Line {
                     self.ended = true;
                     break;
                 }
-                Ok(n) => self.received += n as u64,
+                Ok(n) => {
+                    self.received += n as u64;
+                    if let Some((number, letters)) = letters {
+                        let bytes = buffer.get(..n).unwrap_or_default();
+                        let reader = self
+                            .reader
+                            .get_or_insert_with(|| band::Reader::new(letters.known().unwrap_or_default()));
+                        let read = reader.read(bytes, |letter| letters.post(number, letter));
+                        read.map_err(|_| io::Error::other("what came is no request"))?;
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
@@ -164,7 +230,7 @@ const CLOSED: u8 = 7;
 
 impl Socket for Line {
     fn write(&mut self, bytes: u64) {
-        self.waiting += bytes;
+        self.waiting = self.waiting.saturating_add(bytes);
     }
     fn close(&mut self) {
         self.closes = true;
@@ -183,6 +249,7 @@ impl Socket for Line {
 /// The sockets of an end.
 struct Sockets<'a> {
     end: End<'a>,
+    meaning: Meaning<'a>,
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
@@ -241,7 +308,9 @@ impl Sockets<'_> {
     /// Writes what is to be written; the lines on which that failed.
     fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
         let waits = matches!(self.end, End::Waits(_));
+        let letters = if let Meaning::InBand(letters) = self.meaning { Some(letters) } else { None };
         let push = |(number, line): (&usize, &mut Line)| {
+            letters.filter(|_| !waits).into_iter().for_each(|letters| line.say(*number, letters));
             // Who waits for connections closes them after the one who opened them.
             line.closes |= waits && line.ended && line.waiting == 0;
             Some((*number, line.push(zeros).err()?))
@@ -285,16 +354,26 @@ impl Lines for Sockets<'_> {
 }
 
 /// Plays one end until `times.over`. It calls `done` once the workload is done or its time is up.
-pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, done: impl FnOnce()) -> Told {
+pub(crate) fn play(
+    (end, meaning): (End<'_>, Meaning<'_>),
+    workload: &mut dyn Workload,
+    times: Times<'_>,
+    done: impl FnOnce(),
+) -> Told {
     let Times { clock, start, limit, over, .. } = times;
     let mut start = if matches!(end, End::Opens { .. }) { start } else { Time::NEVER };
     let (lines, fault) = (BTreeMap::new(), None);
     let (read, written, lasts) = (0, 0, BTreeMap::new());
-    let mut sockets = Sockets { end, lines, opened: 0, fault, read, written, lasts };
+    let mut sockets = Sockets { end, meaning, lines, opened: 0, fault, read, written, lasts };
     let mut told = Told::default();
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
-    let mut looked = Time::ZERO;
-    while !over.load(Ordering::Relaxed) {
+    let (mut looked, mut last) = (Time::ZERO, false);
+    while !last {
+        // Looked at before reading: what was delivered by then is still read, where that matters.
+        last = over.load(Ordering::Relaxed);
+        if last && !matches!(sockets.meaning, Meaning::Noted) {
+            break;
+        }
         let now = clock.now();
         if start <= now && !clock.is_before() {
             start = Time::NEVER;
@@ -318,7 +397,7 @@ pub(crate) fn play(end: End<'_>, workload: &mut dyn Workload, times: Times<'_>, 
         // Nobody attends to what comes when the time is up, so nobody is woken for it.
         let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
         let next = if now < limit { workload.next_timeout().min(start) } else { Time::NEVER };
-        let until = clock.until(next.min(now + LOOK));
+        let until = if last { Span::ZERO } else { clock.until(next.min(now + LOOK)) };
         let ready = sys::poll(wanted.iter().map(|(_, fd, write)| (*fd, *write)), until);
         for ((number, ..), ready) in wanted.into_iter().zip(ready) {
             match number {
@@ -351,6 +430,10 @@ fn attend(
     ready: Ready,
     buffer: &mut [u8],
 ) {
+    let letters = match sockets.meaning {
+        Meaning::InBand(letters) if matches!(sockets.end, End::Waits(_)) => Some((number, letters)),
+        _ => None,
+    };
     let Some(line) = sockets.lines.get_mut(&number).filter(|_| ready.read || ready.write) else { return };
     let mut result = Ok(false);
     if !line.open {
@@ -358,7 +441,7 @@ fn attend(
         line.open = ready.write && result.is_ok();
     }
     if result.is_ok() && ready.read {
-        result = line.pull(buffer);
+        result = line.pull(buffer, letters);
     }
     let now = clock.now();
     match result {

@@ -195,7 +195,7 @@ pub(crate) fn sockets(model: &Model, world: &World, index: usize, seed: Seed, li
     let (mine, theirs) = (from.counters(), to.counters());
     let sent = (mine.data_sent + theirs.data_sent) as f64;
     let again = (mine.data_resent + theirs.data_resent) as f64;
-    let bytes = from.received() + to.received();
+    let bytes = from.received().saturating_add(to.received());
     let largest = from.largest_segment().max(to.largest_segment());
     // Datagrams are over when the last one that came has come.
     let last = to.finished().filter(|_| datagrams);

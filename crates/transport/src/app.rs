@@ -2,8 +2,10 @@
 //! kernel's socket. Applications count bytes, they do not carry any.
 
 pub mod ask;
+pub mod band;
 pub mod datagrams;
 pub mod lines;
+pub mod notes;
 pub mod seen;
 pub mod tell;
 

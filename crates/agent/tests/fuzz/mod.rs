@@ -7,13 +7,21 @@ use agent::list;
 use agent::message::{self, MOST, Message, PIECE, Pieces};
 use agent::token::Token;
 use agent::way::{self, Seen};
-use emulate::facts::TcpInfo;
+use base::Time;
+use base::dist::Dist;
+use base::rng::Seed;
 use emulate::lateness::Histogram;
+use emulate::plans::Does;
+use emulate::returned::{EndReturned, List, Lists};
+use transport::app::ask::Asker;
+use transport::app::lines::Letters;
+use transport::app::tell::{Pace, Telling, Useful};
+use transport::app::{band, notes};
 
 /// The first byte says what the rest is.
 pub(crate) fn agent(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
-    match first & 3 {
+    match first & 7 {
         // Pieces, as the line's frames bring them: two bytes with the length of each.
         0 => {
             let (mut pieces, mut rest) = (Pieces::default(), rest);
@@ -41,11 +49,11 @@ pub(crate) fn agent(bytes: &[u8]) {
             let text = String::from_utf8_lossy(rest);
             let _ = (Token::parse(&text), list::address(&text));
             match list::read(&text, &["server", "phone"]) {
-                Ok(list) => assert!(!list.hosts.is_empty()),
+                Ok(list) => assert!(!list.hosts.is_empty() || list.path.is_some()),
                 Err(wrong) => assert!(wrong.iter().all(|why| !why.is_empty()) && !wrong.is_empty()),
             }
         }
-        _ => {
+        3 => {
             let mut seen = Seen::default();
             for datagram in rest.chunks(8) {
                 if way::of(datagram).is_some() {
@@ -56,6 +64,61 @@ pub(crate) fn agent(bytes: &[u8]) {
             }
             let _ = seen.lost();
         }
+        // Lists of an end, a line each: which, and a piece of it.
+        4 => {
+            let mut end = EndReturned::default();
+            for line in rest.split(|byte| *byte == b'\n') {
+                let Some((which, piece)) = line.split_first() else { continue };
+                let list = List::ALL[usize::from(*which) % List::ALL.len()];
+                if end.lists.add(list, piece).is_err() {
+                    break;
+                }
+            }
+            told(end);
+        }
+        // What comes on a connection, in pieces: a byte that says what is known, and one with the length of each.
+        5 => {
+            let Some((known, rest)) = rest.split_first() else { return };
+            let some = |bit: u8, value: u64| (known & bit != 0).then_some(value);
+            let known = band::Known { request: some(1, 9), reply: some(2, 0), wait_ns: some(4, u64::MAX) };
+            let (mut apart, mut whole) = (band::Reader::new(known), band::Reader::new(known));
+            let (mut all, mut ends, mut together) = (Vec::new(), Vec::new(), Vec::new());
+            let mut rest = rest;
+            let mut result = Ok(());
+            while let Some((length, after)) = rest.split_first() {
+                let (piece, after) = after.split_at(usize::from(*length).min(after.len()));
+                all.extend(piece);
+                result = result.and_then(|()| apart.read(piece, |letter| ends.push(letter)));
+                rest = after;
+            }
+            assert_eq!(whole.read(&all, |letter| together.push(letter)), result);
+            assert_eq!(together, ends, "the same however it is cut");
+            assert!(ends.is_sorted_by(|a, b| a.end < b.end));
+        }
+        _ => {}
+    }
+}
+
+/// Lists go in pieces and come back as they were; and what two ends told is joined, whatever it is.
+fn told(mut end: EndReturned) {
+    let (whole, mut again) = (end.lists.clone(), Lists::default());
+    end.lists.take_apart(|list, piece| again.add(list, &piece).expect("what was said can be read"));
+    assert_eq!(again, whole);
+    let times = |ns: &u64| Time::from_nanos(*ns);
+    let made: Vec<Time> = whole.said.iter().map(times).collect();
+    let came: Vec<_> = whole.came.iter().map(|(at, value)| (times(at), *value)).collect();
+    let plan = Telling {
+        size: Dist::Uniform(1.0, 5000.0),
+        every: Dist::Constant(1e6),
+        bursts: None,
+        count: None,
+        lasts: None,
+        useful: Useful::UntilNext,
+    };
+    let pace = || Pace::new(&plan, "voice", Seed { seed: 1, repetition: 0 });
+    let (over, cut) = (notes::said(pace(), None, &made), notes::said(pace(), Some(1472), &made));
+    for seen in [notes::listened(&over, &came, plan.useful), notes::heard(&cut, &came, plan.useful).0] {
+        assert!(seen.delays.len() <= made.len() && seen.late as usize <= seen.delays.len());
     }
 }
 
@@ -66,7 +129,12 @@ fn heard(message: &Message, bytes: &[u8]) {
         let took = Histogram::unpack(&carried.took);
         let _ = (took.quantile(0.5), took.above(took.max()));
     }
-    let _ = serde_json::from_slice::<Vec<(f64, TcpInfo)>>(bytes);
+    if let Message::List(_, _, list) = message {
+        let _ = Lists::default().add(*list, bytes);
+    }
+    if let Message::Prepare(_, orders) = message {
+        orders.ends.iter().for_each(|end| does(&end.does));
+    }
     let mut again = Pieces::default();
     let said = message::write(message, bytes);
     let (last, before) = said.split_last().expect("a message has a piece");
@@ -75,4 +143,17 @@ fn heard(message: &Message, bytes: &[u8]) {
         assert_eq!(again.add(piece), Ok(None));
     }
     assert_eq!(again.add(last), Ok(Some((message.clone(), bytes.to_vec()))));
+}
+
+/// A plan that was understood can be drawn from.
+fn does(does: &Does) {
+    let letters = Letters::default();
+    match does {
+        Does::Asks(plan, draws) => drop(Asker::new(plan.0.clone(), letters, &draws.name, draws.seed())),
+        Does::Speaks(plan, draws, _) => {
+            let mut pace = Pace::new(&plan.0, &draws.name, draws.seed());
+            let _ = (pace.message(), pace.message());
+        }
+        Does::Bulk { .. } | Does::Answers(_) | Does::Listens(..) => {}
+    }
 }

@@ -137,7 +137,8 @@ impl Asker {
         let reply = if main { &mut self.reply } else { &mut self.object };
         let reply = bytes(reply.draw(), most);
         let wait = Span::from_nanos(self.serve.draw() as u64);
-        Ask { request: bytes(self.request.draw(), most), reply, wait, main }
+        let request = self.letters.length(bytes(self.request.draw(), most), reply, wait);
+        Ask { request, reply, wait, main }
     }
 
     fn begin(&mut self, now: Time, lines: &mut dyn Lines) {

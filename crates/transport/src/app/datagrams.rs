@@ -22,6 +22,11 @@ pub struct Datagram {
     pub bytes: u32,
 }
 
+/// How many datagrams a message of so many bytes takes, with at most `payload` of them in each (0 counts as 1).
+pub fn fragments(bytes: u64, payload: u32) -> u64 {
+    bytes.div_ceil(u64::from(payload.max(1)))
+}
+
 /// Who speaks.
 pub struct Speaking {
     /// Most bytes of a message in one datagram.
@@ -61,7 +66,7 @@ impl Speaking {
         self.begins = Time::NEVER;
         while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
             let most = u64::from(self.payload);
-            let fragments = bytes.div_ceil(most);
+            let fragments = fragments(bytes, self.payload);
             let end = u64::from(self.ordinal) + fragments;
             self.letters.post(ROW, Letter { end, made: now, reply: bytes, wait: Span::ZERO });
             self.seen.sent += 1;

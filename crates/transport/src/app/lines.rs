@@ -2,6 +2,7 @@
 //! order in which they were opened; both ends call a line by the same number. A model's connections or a
 //! kernel's sockets stand behind them.
 
+use super::band::Known;
 use super::seen::Seen;
 use super::{App, Socket};
 use base::{Span, Time};
@@ -90,7 +91,8 @@ pub struct Letter {
     pub wait: Span,
 }
 
-/// The letters of a flow, on all of its lines; both ends hold the same box.
+/// The letters of a flow, on all of its lines; both ends hold the same box. Where they cannot, each has one of its own, and
+/// requests say themselves what they ask for ([`super::band`]).
 #[derive(Clone, Default, Debug)]
 pub struct Letters(Arc<Mutex<Book>>);
 
@@ -98,9 +100,22 @@ pub struct Letters(Arc<Mutex<Book>>);
 struct Book {
     lines: BTreeMap<usize, VecDeque<Letter>>,
     over: Option<Time>,
+    in_band: Option<Known>,
 }
 
 impl Letters {
+    /// A box of one end: what is in it is said in the requests, or read from them, but for what is known of all.
+    pub fn in_band(known: Known) -> Letters {
+        Letters(Arc::new(Mutex::new(Book { in_band: Some(known), ..Book::default() })))
+    }
+    /// What is known of all requests, if it is such a box.
+    pub fn known(&self) -> Option<Known> {
+        self.book().in_band
+    }
+    /// How long a request is that would be so long: it may have to say itself what it asks for.
+    pub fn length(&self, request: u64, reply: u64, wait: Span) -> u64 {
+        self.known().map_or(request, |known| known.length(request, reply, wait))
+    }
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,247 @@
+//! How does a request say what it asks for, where the other end cannot look into the same box? Its first bytes do: three
+//! numbers, as far as both ends do not know them from the plan, in groups of seven bits, the lowest first and the upper bit
+//! set where another follows (as LEB128): bytes of the request, bytes of the reply, nanoseconds until it is written. The
+//! rest is zeros, as all of it is otherwise; so there are as many bytes, at the same times. Only a request that is
+//! shorter than its numbers grows to them.
+
+use super::ask::Asking;
+use super::lines::Letter;
+use base::dist::Dist;
+use base::{Span, Time};
+
+/// The most bytes that the numbers of a request take.
+pub const MOST: usize = 3 * GROUPS;
+/// Groups of seven bits in 64.
+const GROUPS: usize = 10;
+
+/// Bytes that are no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonsense;
+
+/// What is the same of all requests of a plan, so that none has to say it.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Bytes of a request.
+    pub request: Option<u64>,
+    /// Bytes of the reply.
+    pub reply: Option<u64>,
+    /// How long it takes to make, nanoseconds.
+    pub wait_ns: Option<u64>,
+}
+
+impl Known {
+    /// What this plan makes known. The length of requests only if that leaves room for all other numbers.
+    pub fn of(plan: &Asking) -> Known {
+        let constant = |dist: &Dist| if let Dist::Constant(c) = dist { Some(c.max(0.0)) } else { None };
+        let bytes = |c: f64| (c.round() as u64).clamp(1, plan.largest.max(1));
+        let reply = match (constant(&plan.reply), constant(&plan.objects), constant(&plan.object)) {
+            (Some(main), Some(0.0), _) => Some(bytes(main)),
+            (Some(main), _, Some(object)) if bytes(main) == bytes(object) => Some(bytes(main)),
+            _ => None,
+        };
+        let wait_ns = constant(&plan.serve).map(|ns| ns as u64);
+        let most = GROUPS * [reply, wait_ns].iter().filter(|known| known.is_none()).count();
+        let request = constant(&plan.request).map(bytes).filter(|request| *request >= most as u64);
+        Known { request, reply, wait_ns }
+    }
+
+    fn all(&self) -> [Option<u64>; 3] {
+        [self.request, self.reply, self.wait_ns]
+    }
+
+    /// The numbers of a request, as its first bytes; none if all are known. Lengths are in bytes.
+    pub fn write(&self, request: u64, reply: u64, wait: Span) -> Vec<u8> {
+        let mut out = Vec::with_capacity(MOST);
+        for (mut number, known) in [request, reply, wait.as_nanos()].into_iter().zip(self.all()) {
+            if known.is_some() {
+                continue;
+            }
+            while number > 0x7f {
+                out.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            out.push(number as u8);
+        }
+        out
+    }
+
+    /// The length of a request that has room for its numbers: `request`, unless that is shorter than they are.
+    pub fn length(&self, request: u64, reply: u64, wait: Span) -> u64 {
+        // Where they do not fit, the length itself is one byte of them, and stays so.
+        request.max(self.write(request, reply, wait).len() as u64)
+    }
+
+    /// The three numbers, if all of them are there.
+    fn read(&self, head: &[u8]) -> Result<Option<[u64; 3]>, Nonsense> {
+        let (mut all, mut rest) = ([0u64; 3], head);
+        for (number, known) in all.iter_mut().zip(self.all()) {
+            if let Some(known) = known {
+                *number = known;
+                continue;
+            }
+            let Some(length) = rest.iter().position(|byte| byte & 0x80 == 0) else {
+                return if rest.len() < GROUPS { Ok(None) } else { Err(Nonsense) };
+            };
+            let (groups, after) = rest.split_at(length + 1);
+            for group in groups.iter().rev() {
+                let higher = number.checked_mul(0x80).ok_or(Nonsense)?;
+                *number = higher | u64::from(group & 0x7f);
+            }
+            rest = after;
+        }
+        Ok(Some(all))
+    }
+}
+
+/// What was read so far of one connection.
+#[derive(Clone, Default, Debug)]
+pub struct Reader {
+    known: Known,
+    /// Of the numbers of the next request.
+    head: Vec<u8>,
+    /// Still to come of the present one.
+    left: u64,
+    /// Where the last known one ends.
+    end: u64,
+}
+
+impl Reader {
+    /// Nothing was read.
+    pub fn new(known: Known) -> Reader {
+        Reader { known, ..Reader::default() }
+    }
+
+    /// Reads on; `found` is told of each request when its numbers are there, which may be before it ends. What they say of the
+    /// time of its making is nothing.
+    ///
+    /// # Errors
+    /// These are no requests, and nothing that follows can be read either.
+    pub fn read(&mut self, bytes: &[u8], mut found: impl FnMut(Letter)) -> Result<(), Nonsense> {
+        let mut rest = bytes;
+        loop {
+            let skipped = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
+            self.left -= skipped as u64;
+            rest = rest.get(skipped..).unwrap_or_default();
+            let Some((next, after)) = rest.split_first() else { return Ok(()) };
+            // Where all is known, a request begins without a number.
+            if !self.begin(&mut found)? {
+                self.head.push(*next);
+                rest = after;
+                self.begin(&mut found)?;
+            }
+        }
+    }
+
+    /// Whether the numbers of the next request are there; then they are told.
+    fn begin(&mut self, found: &mut impl FnMut(Letter)) -> Result<bool, Nonsense> {
+        let Some([request, reply, wait]) = self.known.read(&self.head)? else { return Ok(false) };
+        self.left = request.max(1).checked_sub(self.head.len() as u64).ok_or(Nonsense)?;
+        self.end = self.end.checked_add(request.max(1)).ok_or(Nonsense)?;
+        self.head.clear();
+        found(Letter { end: self.end, made: Time::ZERO, reply, wait: Span::from_nanos(wait) });
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn letters(known: Known, pieces: &[&[u8]]) -> Result<Vec<(u64, u64, u64)>, Nonsense> {
+        let (mut reader, mut all) = (Reader::new(known), Vec::new());
+        for piece in pieces {
+            reader.read(piece, |letter| all.push((letter.end, letter.reply, letter.wait.as_nanos())))?;
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn a_request_that_is_too_short_grows_to_its_numbers() {
+        let nothing = Known::default();
+        assert_eq!(nothing.length(200, 3000, Span::ZERO), 200);
+        assert_eq!(nothing.length(1, 1, Span::ZERO), 3);
+        assert_eq!(nothing.length(5, 100_000, Span::from_millis(5)), 8);
+        assert_eq!(nothing.length(0, u64::MAX, Span::from_nanos(u64::MAX)), 21);
+        let reply = Known { reply: Some(100_000), ..nothing };
+        assert_eq!(reply.length(1, 100_000, Span::ZERO), 2);
+        let all = Known { request: Some(1), reply: Some(9), wait_ns: Some(0) };
+        assert_eq!(all.length(1, 9, Span::ZERO), 1);
+        assert_eq!(letters(all, &[&[0, 0], &[], &[0]]), Ok(vec![(1, 9, 0), (2, 9, 0), (3, 9, 0)]));
+        // A second number that is longer than a number may be, or more; a request that ends inside its numbers.
+        let long = [100, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        assert_eq!(letters(nothing, &[&long]), Err(Nonsense));
+        let more = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2, 0, 0];
+        assert_eq!(letters(nothing, &[&more]), Err(Nonsense));
+        assert_eq!(letters(nothing, &[&[2, 0, 0]]), Err(Nonsense));
+    }
+
+    /// What a plan leaves to chance has to be said, and nothing else.
+    #[test]
+    fn a_plan_tells_what_is_known() {
+        let plan = |request: Dist, reply: Dist, objects: f64, serve: Dist| Asking {
+            pages: None,
+            lasts: None,
+            request,
+            reply,
+            objects: Dist::Constant(objects),
+            object: Dist::Constant(50.0),
+            largest: 1000,
+            think: Dist::Constant(0.0),
+            serve,
+            patience: None,
+            connections: 1,
+            keep: super::super::ask::Keep::Session,
+            pipelining: false,
+        };
+        let (some, chance) = (Dist::Constant, || Dist::Uniform(1.0, 2.0));
+        let of = |plan: Asking| {
+            let Known { request, reply, wait_ns } = Known::of(&plan);
+            (request, reply, wait_ns)
+        };
+        assert_eq!(of(plan(some(1.4), some(1e9), 0.0, some(0.0))), (Some(1), Some(1000), Some(0)));
+        assert_eq!(of(plan(some(1.0), chance(), 0.0, some(0.0))), (None, None, Some(0)));
+        assert_eq!(of(plan(some(20.0), chance(), 0.0, chance())), (Some(20), None, None));
+        assert_eq!(of(plan(chance(), some(60.0), 2.0, some(7.0))), (None, None, Some(7)));
+        assert_eq!(of(plan(chance(), some(50.0), 2.0, some(7.0))), (None, Some(50), Some(7)));
+    }
+
+    proptest! {
+        /// However the bytes are cut, the other end reads what was written, and where each request ends.
+        #[test]
+        fn what_was_asked_is_read(
+            asked in proptest::collection::vec((1u64..2000, any::<u64>(), any::<u64>()), 0..20),
+            same in (any::<bool>(), any::<bool>(), any::<bool>()),
+            cuts in proptest::collection::vec(1usize..700, 1..40),
+        ) {
+            let known = Known {
+                request: same.0.then_some(77),
+                reply: same.1.then_some(5),
+                wait_ns: same.2.then_some(u64::MAX),
+            };
+            let (mut bytes, mut expected, mut end) = (Vec::new(), Vec::new(), 0);
+            for (request, reply, wait) in asked {
+                let [request, reply, wait] = [
+                    known.request.unwrap_or(request),
+                    known.reply.unwrap_or(reply),
+                    known.wait_ns.unwrap_or(wait),
+                ];
+                let request = known.length(request, reply, Span::from_nanos(wait));
+                let head = known.write(request, reply, Span::from_nanos(wait));
+                prop_assert!(head.len() <= MOST && head.len() as u64 <= request);
+                bytes.extend(&head);
+                bytes.resize(bytes.len() + request as usize - head.len(), 0);
+                end += request;
+                expected.push((end, reply, wait));
+            }
+            let (mut rest, mut pieces) = (&bytes[..], Vec::new());
+            for cut in cuts {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            pieces.push(rest);
+            prop_assert_eq!(letters(known, &pieces), Ok(expected));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What has a listener heard who does not know what was said? He notes what came when, and who spoke notes when he did. Whoever has the
+//! notes of both, and the plan, plays them once more, in the order of their times, to the listener that would have
+//! known ([`super::tell::Listener`], [`super::datagrams::Hearing`]).
+
+use super::Socket;
+use super::datagrams::{Hearing, fragments};
+use super::lines::{Letter, Letters, Lines, Workload};
+use super::seen::Seen;
+use super::tell::{Listener, Pace, Useful};
+use base::{Span, Time};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What came: when, and the bytes received so far or the number of the datagram.
+pub type Arrival = (Time, u64);
+
+/// A box for notes; whoever holds it sees the same.
+#[derive(Clone, Default, Debug)]
+pub struct Notes(Arc<Mutex<Vec<Arrival>>>);
+
+impl Notes {
+    /// One more.
+    pub fn add(&self, now: Time, value: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((now, value));
+    }
+    /// All so far; they are taken out.
+    pub fn take(&self) -> Vec<Arrival> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Who notes what comes on a connection, of which there is one.
+pub struct Noting {
+    notes: Notes,
+    received: u64,
+    seen: Seen,
+}
+
+impl Noting {
+    /// Notes here.
+    pub fn new(notes: Notes) -> Self {
+        Noting { notes, received: 0, seen: Seen::default() }
+    }
+}
+
+impl Workload for Noting {
+    fn started(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
+        let received = lines.line(line).map_or(0, |socket| socket.received());
+        if received > self.received {
+            self.received = received;
+            self.notes.add(now, received);
+        }
+    }
+    fn timeout(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+    fn next_timeout(&self) -> Time {
+        Time::NEVER
+    }
+    /// Who speaks knows.
+    fn finished(&self) -> Option<Time> {
+        None
+    }
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}
+
+/// What was said by who spoke at this pace, and noted when: over a connection, or in datagrams with at most so many bytes of a
+/// message.
+pub fn said(mut pace: Pace, payload: Option<u32>, made: &[Time]) -> Vec<Letter> {
+    let mut end = 0;
+    let messages = std::iter::from_fn(|| pace.message()).zip(made);
+    let letter = |((_, bytes), made): ((Span, u64), &Time)| {
+        // As who speaks writes them.
+        end += payload.map_or(bytes, |most| fragments(bytes, most));
+        let reply = if payload.is_some() { bytes } else { 0 };
+        Letter { end, made: *made, reply, wait: Span::ZERO }
+    };
+    messages.map(letter).collect()
+}
+
+/// Both sides in the order of their times: `heard` is called for each arrival, when all that was said before is in the box.
+fn replay(said: &[Letter], came: &[Arrival], mut heard: impl FnMut(&Letters, Arrival)) {
+    let (letters, mut said, mut end) = (Letters::default(), said.iter().peekable(), 0);
+    for &(now, value) in came {
+        // What has come was said before, whatever two clocks think of that.
+        while let Some(letter) = said.next_if(|letter| letter.made <= now || end < value) {
+            end = letter.end;
+            letters.post(LINE, *letter);
+        }
+        heard(&letters, (now, value));
+    }
+}
+
+/// The one line, or row, of who speaks at his own pace.
+const LINE: usize = 0;
+
+/// What the listener at the other end of a connection saw, from what was said and what came.
+pub fn listened(said: &[Letter], came: &[Arrival], useful: Useful) -> Seen {
+    let mut listener = None;
+    replay(said, came, |letters, (now, received)| {
+        let listener = listener.get_or_insert_with(|| Listener::new(letters.clone(), useful));
+        listener.progressed(now, LINE, &mut Heard(received));
+    });
+    listener.map(|listener| listener.seen().clone()).unwrap_or_default()
+}
+
+/// The same of datagrams; and when the last one came.
+pub fn heard(said: &[Letter], came: &[Arrival], useful: Useful) -> (Seen, Time) {
+    let mut hearing = None;
+    replay(said, came, |letters, (now, number)| {
+        let hearing = hearing.get_or_insert_with(|| Hearing::new(letters.clone(), useful));
+        if let Ok(number) = u32::try_from(number) {
+            hearing.hear(now, number, None);
+        }
+    });
+    hearing.map(|hearing| (hearing.seen().clone(), hearing.last())).unwrap_or_default()
+}
+
+/// A connection of which only what came is known.
+struct Heard(u64);
+
+impl Lines for Heard {
+    fn open(&mut self) -> usize {
+        LINE
+    }
+    fn line(&mut self, _number: usize) -> Option<&mut dyn Socket> {
+        Some(self)
+    }
+    fn abort(&mut self, _number: usize) {}
+}
+
+impl Socket for Heard {
+    fn write(&mut self, _bytes: u64) {}
+    fn close(&mut self) {}
+    fn stop(&mut self) {}
+    fn received(&self) -> u64 {
+        self.0
+    }
+    fn acknowledged(&self) -> u64 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// What happens, in its order: a message of so many bytes (or datagrams) is said, or some of what was said comes.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Said(u64),
+        Came(u64),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+        let step = prop_oneof![(1u64..9).prop_map(Step::Said), (0u64..40).prop_map(Step::Came)];
+        proptest::collection::vec((0u64..30, step), 0..60)
+    }
+
+    fn same(a: &Seen, b: &Seen) {
+        assert_eq!((&a.delays, a.late, a.reordered, a.bytes), (&b.delays, b.late, b.reordered, b.bytes));
+        assert_eq!(a.jitter_ns, b.jitter_ns);
+    }
+
+    fn useful() -> impl Strategy<Value = Useful> {
+        prop_oneof![
+            Just(Useful::Always),
+            Just(Useful::UntilNext),
+            (0u64..90).prop_map(|ms| Useful::For(Span::from_millis(ms)))
+        ]
+    }
+
+    proptest! {
+        /// A listener that was there and one that is told afterwards have seen the same.
+        #[test]
+        fn told_afterwards_is_the_same_as_there(steps in steps(), useful in useful()) {
+            let (letters, rows) = (Letters::default(), Letters::default());
+            let mut listener = Listener::new(letters.clone(), useful);
+            let mut hearing = Hearing::new(rows.clone(), useful);
+            let (mut said, mut came, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut now, mut end, mut received) = (0, 0, 0);
+            for (after, step) in steps {
+                now += after + 1;
+                match step {
+                    Step::Said(bytes) => {
+                        end += bytes;
+                        let letter = Letter { end, made: at(now), reply: bytes, wait: Span::ZERO };
+                        said.push(letter);
+                        letters.post(LINE, letter);
+                        rows.post(LINE, letter);
+                    }
+                    Step::Came(value) => {
+                        let more = (received + value).min(end);
+                        if more > received {
+                            received = more;
+                            came.push((at(now), received));
+                            listener.progressed(at(now), LINE, &mut Heard(received));
+                        }
+                        // Any datagram that was said, also again, or one that nobody said.
+                        let number = if end > 0 { value % (end + 1) } else { 0 };
+                        numbers.push((at(now), number));
+                        hearing.hear(at(now), number as u32, None);
+                    }
+                }
+            }
+            same(listener.seen(), &listened(&said, &came, useful));
+            let (seen, last) = heard(&said, &numbers, useful);
+            same(hearing.seen(), &seen);
+            prop_assert_eq!(last, hearing.last());
+        }
+    }
+
+    /// Where the listener's clock is behind, what came has been said all the same.
+    #[test]
+    fn what_came_was_said_before() {
+        let said = [Letter { end: 10, made: at(5), reply: 10, wait: Span::ZERO }];
+        let seen = listened(&said, &[(at(4), 10)], Useful::Always);
+        assert_eq!((seen.delays, seen.bytes), (vec![Span::ZERO], 10));
+        let (seen, _) = heard(&said, &[(at(4), 3), (at(4), 11), (at(9), u64::MAX)], Useful::Always);
+        assert_eq!((seen.bytes, seen.late), (0, 0));
+    }
+}
