@@ -271,7 +271,7 @@ fn a_slow_reader_closes_the_window() {
     let flow = |how: &str| {
         format!("from = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"200 kB\", {how} }} }}\n")
     };
-    let of_model = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", window = "32 kB" } }"#;
+    let of_model = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", receive-buffer = { start = "32768 B", most = "32768 B" } } }"#;
     let (most, rate) = (32_768.0, 50_000.0);
     for (how, least, longest) in [
         // After the pause the rest takes its time on the link, at most with the round trips of opening a window twice.

@@ -19,7 +19,7 @@ const BUFFER: f64 = 32_768.0;
 const KERNEL: &str =
     r#"{ linux = { cc = "cubic", sysctl = { tcp_rmem = "4096 32768 32768", tcp_moderate_rcvbuf = 0 } } }"#;
 /// A model that offers as much.
-const MODEL: &str = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", window = "32 kB" } }"#;
+const MODEL: &str = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", receive-buffer = { start = "32768 B", most = "32768 B" } } }"#;
 /// Bytes, and bytes a second that are read.
 const ALL: f64 = 200e3;
 const RATE: f64 = 50e3;

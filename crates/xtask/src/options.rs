@@ -74,7 +74,10 @@ fn candidates(kind: Kind) -> Box<dyn Iterator<Item = String>> {
         Kind::Bool => Box::new(words(&["true", "false"])),
         Kind::Word(all) => Box::new(words(all)),
         Kind::Count => Box::new((0..=1000u32).map(|n| n.to_string())),
-        Kind::Span => Box::new((0..=120_000u64).map(|ms| Span::from_millis(ms).to_string())),
+        Kind::Span => {
+            let hours = (1..=24u64).map(|h| Span::from_secs(3600 * h));
+            Box::new((0..=120_000u64).map(Span::from_millis).chain(hours).map(|span| span.to_string()))
+        }
         Kind::Bytes => Box::new((0..=65_535u32).map(|n| format!("{n} B"))),
         Kind::Window => {
             let segments = (1..=200).map(|n| format!("{n} segments"));

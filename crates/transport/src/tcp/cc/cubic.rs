@@ -149,9 +149,9 @@ impl Control for Cubic {
         }
     }
 
-    fn on_idle(&mut self, _now: Time, idle: Span) {
+    fn on_idle(&mut self, now: Time, idle: Span) {
         if let Some(linux) = &mut self.linux {
-            linux.on_idle(idle);
+            linux.on_idle(now, idle);
         }
         //= RFC 9438 section 4.2: t does not include the time in which the application did not send
         if let Some(epoch) = &mut self.memory.epoch {

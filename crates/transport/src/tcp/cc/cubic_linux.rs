@@ -10,7 +10,7 @@ use super::slow_start::SlowStarter;
 use super::{Acked, Reason, Reduction, Window};
 use crate::recovery::wheel::{TICK, ticks};
 use crate::tcp::config::Config;
-use base::Span;
+use base::{Span, Time};
 
 /// Time passes in ticks.
 const HZ: u64 = 1_000_000_000 / TICK.as_nanos();
@@ -207,10 +207,10 @@ impl CubicLinux {
         ((cwnd * BETA / UNIT).max(2) * window.mss as u64) as f64
     }
 
-    /// Nothing was sent for so long: the curve waits.
-    pub fn on_idle(&mut self, idle: Span) {
+    /// Nothing was sent for so long: the curve waits, but never for what is to come.
+    pub fn on_idle(&mut self, now: Time, idle: Span) {
         if let Some(epoch) = &mut self.epoch {
-            *epoch += idle.as_nanos() / TICK.as_nanos();
+            *epoch = ticks(now).min(*epoch + idle.as_nanos() / TICK.as_nanos());
         }
     }
 }
@@ -223,7 +223,6 @@ fn segments(window: &Window) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Time;
 
     fn window(segments: f64) -> Window {
         let mut window = Window::new(&Config { mss: 1000, ..Config::default() }, 1 << 30);

@@ -165,7 +165,7 @@ options! {
     "handshake-ack" => handshake_ack, Kind::Word(HandshakeAck::NAMES), Setting::read, "How the opening end acknowledges the peer's SYN: with its first data, or by a segment of its own before them.";
     "initial-window" => initial_window, Kind::Window, Setting::read, "First congestion window.";
     "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
-    "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered.";
+    "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered; with window-growth the most that is ever offered, whatever the buffer holds.";
     "window-growth" => receiver.growth, Kind::Word(WindowGrowth::NAMES), Setting::read, "How that window comes to be: whole at once, or grown as Linux grows it, up to `window`.";
     "receive-buffer.start" => receiver.buffer_start, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "With window-growth: the buffer at the start, memory and not data (Linux: tcp_rmem, the second number).";
     "receive-buffer.most" => receiver.buffer_most, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "What it may grow to (the third number).";
@@ -179,8 +179,8 @@ options! {
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
     "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
-    "tail-loss-probe.until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
-    "tail-loss-probe.ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
+    "tail-loss-probe-until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
+    "tail-loss-probe-ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
     "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
     "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
