@@ -11,7 +11,7 @@ use uml::Outcome;
 const MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\" } }";
 const KERNEL: &str = "{ linux = { cc = \"cubic\" } }";
 /// The same with buffers that take as much of what is not read, and how long that takes to be read, s.
-const SMALL_MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\", window = \"32 kB\" } }";
+const SMALL_MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\", receive-buffer = { start = \"32768 B\", most = \"32768 B\" } } }";
 const SMALL_KERNEL: &str =
     "{ linux = { sysctl = { tcp_rmem = \"4096 32768 32768\", tcp_moderate_rcvbuf = 0 } } }";
 const BUFFERED: f64 = 32_768.0 * 8.0 / 160e3;
