@@ -81,3 +81,36 @@ fn a_syn_offers_half_of_the_buffer() {
     let (syns, _) = opened(&small, 0);
     assert!(syns.iter().all(|out| out.segment.window == 16_000));
 }
+
+/// A window that has grown by one lets three out: two leave, the third waits for the acknowledgement that is due.
+#[test]
+fn less_than_a_group_waits_for_the_next_acknowledgement() {
+    let sends = |defer: &str| -> Vec<usize> {
+        let mut config = linux();
+        for (word, value) in
+            [("cc", "reno"), ("timestamps", "false"), ("initial-ssthresh", "14600 B"), ("defer", defer)]
+        {
+            config.set(word, value).expect(word);
+        }
+        let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(config, role));
+        ends[0].write(1 << 20);
+        let syn = run(&mut ends[0], 1000, |c, io| c.open(io));
+        let answer = run(&mut ends[1], 1050, |c, io| c.on_segment(io, &syn[0].segment, 0));
+        run(&mut ends[0], 1100, |c, io| c.on_segment(io, &answer[0].segment, 1));
+        // Two segments are acknowledged every 24 ms, the first after 100 ms, each round trip longer than the last.
+        let acks = (1..=30u64).map(|i| {
+            let ack = base::tcp::Segment {
+                ack: 1 + 2 * 1460 * i,
+                has_ack: true,
+                window: 1 << 20,
+                ..answer[0].segment
+            };
+            let ack = base::tcp::Segment { syn: false, seq: 1, ..ack };
+            run(&mut ends[0], 1176 + 24 * i, |c, io| c.on_segment(io, &ack, 1 + i)).len()
+        });
+        acks.collect()
+    };
+    let (with, without) = (sends("true"), sends("false"));
+    let apart = with.iter().zip(&without).find(|(a, b)| a != b);
+    assert_eq!(apart, Some((&2, &3)), "{with:?} {without:?}");
+}

@@ -87,6 +87,12 @@ impl Control for Cubic {
         }
     }
 
+    fn on_round_trip(&mut self, window: &mut Window, ack: &Acked) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_round_trip(window, ack);
+        }
+    }
+
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if let Some(linux) = &mut self.linux {
             linux.on_ack(window, ack);

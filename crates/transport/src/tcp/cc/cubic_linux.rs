@@ -84,14 +84,28 @@ impl CubicLinux {
         }
     }
 
+    /// A round trip that does not open the window. In recovery, too, slow start is over when it has grown, as long as the
+    /// window is below its threshold.
+    pub fn on_round_trip(&mut self, window: &mut Window, ack: &Acked) {
+        if self.believes(ack) && !self.found && window.in_slow_start() && self.starter.tells(window, ack) {
+            (self.found, window.ssthresh) = (true, window.cwnd);
+        }
+    }
+
+    /// Takes in a round trip, unless it comes right after a reduction.
+    fn believes(&mut self, ack: &Acked) -> bool {
+        let now = ticks(ack.now);
+        let Some(rtt) = ack.sample.filter(|_| self.epoch.is_none_or(|epoch| now - epoch >= SETTLES)) else {
+            return false;
+        };
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        true
+    }
+
     /// An acknowledgement outside of recovery.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         let now = ticks(ack.now);
-        if let Some(rtt) = ack.sample
-            && self.epoch.is_none_or(|epoch| now - epoch >= SETTLES)
-        {
-            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
-        }
+        self.believes(ack);
         let mss = window.mss as u64;
         let bytes = ack.bytes + self.odd;
         let mut acked = bytes / mss;
@@ -256,6 +270,23 @@ mod tests {
         (window.cwnd, window.ssthresh, cubic.last_max) = (40_000.0, 40_000.0, 40);
         (0..40).for_each(|i| cubic.on_ack(&mut window, &ack(9.0 + 0.001 * f64::from(i), 0.05)));
         assert_eq!(window.cwnd, 40_000.0);
+    }
+
+    /// Below the threshold the ninth round trip of a round ends slow start, whatever is being repaired.
+    #[test]
+    fn slow_start_may_end_in_recovery() {
+        let mut config = Config::default();
+        config.set("slow-start", "hystart").unwrap();
+        let (mut cubic, mut window) = (CubicLinux::new(&config), window(27.0));
+        window.ssthresh = 28_000.0;
+        cubic.on_round_trip(&mut window, &Acked { bytes: 0, ack: 1, sent: 1000, ..ack(1.0, 0.1) });
+        let mut thresholds = (0..9).map(|i| {
+            let later = ack(2.0 + 0.012 * f64::from(i), 0.2);
+            cubic.on_round_trip(&mut window, &Acked { bytes: 0, ack: 2000, sent: 3000, ..later });
+            window.ssthresh
+        });
+        assert!(thresholds.by_ref().take(8).all(|threshold| threshold == 28_000.0));
+        assert_eq!(thresholds.next(), Some(27_000.0));
     }
 
     /// The window meets the curve a least round trip ahead of the clock, not a smoothed one: 70 segments after a loss at 100,

@@ -37,6 +37,15 @@ pub struct HyStart {
 impl HyStart {
     /// An acknowledgement in slow start: opens the window, or ends slow start.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+        if self.tells(window, ack) {
+            window.ssthresh = window.cwnd;
+            return;
+        }
+        window.slow_start(ack.bytes);
+    }
+
+    /// Takes in a round trip; whether it says that the window is large enough.
+    pub fn tells(&mut self, window: &Window, ack: &Acked) -> bool {
         if let Some(rtt) = ack.sample {
             self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         }
@@ -44,11 +53,7 @@ impl HyStart {
             (self.round_end, self.began, self.train) = (ack.sent, ack.now, ack.now);
             (self.samples, self.round_least) = (0, None);
         }
-        if window.cwnd >= LOW_WINDOW * window.mss && self.is_full(ack) {
-            window.ssthresh = window.cwnd;
-            return;
-        }
-        window.slow_start(ack.bytes);
+        window.cwnd >= LOW_WINDOW * window.mss && self.is_full(ack)
     }
 
     /// Whether the window fills the path, as far as this acknowledgement tells.

@@ -110,6 +110,9 @@ pub trait Control {
     /// An acknowledgement outside of recovery: opens the window.
     fn on_ack(&mut self, window: &mut Window, ack: &Acked);
 
+    /// An acknowledgement that does not open the window measured a round trip, perhaps in recovery; it acknowledges nothing.
+    fn on_round_trip(&mut self, _window: &mut Window, _ack: &Acked) {}
+
     /// Congestion: the new threshold, bytes. The sender keeps it from falling below two segments, and
     /// closes the window to the threshold (loss, mark) or to one segment (timeout).
     fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64;
@@ -184,6 +187,9 @@ macro_rules! controls {
             }
             fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
                 match self { $(Controller::$variant(c) => c.on_reduction(window, reduction)),+ }
+            }
+            fn on_round_trip(&mut self, window: &mut Window, ack: &Acked) {
+                match self { $(Controller::$variant(c) => c.on_round_trip(window, ack)),+ }
             }
             fn save(&mut self) {
                 match self { $(Controller::$variant(c) => c.save()),+ }

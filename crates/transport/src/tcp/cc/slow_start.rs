@@ -27,6 +27,14 @@ impl SlowStarter {
         }
     }
 
+    /// Whether the window is large enough, as far as a round trip tells that does not open it.
+    pub fn tells(&mut self, window: &Window, ack: &Acked) -> bool {
+        match self {
+            SlowStarter::HyStart(hystart) => hystart.tells(window, ack),
+            SlowStarter::Standard | SlowStarter::HyStartPlus(_) => false,
+        }
+    }
+
     /// An acknowledgement in slow start.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {

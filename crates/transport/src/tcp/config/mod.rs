@@ -188,6 +188,10 @@ pub struct Config {
     pub tail_loss_probe: bool,
     /// RACK: what reordering is.
     pub rack_order: RackOrder,
+    /// RACK: whose arrival the arrival of something resent is.
+    pub rack_copy: RackCopy,
+    /// RACK: resending the oldest segment restarts the retransmission timer.
+    pub rack_restart: bool,
     /// How long the probe waits at most.
     pub probe_until: ProbeUntil,
     /// What the probe of a single segment allows for a delayed acknowledgement.
@@ -272,6 +276,8 @@ pub struct Config {
     pub byte_counting: ByteCounting,
     /// Which data segments carry the flag PSH.
     pub push: Push,
+    /// What is less than a group waits for an acknowledgement that is due.
+    pub defer: bool,
     /// Do not open a window that is not used (RFC 7661, RFC 2861).
     pub cwnd_validation: Validation,
     /// The window after a pause.
@@ -339,6 +345,8 @@ impl Default for Config {
             partial_resend: PartialResend::Always,
             tail_loss_probe: true,
             rack_order: RackOrder::Any,
+            rack_copy: RackCopy::Echo,
+            rack_restart: false,
             probe_until: ProbeUntil::Timer,
             probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
@@ -417,6 +425,7 @@ impl Default for Config {
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
             push: Push::None,
+            defer: false,
             cwnd_validation: Validation::Off,
             idle_restart: IdleRestart::Rfc5681,
             lost_syn: LostSyn::Rfc5681,

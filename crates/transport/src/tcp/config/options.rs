@@ -91,6 +91,7 @@ word_settings!(
     PrrBound,
     PrrUnit,
     ProbeUntil,
+    RackCopy,
     RackOrder,
     PartialResend,
     Spurious,
@@ -179,6 +180,8 @@ options! {
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
     "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
+    "rack.copy" => rack_copy, Kind::Word(RackCopy::NAMES), Setting::read, "With rack: when the arrival of something resent is taken for that of the original.";
+    "rack.restart" => rack_restart, Kind::Bool, Setting::read, "With rack: whenever the oldest segment is resent the retransmission timer begins anew, and with reports of what was sent before.";
     "tail-loss-probe-until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
     "tail-loss-probe-ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
     "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
@@ -247,6 +250,7 @@ options! {
     "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
     "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
+    "defer" => defer, Kind::Bool, Setting::read, "What is less than a group waits for the next acknowledgement, if that is due within a millisecond (Linux: tcp_tso_should_defer).";
     "push" => push, Kind::Word(Push::NAMES), Setting::read, "Which data segments carry the flag PSH, after which a receiver with the rules of Linux acknowledges at once.";
     "cwnd-validation" => cwnd_validation, Kind::Word(Validation::NAMES), Setting::read, "A window that is not used does not grow; true: RFC 7661.";
     "idle-restart" => idle_restart, Kind::Word(IdleRestart::NAMES), Setting::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";

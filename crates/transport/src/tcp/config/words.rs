@@ -46,6 +46,16 @@ named! {
     }
 }
 named! {
+    /// When the arrival of something resent says nothing of the copy (RFC 8985 section 6.2 step 2).
+    pub enum RackCopy {
+        /// When it comes sooner than a round trip takes, or echoes a timestamp older than the copy. Beyond a hole every echo is old.
+        Echo = "echo",
+        /// The same, but what is reported beyond a hole is judged by the round trip alone (Linux 6.12, net/ipv4/tcp_input.c:
+        /// `tcp_sacktag_one`, `tcp_clean_rtx_queue`).
+        RoundTrip = "round-trip",
+    }
+}
+named! {
     /// How long the probe of a tail waits at most.
     pub enum ProbeUntil {
         /// Until the retransmission timer would expire (RFC 8985 section 7.2).

@@ -12,7 +12,7 @@ use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
 use crate::recovery::wheel::{LEAST, expiry};
-use crate::tcp::config::RackOrder;
+use crate::tcp::config::{RackCopy, RackOrder};
 use crate::tcp::sender::{Sender, Timer};
 use base::event::Event;
 use base::truth::Cause;
@@ -165,11 +165,13 @@ impl Rules for Box<Rack> {
         }
         let mut s = *state(sender);
         let fack = (sender.config().rack_order == RackOrder::Before).then_some(s.fack);
+        let all = sender.config().rack_copy == RackCopy::Echo;
         if let Some(sent) = &sender.sent {
             for record in sent.fresh() {
                 s.probe.measured |= !record.resent;
                 //= RFC 8985 section 6.2 step 2: RACK.rtt = rtt, for each segment newly acknowledged, in turn
-                if s.arrived(io.now, record, ack.echo, fack) {
+                let echo = ack.echo.filter(|_| all || record.end <= ack.ack);
+                if s.arrived(io.now, record, echo, fack) {
                     s.rtt = io.now.since(record.sent);
                 }
             }
@@ -181,6 +183,8 @@ impl Rules for Box<Rack> {
         let exiting = s.phase != Phase::Open && ack.newly_acked > 0 && ack.ack >= sender.recover();
         if ack.newly_acked > 0 {
             sender.advance(io, ack, true);
+        } else if sender.config().rack_restart && tells_of_before(sender) {
+            sender.rto.restart(io.now);
         }
         if exiting {
             leave(sender, io, ack);
@@ -191,6 +195,8 @@ impl Rules for Box<Rack> {
         *state(sender) = s;
         if ack.newly_acked > 0 && (!fast || (exiting && sender.config().grow_on_exit)) {
             sender.open_window(ack);
+        } else {
+            sender.hear_round_trip(ack);
         }
         let lost = detect(sender, io);
         sender.hear_then_deliver(io.now);
@@ -262,6 +268,14 @@ impl Rules for Box<Rack> {
     fn pipe(&self, sender: &Sender) -> Option<u64> {
         sender.sent.as_ref().map(|sent| sent.in_flight())
     }
+}
+
+/// Whether what was reported first was sent before the oldest segment was sent again (Linux 6.12, net/ipv4/tcp_input.c:
+/// `tcp_clean_rtx_queue`).
+fn tells_of_before(sender: &Sender) -> bool {
+    let Some(sent) = &sender.sent else { return false };
+    let first = sent.fresh().iter().find(|record| !record.resent);
+    first.zip(sent.records().front()).is_some_and(|(first, oldest)| first.sent < oldest.sent)
 }
 
 fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
@@ -367,6 +381,9 @@ fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
             break; // the timer of release goes on with it
         }
         sender.retransmit_range(io, start, end, cause);
+        if sender.config().rack_restart && start == sender.una() && !at_once {
+            sender.rto.restart(io.now);
+        }
         state(sender).prr.sent(end - start);
         cause = if s.phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };
         forced = false;

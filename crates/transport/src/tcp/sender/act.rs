@@ -88,6 +88,18 @@ impl Sender {
         self.control.on_ack(&mut self.window, &acked);
     }
 
+    /// The acknowledgement may have measured a round trip, but does not open the window.
+    pub(in crate::tcp) fn hear_round_trip(&mut self, ack: &AckDigest) {
+        // What was reported last, if it was sent once; the timestamp otherwise.
+        let fresh = self.sent.as_ref().and_then(|sent| sent.fresh().iter().rfind(|record| !record.resent));
+        let sample = fresh.map(|record| ack.now.since(record.sent)).or(ack.sample);
+        if sample.is_some() {
+            let (una, max, srtt) = (self.una, self.max, self.rto.srtt());
+            let acked = Acked { now: ack.now, bytes: 0, ack: una, sent: max, sample, srtt };
+            self.control.on_round_trip(&mut self.window, &acked);
+        }
+    }
+
     /// Whether duplicates may cause a fast retransmit now (RFC 2582 section 5).
     pub(in crate::tcp) fn may_fast_retransmit(&self) -> bool {
         let above = match self.config.bug_fix {

@@ -7,6 +7,10 @@ use crate::tcp::cc::Control;
 use crate::tcp::recovery::Strategy;
 use base::tcp::Segment;
 use base::truth::Cause;
+use base::{Span, Time};
+
+/// What comes within this is waited for.
+const SOON: Span = Span::from_millis(1);
 
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
@@ -17,9 +21,14 @@ impl Sender {
         let window = (self.window.bytes() + self.strategy.beyond()).min(self.window_of_peer());
         let limit = self.una + window;
         let mut sent = 0;
+        self.used.held = false;
         while burst == 0 || sent < burst {
             if !self.released(io.now) {
                 return;
+            }
+            if self.config.defer && u64::from(sent) % self.group() == 0 && self.defers(io.now, limit) {
+                self.used.held = true;
+                break;
             }
             if !self.send_next_here(io, limit) {
                 self.maybe_persist(io.now);
@@ -30,6 +39,29 @@ impl Sender {
         if self.wants_rates {
             self.note_application(window);
         }
+    }
+
+    /// What may be sent is less than a group, and an acknowledgement that lets out more is due. Not in recovery, not if a third of the
+    /// window may be sent, not if the last segment left long ago (Linux 6.12, net/ipv4/tcp_output.c: `tcp_tso_should_defer`).
+    #[inline(never)]
+    fn defers(&self, now: Time, limit: u64) -> bool {
+        let mss = u64::from(self.config.mss);
+        let room = limit.saturating_sub(self.nxt);
+        let waits = self.end.saturating_sub(self.nxt);
+        let third = self.window.bytes().min(self.window_of_peer()) / 3;
+        if self.nxt < self.max
+            || self.una < self.recover
+            || self.strategy.recovering()
+            || waits < 2 * mss
+            || room >= (self.group() * mss).min(third).min(waits)
+            || now.since(self.used.last_sent) > SOON
+        {
+            return false;
+        }
+        let oldest = self.sent.as_ref().and_then(|sent| sent.records().front());
+        let srtt = self.rto.srtt();
+        let soon = SOON.min(Span::from_nanos(srtt.as_nanos() / 2));
+        oldest.is_some_and(|oldest| oldest.sent + srtt <= now + soon)
     }
 
     /// Nothing is left to send although the window would allow it: rates say what the application gave.

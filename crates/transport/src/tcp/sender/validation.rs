@@ -34,6 +34,8 @@ pub(super) struct Used {
     period: Time,
     /// Linux: the window was full when `most` was noted.
     limited: bool,
+    /// What the window allows is held back for a larger group.
+    pub(super) held: bool,
 }
 
 impl Sender {
@@ -121,7 +123,7 @@ impl Sender {
     /// when an acknowledgement comes is what was after the last segment was sent.
     fn used_as_linux(&mut self, ack: &AckDigest, flight: u64) -> bool {
         let (now, window) = (ack.now, self.window.cwnd);
-        let full = flight as f64 + self.window.mss > window;
+        let full = self.used.held || flight as f64 + self.window.mss > window;
         let used = &mut self.used;
         let round = ack.ack - ack.newly_acked >= used.ends;
         if round || full || (!used.limited && flight > used.most) {
