@@ -176,7 +176,12 @@ impl Driver {
             if self.timing.realtime {
                 self.strain.look(now, sys::thread_time);
                 if let Some(until) = self.strain.rest() {
-                    std::thread::sleep(std::time::Duration::from_nanos(self.clock.until(until).as_nanos()));
+                    let rest = std::time::Duration::from_nanos(self.clock.until(until).as_nanos());
+                    #[allow(
+                        clippy::disallowed_methods,
+                        reason = "this is the driver: it rests before the kernel stops it"
+                    )]
+                    std::thread::sleep(rest);
                 }
             }
             if !busy {
