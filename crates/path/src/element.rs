@@ -46,8 +46,8 @@ pub trait Element: Any + Send {
     fn on_wake(&mut self, cx: &mut Cx<'_>);
     /// When to be woken; [`Time::NEVER`] if not. Pure: asked after every call above.
     fn next_wake(&self) -> Time;
-    /// Before this nothing leaves it, unless something comes in; at most as late as that may be said safely. Who drives the network by a real
-    /// clock need not wake up for what only happens inside: it is caught up with, each event at its own time.
+    /// Before this nothing leaves it, unless something comes in; as late as that can be said for certain. Who drives the
+    /// network by a real clock need not wake up for what only happens inside: it is caught up with, each event at its own time.
     fn next_exit(&self) -> Time {
         self.next_wake()
     }

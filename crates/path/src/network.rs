@@ -80,8 +80,8 @@ impl Network {
         self.schedule.first().map(|(t, _)| t)
     }
 
-    /// Until when nothing can come to an end of the network if nothing comes in; `None`: never again. It looks at each element, or
-    /// says [`Network::next_wake`] where they are many.
+    /// Until when nothing can come to an end of the network if nothing comes in; `None`: never again. It looks at each
+    /// element, or says [`Network::next_wake`] where they are many.
     pub fn next_exit(&self) -> Option<Time> {
         if self.elements.len() > MANY {
             return self.next_wake();
