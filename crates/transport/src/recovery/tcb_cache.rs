@@ -2,11 +2,12 @@
 //! 2140): when a connection closes, what it knows of the path goes into a cache that its host keeps for the
 //! destination, and the next one begins with it ("Responding" section IV.B; catalogue EI-27).
 //!
-//! The RFC leaves open how old and new values are merged: here by their mean, as RFC 2140 section 5 has it; the least
-//! round trip is the lesser one, and what the timer has learned is that of the last connection, since genuine
-//! timeouts are to forget it. Linux' rules are its `tcp_update_metrics`. How old a value may be the RFC leaves
-//! open too; the default of an hour is Linux'. The RFC's other values (sizes of segments, options) do not
-//! change here. Only a connection that was closed hands on: one that was reset or given up does not.
+//! The RFC leaves open how old and new values are merged (section 6.2), but calls the cached round trip an average
+//! (section 6.3): here all by their mean. The least round trip and what the timer has learned are not in its table: the
+//! one is the lesser, the other that of the last connection, since genuine timeouts are to forget it. Linux' rules are
+//! its `tcp_update_metrics`. How old a value may be the RFC leaves open too; the default of an hour is Linux'. The RFC's
+//! other values (sizes of segments, options) do not change here. Only a connection that was closed hands on: one that
+//! was reset or given up does not.
 
 use super::rto::Lesson;
 use crate::tcp::config::{Share, ShareConfig};

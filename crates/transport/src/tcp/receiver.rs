@@ -37,8 +37,9 @@ pub struct Receiver {
     reported: Vec<Block>,
     /// The duplicate to report.
     dsack: Option<Block>,
-    /// Segments not yet acknowledged.
+    /// Segments not yet acknowledged; one longer than a segment counts as several.
     unacked: u32,
+    mss: u64,
     /// Segments that are still to be acknowledged at once.
     quick: u32,
     /// How long an acknowledgement waits now, if that adapts.
@@ -106,6 +107,7 @@ impl Receiver {
             reported: Vec::new(),
             dsack: None,
             unacked: 0,
+            mss: u64::from(config.mss).max(1),
             quick: config.receiver.quick_acks,
             patience: config.receiver.ack_delay_min,
             last_data: None,
@@ -255,7 +257,9 @@ impl Receiver {
                 (false, true) => true,
                 (false, false) => self.config.delay_duplicates && end == self.next && before == self.next,
             };
-        self.unacked += 1;
+        //= RFC 9293 section 3.8.6.3: for every second full-sized segment, or two segments' worth of data in one
+        let segments = u32::try_from((end - seq) / self.mss).unwrap_or(u32::MAX);
+        self.unacked = self.unacked.saturating_add(segments.max(1));
         if !self.config.ack_delay_min.is_zero() {
             self.adapt(now);
         }

@@ -41,12 +41,12 @@ impl Window {
     /// Slow start: an acknowledgement of `acked` new bytes opens the window.
     #[inline]
     pub fn slow_start(&mut self, acked: u64) {
-        //= RFC 5681 equation 2, RFC 3465 section 2.2
         self.cwnd += match self.byte_counting {
-            ByteCounting::None => self.mss,
-            ByteCounting::AbcL1 => (acked as f64).min(self.mss),
+            //= RFC 5681 equation 2: min(N, SMSS), so that a segment acknowledged in pieces counts once
+            ByteCounting::None | ByteCounting::AbcL1 => (acked as f64).min(self.mss),
             //= RFC 3465 section 2.3: L is one segment in the slow start that follows a timeout
             ByteCounting::AbcL2 if self.after_timeout => (acked as f64).min(self.mss),
+            //= RFC 3465 section 2.2: at most L segments for an acknowledgement
             ByteCounting::AbcL2 => (acked as f64).min(2.0 * self.mss),
             ByteCounting::Unlimited => acked as f64,
         };

@@ -287,7 +287,8 @@ named! {
 named! {
     /// How an acknowledgement opens the window in slow start.
     pub enum ByteCounting {
-        /// One segment an acknowledgement (RFC 5681 equation 2).
+        /// What was acknowledged, at most a segment (RFC 5681 equation 2); in congestion avoidance each acknowledgement
+        /// alike.
         None = "none",
         /// What was acknowledged, at most a segment (RFC 3465, L = 1); bytes in congestion avoidance too.
         AbcL1 = "abc-l1",

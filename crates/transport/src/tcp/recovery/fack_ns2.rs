@@ -145,7 +145,9 @@ fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let before = s.resent.len();
     s.resent.retain(|r| !(r.seq < ack.sacked_up_to && r.next < ack.sacked_up_to));
     s.silent |= s.resent.len() < before;
-    sender.open_window(ack);
+    // The simulator counts acknowledgements: each opens the window, whatever it acknowledges.
+    let newly_acked = ack.newly_acked.max(u64::from(sender.mss()));
+    sender.open_window(&AckDigest { newly_acked, ..*ack });
     let una = sender.una();
     let s = state(sender);
     if !reports(ack) && s.point.is_some_and(|point| una > point) {

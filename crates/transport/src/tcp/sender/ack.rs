@@ -45,6 +45,9 @@ impl Sender {
             self.deliver(io.now);
         }
         let (course, judged) = if self.watches {
+            if !self.established {
+                self.judge_syn(io, &digest);
+            }
             let before = self.verdicts;
             (self.hear_detector(io, &digest), before != self.verdicts)
         } else {
@@ -52,6 +55,9 @@ impl Sender {
         };
         if digest.ece {
             self.on_echo(io, &digest);
+        }
+        if self.lost_volume.is_some() {
+            self.take_off_lost_volume(&digest);
         }
         self.only_new = course == Course::New;
         let sent = io.out.len();

@@ -36,13 +36,11 @@ impl Sender {
 
     /// Whether the SYN's timeout takes the first window.
     fn lost_syn(&self, ack: &AckDigest) -> bool {
-        match (self.config.lost_syn, &self.episode) {
-            (LostSyn::Linux, Some(syn)) => {
-                // An echo older than the first repetition answers the first SYN: the timeout was spurious.
-                let original = ack.echo.is_some_and(|echo| echo < syn.began);
-                syn.expirations > 1 && !original
-            }
-            _ => self.syn_expired,
+        let Some(syn) = &self.episode else { return self.syn_expired };
+        match self.config.lost_syn {
+            LostSyn::Linux => syn.expirations > 1 && !self.first_syn_arrived(ack),
+            //= RFC 3522 section 3.2 step (4): nothing was lost if the echo says so
+            LostSyn::Rfc5681 => self.syn_expired && !(self.judges_syn() && self.first_syn_arrived(ack)),
         }
     }
 
@@ -117,6 +115,7 @@ impl Sender {
             self.ecn.reduced(self.max);
         }
         self.watch_fast_retransmit(io.now);
+        self.count_lost_volume();
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);
         io.record(|| Event::FastRetransmit { seq, recover });
@@ -136,7 +135,9 @@ impl Sender {
         let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
             Halving::Flight => {
-                let flight = self.at_loss((self.flight() - self.limited.min(self.flight())) as f64);
+                let flight = (self.flight() - self.limited.min(self.flight())) as f64;
+                //= RFC 7661 section 4.4: with a timeout the phase ends, and the standard rule applies
+                let flight = if reason == Reason::Timeout { flight } else { self.at_loss(flight) };
                 (flight, flight / 2.0)
             }
             Halving::Window => {
@@ -154,8 +155,10 @@ impl Sender {
 
     /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
     pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
-        let said = self.control.on_reduction(&self.window, &self.reduction(reason));
+        let reduction = self.reduction(reason);
+        let said = self.control.on_reduction(&self.window, &reduction);
         self.window.ssthresh = said.max(2.0 * self.window.mss);
+        self.note_reduction(reduction.outstanding, said);
         said
     }
 

@@ -5,6 +5,7 @@ use super::{Saved, Sender};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Control;
+use crate::tcp::config::Spurious;
 use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
 use crate::tcp::spurious::{Case, Course, Episode, Judged, Sight, Word};
@@ -79,6 +80,29 @@ impl Sender {
             Case::Same => {}
             Case::None => self.case = None,
         }
+    }
+
+    /// Whether the timeout of a SYN is judged: by timestamps, where its repetition has one of its own.
+    pub(super) fn judges_syn(&self) -> bool {
+        self.config.spurious == Spurious::Eifel && self.config.timestamps && !self.one_way()
+    }
+
+    /// An echo older than the first repetition of the SYN answers the first one.
+    pub(super) fn first_syn_arrived(&self, ack: &AckDigest) -> bool {
+        self.episode.is_some_and(|syn| ack.echo.is_some_and(|echo| echo < syn.began))
+    }
+
+    /// The SYN, which was repeated, is answered. Nothing was reduced, so that the verdict gives nothing back: what it is
+    /// worth is the first window.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn judge_syn(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
+        let Some(syn) = self.episode.filter(|_| self.judges_syn() && ack.newly_acked > 0) else { return };
+        let (spurious, detector) = (self.first_syn_arrived(ack), self.detector.name());
+        io.record(|| Event::Verdict { spurious, detector });
+        let counters = &mut self.verdicts;
+        *(if spurious { &mut counters.spurious_timeouts } else { &mut counters.genuine_timeouts }) +=
+            u64::from(syn.expirations);
     }
 
     /// The detector sees an acknowledgement; what it says is done. Returns what is to be sent.

@@ -38,7 +38,7 @@ use share::Sharing;
 use std::sync::Arc;
 use timed::Timed;
 pub use timers::{Timer, Timers};
-use validation::Used;
+use validation::{LostVolume, Used};
 
 pub use judge::Verdicts;
 
@@ -132,6 +132,8 @@ pub struct Sender {
     /// What it has judged.
     verdicts: Verdicts,
     used: Used,
+    /// What was resent since a loss that found the window not validated.
+    lost_volume: Option<Box<LostVolume>>,
     /// Timeouts and fast retransmits, without those found spurious.
     losses: u64,
     /// Highest sequence number sent when recovery or a timeout began.
@@ -181,6 +183,7 @@ impl Sender {
             ecn: Ecn::new(config.ecn, config.handshake == super::config::Handshake::OneWay),
             probing: Probing::default(),
             used: Used::default(),
+            lost_volume: None,
             pacer: Pacer::new(&config, control.wants_rates()),
             min_rtt: None,
             control,

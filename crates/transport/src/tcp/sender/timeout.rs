@@ -4,7 +4,7 @@
 use super::{Sender, Timers};
 use crate::endpoint::Io;
 use crate::tcp::cc::{Control, Reason};
-use crate::tcp::config::{RepeatedTimeout, TimeoutResends};
+use crate::tcp::config::{RepeatedTimeout, TimeoutResends, Validation};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::spurious::{Episode, Judged};
 use base::Time;
@@ -64,6 +64,10 @@ impl Sender {
             }
         } else {
             self.syn_expired = true;
+        }
+        if self.config.cwnd_validation == Validation::Rfc7661 {
+            self.lost_volume = None;
+            self.forget_use();
         }
         self.expired_at = Some(self.una);
         self.dupthresh = self.config.dupthresh;

@@ -185,6 +185,9 @@ impl Sender {
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
         let resent = cause != Cause::New;
         if resent {
+            if let Some(lost) = &mut self.lost_volume {
+                lost.note(seq, end);
+            }
             self.detector.on_resent(seq, end, self.max);
         }
         io.send(Segment { seq, len, syn, fin, resent, ..Segment::default() }, 0, cause);

@@ -8,7 +8,7 @@ use crate::tcp::cc::Control;
 use crate::tcp::config::{IdleRestart, Validation};
 use base::{Span, Time};
 
-/// How long an unused window is kept (RFC 7661 section 4.4.2).
+/// How long an unused window is kept (RFC 7661 section 4.4).
 const NON_VALIDATED: Span = Span::from_secs(300);
 /// The samples of what was acknowledged in a round trip count for so long at least (section 4.2).
 const SAMPLING: Span = Span::from_secs(1);
@@ -36,6 +36,34 @@ pub(super) struct Used {
     limited: bool,
     /// What the window allows is held back for a larger group.
     pub(super) held: bool,
+}
+
+/// What was resent in a recovery that began while the window was not validated (RFC 7661 section 4.4.1).
+#[derive(Clone, Debug, Default)]
+pub(super) struct LostVolume {
+    /// What counted as outstanding when the loss was found, bytes.
+    outstanding: f64,
+    /// What the congestion control leaves of that.
+    share: f64,
+    /// Ranges resent.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl LostVolume {
+    pub(super) fn note(&mut self, seq: u64, end: u64) {
+        self.ranges.push((seq, end));
+    }
+
+    /// Bytes resent, each counted once.
+    fn resent(mut self) -> u64 {
+        self.ranges.sort_unstable();
+        let (mut bytes, mut reached) = (0, 0);
+        for (seq, end) in self.ranges {
+            bytes += end.saturating_sub(seq.max(reached));
+            reached = reached.max(end);
+        }
+        bytes
+    }
 }
 
 impl Sender {
@@ -85,7 +113,7 @@ impl Sender {
     fn expire(&mut self, now: Time) {
         let since = *self.used.since.get_or_insert(now);
         if now.since(since) >= NON_VALIDATED {
-            //= RFC 7661 section 4.4.2: ssthresh = max(ssthresh, 3/4 cwnd), cwnd = max(cwnd / 2, IW)
+            //= RFC 7661 section 4.4.3: ssthresh = max(ssthresh, 3/4 cwnd), cwnd = max(cwnd / 2, IW)
             self.shrink(self.initial_window());
             self.used.since = Some(now);
         }
@@ -151,12 +179,55 @@ impl Sender {
     /// At a reduction: what counts as outstanding if the window was not validated.
     //= RFC 7661 section 4.4.1: max(pipeACK, LossFlightSize)
     pub(super) fn at_loss(&self, flight: f64) -> f64 {
-        match self.config.cwnd_validation {
-            Validation::Rfc7661 => {
-                flight.max((self.pipe_ack(self.used.last_sent) as f64).min(self.window.cwnd))
-            }
-            _ => flight,
+        if !self.unvalidated() {
+            return flight;
         }
+        flight.max((self.pipe_ack(self.used.last_sent) as f64).min(self.window.cwnd))
+    }
+
+    /// RFC 7661: the window is larger than what is used of it.
+    fn unvalidated(&self) -> bool {
+        self.config.cwnd_validation == Validation::Rfc7661 && self.used.since.is_some()
+    }
+
+    /// A loss ends the phase in which the window is not validated; what is resent from here on counts.
+    pub(super) fn count_lost_volume(&mut self) {
+        if self.unvalidated() && !self.control.owns_window() {
+            self.lost_volume = Some(Box::default());
+        }
+    }
+
+    /// So much was outstanding, and the congestion control leaves so much of it.
+    pub(super) fn note_reduction(&mut self, outstanding: f64, left: f64) {
+        if let Some(lost) = &mut self.lost_volume {
+            (lost.outstanding, lost.share) = (outstanding, left / outstanding.max(1.0));
+        }
+    }
+
+    /// An acknowledgement that ends the recovery: the volume that had been lost comes off the window as well.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_off_lost_volume(&mut self, ack: &AckDigest) {
+        let ends = ack.newly_acked > 0 && (ack.ack >= self.recover || !self.strategy.repairs_partially());
+        if !ends || !self.strategy.recovering() {
+            return;
+        }
+        let Some(lost) = self.lost_volume.take() else { return };
+        //= RFC 7661 section 4.4.1: at the end of recovery (max(pipeACK, LossFlightSize) - R) / 2, one segment at least
+        let LostVolume { outstanding, share, .. } = *lost;
+        let left = (outstanding - lost.resent() as f64) * share;
+        let window = &mut self.window;
+        //= RFC 7661 section 4.4.1: ssthresh is what cwnd is at the end of the recovery
+        window.ssthresh = left.max(window.mss);
+        window.cwnd = window.cwnd.min(window.ssthresh);
+        //= RFC 7661 section 4.4.1: pipeACK is undefined afterwards
+        self.forget_use();
+    }
+
+    /// The phase in which the window is not validated is over, and nothing is known of what is used.
+    pub(super) fn forget_use(&mut self) {
+        let Used { last_sent, held, .. } = self.used;
+        self.used = Used { last_sent, held, ..Used::default() };
     }
 
     pub(super) fn initial_window(&self) -> f64 {
