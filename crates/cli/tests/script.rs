@@ -55,7 +55,7 @@ fn json_has_a_case_a_script() {
     assert_eq!(json["cases"][2]["why"], "line 2: poll()");
 }
 
-/// Every script that cannot be read is named with its place, all at once.
+/// Every script that cannot be read is named with its place, all at once; the others are played all the same.
 #[test]
 fn what_cannot_be_read_is_said_with_line_and_column() {
     let desk = Desk::new();
@@ -63,7 +63,25 @@ fn what_cannot_be_read_is_said_with_line_and_column() {
     desk.write("b.pkt", "+0 < S 0:0(0) win 1\n+0 > . 1:1001(999) ack 1\n");
     desk.write("good.toml", GOOD);
     let ended = desk.run(&["script", "good.toml", "a.toml", "b.pkt"]);
-    assert_eq!((ended.code, ended.out.as_str()), (2, ""));
+    assert_eq!(
+        (ended.code, ended.out.as_str()),
+        (2, "pass        good\n1 passed, 0 failed, 0 unsupported, 2 unreadable\n")
+    );
     assert!(ended.err.contains("a.toml:2:6: "), "{}", ended.err);
     assert!(ended.err.contains("b.pkt:2:8: from 1 to 1001 are not 999 bytes"), "{}", ended.err);
+    let ended = desk.run(&["script", "--json", "good.toml", "a.toml"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(ended.code, 2);
+    assert_eq!(json["summary"], serde_json::json!({ "pass": 1, "fail": 0, "unsupported": 1 }));
+    assert!(json["cases"][1]["why"].as_str().unwrap().starts_with("cannot be read: 2:6: "));
+}
+
+/// A value that no TCP has is skipped, and said: it may be a slip.
+#[test]
+fn a_value_that_is_none_is_said() {
+    let desk = Desk::new();
+    desk.write("slip.toml", &format!("{GOOD}\n[[event]]\nt = 0.0\nkind = \"state\"\ncwnd_ms = 3\n"));
+    let ended = desk.run(&["script", "slip.toml"]);
+    assert_eq!(ended.code, 0);
+    assert!(ended.out.contains("no such value, not looked at: `cwnd_ms` (line "), "{}", ended.out);
 }

@@ -217,7 +217,37 @@ impl Dialogue {
         if out.id.is_empty() {
             return Err(wrong(1, "a dialogue has an `id`".to_owned()));
         }
+        out.in_order()?;
         Ok(out)
+    }
+
+    /// What comes in comes in order, each at its time or later.
+    fn in_order(&self) -> Result<(), Unreadable> {
+        let mut last = (f64::NEG_INFINITY, 0);
+        for Event { t, what, line } in &self.events {
+            if !matches!(what, What::AppWrite(_) | What::Ack(_) | What::Receive(_)) {
+                continue;
+            }
+            if *t < last.0 {
+                let (before, of) = last;
+                let message =
+                    format!("t = {t} comes after t = {before} (line {of}): events are in the order of time");
+                return Err(Unreadable { line: *line, column: 1, message });
+            }
+            last = (*t, *line);
+        }
+        Ok(())
+    }
+
+    /// The keys of `state` that name no value of the notation: they are skipped, and may be slips.
+    pub fn unknown_values(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        for event in &self.events {
+            let What::State(values) = &event.what else { continue };
+            let unknown = values.keys().filter(|key| !crate::observe::knows(key));
+            keys.extend(unknown.map(|key| format!("`{key}` (line {})", event.line)));
+        }
+        keys
     }
 
     fn event(&mut self, event: &Value, line: usize) -> Result<Event, String> {
@@ -387,6 +417,12 @@ mod tests {
         assert!(at("format = 2\nid = \"x\"").message.contains("format 2 is not known"));
         assert!(at("format = 1").message.contains("has an `id`"));
         let event = |body: &str| at(&format!("{HEAD}\n[[event]]\n{body}\n"));
+        let ack = |t: &str| format!("[[event]]\nt = {t}\nkind = \"ack\"\nack = 0\n");
+        let turned = at(&format!("{HEAD}{}{}", ack("1.0"), ack("0.5")));
+        assert_eq!(
+            turned.to_string(),
+            "7:1: t = 0.5 comes after t = 1 (line 3): events are in the order of time"
+        );
         assert_eq!(event("t = 0\nkind = \"ack\"").to_string(), "4:1: `ack` is missing");
         assert_eq!(event("t = 0").message, "an event has its `kind`");
         assert!(event("t = 0\nkind = \"expect\"\nsend = [[1000, 0]]").message.contains("list of ranges"));
@@ -394,6 +430,14 @@ mod tests {
         assert!(
             event("t = 0\nkind = \"receive\"\nseq = 2\nend = 1").message.contains("cannot go from 2 to 1")
         );
+    }
+
+    #[test]
+    fn a_value_that_is_not_known_is_named() {
+        let text = format!(
+            "{HEAD}[[event]]\nt = 0\nkind = \"state\"\ncwnd_ms = 1\nrto_max = 2\nlost_segments = 1\n"
+        );
+        assert_eq!(Dialogue::read(&text).unwrap().unknown_values(), ["`cwnd_ms` (line 3)"]);
     }
 
     #[test]

@@ -47,6 +47,14 @@ impl Script {
         }
     }
 
+    /// What it asks of values that nothing here knows by that name.
+    pub fn unknown_values(&self) -> Vec<String> {
+        match self {
+            Script::Dialogue(dialogue) => dialogue.unknown_values(),
+            Script::Packetdrill(_) => Vec::new(),
+        }
+    }
+
     /// Plays it.
     pub fn play(&self, reading: Reading) -> Verdict {
         match self {

@@ -45,6 +45,34 @@ fn show(stage: &Stage, name: &str) -> Option<Shown> {
     }
 }
 
+/// The values that the notation names; not every TCP keeps each.
+const NAMES: &[&str] = &[
+    "cwnd_mss",
+    "ssthresh_mss",
+    "pipe_mss",
+    "awnd_mss",
+    "in_recovery",
+    "lost_segments",
+    "srtt",
+    "rttvar",
+    "rto",
+    "spurious_detected",
+];
+
+/// The value that a key speaks of, and how.
+fn bound_of(key: &str) -> (&str, Bound) {
+    match key {
+        k if k.ends_with("_min") => (&k[..k.len() - 4], Bound::Least),
+        k if k.ends_with("_max") => (&k[..k.len() - 4], Bound::Most),
+        k => (k, Bound::Exactly),
+    }
+}
+
+/// Whether the notation knows a value by this key.
+pub(crate) fn knows(key: &str) -> bool {
+    NAMES.contains(&bound_of(key).0)
+}
+
 /// The verdict on the last retransmission that was judged, if it was "spurious".
 fn found_spurious(stage: &Stage) -> bool {
     let last = stage.log.iter().rev().find_map(|m| match m.what {
@@ -62,11 +90,7 @@ fn found_spurious(stage: &Stage) -> bool {
 /// The first value that is not as it should be: its name with what was expected, and what is seen.
 pub(crate) fn differs(stage: &Stage, values: &BTreeMap<String, Value>) -> Result<(), (String, String)> {
     for (key, expected) in values {
-        let (name, bound) = match key {
-            k if k.ends_with("_min") => (&k[..k.len() - 4], Bound::Least),
-            k if k.ends_with("_max") => (&k[..k.len() - 4], Bound::Most),
-            k => (k.as_str(), Bound::Exactly),
-        };
+        let (name, bound) = bound_of(key);
         let number = expected.as_float().or(expected.as_integer().map(|i| i as f64));
         let Some(wanted) = number.or(expected.as_bool().map(|b| f64::from(u8::from(b)))) else {
             return Err((format!("{key} = {expected}"), "that is neither a number nor true or false".into()));

@@ -58,8 +58,8 @@ fn offered(key: &str) -> bool {
     Config::OPTIONS.iter().any(|option| option.key == key)
 }
 
-/// Reads them.
-pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
+/// Reads them. `rfc`: what the dialogue cites.
+pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options, Unsupported> {
     let mut out =
         Options { config: Config::default(), handshake_rtt: 0.0, peer_window: 1_000_000, receiver: false };
     // A profile makes all choices; the words beside it change some.
@@ -70,6 +70,10 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
         None => {
             for (key, value) in DEFAULTS {
                 out.config.set(key, value)?;
+            }
+            // RFC 5681 knows no point below which duplicates do not count; that is RFC 6582's.
+            if options.get("recovery").and_then(Value::as_str) == Some("reno") {
+                out.config.set("bug-fix", "off")?;
             }
         }
     }
@@ -82,6 +86,10 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
             sound.ok_or_else(|| format!("{key} = {value}: not a number that can be"))
         };
         let said = |e: String| format!("{key} = {value}: {e}");
+        if key == "cwnd_validation" && value.as_bool() == Some(true) {
+            c.set("cwnd-validation", validation(rfc)).map_err(said)?;
+            continue;
+        }
         if let Some((_, ours)) = PLAIN.iter().find(|(theirs, _)| theirs == key) {
             c.set(ours, &word).map_err(said)?;
             continue;
@@ -109,6 +117,9 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
             "ecn" if word == "false" => {}
             "ecn" => return Err(format!("ecn = {word}")),
             "x" => {}
+            _ if offered(key) => {
+                return Err(format!("option {key}: options of the project stand under [options.x]"));
+            }
             _ => return Err(format!("option {key}")),
         }
     }
@@ -119,6 +130,17 @@ pub fn read(options: &BTreeMap<String, Value>) -> Result<Options, Unsupported> {
         Some(_) => return Err("options.x is not a table".to_owned()),
     }
     Ok(out)
+}
+
+/// Which validation of the window is meant by `true`: that of the RFC which is cited. Where it is RFC 5681 alone, the window
+/// grows while it is used, as in Linux, and its section 4.1 stands for a pause.
+fn validation(rfc: &[String]) -> &'static str {
+    let cites = |number: &str| rfc.iter().any(|r| r.contains(number));
+    match (cites("7661"), cites("2861"), cites("5681")) {
+        (true, _, _) | (false, false, false) => "rfc7661",
+        (false, true, _) => "rfc2861",
+        (false, false, true) => "linux",
+    }
 }
 
 /// `[options.x]`: any option of the project by its own key, dotted or as tables in tables.
@@ -137,10 +159,25 @@ fn extensions(config: &mut Config, before: &str, table: &toml::Table) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use transport::tcp::config::Validation;
 
     fn of(text: &str) -> Result<Options, Unsupported> {
         let table: toml::Table = text.parse().unwrap();
-        read(&table.into_iter().collect())
+        read(&table.into_iter().collect(), &[])
+    }
+
+    #[test]
+    fn the_rfc_that_is_cited_says_which_validation_is_meant() {
+        let table: toml::Table = "cwnd_validation = true".parse().unwrap();
+        let options: BTreeMap<String, Value> = table.into_iter().collect();
+        let validation = |rfc: &[&str]| {
+            let rfc: Vec<String> = rfc.iter().map(|r| (*r).to_owned()).collect();
+            read(&options, &rfc).unwrap().config.cwnd_validation
+        };
+        assert_eq!(validation(&[]), Validation::Rfc7661);
+        assert_eq!(validation(&["5681"]), Validation::Linux);
+        assert_eq!(validation(&["2861", "7661"]), Validation::Rfc7661);
+        assert_eq!(validation(&["RFC 2861 section 3.2"]), Validation::Rfc2861);
     }
 
     #[test]

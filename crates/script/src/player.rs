@@ -128,7 +128,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
     if dialogue.events.is_empty() {
         return arithmetic::check(dialogue);
     }
-    let options = match options::read(&dialogue.options) {
+    let options = match options::read(&dialogue.options, &dialogue.rfc) {
         Ok(options) => options,
         Err(word) => return Verdict::Unsupported(word),
     };
@@ -585,7 +585,7 @@ fn first_byte(dialogue: &Dialogue) -> u64 {
     let mut came: Vec<Range> = Vec::new();
     for event in &dialogue.events {
         match &event.what {
-            What::Receive(r) => came.push([r.seq, r.end]),
+            What::Receive(r) => came.push([r.seq, r.end + u64::from(r.fin)]),
             What::ExpectAck(e) => {
                 let mut first = e.ack;
                 while let Some(r) = came.iter().find(|r| r[1] == first && r[0] < first) {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 ///
 /// A dialogue injects segments and acknowledgements at given times and says what must leave, and
 /// when. One whose options are not offered is unsupported, never passed. Files that end in `.pkt` are
-/// read as packetdrill's. Exit code 1 if one fails.
+/// read as packetdrill's. Exit code 1 if one fails, 2 if one cannot be read; the others are played all the
+/// same.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Dialogue files, or folders of them
@@ -37,9 +38,9 @@ struct Case {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
-    let cases = read(&files(&args.files)?)?;
+    let (cases, wrong) = read(&files(&args.files)?);
     let mut said: Vec<Value> = Vec::new();
-    let (mut pass, mut fail, mut unsupported) = (0u32, 0u32, 0u32);
+    let (mut pass, mut fail, mut unsupported) = (0, 0, 0);
     for Case { file, id, script } in &cases {
         let verdict = script.play(reading);
         match &verdict {
@@ -52,38 +53,48 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         } else {
             let width = talk.width.unwrap_or(80);
             let look = Look { width, lines: args.lines, colour: talk.colour };
-            talk.data(&told(file, id, &verdict, look))?;
+            talk.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
         }
     }
-    let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported });
+    for (file, why) in &wrong {
+        let why = format!("cannot be read: {}", why.trim_start());
+        said.push(document(file, &stem(file), &Verdict::Unsupported(why)));
+    }
+    let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported + wrong.len() });
     if args.json {
         talk.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
     } else {
-        talk.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported\n"))?;
+        let rest = if wrong.is_empty() { String::new() } else { format!(", {} unreadable", wrong.len()) };
+        talk.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
+    }
+    if !wrong.is_empty() {
+        let named: Vec<String> =
+            wrong.iter().map(|(file, why)| format!("{}:{why}", file.display())).collect();
+        return Err(Failure::usage(named.join("\n"), "the notation is in docs/scripts.md"));
     }
     Ok(if fail == 0 { End::Good } else { End::Failed })
 }
 
-/// Reads all of them; all that cannot be read are named at once.
-fn read(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
+/// Reads all of them: those that can be read, and why the others cannot.
+fn read(files: &[PathBuf]) -> (Vec<Case>, Vec<(PathBuf, String)>) {
     let mut cases = Vec::new();
     let mut wrong = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+        let text = std::fs::read_to_string(file).map_err(|error| format!(" {error}"));
         let script = text.and_then(|text| Script::read(file, &text).map_err(|error| error.to_string()));
         match script {
             Ok(script) => {
-                let stem = || file.file_stem().unwrap_or_default().to_string_lossy();
-                let id = script.id().map_or_else(|| stem().into_owned(), str::to_owned);
+                let id = script.id().map_or_else(|| stem(file), str::to_owned);
                 cases.push(Case { file: file.clone(), id, script });
             }
-            Err(error) => wrong.push(format!("{}:{error}", file.display())),
+            Err(error) => wrong.push((file.clone(), error)),
         }
     }
-    match wrong.is_empty() {
-        true => Ok(cases),
-        false => Err(Failure::usage(wrong.join("\n"), "the notation is in docs/scripts.md")),
-    }
+    (cases, wrong)
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {
@@ -111,12 +122,15 @@ fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {
 }
 
 /// A line for what passed, a picture for what failed.
-fn told(file: &Path, id: &str, verdict: &Verdict, look: Look) -> String {
+fn told(file: &Path, id: &str, verdict: &Verdict, skipped: &[String], look: Look) -> String {
     let paint = |code: &str, word: &str| {
         if look.colour { format!("\x1b[{code}m{word:11}\x1b[0m") } else { format!("{word:11}") }
     };
     match verdict {
-        Verdict::Pass { .. } => format!("{} {id}\n", paint("32", "pass")),
+        Verdict::Pass { .. } if skipped.is_empty() => format!("{} {id}\n", paint("32", "pass")),
+        Verdict::Pass { .. } => {
+            format!("{} {id} (no such value, not looked at: {})\n", paint("32", "pass"), skipped.join(", "))
+        }
         Verdict::Unsupported(word) => format!("{} {id}: {word}\n", paint("33", "unsupported")),
         Verdict::Fail(f) => format!(
             "{} {id} at {:.4} s: {}\n  script    {}:{}\n  expected  {}\n  seen      {}\n{}",
