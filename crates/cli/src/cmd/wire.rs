@@ -130,10 +130,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let (Some(path), Some(crossed)) = (&args.pcap, &outcome.capture) {
         let file = std::fs::File::create(path);
         let capture = crossed.at_all_taps(&model, &outcome.ran.world);
+        let frames = capture.len();
         let write = |file| capture.write(std::io::BufWriter::new(file), None, 0, played::APPLICATION);
         file.and_then(write).map_err(|error| Failure::write(path, &error))?;
         surroundings::give_back(path);
-        talk.note(&format!("wrote {} frames to {}", crossed.len(), path.display()));
+        talk.note(&format!("wrote {frames} frames to {}", path.display()));
     }
     let unfaithful = outcome.unfaithful(&options);
     if json {
