@@ -65,6 +65,14 @@ impl Tracer {
     pub fn records(&self) -> &[Record] {
         &self.records
     }
+    /// Makes room for so many more records, so that whoever records need not wait for memory.
+    pub fn reserve(&mut self, records: usize) {
+        self.records.reserve(records);
+    }
+    /// Packets that were sent and taken in so far, in that order.
+    pub fn sightings(&self) -> &[Sighting] {
+        &self.sightings
+    }
     /// Takes the records out.
     pub fn take(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)

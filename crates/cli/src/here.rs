@@ -61,7 +61,7 @@ impl Here<'_> {
         let mut played = Played { cell, repetition, outcome };
         let written = std::mem::take(&mut played.outcome.written);
         let mut brought = Brought {
-            capture: played.capture(),
+            capture: played.capture(self.sweep),
             events: self.events.then(|| played.events()),
             picture: if picture { played.drawn(self.sweep).map(String::into_bytes) } else { None },
             ..Brought::default()

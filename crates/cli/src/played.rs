@@ -14,6 +14,9 @@ use scenario::metric::Metric;
 use scenario::model::App;
 use serde_json::{Value, json};
 
+/// What captures say that they were written by.
+pub(crate) const APPLICATION: &str = concat!("williwaw ", env!("CARGO_PKG_VERSION"));
+
 /// A repetition that was played.
 pub(crate) struct Played {
     pub(crate) cell: usize,
@@ -134,11 +137,11 @@ impl Played {
         (complaints, failed)
     }
 
-    /// What crossed the doors, as the bytes of a file.
-    pub(crate) fn capture(&self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
+    /// What was seen at every tap, as the bytes of a file.
+    pub(crate) fn capture(&self, sweep: &Sweep) -> Option<Vec<u8>> {
+        let capture = self.outcome.at_all_taps(&sweep.cells[self.cell].model)?;
         // Writing to memory does not fail.
-        self.outcome.capture.as_ref()?.write(&mut bytes).ok().map(|()| bytes)
+        capture.write(Vec::new(), None, 0, APPLICATION).ok()
     }
 
     /// The events, as the bytes of a file.

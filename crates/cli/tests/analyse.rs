@@ -64,6 +64,13 @@ fn a_capture_of_a_run_is_judged() {
             assert_eq!(flow["timeouts"][0]["evidence"], "receiver-capture");
         }
     }
+    // The file with all taps: its two ends are found in it.
+    let flow = |args: &[&str]| verdicts_of(args)["flows"][0].clone();
+    let both = flow(&[&server, "--receiver", &phone]);
+    let all = flow(&[&at("out/rep0.pcapng")]);
+    for key in ["packets", "retransmissions", "unneeded_retransmissions", "timeouts", "delay_spikes"] {
+        assert_eq!(all[key], both[key], "{key}");
+    }
     // One connection of it, and one that is not there.
     williwaw(&["analyse", &server, "--flow", ":5001", "--until", "3"]).success();
     williwaw(&["analyse", &server, "--flow", "7"]).code(2);
@@ -71,7 +78,11 @@ fn a_capture_of_a_run_is_judged() {
 
 /// The document without what names the file and its ends: a sentence does, too.
 fn verdicts(capture: &str) -> Value {
-    let out = williwaw(&["analyse", capture, "--json"]).success().get_output().stdout.clone();
+    verdicts_of(&[capture])
+}
+
+fn verdicts_of(args: &[&str]) -> Value {
+    let out = williwaw(&[&["analyse", "--json"], args].concat()).success().get_output().stdout.clone();
     let mut document: Value = serde_json::from_slice(&out).unwrap();
     document.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "file" | "story"));
     for flow in document["flows"].as_array_mut().unwrap() {

@@ -235,7 +235,7 @@ fn kernels_speak_tcp_through_it() {
     }
 }
 
-/// What is captured at both ends is Ethernet, and read as such.
+/// What is captured at both ends and at both sides of each link is Ethernet, and read as such.
 #[test]
 fn captures_have_the_frames_of_both_ends() {
     let Some(bench) = Bench::new() else { return };
@@ -245,7 +245,7 @@ fn captures_have_the_frames_of_both_ends() {
     assert_eq!(ping(&bench.phone, "10.9.0.2", 3).len(), 3);
     wire.close();
     let mut reader = capture::Reader::open(std::fs::File::open(&file).unwrap()).unwrap();
-    let mut seen = [0usize; 2];
+    let mut seen = [0usize; 6];
     let mut order = Vec::new();
     while let Some(frame) = reader.next().unwrap() {
         assert_eq!(base::wire::frame::Framing::Ethernet.packet(frame.bytes), Some(14));
@@ -253,7 +253,11 @@ fn captures_have_the_frames_of_both_ends() {
         seen[frame.interface as usize] += usize::from(frame.bytes[12..14] == [8, 0]);
         order.push(frame.time_ns);
     }
-    assert_eq!(seen, [6, 6], "three requests and three replies at either end");
+    assert_eq!(
+        seen,
+        [6, 6, 3, 3, 3, 3],
+        "three requests and three replies at either end, three of one kind in a link"
+    );
     assert!(order.is_sorted());
 }
 

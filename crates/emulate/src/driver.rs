@@ -4,7 +4,7 @@
 //! Nothing leaves early: a packet is written only when the present is past its due time. Nothing drifts: due
 //! times are made of arrival stamps and of the model, never of the moment at which the driver got round to it.
 
-use crate::capture::Capture;
+use crate::capture::{Capture, Note};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::hotline::Ear;
@@ -211,11 +211,14 @@ impl Driver {
                 let stamp = self.clock.now();
                 self.timing.ingress.add(stamp.since(self.looked[i]));
                 let bytes = self.buffer.get(..length).unwrap_or_default();
+                let after = self.network.records().len();
                 let taken = gateway.with(&mut self.network, stamp, |door, cx| door.take_in(cx, bytes));
-                if !matches!(taken, Some(Ok(()))) {
-                    self.timing.strange += 1;
-                } else if let Some(capture) = &mut self.capture {
-                    capture.add(i, stamp, bytes);
+                match (taken, &mut self.capture) {
+                    (Some(Ok(number)), Some(capture)) => {
+                        capture.add(i, Note { t: stamp, number, after, late: None }, bytes);
+                    }
+                    (Some(Ok(_)), None) => {}
+                    _ => self.timing.strange += 1,
                 }
                 // What became due meanwhile does not wait for the rest.
                 self.write_out();
@@ -258,9 +261,12 @@ impl Driver {
                     self.timing.refused += 1;
                 }
                 let written = self.clock.now();
-                self.timing.egress.add(written.since(leaving.due));
+                let late = written.since(leaving.due);
+                self.timing.egress.add(late);
                 if let Some(capture) = &mut self.capture {
-                    capture.add(i, written, &leaving.bytes);
+                    let after = self.network.records().len();
+                    let note = Note { t: written, number: Some(leaving.id), after, late: Some(late) };
+                    capture.add(i, note, &leaving.bytes);
                 }
                 gateway.with(&mut self.network, now, |door, _| door.give_back(leaving.bytes));
             }

@@ -273,6 +273,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What was seen at every tap of the path, if packets were kept.
+    pub fn at_all_taps(&self, model: &scenario::Model) -> Option<lab::capture::Capture<'_>> {
+        Some(self.capture.as_ref()?.at_all_taps(model, &self.ran.world))
+    }
+
     /// Why it does not count, if it does not.
     pub fn unfaithful(&self, options: &Options) -> Option<String> {
         self.timing.fault(options.lateness_limit)

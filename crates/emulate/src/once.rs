@@ -3,7 +3,7 @@
 //! workload is done. What is still under way then is run through without waiting, so that the truth about every
 //! packet is known.
 
-use crate::capture::Capture;
+use crate::capture::{self, Capture, Spot};
 use crate::clock::Clock;
 use crate::driver::{Driver, Gateway};
 use crate::facts::FlowFacts;
@@ -25,7 +25,7 @@ use base::trace::Tracer;
 use base::{Span, Time};
 use host::Door;
 use lab::measure;
-use path::Network;
+use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, build};
 use scenario::model::Command;
@@ -62,8 +62,11 @@ pub fn play(
     stop: &AtomicBool,
 ) -> Result<Outcome, Error> {
     let seed = Seed { seed: model.run.seed, repetition };
-    let tracer =
-        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    let tracer = match (options.capture, options.trace) {
+        (true, _) => Tracer::of(&capture::RECORDED),
+        (false, true) => Tracer::of(&[Category::Path, Category::Transport]),
+        (false, false) => Tracer::off(),
+    };
     let mut world = build(model, seed, tracer);
     world.network.start(None);
     let flows = world.flows.clone();
@@ -85,7 +88,7 @@ pub fn play(
     };
     let door = |gateway: &Gateway| {
         let name = world.names.get(gateway.door.0 as usize).cloned().unwrap_or_default();
-        (name, wires.framing(model, gateway.door))
+        Spot { name, element: gateway.door, framing: wires.framing(model, gateway.door) }
     };
     let doors: Vec<_> = gateways.iter().map(door).collect();
     let (mut jobs, mut ends, mut memories) = jobs(model, seed, &stage, around, &ordered)?;
@@ -111,7 +114,9 @@ pub fn play(
     ordered.start(clock)?;
     driver.begin(clock);
     if options.capture {
-        driver.capture = Some(Capture::of(doors));
+        let capture = Capture::new(doors);
+        capture.begin(&mut driver.network);
+        driver.capture = Some(capture);
     }
     driver.live = around.live.clone();
     let mut hotline = None;
@@ -220,7 +225,10 @@ pub fn play(
     }
     ordered.finish((&mut ends, &mut written), &mut driver.timing, &around.outputs, model)?;
     driver.timing.overrun += driver.overrun();
-    let Driver { network, mut timing, capture, .. } = driver;
+    let Driver { network, mut timing, mut capture, .. } = driver;
+    if let Some(capture) = &mut capture {
+        capture.end(&network);
+    }
     world.network = network;
     let network = &mut world.network;
     let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
@@ -240,6 +248,10 @@ pub fn play(
     }
     for machine in &stage.machines {
         timing.overrun += machine.space.overrun()?;
+    }
+    // What is under way then is to come through; loads that never end have done their part.
+    for &id in &world.backgrounds {
+        network.signal(network.now(), id, Signal::Close);
     }
     if complete {
         let end = network.now() + DRAIN;

@@ -70,14 +70,14 @@ const PROTOCOL: u8 = 253;
 const NOBODY: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
 
 impl Gate for Plug {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let number = bytes.get(NUMBER).and_then(|b| b.try_into().ok()).map(u64::from_be_bytes);
         let number = number.filter(|_| bytes[9] == PROTOCOL).ok_or(Malformed::Short)?;
         let found = self.letters.lock().ok().and_then(|mut letters| letters.1.remove(&number));
         let (segment, head) = found.ok_or(Malformed::Header)?;
         let (body, id) = cx.emit(&segment, head.size);
         cx.forward(Port(0), Packet { id, body, ecn: bytes[1] & 3, ..head });
-        Ok(())
+        Ok(Some(id))
     }
     fn next_out(&mut self) -> Option<Leaving> {
         self.leaving.pop_front()

@@ -32,11 +32,12 @@ pub struct DoorConfig {
 
 /// What a driver does with a door of either kind.
 pub trait Gate {
-    /// Takes in a packet from outside: gives it a head and sends it on its way.
+    /// Takes in a packet from outside: gives it a head, sends it on its way and tells its number in the network; none
+    /// if its destination is nowhere.
     ///
     /// # Errors
     /// The bytes are no IP packet; they are left outside.
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed>;
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed>;
     /// The next packet that is to leave, in the order in which they became due.
     fn next_out(&mut self) -> Option<Leaving>;
     /// Gives back the buffer of a packet that has left.
@@ -248,7 +249,7 @@ impl Door {
 }
 
 impl Gate for Door {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let digest = wire::read(bytes)?;
         let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
         let (body, id) = cx.emit_bytes(bytes, digest.size);
@@ -288,7 +289,7 @@ impl Gate for Door {
             ecn: digest.ecn,
         };
         cx.forward(Port(0), packet);
-        Ok(())
+        Ok(Some(id))
     }
 
     fn next_out(&mut self) -> Option<Leaving> {

@@ -86,7 +86,7 @@ impl Machine {
 }
 
 impl Gate for Machine {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let digest = wire::read(bytes)?;
         let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
         let to = wire::destination(bytes);
@@ -94,7 +94,7 @@ impl Gate for Machine {
         let outward = to.is_some_and(|to| !to.is_multicast());
         let Some(port) = known.or(self.beyond.filter(|_| outward)) else {
             self.counters.astray += 1;
-            return Ok(());
+            return Ok(None);
         };
         let (body, id) = cx.emit_bytes(bytes, digest.size);
         let flags = flags(&digest);
@@ -119,7 +119,7 @@ impl Gate for Machine {
             ecn: digest.ecn,
         };
         cx.forward(Port(port as u16), packet);
-        Ok(())
+        Ok(Some(id))
     }
 
     fn next_out(&mut self) -> Option<Leaving> {

@@ -65,7 +65,7 @@ impl Gate for Wire {
     ///
     /// # Errors
     /// On Ethernet, a frame without a packet of IP; on a serial line none.
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<(), Malformed> {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let inner = self.config.framing.packet(bytes).and_then(|at| bytes.get(at..));
         let digest = inner.ok_or(Malformed::Version).and_then(wire::read);
         let size = match self.config.framing {
@@ -98,7 +98,7 @@ impl Gate for Wire {
             ecn: digest.as_ref().map_or(0, |digest| digest.ecn),
         };
         cx.forward(Port(0), packet);
-        Ok(())
+        Ok(Some(id))
     }
 
     fn next_out(&mut self) -> Option<Leaving> {

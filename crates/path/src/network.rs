@@ -238,6 +238,10 @@ impl Network {
     pub fn records(&self) -> &[base::event::Record] {
         self.core.tracer.records()
     }
+    /// What its hosts sent and took in so far, where that is kept.
+    pub fn sightings(&self) -> &[base::trace::Sighting] {
+        self.core.tracer.sightings()
+    }
     /// Bodies in the pool; as many as there are packets with a body inside elements.
     pub fn bodies(&self) -> u32 {
         self.core.pool.live()

@@ -6,7 +6,7 @@
 use crate::guest::Guest;
 use crate::{BOOT, Error, words};
 use base::Time;
-use emulate::capture::Capture;
+use emulate::capture::{Capture, Note};
 use host::{Door, Gate, Host, Machine, Party, Remote, Said};
 use path::{Cx, ElementId, Network};
 
@@ -183,9 +183,10 @@ impl Driver {
         let Driver { network, posts, capture, .. } = self;
         let Post { guest, door, kind, .. } = &mut posts[i];
         let Some(packet) = guest.depart()? else { return Ok(()) };
+        let after = network.records().len();
         let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, &packet));
-        if let (Some(Ok(())), Some(capture)) = (taken, capture) {
-            capture.add(i, at, &packet);
+        if let (Some(Ok(number)), Some(capture)) = (taken, capture) {
+            capture.add(i, Note { t: at, number, after, late: None }, &packet);
         }
         Ok(())
     }
@@ -236,9 +237,10 @@ impl Driver {
         guest.run(wake, free, &mut |now, packet| {
             let before = network.counters().absorbed;
             let at = of_guest(now);
+            let after = network.records().len();
             let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, packet));
-            if let (Some(Ok(())), Some(capture)) = (taken, &mut *capture) {
-                capture.add(i, at, packet);
+            if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
+                capture.add(i, Note { t: at, number, after, late: None }, packet);
             }
             // Something has come through at once: it is handed over in a pause, now.
             let through = network.counters().absorbed != before;
@@ -255,7 +257,9 @@ impl Driver {
                 through(&mut self.network, now, (post.kind, post.door), |door, _| door.next_out())
             {
                 if let Some(capture) = &mut self.capture {
-                    capture.add(i, leaving.due, &leaving.bytes);
+                    let after = self.network.records().len();
+                    let (t, number) = (leaving.due, Some(leaving.id));
+                    capture.add(i, Note { t, number, after, late: None }, &leaving.bytes);
                 }
                 post.guest.push(leaving.bytes);
             }
@@ -284,7 +288,8 @@ impl Driver {
             let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
             let party = || network.enter(now, id, |party: &mut Party, _| party.take_packets());
             for (at, packet) in host.or_else(party).unwrap_or_default() {
-                capture.add(posts.len() + i, at, &packet);
+                let note = Note { t: at, number: None, after: 0, late: None };
+                capture.add(posts.len() + i, note, &packet);
             }
         }
     }

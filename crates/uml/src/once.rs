@@ -10,7 +10,7 @@ use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
-use emulate::capture::Capture;
+use emulate::capture::{Capture, Spot};
 use emulate::facts::FlowFacts;
 use emulate::proc;
 use host::{ADDRESSES, Door, Host, Party, Remote, Said};
@@ -98,8 +98,10 @@ pub fn once(
         machines::introduce(model, &mut world.network, door);
     }
     let capture = options.capture.then(|| {
-        let names = posts.iter().map(|post| post.guest.name().to_owned());
-        Capture::new(names.chain(wired.iter().map(|&id| name_of(&world, id))).collect())
+        let spot = |name: String, element: ElementId| Spot { name, element, framing: None };
+        let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.door));
+        let models = wired.iter().map(|&id| spot(name_of(&world, id), id));
+        Capture::new(kernels.chain(models).collect())
     });
     let network = std::mem::replace(&mut world.network, Network::new(0, Tracer::off()));
     let mut driver = Driver { network, posts, wired, capture };

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// Continue the run in this folder; with a scenario alone, its latest run
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     resume: Option<Option<PathBuf>>,
-    /// Keep the packets at all doors of every repetition in the folder, as pcapng
+    /// Keep the packets of every repetition in the folder, at every node and both sides of every link, as pcapng
     #[arg(long, conflicts_with = "no_out")]
     captures: bool,
     /// Keep the events of every repetition in the folder, a line of JSON each
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// Do without real-time priority
     #[arg(long)]
     no_realtime: bool,
-    /// Write the packets that crossed the doors in the first repetition, as pcapng
+    /// Write the packets of the first repetition, at every node and both sides of every link, as pcapng
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Draw the first flow of the first repetition as SVG

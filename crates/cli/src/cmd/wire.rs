@@ -70,7 +70,8 @@ pub(crate) struct Args {
     /// Do without real-time priority
     #[arg(long)]
     no_realtime: bool,
-    /// Write the frames that crossed the link, at both ends, as pcapng; they are kept in memory until the end
+    /// Write the frames that crossed, at both ends and both sides of every link, as pcapng; they are kept in memory
+    /// until the end
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Print a line of JSON when the ends are open, and one at the end
@@ -126,12 +127,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     };
     let screen = Screen { lives: &lives, done: &AtomicUsize::new(0), total: 0 };
     let outcome = live::shown(talk, &screen, || emulate::play(&model, 0, &options, &around, stop))?;
-    if let (Some(path), Some(capture)) = (&args.pcap, &outcome.capture) {
+    if let (Some(path), Some(crossed)) = (&args.pcap, &outcome.capture) {
         let file = std::fs::File::create(path);
-        let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
-        written.map_err(|error| Failure::write(path, &error))?;
+        let capture = crossed.at_all_taps(&model, &outcome.ran.world);
+        let frames = capture.len();
+        let write = |file| capture.write(std::io::BufWriter::new(file), None, 0, played::APPLICATION);
+        file.and_then(write).map_err(|error| Failure::write(path, &error))?;
         surroundings::give_back(path);
-        talk.note(&format!("wrote {} frames to {}", capture.len(), path.display()));
+        talk.note(&format!("wrote {frames} frames to {}", path.display()));
     }
     let unfaithful = outcome.unfaithful(&options);
     if json {

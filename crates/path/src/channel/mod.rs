@@ -12,6 +12,7 @@
 pub mod allocation;
 pub mod arq;
 mod buffer;
+mod change;
 pub mod class;
 pub mod codel;
 pub mod credit;
@@ -22,11 +23,11 @@ pub mod manager;
 pub mod pie;
 pub mod queue;
 pub mod threshold;
+mod waking;
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::link::LinkGate;
-use crate::states::Change;
 use allocation::Allocation;
 use arq::{Arq, ArqConfig, Frame, Verdict};
 use base::event::{Category, Event};
@@ -36,7 +37,7 @@ use buffer::{Buffer, Unit};
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
 use error::{Errors, Outcome};
-use follow::{Flush, Follower, Followers, Service};
+use follow::{Follower, Followers, Service};
 use frame::Framing;
 use queue::Room;
 
@@ -138,30 +139,6 @@ impl Channel {
         };
         channel.service = channel.followers.service();
         channel
-    }
-
-    /// When something is due that concerns this link alone.
-    fn next_inside(&self) -> Time {
-        let mut next = self.resume.min(self.queues.expires());
-        if let Some(service) = &self.in_service {
-            next = next.min(service.end);
-        }
-        if let Some(arq) = &self.arq {
-            next = next.min(arq.next());
-        }
-        if let Some(credit) = &self.credit {
-            next = next.min(credit.next());
-        }
-        next
-    }
-
-    /// When a packet is due at the far end, or the world changes.
-    fn next_outside(&self) -> Time {
-        let next = self.buffer.next_delivery();
-        if self.followers.is_empty() || self.holds() == 0 {
-            return next;
-        }
-        next.min(self.followers.next_change())
     }
 
     /// Everything that is due, in order: changes of the world, what arrives, what the sender hears, what ends.
@@ -289,60 +266,6 @@ impl Channel {
         }
     }
 
-    /// The world changed.
-    fn changed(&mut self, cx: &mut Cx<'_>, number: u16, change: Change) {
-        let (machine, state, triggered) = (u32::from(number), change.state as u32, change.triggered);
-        cx.record(Category::Path, change.at, || Event::StateEntered { machine, state, triggered });
-        match self.followers.flush(number) {
-            Flush::None => {}
-            Flush::Waiting => self.flush_waiting(cx),
-            Flush::All => self.flush_all(cx),
-        }
-        self.service = self.followers.service();
-    }
-
-    fn flush_waiting(&mut self, cx: &mut Cx<'_>) {
-        self.granting(cx, 0, |queues, cx| queues.flush(cx));
-        while let Some(unit) = self.buffer.take_unbegun() {
-            cx.drop(unit.packet, DropReason::Flushed);
-        }
-    }
-
-    fn flush_all(&mut self, cx: &mut Cx<'_>) {
-        self.flush_waiting(cx);
-        while let Some(unit) = self.buffer.take_any() {
-            self.lose(cx, unit.packet, DropReason::Flushed);
-        }
-        if let Some(arq) = &mut self.arq {
-            arq.clear();
-        }
-        if self.in_service.take().is_some() {
-            self.idle_since = cx.now();
-        }
-    }
-
-    /// Computes the end of the frame in service again; `left` is what it still has to send.
-    fn reschedule(&mut self, now: Time, left: Option<u32>) {
-        let Some(left) = left else { return };
-        let end = if left == 0 { now } else { self.finish(now, left) };
-        if let Some(service) = &mut self.in_service {
-            (service.left, service.end) = (left, end);
-        }
-    }
-
-    /// What the frame in service still has to send at the present rate.
-    fn left(&mut self, now: Time) -> Option<u32> {
-        let InService { end, left, .. } = self.in_service?;
-        if end.is_never() {
-            return Some(left); // frozen since that was computed
-        }
-        let bits = match self.followers.rate() {
-            Some(rate) => Capacity::Fixed(rate).bits_between(now, end),
-            None => self.capacity.bits_between(now, end),
-        };
-        Some(u32::try_from(bits.div_ceil(8)).unwrap_or(u32::MAX).min(left))
-    }
-
     /// When so many bytes, begun now, are transmitted.
     fn finish(&mut self, now: Time, bytes: u32) -> Time {
         match self.followers.rate() {
@@ -410,21 +333,6 @@ impl Channel {
                 Some((_, unit)) => unit.sent > 0 || may_begin(),
                 None => self.queues.len() > 0 && may_begin(),
             }
-    }
-
-    /// From when on a frame may begin, and whether packets are dropped until then.
-    fn opens(&mut self, now: Time) -> (Time, bool) {
-        if self.closed_by_hand || self.service != Service::Go {
-            return (Time::NEVER, !self.closed_by_hand && self.service == Service::Drop);
-        }
-        let mut open = now.max(self.followers.paused());
-        let mut drops = false;
-        for LinkGate { gate, stores } in &mut self.gates {
-            let after = gate.open_from(now, now);
-            drops |= after > now && !*stores;
-            open = open.max(after);
-        }
-        (open, drops)
     }
 
     /// A closed gate or a state drops what would be sent next. False if that waits all the same: frames of a packet
@@ -526,13 +434,6 @@ impl Channel {
         let (open, drops) = self.opens(now);
         drops || open <= now
     }
-
-    /// Runs a change of the world with the frame in service kept whole.
-    fn with_service_kept(&mut self, cx: &mut Cx<'_>, act: impl FnOnce(&mut Self, &mut Cx<'_>)) {
-        let left = self.left(cx.now());
-        act(self, cx);
-        self.reschedule(cx.now(), left);
-    }
 }
 
 /// The sender has heard of frames of a packet; after the last one it keeps it no longer.
@@ -569,15 +470,11 @@ impl Element for Channel {
     }
 
     fn next_wake(&self) -> Time {
-        self.next_inside().min(self.next_outside())
+        self.wakes()
     }
 
-    /// What ends service or an attempt, or begins them, brings a packet to the far end after its propagation at the earliest.
     fn next_exit(&self) -> Time {
-        if self.grants {
-            return self.next_wake();
-        }
-        (self.next_inside() + self.least_delay).min(self.next_outside())
+        self.exits()
     }
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {

@@ -122,19 +122,24 @@ pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) 
     Ok(read)
 }
 
+/// Copies of one packet that come within this may have been left out.
+const COPIES: Span = Span::from_millis(5);
+
 /// Judges a connection anew that passed several interfaces, if this one did; says so.
 fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<String> {
     let same = |f: &&Flow| {
         let ends = (f.client, f.server);
         let alike = ends == (flow.client, flow.server) || ends == (flow.server, flow.client);
-        // Ports are used again: what was seen here must lie within what was seen of all.
-        alike && f.first >= flow.first && f.last <= flow.last && f.ways.iter().all(|w| w.packets > 0)
+        // Ports are used again: what was seen here must lie within what was seen of all, where second copies count no more.
+        alike && f.first >= flow.first && f.last <= flow.last + COPIES && f.ways.iter().all(|w| w.packets > 0)
     };
     let mut seen: Vec<(u32, &Flow)> =
         each.iter().filter_map(|(i, flows)| Some((*i, flows.iter().find(same)?))).collect();
-    // A second copy within an instant, as at a bridge, was left out already.
+    // Second copies within an instant, as at a bridge, were left out already. If no more is left than one interface has,
+    // there is nothing to tell apart.
     let least = seen.iter().map(|(_, f)| f.packets).min()?;
-    if seen.len() < 2 || flow.captured_twice * 2 > least {
+    let most = seen.iter().map(|(_, f)| f.packets).max()?;
+    if seen.len() < 2 || flow.packets.saturating_sub(most) * 2 <= least {
         return None;
     }
     let to_sender = |f: &Flow| f.ways[f.main()].place.to_sender.unwrap_or(Span::FOREVER);

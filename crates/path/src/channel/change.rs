@@ -1,0 +1,74 @@
+//! What becomes of what a channel holds when the world changes? The frame in service goes on with what it still has to send,
+//! at the new rate; a state may flush what waits, or everything.
+
+use super::follow::Flush;
+use super::{Channel, InService};
+use crate::capacity::Capacity;
+use crate::element::Cx;
+use crate::states::Change;
+use base::Time;
+use base::event::{Category, Event};
+use base::packet::DropReason;
+
+impl Channel {
+    /// Runs a change of the world with the frame in service kept whole.
+    pub(super) fn with_service_kept(&mut self, cx: &mut Cx<'_>, act: impl FnOnce(&mut Self, &mut Cx<'_>)) {
+        let left = self.left(cx.now());
+        act(self, cx);
+        self.reschedule(cx.now(), left);
+    }
+
+    /// The world changed.
+    pub(super) fn changed(&mut self, cx: &mut Cx<'_>, number: u16, change: Change) {
+        let (machine, state, triggered) = (u32::from(number), change.state as u32, change.triggered);
+        cx.record(Category::Path, change.at, || Event::StateEntered { machine, state, triggered });
+        match self.followers.flush(number) {
+            Flush::None => {}
+            Flush::Waiting => self.flush_waiting(cx),
+            Flush::All => self.flush_all(cx),
+        }
+        self.service = self.followers.service();
+    }
+
+    fn flush_waiting(&mut self, cx: &mut Cx<'_>) {
+        self.granting(cx, 0, |queues, cx| queues.flush(cx));
+        while let Some(unit) = self.buffer.take_unbegun() {
+            cx.drop(unit.packet, DropReason::Flushed);
+        }
+    }
+
+    fn flush_all(&mut self, cx: &mut Cx<'_>) {
+        self.flush_waiting(cx);
+        while let Some(unit) = self.buffer.take_any() {
+            self.lose(cx, unit.packet, DropReason::Flushed);
+        }
+        if let Some(arq) = &mut self.arq {
+            arq.clear();
+        }
+        if self.in_service.take().is_some() {
+            self.idle_since = cx.now();
+        }
+    }
+
+    /// Computes the end of the frame in service again; `left` is what it still has to send.
+    fn reschedule(&mut self, now: Time, left: Option<u32>) {
+        let Some(left) = left else { return };
+        let end = if left == 0 { now } else { self.finish(now, left) };
+        if let Some(service) = &mut self.in_service {
+            (service.left, service.end) = (left, end);
+        }
+    }
+
+    /// What the frame in service still has to send at the present rate.
+    fn left(&mut self, now: Time) -> Option<u32> {
+        let InService { end, left, .. } = self.in_service?;
+        if end.is_never() {
+            return Some(left); // frozen since that was computed
+        }
+        let bits = match self.followers.rate() {
+            Some(rate) => Capacity::Fixed(rate).bits_between(now, end),
+            None => self.capacity.bits_between(now, end),
+        };
+        Some(u32::try_from(bits.div_ceil(8)).unwrap_or(u32::MAX).min(left))
+    }
+}
