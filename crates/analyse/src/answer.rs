@@ -1,7 +1,7 @@
 //! What comes back: acknowledgements of one direction's data.
 
 use crate::digest::AckDigest;
-use crate::direction::Direction;
+use crate::direction::{BEHIND, Direction};
 use crate::flow::{AckPoint, Spike, SpikeKind};
 use crate::judge::State;
 use crate::lattice::Heard;
@@ -29,7 +29,7 @@ impl Direction {
             // The peer speaks first: what it acknowledges was sent before the capture began.
             (self.una, self.max) = (ack, ack);
         }
-        if ack.abs_diff(self.max.max(self.una)) > FAR {
+        if ack.abs_diff(self.max.max(self.una)) > FAR || !syn && self.is_of_another(ack) {
             self.way.strange += 1;
             return;
         }
@@ -87,6 +87,12 @@ impl Direction {
             self.weigh();
         }
         self.point(t, ack, scale.map(|_| window), &digest, o);
+    }
+
+    /// An acknowledgement of what was never sent answers the opening: the peer still holds an older connection of the
+    /// same ends, and is told so by a reset (RFC 9293 section 3.10.7.3).
+    fn is_of_another(&self, ack: u64) -> bool {
+        self.syn.is_some() && !self.answered && self.way.data_packets == 0 && ack != self.max
     }
 
     fn digest(&mut self, o: &Observation, ack: u64, before: u64) -> AckDigest {
@@ -174,6 +180,12 @@ impl Direction {
         if ack > self.max {
             // The capture missed what is acknowledged.
             self.way.acknowledged_unseen += ack - self.max;
+            // It may be acknowledged piece by piece before it is seen.
+            let from = match self.unseen {
+                Some((from, to, last)) if to == self.max && rtt::age(t, Some(last)) <= BEHIND => from,
+                _ => self.max,
+            };
+            self.unseen = Some((from, ack, t));
             self.max = ack;
         }
         if clean {

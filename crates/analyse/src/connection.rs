@@ -13,6 +13,8 @@ use base::{Span, Time};
 struct Opening {
     t: Time,
     seq: u32,
+    /// What it acknowledges, of the answer.
+    ack: Option<u32>,
     mss: Option<u16>,
     scale: Option<u8>,
     sack: bool,
@@ -81,6 +83,12 @@ impl Connection {
         }
         match self.opening[self.side(o.from())] {
             Some(opening) => opening.seq != o.head.seq || o.t.since(self.last) > OLD,
+            // Its answer was captured before it.
+            None if self.opening[1 - self.side(o.from())]
+                .is_some_and(|answer| answer.ack == Some(o.head.seq.wrapping_add(1))) =>
+            {
+                false
+            }
             // It was joined in the middle, and now it begins.
             None => {
                 self.ways[self.side(o.from())].begun || self.opening.iter().any(Option::is_some) || self.reset
@@ -132,6 +140,7 @@ impl Connection {
         self.opening[side] = Some(Opening {
             t: o.t,
             seq: head.seq,
+            ack: ack.then_some(head.ack),
             mss: head.mss,
             scale: head.scale,
             sack: head.permits_sack,

@@ -98,11 +98,16 @@ pub(crate) struct Direction {
     pub(crate) overtaken: bool,
     /// Blocks of SACK were seen.
     pub(crate) blocks: bool,
-    syn: Option<Time>,
+    /// Bytes that were acknowledged and had not been seen, and when that was.
+    pub(crate) unseen: Option<(u64, u64, Time)>,
+    pub(crate) syn: Option<Time>,
     /// Where the FIN stands.
     pub(crate) fin: Option<u64>,
 }
 
+/// What comes so soon after its acknowledgement was only captured behind it: a card or a kernel put segments together
+/// before they were captured, or several processors captured at once.
+pub(crate) const BEHIND: Span = Span::from_millis(3);
 /// Numbers further from the expected ones than this belong to nothing.
 const FAR: u64 = 1 << 30;
 
@@ -156,6 +161,12 @@ impl Direction {
             self.begin(seq, syn);
             self.first_flight_open = syn;
         }
+        if seq.abs_diff(self.max) > FAR && o.payload > 0 && !syn && self.way.data_packets == 0 {
+            // Several answered the opening, each with a number of its own (RFC 9293 section 3.5 resets the others): the
+            // first data tell which of them speaks.
+            (self.una, self.answered) = (seq, false);
+            self.begin(seq, false);
+        }
         if seq.abs_diff(self.max) > FAR {
             self.way.strange += 1;
             return;
@@ -200,11 +211,12 @@ impl Direction {
 
     fn on_data(&mut self, o: &Observation, seq: u64, end: u64) {
         let t = o.t;
+        let behind = self.behind(t, seq, end);
         if o.payload <= 1 && self.edge.is_some_and(|edge| edge <= seq) && self.window_closed {
             self.way.window_probes += 1;
             return;
         }
-        if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max {
+        if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max && !behind {
             self.way.keep_alives += 1;
             return;
         }
@@ -230,7 +242,7 @@ impl Direction {
             flight,
             fate: Fate::Open,
         };
-        let again = if seq >= self.max {
+        let again = if seq >= self.max || behind {
             if seq > self.max {
                 let gap = (self.max, seq);
                 self.missing.add(gap.0, gap.1);
@@ -256,6 +268,17 @@ impl Direction {
             let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
             self.way.transmissions.push(point);
         }
+    }
+
+    /// A segment that was acknowledged a moment ago and is seen for the first time.
+    fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
+        let Some((from, to, since)) = self.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
+        else {
+            return false;
+        };
+        self.way.acknowledged_unseen -= end.min(to) - from;
+        self.unseen = (end < to).then_some((end, to, since));
+        true
     }
 
     /// A segment below the highest byte seen; its place among the retransmissions if it is one.

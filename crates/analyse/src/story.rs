@@ -66,11 +66,15 @@ pub fn tell(flows: &[&Flow]) -> Story {
     } else {
         format!("{} sent {}", sender(flow), receiver(flow))
     };
-    let head = format!("{of} {} in {}", bytes(way.delivered_bytes), seconds(whole));
+    let much = match way.delivered_bytes {
+        0 => format!("{} that nobody acknowledged", bytes(way.data_bytes)),
+        n => bytes(n),
+    };
+    let head = format!("{of} {much} in {}", seconds(whole));
     Story {
         what: format!("{head}; {}", what(cost, span, whole, way)),
         sure: sure(flow, way, cost),
-        advice: advice(cost, way),
+        advice: advice(cost, span, way),
         jain_index: jain,
     }
 }
@@ -100,11 +104,13 @@ fn lost_to(way: &Way, kind: Kind) -> Span {
 }
 
 fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
+    // What comes before the first data and behind the last held nothing up.
+    let (from, until) = way.data_span.unwrap_or_default();
     let silent = way
         .spikes
         .iter()
         .filter(|s| s.kind == SpikeKind::Delay)
-        .fold(Span::ZERO, |sum, s| sum + s.until.since(s.t));
+        .fold(Span::ZERO, |sum, s| sum + s.until.min(until).since(s.t.max(from)));
     let (spurious, genuine) = (lost_to(way, Kind::Spurious), lost_to(way, Kind::Genuine));
     let unknown = lost_to(way, Kind::Unknown);
     // A spike is worth telling by itself where no timeout lies over it.
@@ -131,14 +137,16 @@ fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
     if best.1.as_nanos() >= whole.as_nanos() / 10 && !best.1.is_zero() {
         return best;
     }
-    let queueing = way.rtt.is_some_and(|r| r.queueing_s > r.min_s);
+    // Next to the receiver it is not the path whose round trips are seen, but how long the receiver takes to answer.
+    let seen = way.place.side() != Side::Receiver;
+    let queueing = seen && way.rtt.is_some_and(|r| r.queueing_s > r.min_s);
     let rest = way.time.of(IdleCause::Congestion) + if fills { receiver } else { Span::ZERO };
     (if queueing { Cost::Queue } else { Cost::Path }, rest - spurious - genuine - silence)
 }
 
 fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
     let share = if whole.is_zero() { 0.0 } else { 100.0 * span.as_secs_f64() / whole.as_secs_f64() };
-    let took = format!("{} ({:.0} %)", seconds(span), share.min(100.0));
+    let took = format!("{} ({:.0} %)", seconds(span.min(whole)), share.min(100.0));
     let words = match cost {
         Cost::Spurious => format!(
             "beyond what the path itself takes, most time, {took}, went with {}: the path stood still, the timer expired though \
@@ -170,10 +178,10 @@ fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
             format!("the most time, {took}, nothing was outstanding: the application had nothing to send")
         }
         Cost::Queue => format!(
-            "the most time, {took}, data waited their turn: a round trip took {:.3} s on average and {:.3} s at best, the \
-             rest is a queue",
-            way.rtt.map_or(0.0, |r| r.mean_s),
-            way.rtt.map_or(0.0, |r| r.min_s)
+            "the most time, {took}, data waited their turn: a round trip took {} on average and {} at best, the rest is a \
+             queue",
+            short(way.rtt.map_or(0.0, |r| r.mean_s)),
+            short(way.rtt.map_or(0.0, |r| r.min_s))
         ),
         Cost::Path if span.is_zero() => "nothing held it up for long".to_owned(),
         Cost::Path => format!("the most time, {took}, went with plain round trips of the path"),
@@ -195,24 +203,26 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
     let judged = all - way.count(Need::Unknown);
     let verdicts = match (all, judged) {
         (0, _) => "nothing was sent again".to_owned(),
+        (1, 1) => "the one retransmission is judged with evidence".to_owned(),
         (n, j) if n == j => format!("each of {} is judged with evidence", count(n, "retransmission")),
         (n, j) => format!(
             "{j} of {} are judged with evidence, the others are called unknown",
             count(n, "retransmission")
         ),
     };
+    // Of which the capture missed more than half nobody can tell much.
+    let missed = way.missing_bytes.max(way.acknowledged_unseen);
+    let torn = missed > way.data_bytes;
     let how = match (cost, judged == all, side) {
+        _ if torn => "This is unsure",
         (Cost::Timer, _, _) => "This is unsure",
         (Cost::Receiver, _, _) if !way.options.window_known => "This is unsure",
         (_, true, Side::Sender) => "This is quite sure",
         (_, _, Side::Unknown) => "This is unsure",
         _ => "This is likely",
     };
-    let gaps = if way.missing_bytes + way.acknowledged_unseen > 0 {
-        format!(
-            "; the capture misses {} that were sent",
-            bytes(way.missing_bytes.max(way.acknowledged_unseen))
-        )
+    let gaps = if missed > 0 {
+        format!("; the capture misses {} that were sent", bytes(missed))
     } else {
         String::new()
     };
@@ -220,7 +230,7 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
     format!("{how}: {place}, and {verdicts}{gaps}{opened}.")
 }
 
-fn advice(cost: Cost, way: &Way) -> String {
+fn advice(cost: Cost, span: Span, way: &Way) -> String {
     let missing: Vec<&str> =
         [(way.options.sack == Some(false), "SACK"), (!way.options.timestamps, "timestamps")]
             .into_iter()
@@ -268,6 +278,9 @@ fn advice(cost: Cost, way: &Way) -> String {
             "Make the bottleneck's buffer smaller or manage it actively{}, or limit the window.",
             way.buffer_bytes.map_or(String::new(), |b| format!(" (it held some {} when the first segment was lost)", bytes(b)))
         ),
+        Cost::Path if span.is_zero() && way.retransmissions.is_empty() => {
+            "Nothing needs to be mended here.".to_owned()
+        }
         Cost::Path => {
             let probes = way.retransmissions.iter().filter(|r| r.reason == Reason::Fast).count();
             if probes > 0 {
@@ -299,5 +312,10 @@ pub fn bytes(n: u64) -> String {
 
 fn seconds(s: Span) -> String {
     let s = s.as_secs_f64();
-    if s < 1.0 { format!("{s:.3} s") } else { format!("{s:.1} s") }
+    if s < 1.0 { short(s) } else { format!("{s:.1} s") }
+}
+
+/// A short time, in milliseconds where thousandths of a second tell too little.
+fn short(s: f64) -> String {
+    if s >= 0.01 || s <= 0.0 { format!("{s:.3} s") } else { format!("{:.3} ms", s * 1e3) }
 }

@@ -11,6 +11,7 @@ use analyse::profile::Point;
 use analyse::{Analyser, Flow, Keep, Need, Observation, Reason, story};
 use base::event::Category;
 use base::trace::Tracer;
+use base::wire::flag;
 use base::{Span, Time};
 use common::meeting::read;
 use common::observed::observed;
@@ -220,6 +221,111 @@ fn captures_that_are_not_whole() {
     let flow = analysed(&mute);
     assert_eq!(flow.ways[0].data_bytes, whole.ways[0].data_bytes);
     assert!(flow.ways[0].rtt.is_none());
+}
+
+/// Where the kernel or the card put segments together, an acknowledgement is captured before what it acknowledges: that
+/// is seen late and was not sent twice.
+#[test]
+fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
+    let plain = packets("", "window = \"12 kB\"", BULK, true);
+    let whole = analysed(&plain);
+    let mut late = plain.clone();
+    let mut swapped = 0;
+    for i in 1..late.len() {
+        let (a, b) = (late[i - 1], late[i]);
+        if a.payload > 0 && b.payload == 0 && b.head.ack == a.head.seq.wrapping_add(a.payload) {
+            late[i - 1] = Observation { t: a.t, ..b };
+            late[i] = Observation { t: a.t + Span::from_nanos(2000), ..a };
+            swapped += 1;
+        }
+    }
+    assert!(swapped > 20, "{swapped}");
+    let way = &analysed(&late).ways[0];
+    assert_eq!((way.retransmissions.len(), way.out_of_order, way.acknowledged_unseen), (0, 0, 0));
+    assert_eq!(
+        (way.data_packets, way.delivered_bytes),
+        (whole.ways[0].data_packets, whole.ways[0].delivered_bytes)
+    );
+    // What comes when it had long been acknowledged was sent again, or the capture missed the first copy.
+    for o in late.iter_mut().filter(|o| o.payload > 0).skip(50) {
+        o.t += Span::from_secs(1);
+    }
+    late.sort_by_key(|o| o.t);
+    assert!(!analysed(&late).ways[0].retransmissions.is_empty());
+}
+
+/// The peer still holds an older connection of the same ports: it acknowledges what nobody sent, is reset, and the
+/// opening is sent again.
+#[test]
+fn an_acknowledgement_of_an_older_connection_counts_for_nothing() {
+    let plain = packets("", "window = \"12 kB\"", BULK, false);
+    let (syn, back) = (plain[0], plain[1]);
+    assert!(syn.head.has(flag::SYN) && back.head.has(flag::SYN | flag::ACK));
+    let mut stale = Observation { t: syn.t + Span::from_millis(20), ..back };
+    (stale.head.flags, stale.head.permits_sack, stale.head.mss) = (flag::ACK, false, None);
+    stale.head.ack = syn.head.seq.wrapping_add(5000);
+    stale.head.seq = back.head.seq.wrapping_sub(70_000);
+    let mut reset = Observation { t: syn.t + Span::from_millis(21), ..syn };
+    (reset.head.flags, reset.head.permits_sack, reset.head.mss) = (flag::RST, false, None);
+    reset.head.seq = stale.head.ack;
+    let mut packets = vec![syn, stale, reset];
+    packets.extend(plain.iter().map(|o| Observation { t: o.t + Span::from_secs(3), ..*o }));
+    let (odd, whole) = (analysed(&packets), analysed(&plain));
+    let way = &odd.ways[0];
+    assert_eq!((way.retransmissions.len(), way.acknowledged_unseen), (0, 0), "{:?}", way.retransmissions);
+    assert_eq!(way.delivered_bytes, whole.ways[0].delivered_bytes);
+}
+
+/// Several processors captured at once: the answer to the opening stands in the file before the opening.
+#[test]
+fn an_opening_behind_its_answer_begins_nothing_new() {
+    let mut packets = packets("", "window = \"12 kB\"", BULK, false);
+    let whole = analysed(&packets);
+    packets.swap(0, 1);
+    let flow = analysed(&packets);
+    assert!(flow.opened && flow.client == whole.client, "{flow:?}");
+    assert_eq!((flow.packets, flow.ways[0].data_bytes), (whole.packets, whole.ways[0].data_bytes));
+    assert_eq!((flow.ways[0].retransmissions.len(), flow.ways[0].acknowledged_unseen), (0, 0));
+}
+
+/// Two answered the opening, each with a number of its own, and the one seen first was not the one that stayed.
+#[test]
+fn data_tell_which_answer_to_the_opening_counts() {
+    let mut packets = packets("", "window = \"12 kB\"", BULK, true);
+    let whole = analysed(&packets);
+    let syn = packets[0];
+    let mut other = syn;
+    other.head.seq = syn.head.seq.wrapping_add(0x7000_0000);
+    packets[0] = other;
+    let flow = analysed(&packets);
+    assert_eq!(flow.ways[0].data_bytes, whole.ways[0].data_bytes);
+    assert!(flow.ways[0].retransmissions.is_empty() && flow.ways[0].strange <= 2, "{}", flow.ways[0].strange);
+}
+
+/// What the opening sentences say of captures that are hardly there, and of transfers that nobody answered.
+#[test]
+fn sentences_of_torn_captures_are_unsure() {
+    let plain = packets("", "window = \"12 kB\"", BULK, false);
+    let told = |packets: &[Observation]| story::tell(&[&analysed(packets)]);
+    assert!(told(&plain).sure.starts_with("This is quite sure"));
+    let data = |o: &Observation| o.payload > 0;
+    let mut n = 0;
+    let torn: Vec<Observation> = plain
+        .iter()
+        .filter(|o| {
+            n += usize::from(data(o));
+            !data(o) || n % 4 == 1
+        })
+        .copied()
+        .collect();
+    let story = told(&torn);
+    assert!(story.sure.starts_with("This is unsure") && story.sure.contains("misses"), "{story:?}");
+    let mute: Vec<Observation> =
+        plain.iter().enumerate().filter(|(i, o)| *i < 3 || data(o)).map(|(_, o)| *o).take(9).collect();
+    assert!(told(&mute).what.contains("that nobody acknowledged"), "{:?}", told(&mute));
+    // One segment at one instant: no advice for it.
+    let one: Vec<Observation> = plain.iter().enumerate().filter(|(i, _)| *i < 4).map(|(_, o)| *o).collect();
+    assert_eq!(told(&one).advice, "Nothing needs to be mended here.");
 }
 
 /// The same ports again are another connection.

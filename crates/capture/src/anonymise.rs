@@ -131,6 +131,10 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             out[12..16].copy_from_slice(&source.octets());
             out[16..20].copy_from_slice(&destination.octets());
+            // What the layer below told of its length is not in the copy. (A length of 0 stands for a longer one.)
+            if u32::from(u16::from_be_bytes([out[2], out[3]])) > ip.size {
+                out[2..4].copy_from_slice(&(ip.size as u16).to_be_bytes());
+            }
             // Options can tell routes.
             out[20..].fill(option::NOTHING);
             out[10..12].fill(0);
@@ -142,6 +146,9 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             out[8..24].copy_from_slice(&source.octets());
             out[24..40].copy_from_slice(&destination.octets());
+            if 40 + u32::from(u16::from_be_bytes([out[4], out[5]])) > ip.size {
+                out[4..6].copy_from_slice(&((ip.size - 40) as u16).to_be_bytes());
+            }
             blank_extensions(out);
         }
         // One packet has one version.

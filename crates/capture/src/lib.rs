@@ -12,11 +12,13 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod reader;
+mod tunnel;
 mod unpack;
+mod wrapped;
 mod writer;
 
 pub use base::wire::segment;
-pub use link::Link;
+pub use link::{Link, Place};
 pub use notice::{Notice, NoticeKind, Notices};
 pub use packet::{Packet, Transport, Unread, decode};
 pub use pcapng::Comments;

@@ -1,7 +1,8 @@
 //! What do the headers of a frame say? Link, IP and transport in one pass, no byte copied; lengths are those that IP
 //! tells, so that a capture of headers only counts the same bytes as a whole one.
 
-use crate::link::Link;
+use crate::link::{Link, Place};
+use crate::tunnel;
 use base::wire::{IpHead, Malformed, SCTP, TCP, TcpHead, UDP};
 
 /// Why a frame has no packet that can be read.
@@ -63,7 +64,7 @@ pub struct Packet<'a> {
     pub payload_len: u32,
     /// As many of them as were captured.
     pub payload: &'a [u8],
-    /// Where in the frame the header of IP begins.
+    /// Where in the frame the header of IP begins: of a packet in a tunnel, the inner one.
     pub network: usize,
     /// Fewer bytes of the packet were captured than it had.
     pub cut: bool,
@@ -79,32 +80,65 @@ impl Packet<'_> {
     }
 }
 
-/// Reads the headers of a frame that had `wire_len` bytes on the wire, of which `frame` were captured.
+/// Reads the headers of a frame that had `wire_len` bytes on the wire, of which `frame` were captured. Of a packet in a
+/// tunnel it is the inner one that is told, as far as it can be read.
 ///
 /// # Errors
 /// Why there is no packet, or none that can be read.
 #[inline]
 pub fn decode(link: Link, frame: &[u8], wire_len: u32) -> Result<Packet<'_>, Unread> {
-    let network = link.network(frame)?;
+    let (packet, behind) = read(frame, link.network(frame)?, wire_len)?;
+    match packet.transport {
+        Transport::Udp { .. } | Transport::Other => Ok(innermost(frame, packet, behind)),
+        _ => Ok(packet),
+    }
+}
+
+/// The packet that a packet carries, however deep; else itself.
+fn innermost<'a>(frame: &'a [u8], mut packet: Packet<'a>, mut behind: usize) -> Packet<'a> {
+    for _ in 0..tunnel::DEPTH {
+        let Some(place) = tunnel::inside(&packet.ip, &packet.transport, packet.payload) else { break };
+        let place = place.behind(behind);
+        // What it carries ends where it ends.
+        let end = (behind as u32).saturating_add(packet.payload_len);
+        let kept = frame.get(..behind + packet.payload.len()).unwrap_or(frame);
+        match read(kept, place, end) {
+            Ok((inner, further)) if (place.at as u32).saturating_add(inner.ip.size) <= end => {
+                (packet, behind) = (inner, further)
+            }
+            _ => break,
+        }
+    }
+    packet
+}
+
+/// Reads the packet at that place, and where in the frame stands what it carries.
+#[inline]
+fn read(frame: &[u8], place: Place, wire_len: u32) -> Result<(Packet<'_>, usize), Unread> {
+    let network = place.at;
     let bytes = frame.get(network..).unwrap_or_default();
     let wire = wire_len.saturating_sub(network as u32).max(bytes.len() as u32);
-    let ip = IpHead::read(bytes, wire).map_err(|why| match why {
+    let mut ip = IpHead::read(bytes, wire).map_err(|why| match why {
         Malformed::Short => Unread::Short,
         why => Unread::Malformed(why),
     })?;
+    if place.most < ip.size && place.most >= ip.header {
+        ip.size = place.most;
+    }
     // What stands behind the packet's end is padding or a trailer.
     let size = ip.size as usize;
     let cut = bytes.len() < size;
     let inner = bytes.get(ip.header as usize..size.min(bytes.len())).unwrap_or_default();
     let (transport, header) = transport(&ip, inner);
-    Ok(Packet {
+    let packet = Packet {
         ip,
         transport,
         payload_len: (ip.size - ip.header).saturating_sub(header),
         payload: inner.get(header as usize..).unwrap_or_default(),
         network,
         cut,
-    })
+    };
+    Ok((packet, network + (ip.header + header) as usize))
 }
 
 /// What an IP packet carries, and how long its header is.

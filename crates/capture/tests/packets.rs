@@ -47,7 +47,7 @@ fn ip_is_found_behind_every_link() {
         (1, ethernet(&[0x81, 0, 0, 5, 8, 0]), &four),
         (1, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 0x86, 0xdd]), &six),
         (1, ethernet(&[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64]), &four),
-        (1, ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 64, 0, 0x57]), &six),
+        (1, ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 82, 0, 0x57]), &six),
         (1, ethernet(&[&[0, 60], snap].concat()), &four),
         (1, ethernet(&[0, 60, 6, 6, 3]), &four),
         (0, vec![2, 0, 0, 0], &four),
@@ -66,6 +66,29 @@ fn ip_is_found_behind_every_link() {
         (113, [&[0; 14][..], &[0x81, 0, 0, 5, 0x86, 0xdd]].concat(), &six),
         (113, [&[0; 14][..], &[0, 4], snap].concat(), &four),
         (276, [&[8, 0][..], &[0; 18]].concat(), &four),
+        // IEEE 802.11: with addresses of four stations, with quality of service, behind a clock and the remark that the
+        // header is filled up; then the older forms of what a card measures.
+        (105, [&[0x08, 1][..], &[0; 22], snap].concat(), &four),
+        (105, [&[0x08, 3][..], &[0; 28], snap].concat(), &four),
+        (105, [&[0x88, 2][..], &[0; 24], snap].concat(), &four),
+        (127, [&[0, 0, 17, 0, 3, 0, 0, 0][..], &[7; 8], &[0x20], &[0x88, 1], &[0; 26], snap].concat(), &four),
+        (127, [&[0, 0, 12, 0, 0, 0, 0, 0x80, 0, 0, 0, 0][..], &[0x08, 1], &[0; 22], snap].concat(), &four),
+        (119, [&[0; 144][..], &[0x08, 1], &[0; 22], snap].concat(), &four),
+        (
+            163,
+            [&[0x80, 0x21, 0x10, 1, 0, 0, 0, 64][..], &[0; 56], &[0x08, 1], &[0; 22], snap].concat(),
+            &four,
+        ),
+        // Headers that name what follows: a network filter's, and Apple's in either byte order.
+        (192, [&[0, 0, 8, 0, 1, 0, 0, 0][..], &[0; 12], &[8, 0]].concat(), &four),
+        (239, vec![2, 0, 0, 9, 8, 0, 10, 0, 0, 0, 0, 0, 7, 0, 6, 0, b'e', b'0', 0, 0, 64, 0, 9, 0], &four),
+        (239, vec![10, 0, 0, 9, 0, 8, 0, 10, 0, 0, 0, 0, 0, 84, 0, 9], &six),
+        (258, [&[108, 0, 0, 0, 1, 0, 0, 0, 12, 0, 0, 0][..], &[0; 96]].concat(), &four),
+        (
+            149,
+            [&[0, 0, 0, 108, 0, 0, 0, 1, 0, 0, 0, 1][..], &[0; 96], &[0; 12], &[0x86, 0xdd]].concat(),
+            &six,
+        ),
         (12, vec![], &four),
         (14, vec![], &six),
         (101, vec![], &six),
@@ -96,7 +119,7 @@ fn ip_is_found_behind_every_link() {
             }
         }
     }
-    assert_eq!(decode(Link(105), &four, 100), Err(Unread::Link));
+    assert_eq!(decode(Link(147), &four, 100), Err(Unread::Link));
     let arp = ethernet(&[8, 6, 0, 0]);
     assert_eq!(decode(Link::ETHERNET, &arp, 60), Err(Unread::NotIp(0x806)));
     let endless = [0x81, 0, 0, 1].repeat(50);
@@ -200,4 +223,103 @@ fn options_are_read_and_unknown_ones_stepped_over() {
     }
     // A list that ends early says nothing about what follows.
     assert!(!with(&[0, 8, 99, 1]).odd);
+}
+
+/// Of a tunnel the packet within is told; where it cannot be read, the one around it.
+#[test]
+fn packets_in_tunnels_are_read() {
+    let (four, six) = (v4(6, 0x4000, &segment()), v6(6, &segment()));
+    let udp = |from: u16, to: u16, head: &[u8], inner: &[u8]| {
+        let length = 8 + head.len() + inner.len();
+        let ports = [from.to_be_bytes(), to.to_be_bytes(), (length as u16).to_be_bytes(), [0, 0]].concat();
+        v4(17, 0, &[&ports, head, inner].concat())
+    };
+    let ethernet: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x81, 0, 0, 7, 8, 0];
+    let with = |head: &[u8], inner: &[u8]| [head, inner].concat();
+    let cases: Vec<(&str, Vec<u8>, &[u8])> = vec![
+        ("IP in IP", v4(4, 0, &four), &four),
+        ("version 6 in 4", v4(41, 0, &six), &six),
+        ("version 4 in 6", v6(4, &four), &four),
+        ("GRE", v4(47, 0, &with(&[0, 0, 8, 0], &four)), &four),
+        ("GRE with all", v4(47, 0, &with(&[&[0xb0, 0, 0x86, 0xdd][..], &[1; 12]].concat(), &six)), &six),
+        ("GRE, bridged", v4(47, 0, &with(&[&[0, 0, 0x65, 0x58][..], ethernet].concat(), &four)), &four),
+        (
+            "PPTP",
+            v4(47, 0, &with(&[0x30, 0x81, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0x21], &four)),
+            &four,
+        ),
+        ("GTP", udp(2152, 2152, &[0x30, 255, 0, 60, 0, 0, 0, 5], &four), &four),
+        ("GTP from its port", udp(2152, 9999, &[0x32, 255, 0, 84, 0, 0, 0, 5, 0, 1, 0, 0], &six), &six),
+        // As in 5G: an extension that says which flow, and another of two words.
+        (
+            "GTP with extensions",
+            udp(
+                40_000,
+                2152,
+                &[0x34, 255, 0, 76, 0, 0, 0, 5, 0, 0, 0, 0x85, 1, 0, 1, 0x40, 2, 0, 0, 0, 0, 0, 0, 0],
+                &four,
+            ),
+            &four,
+        ),
+        ("VXLAN", udp(1, 4789, &with(&[8, 0, 0, 0, 0, 0, 9, 0], ethernet), &four), &four),
+        ("Geneve", udp(1, 6081, &with(&[1, 0, 0x65, 0x58, 0, 0, 9, 0, 0, 0, 0, 0], ethernet), &four), &four),
+        ("Geneve without Ethernet", udp(1, 6081, &[0, 0, 8, 0, 0, 0, 9, 0], &four), &four),
+        ("L2TP", udp(1701, 1701, &[0, 2, 0, 1, 0, 2, 0xff, 3, 0, 0x21], &four), &four),
+        (
+            "L2TP with all",
+            udp(1701, 1701, &[0x4a, 2, 0, 90, 0, 1, 0, 2, 0, 3, 0, 4, 0, 2, 9, 9, 0x57], &six),
+            &six,
+        ),
+        (
+            "tunnels in tunnels",
+            v4(
+                4,
+                0,
+                &udp(2152, 2152, &[0x30, 255, 0, 84, 0, 0, 0, 5], &v4(47, 0, &with(&[0, 0, 8, 0], &four))),
+            ),
+            &four,
+        ),
+    ];
+    for (name, outer, inner) in cases {
+        let frame = [&[0; 12][..], &[8, 0], &outer, &[0; 6]].concat();
+        let packet = decode(Link::ETHERNET, &frame, frame.len() as u32).unwrap();
+        let alone = decode(Link::RAW, inner, 0).unwrap();
+        assert_eq!((packet.ip, packet.transport), (alone.ip, alone.transport), "{name}");
+        assert_eq!((packet.payload, packet.payload_len, packet.cut), (PAYLOAD, 8, false), "{name}");
+        assert_eq!(&frame[packet.network..packet.network + inner.len()], inner, "{name}");
+        // However much of it is kept, it is either of the two.
+        for kept in 0..frame.len() {
+            let Ok(cut) = decode(Link::ETHERNET, &frame[..kept], frame.len() as u32) else { continue };
+            assert!(cut.ip.source == alone.ip.source || cut.tcp().is_none(), "{name}: {kept}");
+            assert_eq!(cut.cut, kept < 14 + outer.len(), "{name}: {kept}");
+        }
+    }
+    // What only looks like a tunnel stays what it is.
+    let told = |frame: &[u8]| decode(Link::RAW, frame, 0).unwrap().transport;
+    let alike = udp(2152, 2152, &[0x30, 255, 0, 60, 0, 0, 0, 5], &[0x45; 30]);
+    assert_eq!(told(&alike), Transport::Udp { source: 2152, destination: 2152 });
+    for (port, head) in
+        [(2152, [0x30, 1]), (2152, [0x50, 255]), (2152, [0x34, 255]), (1701, [0xc8, 2]), (4789, [0, 0])]
+    {
+        let frame = udp(5, port, &[&head[..], &[0; 6]].concat(), &four);
+        let kind = told(&frame);
+        assert!(matches!(kind, Transport::Udp { .. }) || head == [0x34, 255], "{port}: {kind:?}");
+    }
+    assert_eq!(told(&v4(47, 0, &with(&[0x40, 0, 8, 0], &four))), Transport::Other);
+    // Its inside is longer than it is itself.
+    let mut long = v4(4, 0, &four);
+    long[22..24].copy_from_slice(&500u16.to_be_bytes());
+    assert_eq!(told(&long), Transport::Other);
+}
+
+/// PPPoE tells a length of its own; a box that counts the padding of short frames as IP does not change it.
+#[test]
+fn a_length_below_ip_counts() {
+    let mut ip = v4(6, 0, &segment());
+    ip.truncate(52);
+    ip.extend([0; 8]);
+    let frame = [&[0; 12][..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 54, 0, 0x21], &ip].concat();
+    let packet = decode(Link::ETHERNET, &frame, frame.len() as u32).unwrap();
+    assert_eq!((packet.ip.size, packet.payload_len, packet.cut), (52, 0, false));
+    assert_eq!(packet.tcp().unwrap().seq, 7);
 }

@@ -53,6 +53,18 @@ impl Talk {
         self.data(&format!("{document:#}\n"))
     }
 
+    /// Writes one JSON document to stdout as it is made.
+    pub(crate) fn stream(&self, document: &impl serde::Serialize) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
+        match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::machine(format!("cannot write to stdout: {error}"), ""))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A remark.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {

@@ -96,7 +96,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.note(&format!("note: {notice}"));
     }
     if args.json {
-        talk.document(&json::document(&args.capture, &read, &told, below.as_ref()))?;
+        let document =
+            json::Document { file: &args.capture, read: &read, story: &told, below: below.as_ref() };
+        talk.stream(&document)?;
     } else {
         talk.data(&text::page(&read, &told, args.most, talk, below.as_ref()))?;
     }

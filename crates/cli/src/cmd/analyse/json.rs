@@ -7,30 +7,52 @@ use analyse::idle::IdleCause;
 use analyse::story::Story;
 use analyse::{Flow, Kind, Need};
 use base::{Span, Time};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Everything.
-pub(super) fn document(file: &Path, read: &Read, story: &Story, below: Option<&Below>) -> Value {
-    let seconds = |t: Time| seconds(read.start, t);
-    json!({
-        "schema": "williwaw-analyse/1",
-        "file": file.display().to_string(),
-        "version": crate::plan::VERSION,
-        "start_unix_s": read.start.as_secs_f64(),
-        "frames": read.frames,
-        "tcp_packets": read.tcp,
-        "notices": read.notices,
-        "story": [story.what, story.sure, story.advice],
-        "jain_index": story.jain_index,
-        "flows": read.flows.iter().map(|(n, f)| {
+/// Everything. It is made while it is written, connection by connection: of a capture with many the whole document would
+/// take far more memory than its analysis.
+pub(super) struct Document<'a> {
+    pub(super) file: &'a Path,
+    pub(super) read: &'a Read,
+    pub(super) story: &'a Story,
+    pub(super) below: Option<&'a Below>,
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (read, story) = (self.read, self.story);
+        let mut all = serializer.serialize_map(None)?;
+        all.serialize_entry("schema", "williwaw-analyse/1")?;
+        all.serialize_entry("file", &self.file.display().to_string())?;
+        all.serialize_entry("version", crate::plan::VERSION)?;
+        all.serialize_entry("start_unix_s", &read.start.as_secs_f64())?;
+        all.serialize_entry("frames", &read.frames)?;
+        all.serialize_entry("tcp_packets", &read.tcp)?;
+        all.serialize_entry("notices", &read.notices)?;
+        all.serialize_entry("story", &[&story.what, &story.sure, &story.advice])?;
+        all.serialize_entry("jain_index", &story.jain_index)?;
+        all.serialize_entry("flows", &Flows(self))?;
+        all.end()
+    }
+}
+
+/// The connections of a document.
+struct Flows<'a>(&'a Document<'a>);
+
+impl Serialize for Flows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Document { read, below, .. } = self.0;
+        let seconds = |t: Time| seconds(read.start, t);
+        serializer.collect_seq(read.flows.iter().map(|(n, f)| {
             let mut document = flow(*n, f, &seconds);
             let silences = analyse::episode::silences(f, read.start);
             document["silences"] = episodes_document(&silences, DIRECTIONS);
             document["below"] = json!(below.map(|b| b.document(f, read, DIRECTIONS)));
             document
-        }).collect::<Vec<_>>(),
-    })
+        }))
+    }
 }
 
 fn seconds(start: Time, t: Time) -> f64 {
