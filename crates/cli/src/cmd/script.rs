@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// when. One whose options are not offered is unsupported, never passed. Files that end in `.pkt` are
 /// read as packetdrill's. Exit code 1 if one fails.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw script crates/script/dialogues\n  \
+    williwaw script handover.toml fast-open.pkt --strict")]
 pub(crate) struct Args {
     /// Dialogue files, or folders of them
     #[arg(required = true)]
@@ -69,8 +72,14 @@ fn read(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     let mut wrong = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
-        let script = text.and_then(|text| Script::read(file, &text).map_err(|error| error.to_string()));
+        let text = match text_of(file) {
+            Ok(text) => text,
+            Err(why) => {
+                wrong.push(why);
+                continue;
+            }
+        };
+        let script = Script::read(file, &text);
         match script {
             Ok(script) => {
                 let stem = || file.file_stem().unwrap_or_default().to_string_lossy();
@@ -83,6 +92,16 @@ fn read(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
     match wrong.is_empty() {
         true => Ok(cases),
         false => Err(Failure::usage(wrong.join("\n"), "the notation is in docs/scripts.md")),
+    }
+}
+
+/// What a file says, or why that cannot be known.
+fn text_of(file: &Path) -> Result<String, String> {
+    let name = file.display();
+    match std::fs::read(file).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(_)) => Err(format!("`{name}` is no text, so it is no dialogue")),
+        Err(error) => Err(crate::input::reason(&name.to_string(), &error)),
     }
 }
 
