@@ -23,6 +23,8 @@ const DEFAULT: &[&str] = &[
 ];
 /// Shown as well where there are several flows.
 const FAIRNESS: &str = "jain_index";
+/// How long it took, of whatever ran.
+const COMPLETION: &str = "completion_time_s";
 /// What all flows together are called.
 const ALL: &str = "all";
 
@@ -100,7 +102,12 @@ impl Choice {
             None => {
                 let fairness = several.then_some(FAIRNESS);
                 let names = DEFAULT.iter().copied().chain(fairness);
-                names.filter_map(|name| header.column(name)).filter(measured).collect()
+                let mut shown: Vec<usize> =
+                    names.filter_map(|name| header.column(name)).filter(measured).collect();
+                // Of a command beside flows nothing else is known.
+                let bare = |line: &Line<'_>| shown.iter().all(|at| line.metrics[*at].is_none());
+                shown.extend(header.column(COMPLETION).filter(|_| lines.iter().any(bare)).filter(measured));
+                shown
             }
         }
     }
@@ -183,9 +190,15 @@ fn notes(header: &Header, lines: &[Line<'_>], columns: &[usize], together: bool)
     }
     let partial =
         |line: &Line<'_>, at: usize| line.metrics[at].as_ref().map_or(0, |s| s.n) < line.repetitions;
+    // A command has no other number, and is expected to have none.
+    let lasts = header.column(COMPLETION);
+    let only_lasts = |line: &Line<'_>| {
+        let known = |at: &usize| line.metrics[*at].is_some();
+        lasts.is_some_and(|at| known(&at)) && !columns.iter().any(|at| Some(*at) != lasts && known(at))
+    };
     let names: Vec<&str> = columns
         .iter()
-        .filter(|at| lines.iter().any(|line| partial(line, **at)))
+        .filter(|at| lines.iter().any(|line| partial(line, **at) && !only_lasts(line)))
         .map(|at| header.columns[*at].name.as_str())
         .collect();
     if !names.is_empty() {

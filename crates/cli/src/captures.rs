@@ -109,8 +109,7 @@ impl Wanted {
                     if asked(&self.xplot, rep) {
                         for (flow, picture) in stage.pictures(&cell.model, u64::from(rep))? {
                             let path = path(&format!("{}.xplot", plain(&flow)));
-                            std::fs::write(&path, picture.xplot())
-                                .map_err(|error| Failure::write(&path, &error))?;
+                            crate::written::whole(&path, picture.xplot())?;
                             plots += 1;
                         }
                     }
@@ -132,8 +131,7 @@ impl Wanted {
                     for (flow, model) in cell.model.flows.iter().enumerate() {
                         let picture = lab::picture::picture(&cell.model, u64::from(rep), flow);
                         let path = path(&format!("{}.xplot", plain(&model.name)));
-                        std::fs::write(&path, picture.xplot())
-                            .map_err(|error| Failure::write(&path, &error))?;
+                        crate::written::whole(&path, picture.xplot())?;
                         plots += 1;
                     }
                 }

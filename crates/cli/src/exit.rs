@@ -125,6 +125,10 @@ impl From<Error> for Failure {
             Error::Damaged { .. } | Error::NotAJournal { .. } | Error::NotFlows { .. } => {
                 Failure::machine(message, "the file was changed from outside; begin a new run")
             }
+            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => Failure::machine(
+                message,
+                "what is finished is kept: make room and continue with --resume FOLDER, or give --out another place",
+            ),
             Error::Io { .. } => Failure::machine(
                 message,
                 "choose a place that can be written with --out, or none with --no-out",

@@ -78,7 +78,8 @@ fn bytes(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     }
 }
 
-fn reason(path: &str, error: &std::io::Error) -> String {
+/// Why a file cannot be read.
+pub(crate) fn reason(path: &str, error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no file `{path}`"),
         std::io::ErrorKind::PermissionDenied => format!("`{path}` may not be read"),

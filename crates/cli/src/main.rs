@@ -42,6 +42,7 @@ mod surroundings;
 mod talk;
 mod task;
 mod told;
+mod written;
 
 use clap::Parser as _;
 use std::process::ExitCode;

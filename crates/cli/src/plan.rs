@@ -120,6 +120,7 @@ impl Plan {
                 let message = format!("--csv would write over the scenario `{}`", csv.display());
                 return Err(Failure::usage(message, "give it another name, or none for stdout"));
             }
+            crate::written::possible(csv)?;
         }
         Ok(())
     }

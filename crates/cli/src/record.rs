@@ -115,7 +115,7 @@ impl Record {
         for kept in &self.inputs {
             let path = folder.file(&kept.file);
             let bytes = files.get(&kept.name).map_or(&[][..], Vec::as_slice);
-            std::fs::write(&path, bytes).map_err(|error| Failure::write(&path, &error))?;
+            crate::written::whole(&path, bytes)?;
         }
         self.write(folder)
     }

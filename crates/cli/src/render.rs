@@ -58,7 +58,9 @@ fn table(board: &Board, colour: bool, narrow: bool) -> String {
         .map(|(i, head)| {
             let widest = rows.iter().filter_map(|row| row.get(i)).flat_map(|cell| cell.lines());
             let room = widest.map(columns).max().unwrap_or(0);
-            let cell = Cell::new(wrap(head, room.max(longest(head))).join("\n"));
+            // A number stays with its "%".
+            let head = head.replace(" %", "\u{a0}%");
+            let cell = Cell::new(wrap(&head, room.max(longest(&head))).join("\n").replace('\u{a0}', " "));
             let side = if i < board.labels { CellAlignment::Left } else { CellAlignment::Right };
             cell.add_attribute(Attribute::Bold).set_alignment(side)
         })
@@ -123,6 +125,41 @@ fn one_by_one(board: &Board, colour: bool) -> String {
 
 fn longest(text: &str) -> usize {
     text.split(' ').map(columns).max().unwrap_or(0)
+}
+
+/// Lines that are too long for the terminal go on below, under their second column if they have one.
+pub(crate) fn folded(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut out = String::new();
+    for line in text.lines() {
+        let margin = line.len() - line.trim_start().len();
+        let second = line[margin..].find("  ").map(|at| {
+            let gap = margin + at;
+            gap + line[gap..].len() - line[gap..].trim_start().len()
+        });
+        let (head, hang) = match second.filter(|at| 2 * at < width) {
+            Some(at) => (at, columns(&line[..at])),
+            None => (margin, margin + 2),
+        };
+        let rest = wrap(&glued(&line[head..]), width.saturating_sub(hang).max(20));
+        out.push_str(&line[..head]);
+        out.push_str(&rest.join(&format!("\n{}", " ".repeat(hang))).replace('\u{a0}', " "));
+        out.push('\n');
+    }
+    out
+}
+
+/// With what must not be broken in place of the spaces inside of numbers: "62 000".
+fn glued(text: &str) -> String {
+    let digit = |word: Option<char>| word.is_some_and(|c| c.is_ascii_digit());
+    let mut out = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        if !out.is_empty() {
+            out.push(if digit(out.chars().last()) && digit(word.chars().next()) { '\u{a0}' } else { ' ' });
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 /// Breaks at spaces; a longer word is left whole.

@@ -59,5 +59,6 @@ impl Store {
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    made.and_then(|()| std::fs::write(path, bytes)).map_err(|error| Failure::write(path, &error))
+    made.map_err(|error| Failure::write(path, &error))?;
+    crate::written::whole(path, bytes)
 }

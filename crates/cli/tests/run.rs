@@ -230,3 +230,42 @@ fn captures_of_chosen_repetitions_lie_in_the_folder() {
         assert!(!desk.path("x").exists());
     }
 }
+
+/// A transfer that does not get through has the goodput of what did.
+#[test]
+fn the_goodput_of_a_transfer_that_is_cut_off_is_a_ratio() {
+    let desk = Desk::new();
+    let all = ["run", "small.toml", "--no-out", "--json", "--set", "run.limit=20 s"];
+    let ended = desk.run(&[&all[..], &["--set", "flow.download.app.bulk.bytes=900 GB"]].concat());
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    for cell in json["cells"].as_array().unwrap() {
+        let metric = |name: &str| cell["metrics"][name]["mean"].as_f64();
+        assert_eq!(metric("download_time_s"), None);
+        let (sent, resent) = (metric("segments_sent").unwrap(), metric("segments_retransmitted").unwrap());
+        assert!(sent > resent && sent > 10.0);
+        for name in ["goodput_ratio", "goodput_link_ratio"] {
+            let ratio = metric(name).unwrap();
+            assert!((0.1..=1.0).contains(&ratio), "{name} {ratio}");
+        }
+    }
+}
+
+/// Interruptions of a minute every half a minute are one without end: warned of, and soon over.
+#[test]
+fn a_link_that_closes_for_good_is_run_to_its_limit() {
+    let desk = Desk::new();
+    desk.write(
+        "closed.toml",
+        "williwaw = 1\nrun.limit = \"1 h\"\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\nrate = \"30 kbit/s\"\n\
+         gate = [{ name = \"g\", every = \"uniform(20 s, 40 s)\", lasts = \"1 min\" },\n\
+         { name = \"h\", every = \"uniform(20 s, 40 s)\", lasts = \"1 s\" }]\n\
+         [[flow]]\nname = \"f\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"300 kB\" } }\n",
+    );
+    let ended = desk.run(&["run", "closed.toml", "--no-out", "--json"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("from the first one on it never ends"), "{}", ended.err);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    // That one, and the other gate's.
+    assert!(json["cells"][0]["metrics"]["gate_closures"]["mean"].as_f64().unwrap() > 80.0);
+    assert_eq!(json["cells"][0]["metrics"]["download_time_s"]["n"], 0);
+}

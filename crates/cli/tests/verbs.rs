@@ -139,3 +139,103 @@ fn every_shipped_scenario_is_read_without_a_word_and_runs() {
         assert_eq!(run.code, 0, "{file}: {}", run.err);
     }
 }
+
+#[test]
+fn every_verb_shows_an_example_and_the_program_all_exit_codes() {
+    let desk = Desk::new();
+    let help = desk.run(&["--help"]).out;
+    let told = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for code in ["0 good", "1 ran", "2 usage", "3 this machine", "4 ran in real time", "130 interrupted"] {
+        assert!(told.contains(code), "{code}: {help}");
+    }
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let verbs =
+        listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|verb| !verb.is_empty());
+    let below =
+        ["linux build", "linux list", "linux doctor", "measure server", "measure client", "measure show"];
+    for verb in verbs.chain(below).filter(|verb| *verb != "help") {
+        let words: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
+        let help = desk.run(&words).out;
+        assert!(help.contains("\nExample") && help.contains(&format!("  williwaw {verb}")), "{verb}: {help}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_with_what_may_be_meant() {
+    let desk = Desk::new();
+    desk.write("junk.toml", "\u{1}");
+    std::fs::write(desk.path("junk.bin"), [0xff, 0xfe, 0]).unwrap();
+    for (words, message) in [
+        (&["presets", "lte-drivin"][..], "did you mean `lte-driving`?"),
+        (&["reproduce", "gprs-eifel/tabel2"], "did you mean `gprs-eifel/table2`?"),
+        (&["reproduce", "gprs-eiffel"], "did you mean `gprs-eifel`?"),
+        (&["plot", "nope.pcap"], "there is no file `nope.pcap`\n  help: give a capture"),
+        (&["script", "nope.toml"], "error: there is no file `nope.toml`"),
+        (&["script", "junk.bin"], "`junk.bin` is no text"),
+        (&["measure", "show", "small.toml"], "`small.toml` is no file of results"),
+        (&["run", "small.toml", "--seed", "-1"], "invalid value '-1' for '--seed <S>'"),
+        (&["run", "small.toml", "--reps", "-1"], "invalid value '-1' for '--reps <N>'"),
+    ] {
+        let ended = desk.run(words);
+        assert!(ended.code == 2 && ended.err.contains(message), "{words:?}: {}", ended.err);
+    }
+}
+
+/// What cannot be written is told before anything is computed, not after.
+#[test]
+fn a_place_that_is_not_there_is_told_at_once() {
+    let desk = Desk::new();
+    for words in [
+        &["run", "small.toml", "--no-out", "--csv", "no/such.csv"][..],
+        &["plot", "small.toml", "--svg", "no/such.svg"],
+        &["reproduce", "gprs-eifel/fig2", "--html", "no/such.html"],
+    ] {
+        let ended = desk.run(words);
+        assert!(ended.code == 3 && ended.err.contains("cannot write `no/such."), "{words:?}: {}", ended.err);
+        assert_eq!(ended.out, "", "{words:?}");
+    }
+}
+
+#[test]
+fn kernels_are_listed_as_a_document() {
+    let desk = Desk::new();
+    let ended = desk.run(&["linux", "list", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((ended.code, &json["schema"]), (0, &"williwaw-kernels/1".into()));
+    assert!(json["kernels"].is_array());
+    // Whether there is one or not, what was looked at is told.
+    let doctor = desk.run(&["linux", "doctor", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
+    assert_eq!(json["good"], serde_json::json!(doctor.code == 0), "{}", doctor.err);
+    assert_eq!(json["checks"][0]["what"], "tools");
+}
+
+/// Nothing runs over the edge of a narrow terminal, and nothing is broken where there is no edge.
+#[test]
+fn lists_and_descriptions_keep_to_the_terminal() {
+    let desk = Desk::new();
+    for words in [&["check", "small.toml"][..], &["presets"], &["reproduce", "--list"]] {
+        for columns in [60, 80] {
+            let out = desk.run_at(columns, words).out;
+            let widest = out.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(widest <= columns, "{words:?} at {columns}: {out}");
+        }
+        let (narrow, whole) = (desk.run_at(60, words).out, desk.run(words).out);
+        let number_of_words = |out: &str| out.split_whitespace().count();
+        assert_eq!(number_of_words(&narrow), number_of_words(&whole), "{words:?}: no word is lost");
+        assert!(whole.lines().count() < narrow.lines().count(), "{words:?}");
+    }
+}
+
+#[test]
+fn completions_offer_what_the_help_lists() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let out = desk.run(&["completions", shell]).out;
+        assert!(
+            out.contains("reproduce") && !out.contains("keep,") && !out.contains("\" -a \"keep\""),
+            "{shell}"
+        );
+    }
+}

@@ -166,7 +166,8 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     let judged = from.connection().sender.verdicts();
     let delivered_bytes = to.received();
     let delivered = (delivered_bytes as f64 / mss).ceil();
-    let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil());
+    // Of a transfer that did not get through, what did.
+    let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil().min(delivered));
     let data_sent = sent.data_sent as f64;
     let since_start = |t: Option<Time>| t.map(|t| t.since(ends.start).as_secs_f64());
     let download = since_start(to.finished());

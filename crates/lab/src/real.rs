@@ -24,7 +24,8 @@ pub(crate) fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit
     let sent = from.counters();
     let data_sent = sent.data_sent as f64;
     let delivered = (to.received() as f64 / mss).ceil();
-    let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil());
+    // Of a transfer that did not get through, what did.
+    let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil().min(delivered));
     let since_start = |t: Option<Time>| t.map(|t| t.since(ends.start).as_secs_f64());
     let end = limit.min(world.network.now());
     let download = since_start(to.finished());

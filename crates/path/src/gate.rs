@@ -42,16 +42,27 @@ pub enum Closures {
     List(Vec<(Time, Time)>),
 }
 
+/// So many intervals in a row that overlap never end: the process closes the gate for good (interruptions of a minute
+/// every half a minute, say), and whoever looked for its end would look for ever.
+const ENDLESS: u32 = 100_000;
+
 /// A gate's closed intervals: those not yet over, and where the rest come from.
 #[derive(Clone, Debug)]
 pub struct Gate {
     source: Generator,
+    /// Ascending; of a process those that overlap are one already.
     upcoming: VecDeque<(Time, Time)>,
 }
 
 #[derive(Clone, Debug)]
 enum Generator {
-    Process { every: Sampler, lasts: Sampler, from: From },
+    /// `next` is drawn already and overlaps none of those before.
+    Process {
+        every: Sampler,
+        lasts: Sampler,
+        from: From,
+        next: Option<(Time, Time)>,
+    },
     List,
 }
 
@@ -73,10 +84,11 @@ impl Gate {
                 };
                 let start = Time::ZERO + span(start);
                 let end = start + span(lasts.draw());
-                Gate {
-                    source: Generator::Process { every: every_sampler, lasts, from: *from },
-                    upcoming: VecDeque::from([(start, end)]),
-                }
+                let next = Some((start, end));
+                let source = Generator::Process { every: every_sampler, lasts, from: *from, next };
+                let mut gate = Gate { source, upcoming: VecDeque::new() };
+                gate.extend();
+                gate
             }
             Closures::List(list) => {
                 Gate { source: Generator::List, upcoming: list.iter().copied().collect() }
@@ -84,18 +96,26 @@ impl Gate {
         }
     }
 
-    /// Draws the interval after the last one known; false if there is none.
+    /// Adds the interval after the last one known, with all that overlap it; false if there is none.
     fn extend(&mut self) -> bool {
-        let Generator::Process { every, lasts, from } = &mut self.source else { return false };
-        let Some(&(start, end)) = self.upcoming.back() else { return false };
-        let origin = if *from == From::Start { start } else { end };
-        let start = origin + span(every.draw());
-        let end = start + span(lasts.draw());
-        // A process that does not move on would never end.
-        if start == origin && end == start {
-            return false;
+        let Generator::Process { every, lasts, from, next } = &mut self.source else { return false };
+        let Some((begin, mut until)) = next.take() else { return false };
+        let mut last = (begin, until);
+        for _ in 0..ENDLESS {
+            let origin = if *from == From::Start { last.0 } else { last.1 };
+            let start = origin + span(every.draw());
+            let end = start + span(lasts.draw());
+            // A process that does not move on would never end.
+            let moves = start > origin || end > start;
+            if start > until || !moves {
+                *next = moves.then_some((start, end));
+                self.upcoming.push_back((begin, until));
+                return true;
+            }
+            until = until.max(end);
+            last = (start, end);
         }
-        self.upcoming.push_back((start, end));
+        self.upcoming.push_back((begin, Time::NEVER));
         true
     }
 
@@ -112,6 +132,10 @@ impl Gate {
     fn open_after_closures(&mut self, now: Time, mut t: Time) -> Time {
         let mut i = 0;
         loop {
+            // What waits for another gate for ever does not ask what this one does for ever.
+            if t.is_never() {
+                return t;
+            }
             let Some(&(start, end)) = self.upcoming.get(i) else {
                 if self.extend() {
                     continue;
@@ -134,6 +158,9 @@ impl Gate {
     /// Whether `t` lies in a closed interval, and until when that stays so. `now` as in
     /// [`Gate::open_from`].
     pub fn phase(&mut self, now: Time, t: Time) -> (bool, Time) {
+        if t.is_never() {
+            return (false, t);
+        }
         let open = self.open_from(now, t);
         if open > t {
             return (true, open);
@@ -202,6 +229,44 @@ mod tests {
         assert_eq!(gate.open_from(s(0), s(35)), s(40));
         assert_eq!(gate.open_from(s(5), s(15)), s(20));
         assert_eq!(gate.open_from(s(25), s(25)), s(25));
+    }
+
+    fn every_second(lasts: Dist) -> Closures {
+        let every = Dist::Constant(1e9);
+        Closures::Process { first: First::Drawn(every.clone()), every, from: From::Start, lasts }
+    }
+
+    /// Interruptions longer than the time between them close the gate for good; that is known at once.
+    #[test]
+    fn a_gate_that_never_opens_again_says_so() {
+        let s = |x| Time::ZERO + Span::from_secs(x);
+        let mut gate = Gate::new(&every_second(Dist::Constant(2e9)), "g", SEED);
+        assert_eq!(gate.open_from(s(0), s(0)), s(0));
+        assert_eq!(gate.phase(s(0), s(0)), (false, s(1)));
+        assert_eq!(gate.open_from(s(1), s(1)), Time::NEVER);
+        assert_eq!(gate.phase(s(5), s(5)), (true, Time::NEVER));
+        assert_eq!(gate.closures_before(s(1000)), [(s(1), Time::NEVER)]);
+        // Another one on the same link is asked what it does then; that must not take for ever.
+        let mut other = Gate::new(&reselections(), "other", SEED);
+        assert_eq!(other.open_from(s(5), Time::NEVER), Time::NEVER);
+        assert_eq!(other.phase(s(5), Time::NEVER), (false, Time::NEVER));
+    }
+
+    /// Those drawn that overlap are one, whoever asks when, and the ones that do not stay apart.
+    #[test]
+    fn drawn_closures_that_overlap_are_one() {
+        let lasts = Dist::Uniform(0.1e9, 1.7e9);
+        let until = Time::ZERO + Span::from_secs(300);
+        let closures = Gate::new(&every_second(lasts.clone()), "g", SEED).closures_before(until);
+        assert!(closures.iter().any(|(start, end)| end.since(*start).as_secs_f64() > 1.7), "some overlap");
+        assert!(closures.windows(2).all(|pair| pair[0].1 < pair[1].0), "and are one");
+        assert!(closures.len() > 100);
+        let mut walked = Gate::new(&every_second(lasts), "g", SEED);
+        for ms in 0..300_000 {
+            let t = Time::from_nanos(ms * 1_000_000);
+            let inside = closures.iter().find(|(start, end)| *start <= t && t < *end);
+            assert_eq!(walked.open_from(t, t), inside.map_or(t, |(_, end)| *end));
+        }
     }
 
     #[test]

@@ -361,7 +361,9 @@ impl Link {
         }
         let waiting = self.slots.len() - self.started;
         let start = self.join(now, packet);
+        // How long it waits behind a link that is closed for good, nobody knows.
         if packet.flags.has(Flags::DATA)
+            && !start.is_never()
             && let Some(ledger) = cx.ledger(packet)
         {
             ledger.queue_delay_ns += start.since(now).as_nanos();

@@ -10,7 +10,7 @@ use crate::data::script_json;
 use crate::events;
 use crate::model::Picture;
 use crate::table::Table;
-use crate::text::escape;
+use crate::text::{escape, prose};
 
 /// A page of sections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl Page {
                 let _ = write!(out, "<h2>{}</h2>", escape(&section.heading));
             }
             for paragraph in section.text.split("\n\n").filter(|p| !p.trim().is_empty()) {
-                let _ = write!(out, "<p>{}</p>", escape(paragraph.trim()));
+                let _ = write!(out, "<p>{}</p>", prose(paragraph.trim()));
             }
             for item in &section.items {
                 match item {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::svg::{Svg, n};
-use crate::text::escape;
+use crate::text::{escape, prose};
 
 /// A table with verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ impl Table {
         }
         out.push_str("</tbody></table></div>");
         for note in &self.notes {
-            let _ = write!(out, "<p class=\"note\">{}</p>", escape(note));
+            let _ = write!(out, "<p class=\"note\">{}</p>", prose(note));
         }
     }
 

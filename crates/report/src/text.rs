@@ -22,6 +22,19 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// A sentence for a page: what stands between grave accents is what one types.
+pub(crate) fn prose(text: &str) -> String {
+    let parts: Vec<String> = escape(text).split('`').map(str::to_owned).collect();
+    if parts.len().is_multiple_of(2) {
+        return parts.join("`"); // one of them is alone
+    }
+    let typed = |(i, part): (usize, &String)| match i % 2 {
+        1 => format!("<code>{part}</code>"),
+        _ => part.clone(),
+    };
+    parts.iter().enumerate().map(typed).collect()
+}
+
 /// JSON that may stand inside a script element: no `<`, `>` or `&` is left in its strings.
 pub(crate) fn json_for_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
@@ -101,6 +114,8 @@ mod tests {
 
     #[test]
     fn hostile_text_is_harmless() {
+        assert_eq!(prose("`a <b>` draws"), "<code>a &lt;b&gt;</code> draws");
+        assert_eq!(prose("a ` alone"), "a ` alone");
         assert_eq!(escape("<b a=\"1\" c='2'>&\0"), "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;\u{fffd}");
         let json = json_for_script(r#"{"title":"</script><!--"}"#);
         assert!(!json.contains('<') && !json.contains('>'));

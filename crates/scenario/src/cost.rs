@@ -3,7 +3,7 @@
 //!
 //! The counts of cells and runs are exact. The rest is an estimate, within a factor of a few: bulk
 //! transfers at the rate of their slowest link or of their window, lengthened by the share of time
-//! that gates are closed; retransmissions are not foreseen.
+//! that gates are closed, and the background load meanwhile; retransmissions are not foreseen.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing, Transport};
@@ -116,7 +116,16 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
         packets += data + acks;
         hops += data * flow.route.len() as f64 + acks * flow.way_back.len() as f64;
     }
-    (until.min(limit), packets, hops)
+    let until = until.min(limit);
+    for load in &model.backgrounds {
+        let each = load.rate.bps() as f64 / (8.0 * f64::from(load.packet.max(1)));
+        let sent = each * (until - load.start.mean() / 1e9).max(0.0);
+        for beyond in &load.beyond {
+            packets += sent;
+            hops += sent * (1 + beyond.len()) as f64;
+        }
+    }
+    (until, packets, hops)
 }
 
 /// When a flow ends, its data packets and its acknowledgements.

@@ -369,6 +369,9 @@ pub(crate) fn most(dist: &Dist) -> Option<f64> {
     }
 }
 
+/// What happens again and again does so at longer intervals than this on average, ns: each is drawn and kept.
+const SHORTEST_PERIOD: f64 = 10_000.0;
+
 fn timing(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Timing> {
     if let Some(tree) = reader.get("spikes") {
         return listed(tree, cx).map(Timing::Listed);
@@ -391,7 +394,25 @@ fn timing(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Timing> {
         );
         return None;
     }
-    if let (CountedFrom::Start, Some(longest)) = (from, most(&lasts)) {
+    let period = every.mean() + if from == CountedFrom::End { lasts.mean() } else { 0.0 };
+    if period < SHORTEST_PERIOD {
+        cx.push(
+            Diagnostic::error("bad-value", place, "this happens more than a hundred thousand times a second")
+                .help("give a longer interval: \"1 s\" or \"20 ms\", for example"),
+        );
+        return None;
+    }
+    if let (CountedFrom::Start, Some(latest)) = (from, most(&every))
+        && least(&lasts) >= latest
+    {
+        let (least, latest) = (Span::from_nanos(least(&lasts) as u64), Span::from_nanos(latest as u64));
+        let message = format!("each lasts at least {least} and the next starts after {latest} at most");
+        cx.push(
+            Diagnostic::warning("overlap", reader.place("lasts"), message)
+                .also(place, "counted from start to start")
+                .help("from the first one on it never ends; with from = \"end\" they never overlap"),
+        );
+    } else if let (CountedFrom::Start, Some(longest)) = (from, most(&lasts)) {
         let shortest = least(&every);
         if shortest > 0.0 && longest > shortest {
             let (longest, shortest) = (Span::from_nanos(longest as u64), Span::from_nanos(shortest as u64));

@@ -62,3 +62,4 @@ pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use model::Model;
 pub use render::Style;
 pub use scenario::{CHECKED_CELLS, Cell, Scenario, ends, read, read_with};
+pub use words::nearest;

@@ -22,7 +22,7 @@ fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
 }
 
 /// The candidate that `word` was probably meant to be. Case, `_` and `-` count as equal.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |s: &str| -> Vec<char> {
         s.chars().take(65).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
     };

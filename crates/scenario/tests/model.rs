@@ -172,6 +172,22 @@ fn a_gate_that_may_overlap_itself_is_warned_of() {
         "",
     );
     assert_eq!(good(&text).warnings().iter().map(|d| d.code).collect::<Vec<_>>(), ["overlap"]);
+    let text = text.replace("uniform(3 s, 15 s)", "1 min");
+    let scenario = good(&text);
+    let warning = scenario.warnings().iter().next().expect("a warning");
+    assert!(
+        warning.message.contains("at least 60 s") && warning.message.contains("40 s at most"),
+        "{}",
+        warning.message
+    );
+}
+
+/// Each interruption is drawn and kept, so a slip of the unit ("1 us" for "1 s") would fill the memory.
+#[test]
+fn what_happens_all_the_time_is_refused() {
+    let gate = |every: &str| format!("[[hop.gate]]\nname = \"g\"\nevery = \"{every}\"\nlasts = \"1 us\"\n");
+    assert_eq!(codes(&bad(&whole(&gate("1 us"), "")))[0].0, "bad-value");
+    good(&whole(&gate("1 ms"), ""));
 }
 
 #[test]
@@ -419,6 +435,10 @@ fn the_cost_of_a_cell_is_of_the_right_size() {
     assert!((80.0..120.0).contains(&cost.simulated_s), "{cost:?}");
     assert!((690.0..1400.0).contains(&cost.packets), "{cost:?}");
     assert_eq!(cost.packets, cost.packet_hops);
+    // A load of 8 kbit/s in packets of 1000 bytes for those ten seconds, in both directions.
+    let load = "rate = \"100 kbit/s\"\n[[hop.background]]\nname = \"b\"\nrate = \"8 kbit/s\"\n";
+    let loaded = good(&whole(load, "[run]\nrepetitions = 10\n")).cost();
+    assert!((160.0..240.0).contains(&(loaded.packets - cost.packets)), "{loaded:?}");
 }
 
 #[test]

@@ -58,6 +58,14 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if let (Some(from), Some(until)) = (args.from, args.until)
+        && until <= from
+    {
+        return Err(Failure::usage(
+            format!("--until {until} is not after --from {from}"),
+            "both are seconds from the capture's first packet",
+        ));
+    }
     let which = source::Which::of(args.flow.as_deref(), args.from, args.until)?;
     let both = args.receiver.is_some();
     let keep = Keep { arrivals: both, ..Keep::default() };
@@ -74,6 +82,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         read.notices.extend(other.notices);
     }
     which.select(&mut read.flows)?;
+    let whole = args.from.is_none() && args.until.is_none();
+    if let (Some(flow), true) = (&args.flow, whole && read.flows.is_empty() && read.tcp > 0) {
+        return Err(Failure::usage(
+            format!("no TCP connection of the capture has the end `{flow}`"),
+            "without --flow all of them are listed",
+        ));
+    }
     if let Some(out) = &args.anonymise {
         anonymise::write(&args.capture, out, args.key.as_deref(), talk)?;
     }

@@ -46,10 +46,10 @@ pub(crate) struct Args {
     /// The scenario; `-` is stdin
     file: Option<PathBuf>,
     /// Repetitions of every cell, in place of the scenario's own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// Seed of all random streams, in place of the scenario's own
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// So many repetitions beside each other, each in namespaces of its own
     #[arg(long, short, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -139,6 +139,9 @@ impl Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    for path in args.svg.iter().chain(&args.pcap) {
+        crate::written::possible(path)?;
+    }
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
@@ -307,7 +310,7 @@ impl Args {
     fn write_first(&self, played: &Played, talk: &Talk) -> Result<(), Failure> {
         let Some((_, brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
-            std::fs::write(path, bytes).map_err(|error| Failure::write(path, &error))?;
+            crate::written::whole(path, bytes)?;
             talk.note(&format!("wrote {}", path.display()));
             Ok::<_, Failure>(())
         };
@@ -447,7 +450,9 @@ impl From<Error> for Failure {
                  user.max_user_namespaces) and open /dev/net/tun"
             }
             Error::Wire { mend, .. } => mend,
-            Error::Agent { .. } => "see what the agent itself said, on its own host",
+            Error::Agent { .. } => {
+                "`williwaw agent` has to run there; what it says on its own host tells more"
+            }
             Error::Helper(_) => "install passt (it has pasta) or slirp4netns, or do without --uplink",
             _ => "",
         };

@@ -4,6 +4,7 @@ use crate::clock::Stopwatch;
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
 use crate::{environment, kernels};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use uml::kernel::{self, Build};
 
@@ -25,6 +26,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Build a kernel and keep it in the cache of this user
+    #[command(after_help = "Example:\n  williwaw linux build --source ~/src/linux --name patched")]
     Build {
         /// A tree of kernel sources, which is not changed, or an archive; without it, the newest one in /usr/src
         #[arg(long, value_name = "DIR|TARBALL")]
@@ -37,12 +39,21 @@ enum What {
         jobs: Option<u16>,
     },
     /// Say which kernels there are
-    List,
+    #[command(after_help = "Example:\n  williwaw linux list --json")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Say what is missing to build a kernel or to run one
+    #[command(after_help = "Example:\n  williwaw linux doctor --linux patched")]
     Doctor {
         /// The kernel to look at: a name or a path; without it, the one that `run` would take
         #[arg(long, value_name = "KERNEL")]
         linux: Option<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -61,8 +72,8 @@ fn name(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     match args.what {
         What::Build { source, name, jobs } => build(source, name, jobs, talk),
-        What::List => list(talk),
-        What::Doctor { linux } => doctor(linux.as_deref(), talk),
+        What::List { json } => list(json, talk),
+        What::Doctor { linux, json } => doctor(linux.as_deref(), json, talk),
     }
 }
 
@@ -83,59 +94,76 @@ fn build(source: Option<PathBuf>, name: String, jobs: Option<u16>, talk: &Talk) 
     Ok(End::Good)
 }
 
-fn list(talk: &Talk) -> Result<End, Failure> {
+fn list(as_json: bool, talk: &Talk) -> Result<End, Failure> {
     let cache = kernels::cache()?;
     let folders = std::fs::read_dir(cache.join("kernels")).into_iter().flatten().flatten();
     let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
-    let mut text = String::new();
+    let mut all = Vec::new();
     for name in names {
         let place = kernel::place(&cache, &name);
         match kernel::probe(&place) {
-            Ok(release) => text.push_str(&format!("{name}\tLinux {release}\t{}\n", place.display())),
+            Ok(release) => all.push((name, release, place)),
             Err(error) => talk.note(&format!("{name}: {error}")),
         }
     }
-    if text.is_empty() {
+    if all.is_empty() {
         talk.note("no kernel was built yet: williwaw linux build");
     }
-    talk.data(&text)?;
+    if as_json {
+        let one = |(name, release, path): &(String, String, PathBuf)| json!({ "name": name, "release": release, "path": path.display().to_string() });
+        let kernels: Vec<Value> = all.iter().map(one).collect();
+        talk.document(&json!({ "schema": "williwaw-kernels/1", "kernels": kernels }))?;
+    } else {
+        let line = |(name, release, path): &(String, String, PathBuf)| {
+            format!("{name}\tLinux {release}\t{}\n", path.display())
+        };
+        talk.data(&all.iter().map(line).collect::<String>())?;
+    }
     Ok(End::Good)
 }
 
 /// What it takes, and what of it is there. The first thing that is missing to run a kernel is the failure.
-fn doctor(linux: Option<&str>, talk: &Talk) -> Result<End, Failure> {
+fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<End, Failure> {
     let cache = kernels::cache()?;
-    let mut text = String::new();
-    let mut tell = |what: &str, how: String| text.push_str(&format!("{what:<16}{how}\n"));
+    let mut found: Vec<(&str, bool, String)> = Vec::new();
     let missing = kernel::missing();
-    match missing.is_empty() {
-        true => tell("tools", "all there".to_owned()),
-        false => tell("tools", format!("missing to build a kernel: {}", missing.join(" "))),
-    }
-    match kernel::find_source() {
-        Ok(source) => tell("sources", source.display().to_string()),
-        Err(error) => tell("sources", format!("{error}; {}", error.help())),
-    }
+    found.push(match missing.is_empty() {
+        true => ("tools", true, "all there".to_owned()),
+        false => ("tools", false, format!("missing to build a kernel: {}", missing.join(" "))),
+    });
+    found.push(match kernel::find_source() {
+        Ok(source) => ("sources", true, source.display().to_string()),
+        Err(error) => ("sources", false, format!("{error}; {}", error.help())),
+    });
     let programs = kernel::guest_programs(&cache);
-    match &programs {
-        Ok((init, _)) => tell("guest programs", init.parent().unwrap_or(init).display().to_string()),
-        Err(error) => tell("guest programs", error.to_string()),
-    }
+    found.push(match &programs {
+        Ok((init, _)) => ("guest programs", true, init.parent().unwrap_or(init).display().to_string()),
+        Err(error) => ("guest programs", false, error.to_string()),
+    });
     let kernel = kernels::chosen(linux, &cache);
-    match &kernel {
-        Ok(path) => tell("kernel", path.display().to_string()),
-        Err(_) => tell("kernel", "none yet".to_owned()),
-    }
+    found.push(match &kernel {
+        Ok(path) => ("kernel", true, path.display().to_string()),
+        Err(_) => ("kernel", false, "none yet".to_owned()),
+    });
     let boots = match (kernel, programs) {
         (Ok(path), Ok(_)) => Some(kernels::try_out(&path)),
         (Ok(_), Err(_)) => None,
         (Err(failure), _) => Some(Err(failure)),
     };
     if let Some(Ok(how)) = &boots {
-        tell("runs", how.clone());
+        found.push(("runs", true, how.clone()));
     }
-    talk.data(&text)?;
+    if as_json {
+        let one =
+            |(what, there, how): &(&str, bool, String)| json!({ "what": what, "there": there, "how": how });
+        let checks: Vec<Value> = found.iter().map(one).collect();
+        let good = matches!(boots, Some(Ok(_)));
+        talk.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": checks }))?;
+    } else {
+        let line = |(what, _, how): &(&str, bool, String)| format!("{what:<16}{how}\n");
+        talk.data(&found.iter().map(line).collect::<String>())?;
+    }
     match boots {
         Some(Err(failure)) => Err(failure),
         Some(Ok(_)) => Ok(End::Good),

@@ -1,5 +1,7 @@
 //! `williwaw measure`: a real path, loaded and timed between a server and a client.
 
+mod failure;
+
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
 use crate::{clock, interrupt, measured, progress, render};
@@ -36,6 +38,7 @@ enum Part {
     /// Measure against a server
     Client(Box<ClientArgs>),
     /// Show what a file of results holds, finished or not
+    #[command(after_help = "Example:\n  williwaw measure show measure-1.jsonl --json")]
     Show {
         /// The file that a client wrote
         file: PathBuf,
@@ -56,6 +59,9 @@ struct Token {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw measure server\n  \
+    williwaw measure server --bind 0.0.0.0 --token-file token.txt --window '16 KiB'")]
 struct ServerArgs {
     /// Where to listen: an address, with or without a port; may be given again. Without it this machine alone can
     /// connect
@@ -98,6 +104,9 @@ impl Way {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw measure client 127.0.0.1 --bulk both --transactions published --echo\n  \
+    williwaw measure client phone.example.net --token-file token.txt --published --json")]
 struct ClientArgs {
     /// The server: a name or an address, with or without a port
     server: String,
@@ -465,61 +474,4 @@ fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
         talk.data(&render::text(&measured::board(&outcome), talk.width, talk.colour))?;
     }
     Ok(if outcome.complete { End::Good } else { End::Interrupted })
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let message = error.to_string();
-        match error {
-            Error::Open(_) => {
-                Failure::usage(message, "give a word with --token or --token-file, here and there")
-            }
-            Error::Listen { .. } => Failure::machine(
-                message,
-                "another server may listen there; choose another port: --bind ADDRESS:PORT",
-            ),
-            Error::Name { .. } => Failure::usage(message, "check its spelling, or give the address itself"),
-            Error::Connect { source, .. } => Failure::machine(
-                message,
-                match source.kind() {
-                    std::io::ErrorKind::ConnectionRefused => {
-                        "start `williwaw measure server` there, and check address and port"
-                    }
-                    std::io::ErrorKind::TimedOut => {
-                        "check the address, and that no firewall stands in the way; --connect waits longer"
-                    }
-                    _ => "check the address and this machine's network",
-                },
-            ),
-            Error::Fault { fault, .. } => Failure::machine(
-                message,
-                match fault {
-                    measure::asking::Fault::Refused { why: measure::message::Refusal::Token, .. } => {
-                        "give the server's word with --token or --token-file"
-                    }
-                    measure::asking::Fault::Version(_)
-                    | measure::asking::Fault::Refused { why: measure::message::Refusal::Version, .. } => {
-                        "use the same version of williwaw at both ends"
-                    }
-                    measure::asking::Fault::Refused { .. } => "",
-                    _ => "check the port: another program listens there",
-                },
-            ),
-            Error::Silent { .. } => {
-                Failure::machine(message, "check the port: another program may listen there")
-            }
-            Error::Capture(_) => Failure::machine(
-                message,
-                "run as root or with that right, or leave --capture out and use a capture of your own",
-            ),
-            Error::Gone(_) => Failure::machine(message, "what was measured is kept; --give-up waits longer"),
-            Error::Write { .. } => Failure::machine(
-                message,
-                "choose a place that can be written with --out, or none with --no-out",
-            ),
-            Error::Read { .. } => Failure::usage(message, "give a file that `measure client` wrote"),
-            Error::Damaged { .. } => Failure::usage(message, "the file was changed from outside"),
-            _ => Failure::machine(message, ""),
-        }
-    }
 }

@@ -2,14 +2,16 @@
 
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
+use scenario::starter::STARTER;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
-/// What is written.
-const STARTER: &str = include_str!("../starter.toml");
-
 /// Write a commented scenario to start from
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw new\n  \
+    williwaw new handover.toml\n  \
+    williwaw new - | williwaw run -")]
 pub(crate) struct Args {
     /// Where to; `-` is stdout. A file that is there is left alone
     #[arg(default_value = "scenario.toml")]
@@ -33,7 +35,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         }
         Err(error) => return Err(Failure::write(&args.file, &error)),
     };
-    file.write_all(STARTER.as_bytes()).map_err(|error| Failure::write(&args.file, &error))?;
+    if let Err(error) = file.write_all(STARTER.as_bytes()) {
+        // Half of a file would be in the way of the next try.
+        let _ = std::fs::remove_file(&args.file);
+        return Err(Failure::write(&args.file, &error));
+    }
     talk.note(&format!("wrote {name}; run it with: williwaw run {name}"));
     Ok(End::Good)
 }

@@ -76,6 +76,15 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     for path in &args.out {
         Format::of(path)?;
     }
+    for path in args.out.iter().chain(&args.html).chain(&args.svg) {
+        crate::written::possible(path)?;
+    }
+    if !args.file.exists() && args.file != Path::new("-") {
+        return Err(Failure::usage(
+            format!("there is no file `{}`", args.file.display()),
+            "give a capture (pcap, pcapng), a scenario, or the folder of a run",
+        ));
+    }
     if is_capture(&args.file) {
         args.simulated.refuse(&args.file)?;
         captured::run(&args, talk)
@@ -91,13 +100,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
 }
 
-/// Whether a file begins as pcap or pcapng does, in either byte order.
+/// Whether a file begins as pcap or pcapng does, in either byte order, or is packed as captures are.
 fn is_capture(path: &Path) -> bool {
     const MARKS: [u32; 4] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0x0a0d_0d0a];
     let mut first = [0; 4];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
     let [little, big] = [u32::from_le_bytes(first), u32::from_be_bytes(first)];
-    read.is_ok() && MARKS.iter().any(|mark| *mark == little || *mark == big)
+    let packed = first.starts_with(&[0x1f, 0x8b]);
+    read.is_ok() && (packed || MARKS.iter().any(|mark| *mark == little || *mark == big))
 }
 
 impl Args {

@@ -1,6 +1,7 @@
 //! `williwaw presets`: what can be named in a scenario instead of being spelled out.
 
 use crate::exit::{End, Failure};
+use crate::render::folded;
 use crate::talk::Talk;
 use scenario::preset;
 use serde_json::{Value, json};
@@ -11,6 +12,10 @@ use transport::tcp::Config;
 /// A link is named in a hop of a scenario, `preset = "lte-driving"`; a sender in the transport of a flow,
 /// `profile = "linux-6.x"`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw presets\n  \
+    williwaw presets lte-driving\n  \
+    williwaw presets linux-6.x --json")]
 pub(crate) struct Args {
     /// Show the choices of this one
     name: Option<String>,
@@ -24,10 +29,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let senders: Vec<&'static str> = Config::profiles().collect();
     let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);
     if let Some(name) = args.name.as_deref().filter(|name| !known(name)) {
-        return Err(Failure::usage(
-            format!("there is no link and no sender `{name}`"),
-            format!("there is {}, {}", preset::NAMES.join(", "), senders.join(", ")),
-        ));
+        let all = preset::NAMES.iter().chain(&senders).copied();
+        let mend = match scenario::nearest(name, all) {
+            Some(near) => format!("did you mean `{near}`? `williwaw presets` lists them all"),
+            None => "`williwaw presets` lists them all".to_owned(),
+        };
+        return Err(Failure::usage(format!("there is no link and no sender `{name}`"), mend));
     }
     let wanted = |name: &&&str| args.name.as_deref().is_none_or(|wanted| wanted == **name);
     let links: Vec<&str> = preset::NAMES.iter().filter(wanted).copied().collect();
@@ -46,9 +53,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         let links: Vec<_> = links.iter().map(|name| (*name, preset::about(name))).collect();
         let senders: Vec<_> = senders.iter().map(|name| (*name, about(name))).collect();
         talk.data("Links: preset = \"NAME\" in a [[hop]]\n")?;
-        talk.data(&list(&links))?;
+        talk.data(&folded(&list(&links), talk.width))?;
         talk.data("\nSenders: transport = { tcp = { profile = \"NAME\" } }\n")?;
-        talk.data(&list(&senders))?;
+        talk.data(&folded(&list(&senders), talk.width))?;
         talk.note("`williwaw presets NAME` shows what it says, and where the numbers come from");
     }
     Ok(End::Good)

@@ -34,13 +34,13 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "list")]
     scenario: bool,
     /// Repetitions of each cell, in place of the experiment's own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// Seed of the judged runs; verdicts count with 1
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
     /// Seeds over which the share of values inside is counted; 0 leaves it out
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     seeds: u32,
     /// Leave out the readings of what a paper leaves open
     #[arg(long)]
@@ -104,6 +104,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.data(scenario_text(id).unwrap_or_default())?;
         return Ok(End::Good);
     }
+    if let Some(path) = &args.html {
+        crate::written::possible(path)?;
+    }
     let watch = Stopwatch::start();
     let settings = Settings {
         seed: args.seed,
@@ -157,7 +160,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         ];
         provenance.extend(stage.as_ref().map(|stage| ("Linux today".to_owned(), stage.release())));
         let html = page::page(&all, provenance).html();
-        std::fs::write(&path, html).map_err(|error| Failure::write(&path, &error))?;
+        crate::written::whole(&path, html)?;
         talk.note(&format!("pictures and tables: {}", path.display()));
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
@@ -169,7 +172,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 
 fn failure(error: ReproduceError) -> Failure {
     match error {
-        ReproduceError::Unknown(id) => unknown(&id),
+        ReproduceError::Unknown(id) => unknown(&id, None),
         ReproduceError::Sweep(error) => error.into(),
         ReproduceError::Data(why) => {
             Failure::machine(format!("the experiment's own data are wrong: {why}"), "")
@@ -178,8 +181,10 @@ fn failure(error: ReproduceError) -> Failure {
     }
 }
 
-fn unknown(id: &str) -> Failure {
-    Failure::usage(format!("there is no experiment `{id}`"), "williwaw reproduce --list names them all")
+fn unknown(id: &str, near: Option<&str>) -> Failure {
+    let list = "`williwaw reproduce --list` names them all";
+    let mend = near.map_or_else(|| list.to_owned(), |near| format!("did you mean `{near}`? {list}"));
+    Failure::usage(format!("there is no experiment `{id}`"), mend)
 }
 
 /// The experiments that were asked for, each once, in the order asked.
@@ -197,7 +202,9 @@ fn chosen(asked: &[String], known: &[(String, String)]) -> Result<Vec<String>, F
             }
         }
         if !any && ids.len() == before {
-            return Err(unknown(word));
+            let papers = known.iter().filter_map(|(id, _)| id.split('/').next());
+            let all = known.iter().map(|(id, _)| id.as_str()).chain(papers);
+            return Err(unknown(word, scenario::nearest(word, all)));
         }
     }
     Ok(if asked.is_empty() { known.iter().map(|(id, _)| id.clone()).collect() } else { ids })
@@ -211,7 +218,7 @@ fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<End,
     }
     let wide = known.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
     for (id, title) in known {
-        talk.data(&format!("{id:wide$}  {title}\n"))?;
+        talk.data(&crate::render::folded(&format!("{id:wide$}  {title}\n"), talk.width))?;
     }
     Ok(End::Good)
 }

@@ -30,10 +30,10 @@ pub(crate) struct Args {
     /// The scenario; `-` is stdin
     pub(crate) file: Option<PathBuf>,
     /// Repetitions of every cell, in place of the scenario's own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reps: Option<u32>,
     /// Seed of all random streams, in place of the scenario's own
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Threads; without it, one for each core
     #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -231,7 +231,7 @@ impl Found<'_> {
             Output::Csv => talk.data(&self.csv_text()?)?,
         }
         if let Some(path) = &self.plan.csv {
-            std::fs::write(path, self.csv_text()?).map_err(|error| Failure::write(path, &error))?;
+            crate::written::whole(path, self.csv_text()?)?;
         }
         judge::tell(&verdicts, talk);
         Ok(match (self.complete, verdicts.iter().all(|verdict| verdict.holds)) {
@@ -269,7 +269,7 @@ impl Found<'_> {
         let summaries = cells::summarise(self.header(), self.rows)?;
         let page = page::page(self.plan, self.sweep, &summaries);
         let path = folder.join("report.html");
-        std::fs::write(&path, page.html()).map_err(|error| Failure::write(&path, &error))?;
+        crate::written::whole(&path, page.html())?;
         talk.note(&format!("report: {}", path.display()));
         Ok(())
     }

@@ -5,6 +5,9 @@ use crate::talk::Talk;
 
 /// Print the JSON Schema of scenario files, for editors
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw schema > scenario.schema.json\n  \
+    williwaw schema --reference > scenario.md")]
 pub(crate) struct Args {
     /// Print the reference page instead, in Markdown
     #[arg(long)]

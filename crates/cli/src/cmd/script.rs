@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// read as packetdrill's. Exit code 1 if one fails, 2 if one cannot be read; the others are played all the
 /// same.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw script crates/script/dialogues\n  \
+    williwaw script handover.toml fast-open.pkt --strict")]
 pub(crate) struct Args {
     /// Dialogue files, or folders of them
     #[arg(required = true)]
@@ -33,6 +36,15 @@ struct Case {
     file: PathBuf,
     id: String,
     script: Script,
+}
+
+/// A file that is no script.
+struct Unreadable {
+    file: PathBuf,
+    /// What is wrong in it, with the place.
+    why: String,
+    /// The same, with the file's name.
+    named: String,
 }
 
 /// Does it.
@@ -56,7 +68,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             talk.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
         }
     }
-    for (file, why) in &wrong {
+    for Unreadable { file, why, .. } in &wrong {
         let why = format!("cannot be read: {}", why.trim_start());
         said.push(document(file, &stem(file), &Verdict::Unsupported(why)));
     }
@@ -68,26 +80,30 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
     }
     if !wrong.is_empty() {
-        let named: Vec<String> =
-            wrong.iter().map(|(file, why)| format!("{}:{why}", file.display())).collect();
+        let named: Vec<&str> = wrong.iter().map(|unreadable| unreadable.named.as_str()).collect();
         return Err(Failure::usage(named.join("\n"), "the notation is in docs/scripts.md"));
     }
     Ok(if fail == 0 { End::Good } else { End::Failed })
 }
 
 /// Reads all of them: those that can be read, and why the others cannot.
-fn read(files: &[PathBuf]) -> (Vec<Case>, Vec<(PathBuf, String)>) {
+fn read(files: &[PathBuf]) -> (Vec<Case>, Vec<Unreadable>) {
     let mut cases = Vec::new();
     let mut wrong = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).map_err(|error| format!(" {error}"));
-        let script = text.and_then(|text| Script::read(file, &text).map_err(|error| error.to_string()));
+        let script = text_of(file).and_then(|text| {
+            Script::read(file, &text).map_err(|error| Unreadable {
+                named: format!("{}:{error}", file.display()),
+                why: error.to_string(),
+                file: file.clone(),
+            })
+        });
         match script {
             Ok(script) => {
                 let id = script.id().map_or_else(|| stem(file), str::to_owned);
                 cases.push(Case { file: file.clone(), id, script });
             }
-            Err(error) => wrong.push((file.clone(), error)),
+            Err(unreadable) => wrong.push(unreadable),
         }
     }
     (cases, wrong)
@@ -95,6 +111,17 @@ fn read(files: &[PathBuf]) -> (Vec<Case>, Vec<(PathBuf, String)>) {
 
 fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What a file says, or why that cannot be known.
+fn text_of(file: &Path) -> Result<String, Unreadable> {
+    let name = file.display();
+    let why = match std::fs::read(file).map(String::from_utf8) {
+        Ok(Ok(text)) => return Ok(text),
+        Ok(Err(_)) => format!("`{name}` is no text, so it is no dialogue"),
+        Err(error) => crate::input::reason(&name.to_string(), &error),
+    };
+    Err(Unreadable { file: file.to_owned(), named: why.clone(), why })
 }
 
 fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1500 B")]
     mtu: String,
     /// Seed of all random streams
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::args::Changes,

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     lasts: Option<Span>,
     /// Seed of all random streams
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::args::Changes,

@@ -197,7 +197,8 @@ fn put(
             "[[hop.gate]]\nname = \"lost-{way}\"\ndirections = \"{way}\"\nat = \"before-queue\"\nmode = \"drop\"\nspikes = [{}]\n",
             dead.join(", ")
         ));
-        draft.exactly.push(format!("{way}: {} stretches in which everything is lost", dead.len()));
+        let word = if dead.len() == 1 { "stretch" } else { "stretches" };
+        draft.exactly.push(format!("{way}: {} {word} in which everything is lost", dead.len()));
     }
     let alive = || stretches().filter(|(_, _, share)| *share < 1.0);
     let time: f64 = alive().map(|(_, lasts, _)| lasts).sum();

@@ -97,7 +97,7 @@ impl Drawn {
                 page.html().into_bytes()
             }
         };
-        std::fs::write(path, bytes).map_err(|error| Failure::write(path, &error))?;
+        crate::written::whole(path, bytes)?;
         talk.note(&format!("wrote {}", path.display()));
         Ok(())
     }

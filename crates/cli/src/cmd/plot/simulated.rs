@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Of a scenario or a run")]
 pub(super) struct Simulated {
     /// Which repetition, counted from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     rep: u64,
     /// Which cell of the grid, counted from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     cell: u64,
     /// Seed, in place of the scenario's own
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::args::Changes,
@@ -111,7 +111,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     picture.title = if label.is_empty() { title.clone() } else { label };
     if let Some(path) = &args.layers_out {
         let table = view::layers::write(&below(&picture));
-        std::fs::write(path, table).map_err(|error| Failure::write(path, &error))?;
+        crate::written::whole(path, table)?;
         talk.note(&format!("wrote {}", path.display()));
     }
     picture.layers = all.layers(0.0)?;

@@ -1,0 +1,65 @@
+//! What went wrong with a measurement, and how is it mended?
+
+use crate::exit::Failure;
+use measure::Error;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Open(_) => {
+                Failure::usage(message, "give a word with --token or --token-file, here and there")
+            }
+            Error::Listen { .. } => Failure::machine(
+                message,
+                "another server may listen there; choose another port: --bind ADDRESS:PORT",
+            ),
+            Error::Name { .. } => Failure::usage(message, "check its spelling, or give the address itself"),
+            Error::Connect { source, .. } => Failure::machine(
+                message,
+                match source.kind() {
+                    std::io::ErrorKind::ConnectionRefused => {
+                        "start `williwaw measure server` there, and check address and port"
+                    }
+                    std::io::ErrorKind::TimedOut => {
+                        "check the address, and that no firewall stands in the way; --connect waits longer"
+                    }
+                    _ => "check the address and this machine's network",
+                },
+            ),
+            Error::Fault { fault, .. } => Failure::machine(
+                message,
+                match fault {
+                    measure::asking::Fault::Refused { why: measure::message::Refusal::Token, .. } => {
+                        "give the server's word with --token or --token-file"
+                    }
+                    measure::asking::Fault::Version(_)
+                    | measure::asking::Fault::Refused { why: measure::message::Refusal::Version, .. } => {
+                        "use the same version of williwaw at both ends"
+                    }
+                    measure::asking::Fault::Refused { .. } => "",
+                    _ => "check the port: another program listens there",
+                },
+            ),
+            Error::Silent { .. } => {
+                Failure::machine(message, "check the port: another program may listen there")
+            }
+            Error::Capture(_) => Failure::machine(
+                message,
+                "run as root or with that right, or leave --capture out and use a capture of your own",
+            ),
+            Error::Gone(_) => Failure::machine(message, "what was measured is kept; --give-up waits longer"),
+            Error::Write { .. } => Failure::machine(
+                message,
+                "choose a place that can be written with --out, or none with --no-out",
+            ),
+            Error::Read { .. } => Failure::usage(message, "give a file that `measure client` wrote"),
+            Error::Damaged { line: 1, path, .. } => Failure::usage(
+                format!("`{}` is no file of results", path.display()),
+                "give a file that `measure client` wrote (measure-N.jsonl)",
+            ),
+            Error::Damaged { .. } => Failure::usage(message, "the file was changed from outside"),
+            _ => Failure::machine(message, ""),
+        }
+    }
+}
