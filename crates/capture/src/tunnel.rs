@@ -28,7 +28,7 @@ mod port {
 pub(crate) fn inside(ip: &IpHead, transport: &Transport, payload: &[u8]) -> Option<Place> {
     match *transport {
         Transport::Other => match ip.protocol {
-            //= RFC 2003 section 3: the inner header follows the outer one; RFC 2473 section 3, RFC 4213 section 3.1
+            // The inner header follows the outer one: RFC 2003 section 3, RFC 2473 section 3, RFC 4213 section 3.1.
             protocol::IPV4 | protocol::IPV6 => Link::RAW.network(payload).ok(),
             protocol::GRE => gre(payload),
             _ => None,
@@ -82,7 +82,7 @@ fn gtp(payload: &[u8]) -> Option<Place> {
     if flags & 7 != 0 {
         let mut next = *payload.get(11)?;
         at = 12;
-        //= 3GPP TS 29.281 section 5.2.1: a length in words, the last byte is the kind of the next one
+        // 3GPP TS 29.281 section 5.2.1: a length in words, the last byte is the kind of the next one
         while flags & 4 != 0 && next != 0 {
             let length = usize::from(*payload.get(at)?) * 4;
             if length == 0 {

@@ -114,3 +114,39 @@ fn less_than_a_group_waits_for_the_next_acknowledgement() {
     let apart = with.iter().zip(&without).find(|(a, b)| a != b);
     assert_eq!(apart, Some((&2, &3)), "{with:?} {without:?}");
 }
+
+/// The FIN of a connection that was closed by then goes with the last data; elsewhere it follows them.
+#[test]
+fn the_fin_goes_with_the_last_data() {
+    let last = |config: &Config| -> Vec<(u32, bool)> {
+        let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(*config, role));
+        ends[0].write(3000);
+        ends[0].close();
+        let syn = run(&mut ends[0], 1000, |c, io| c.open(io));
+        let answer = run(&mut ends[1], 1050, |c, io| c.on_segment(io, &syn[0].segment, 0));
+        let then = run(&mut ends[0], 1100, |c, io| c.on_segment(io, &answer[0].segment, 1));
+        then.iter().rev().take(2).map(|out| (out.segment.len, out.segment.fin)).collect()
+    };
+    assert_eq!(last(&linux()), [(80, true), (1460, false)]);
+    assert_eq!(last(&Config::default()), [(0, true), (80, false)]);
+}
+
+/// What fills a hole is acknowledged with the window that is left beside all that waits to be read, and again with the one that
+/// reading it opens.
+#[test]
+fn a_hole_that_is_filled_is_answered_twice() {
+    let config = linux();
+    let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(config, role));
+    let syn = run(&mut ends[0], 1000, |c, io| c.open(io));
+    let answer = run(&mut ends[1], 1050, |c, io| c.on_segment(io, &syn[0].segment, 0));
+    let opens = run(&mut ends[0], 1100, |c, io| c.on_segment(io, &answer[0].segment, 1));
+    run(&mut ends[1], 1150, |c, io| c.on_segment(io, &opens[0].segment, 2));
+    let segment = |i: u64| base::tcp::Segment { seq: 1 + 1460 * i, len: 1460, ..opens[0].segment };
+    for i in 1..44 {
+        run(&mut ends[1], 1150 + i, |c, io| c.on_segment(io, &segment(i), 2 + i));
+    }
+    let answers = run(&mut ends[1], 1300, |c, io| c.on_segment(io, &segment(0), 50));
+    let said: Vec<(u64, u32)> = answers.iter().map(|out| (out.segment.ack, out.segment.window)).collect();
+    assert_eq!(said.iter().map(|(ack, _)| *ack).collect::<Vec<_>>(), [1 + 1460 * 44; 2]);
+    assert!(said[1].1 >= 2 * said[0].1, "{said:?}");
+}

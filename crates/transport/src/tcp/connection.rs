@@ -173,7 +173,10 @@ impl Connection {
         if opens && io.out.len() > first {
             self.acknowledge_opening(io, first);
         }
-        if answer == Answer::Now && io.out.len() == first {
+        if matches!(answer, Answer::Now | Answer::Twice) && io.out.len() == first {
+            self.acknowledge(io);
+        }
+        if answer == Answer::Twice {
             self.acknowledge(io);
         }
     }
@@ -260,7 +263,7 @@ impl Connection {
                 }
             }
         }
-        if config.push == Push::Groups {
+        if config.push == Push::Groups && !self.sender.keeps_portions() {
             self.push(io, first);
         }
         if self.peer_open && !self.one_way() {

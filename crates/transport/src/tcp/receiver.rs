@@ -62,6 +62,8 @@ pub struct Receiver {
 pub enum Answer {
     /// Acknowledge at once.
     Now,
+    /// Acknowledge at once, and again: reading has opened the window meanwhile.
+    Twice,
     /// Wait for more, or for the timer.
     Later,
     /// Nothing: it carried nothing.
@@ -510,7 +512,7 @@ impl Receiver {
     /// The application has read: whether a buffer that grows has something to say now.
     fn reading_asks(&mut self) -> bool {
         let (kept, next, acked) = (self.kept(), self.next, self.last_ack_sent);
-        self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, acked, kept, true))
+        self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, acked, kept))
     }
 
     /// Whether the peer is to be told of a larger window.

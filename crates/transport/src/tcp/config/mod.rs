@@ -56,6 +56,8 @@ pub struct RtoConfig {
     pub adapt: Adapt,
     /// Whether partial acknowledgements in recovery give samples.
     pub sample_partial_acks: bool,
+    /// Whether reports of what was sent once give samples.
+    pub sample_reports: bool,
     /// Which segments are timed without timestamps.
     pub timing: Timing,
     /// From when a restarted timer runs.
@@ -122,6 +124,17 @@ pub struct ReceiverConfig {
     pub sack_blocks: u32,
     /// Receive window offered.
     pub window: WindowSize,
+}
+
+/// The memory of a sender, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendBuffer {
+    /// What a portion takes beside its data.
+    pub portion: u64,
+    /// What the buffer has room for is twice the window, a segment taken for so much.
+    pub segment: u64,
+    /// At most so much.
+    pub most: u64,
 }
 
 /// The staged Eifel response.
@@ -192,6 +205,10 @@ pub struct Config {
     pub rack_copy: RackCopy,
     /// RACK: resending the oldest segment restarts the retransmission timer.
     pub rack_restart: bool,
+    /// A duplicate that is reported widens the wait for reordering only where reordering was seen.
+    pub rack_widen_reordered: bool,
+    /// A recovery begins where one ends while something that was resent is not acknowledged.
+    pub rack_again: bool,
     /// How long the probe waits at most.
     pub probe_until: ProbeUntil,
     /// What the probe of a single segment allows for a delayed acknowledgement.
@@ -278,6 +295,12 @@ pub struct Config {
     pub push: Push,
     /// What is less than a group waits for an acknowledgement that is due.
     pub defer: bool,
+    /// What the receiver reports as a duplicate counts as delivered.
+    pub dsack_delivers: bool,
+    /// The FIN goes with the last data.
+    pub fin_with_data: bool,
+    /// With `defer`: the memory in which data wait to be sent.
+    pub send_buffer: SendBuffer,
     /// Do not open a window that is not used (RFC 7661, RFC 2861).
     pub cwnd_validation: Validation,
     /// The window after a pause.
@@ -347,6 +370,8 @@ impl Default for Config {
             rack_order: RackOrder::Any,
             rack_copy: RackCopy::Echo,
             rack_restart: false,
+            rack_widen_reordered: false,
+            rack_again: false,
             probe_until: ProbeUntil::Timer,
             probe_ack_delay: Span::from_millis(200),
             sack: Sack::Auto,
@@ -400,6 +425,7 @@ impl Default for Config {
                 backoff_reset: BackoffReset::Sample,
                 adapt: Adapt::None,
                 sample_partial_acks: true,
+                sample_reports: false,
                 timing: Timing::Window,
                 restart: RtoRestart::Ack,
                 restart_on_duplicates: DuplicateRestart::None,
@@ -426,6 +452,9 @@ impl Default for Config {
             byte_counting: ByteCounting::None,
             push: Push::None,
             defer: false,
+            dsack_delivers: false,
+            fin_with_data: false,
+            send_buffer: SendBuffer { portion: 896, segment: 4352, most: 4 << 20 },
             cwnd_validation: Validation::Off,
             idle_restart: IdleRestart::Rfc5681,
             lost_syn: LostSyn::Rfc5681,

@@ -181,6 +181,8 @@ options! {
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
     "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
     "rack.copy" => rack_copy, Kind::Word(RackCopy::NAMES), Setting::read, "With rack: when the arrival of something resent is taken for that of the original.";
+    "rack.widen-reordered" => rack_widen_reordered, Kind::Bool, Setting::read, "With rack: a duplicate that is reported widens the wait for reordering (RFC 8985 section 6.2 step 4) only where reordering was seen.";
+    "rack.again" => rack_again, Kind::Bool, Setting::read, "With rack: where a recovery ends while something that was resent is not acknowledged, another begins at once.";
     "rack.restart" => rack_restart, Kind::Bool, Setting::read, "With rack: whenever the oldest segment is resent the retransmission timer begins anew, and with reports of what was sent before.";
     "tail-loss-probe-until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
     "tail-loss-probe-ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
@@ -229,6 +231,7 @@ options! {
     "rto.backoff-reset" => rto.backoff_reset, Kind::Word(BackoffReset::NAMES), Setting::read, "What ends the exponential back-off.";
     "rto.adapt" => rto.adapt, Kind::Word(Adapt::NAMES), Setting::read, "How the timer adapts after a spurious timeout.";
     "rto.sample-partial-acks" => rto.sample_partial_acks, Kind::Bool, Setting::read, "Partial acknowledgements in recovery give round-trip samples.";
+    "rto.sample-reports" => rto.sample_reports, Kind::Bool, Setting::read, "What is reported beyond a hole and was sent once gives a round-trip sample, and so does what is acknowledged, ahead of its timestamp.";
     "rto.timing" => rto.timing, Kind::Word(Timing::NAMES), Setting::read, "Which segments are timed without timestamps.";
     "rto.restart" => rto.restart, Kind::Word(RtoRestart::NAMES), Setting::read, "From when the timer runs that an acknowledgement of new data restarts.";
     "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
@@ -251,6 +254,11 @@ options! {
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
     "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
     "defer" => defer, Kind::Bool, Setting::read, "What is less than a group waits for the next acknowledgement, if that is due within a millisecond (Linux: tcp_tso_should_defer).";
+    "send-buffer.portion" => send_buffer.portion, Kind::Bytes, |t| bytes_within(t, 0, 65_536).map(u64::from), "With defer: what a portion of data that wait to be sent takes of the send buffer beside the data; that depends on how the kernel was built.";
+    "send-buffer.segment" => send_buffer.segment, Kind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a segment counts when the buffer grows to twice the window (Linux: tcp_sndbuf_expand); that depends on it, too.";
+    "send-buffer.most" => send_buffer.most, Kind::Bytes, |t| bytes_within(t, 4096, 1 << 30).map(u64::from), "What it may grow to (Linux: tcp_wmem, the third number).";
+    "dsack-delivers" => dsack_delivers, Kind::Bool, Setting::read, "What the receiver reports as a duplicate (RFC 2883) counts as delivered: the window grows by it.";
+    "fin-with-data" => fin_with_data, Kind::Bool, Setting::read, "The FIN goes with the last data, if the connection is closed by the time they leave.";
     "push" => push, Kind::Word(Push::NAMES), Setting::read, "Which data segments carry the flag PSH, after which a receiver with the rules of Linux acknowledges at once.";
     "cwnd-validation" => cwnd_validation, Kind::Word(Validation::NAMES), Setting::read, "A window that is not used does not grow; true: RFC 7661.";
     "idle-restart" => idle_restart, Kind::Word(IdleRestart::NAMES), Setting::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";

@@ -15,6 +15,11 @@ const STAMP: u64 = 1_000_000;
 const FIRST_FULL: u32 = 536;
 const LEAST_FULL: u32 = 88;
 
+/// A program reads so many bytes at once.
+const READ: u64 = 65_536;
+/// So many packets lie in one that others were merged with: its own and 17 beside it (`MAX_SKB_FRAGS`).
+const MERGED: u64 = 18;
+
 /// What it remembers beside what was received.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
@@ -29,6 +34,8 @@ pub(super) struct Linux {
     shorter: u32,
     /// The window was chosen when the acknowledgement was decided upon, before the application read.
     settled: bool,
+    /// The window of the first of two acknowledgements: what the application read opened it for the second.
+    before: Option<u32>,
     /// When the last segment came: a reader has no clock.
     pub(super) latest: Time,
 }
@@ -84,6 +91,7 @@ impl Linux {
             full,
             shorter: 0,
             settled: false,
+            before: None,
             latest: Time::ZERO,
         }))
     }
@@ -161,23 +169,62 @@ impl Linux {
             self.settle(came.next, kept);
         }
         // Who reads at once has read by now.
-        let left = Kept { unread: 0, ..kept };
-        if came.is_read && delivered > 0 && self.on_read(came.now, came.next, came.acked, left, !now) {
-            return Answer::Now;
+        if !came.is_read || delivered == 0 {
+            return if now { Answer::Now } else { Answer::Later };
         }
-        if now { Answer::Now } else { Answer::Later }
+        match (now, self.read_all(came, now)) {
+            (true, true) => Answer::Twice,
+            (false, false) => Answer::Later,
+            _ => Answer::Now,
+        }
+    }
+
+    /// All that came is read, so much at a time; whether there is something to say, beside the acknowledgement that was `said`.
+    fn read_all(&mut self, came: &Came<'_>, said: bool) -> bool {
+        let delivered = came.next - came.before;
+        let trip = self.trip.span();
+        if let Some(buffer) = &mut self.buffer {
+            // What was read in a round trip is looked at as soon as the first of the merged packets is.
+            let first = delivered.min(MERGED * u64::from(self.full));
+            buffer.on_read(came.now, came.before + first, came.next, trip);
+        }
+        let mut unread = delivered;
+        while unread > 0 {
+            unread = unread.saturating_sub(READ);
+            let left = Kept { unread, ..came.kept };
+            if (!said && self.is_due(came.next, came.acked, left)) || self.opens(came.next, left) {
+                self.before = said.then(|| self.left(came.next));
+                self.settle(came.next, left);
+                return true;
+            }
+        }
+        false
     }
 
     /// The application has read, and the buffer keeps `kept`; whether there is something to say.
-    pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: Kept, may_ask: bool) -> bool {
+    pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: Kept) -> bool {
         let trip = self.trip.span();
-        let full = self.full;
         if let Some(buffer) = &mut self.buffer {
             buffer.on_read(now, next - kept.unread, next, trip);
         }
-        let due =
-            self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()));
-        may_ask && (due || self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, full)))
+        self.is_due(next, acked, kept) || self.opens(next, kept)
+    }
+
+    /// Whether reading makes an acknowledgement due (`tcp_cleanup_rbuf`).
+    fn is_due(&self, next: u64, acked: u64, kept: Kept) -> bool {
+        let full = self.full;
+        self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()))
+    }
+
+    /// Whether it has opened a window that had become small (there, too).
+    fn opens(&self, next: u64, kept: Kept) -> bool {
+        self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, self.full))
+    }
+
+    /// What is left of the offer.
+    fn left(&self, next: u64) -> u32 {
+        let left = self.buffer.as_ref().map_or(0, |b| b.edge().saturating_sub(next));
+        u32::try_from(left).unwrap_or(u32::MAX)
     }
 
     /// Chooses the window beside `kept`.
@@ -193,12 +240,14 @@ impl Linux {
 
     /// The window of an acknowledgement that leaves now, beside `kept`.
     pub(super) fn offered(&mut self, next: u64, kept: Kept) -> u32 {
+        if let Some(window) = self.before.take() {
+            return window;
+        }
         if !std::mem::take(&mut self.settled) {
             self.settle(next, kept);
             self.settled = false;
         }
-        let left = self.buffer.as_ref().map_or(0, |b| b.edge().saturating_sub(next));
-        u32::try_from(left).unwrap_or(u32::MAX)
+        self.left(next)
     }
 
     /// An acknowledgement left.

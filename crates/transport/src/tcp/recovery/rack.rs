@@ -191,9 +191,14 @@ impl Rules for Box<Rack> {
         }
         let mut s = *state(sender);
         let sacked = sender.sent.as_ref().map_or(0, |sent| sent.sacked_segments());
-        s.update_reo_wnd(sender, ack.dsack, exiting, sacked);
+        let widens = s.reordering_seen || !sender.config().rack_widen_reordered;
+        s.update_reo_wnd(sender, ack.dsack && widens, exiting, sacked);
         *state(sender) = s;
-        if ack.newly_acked > 0 && (!fast || (exiting && sender.config().grow_on_exit)) {
+        let again = exiting && sender.config().rack_again && is_lost(sender);
+        if again {
+            enter(sender, io, s.reduced);
+        }
+        if ack.newly_acked > 0 && !again && (!fast || (exiting && sender.config().grow_on_exit)) {
             sender.open_window(ack);
         } else {
             sender.hear_round_trip(ack);
@@ -278,6 +283,12 @@ fn tells_of_before(sender: &Sender) -> bool {
     first.zip(sent.records().front()).is_some_and(|(first, oldest)| first.sent < oldest.sent)
 }
 
+/// Whether something is known to be lost, resent or not (Linux 6.12, net/ipv4/tcp_input.c: `tcp_time_to_recover`).
+fn is_lost(sender: &Sender) -> bool {
+    let mut records = sender.sent.iter().flat_map(|sent| sent.records());
+    records.any(|record| !record.sacked && (record.lost || record.resent))
+}
+
 fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     let s = state(sender);
     let (fast, prr) = (s.phase == Phase::Fast, std::mem::take(&mut s.prr));
@@ -316,7 +327,7 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
         sender.timers.set(Timer::Reordering, at);
     }
     match s.phase {
-        Phase::Open if found => enter(sender, io),
+        Phase::Open if found => enter(sender, io, io.now),
         //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
         Phase::Fast if found_again && !s.prr.is_on() && !sender.owns_window() => {
             sender.halve_again();
@@ -327,13 +338,14 @@ fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
     found
 }
 
-fn enter(sender: &mut Sender, io: &mut Io<'_>) {
+/// A recovery begins, whose first retransmission is of `began`.
+fn enter(sender: &mut Sender, io: &mut Io<'_>, began: Time) {
     let prr = Proportional::begin(sender);
-    sender.begin_fast_retransmit(io);
+    sender.begin_recovery(io, began);
     sender.halve_both();
     sender.timers.stop(Timer::Probe);
     let s = state(sender);
-    (s.phase, s.prr, s.reduced, s.begins) = (Phase::Fast, prr, io.now, true);
+    (s.phase, s.prr, s.reduced, s.begins) = (Phase::Fast, prr, began, true);
     //= RFC 8985 section 7.1: fast recovery resets the loss probe
     s.probe.reset();
 }

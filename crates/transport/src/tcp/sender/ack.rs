@@ -38,7 +38,7 @@ impl Sender {
         if !segment.sack.is_empty() {
             self.record_sack(io, segment);
         }
-        if digest.newly_acked > 0 {
+        if digest.newly_acked > 0 || digest.sample.is_some() {
             self.take_sample(&digest);
         }
         if self.wants_rates && !self.losses_first {
@@ -178,11 +178,14 @@ impl Sender {
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
         let outstanding = self.max > self.una;
+        let (mss, twice) = (u64::from(self.config.mss), segment.sack.as_slice().first());
+        let twice = twice.filter(|_| dsack && self.config.dsack_delivers);
+        let twice = twice.map_or(0, |block| (block.right - block.left).div_ceil(mss) * mss);
         AckDigest {
             now,
             ack,
             newly_acked,
-            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported),
+            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported) + twice,
             old: ack < self.una,
             //= RFC 5681 section 2: same acknowledgement and window, data outstanding, none carried
             duplicate: ack == self.una
@@ -197,9 +200,27 @@ impl Sender {
             sacked_up_to,
             resent_echo: segment.resent_echo,
             echo,
-            sample: if newly_acked > 0 { self.sample(now, ack, echo) } else { None },
+            sample: match (self.config.rto.sample_reports, newly_acked > 0) {
+                (true, moved) => self.sample_of_records(now, ack).or_else(|| {
+                    let sample = moved.then(|| self.sample(now, ack, echo));
+                    sample.flatten()
+                }),
+                (false, true) => self.sample(now, ack, echo),
+                (false, false) => None,
+            },
             ece: segment.ece && !segment.syn,
         }
+    }
+
+    /// The round trip of the first segment acknowledged, if none of them was sent again, else of the first that is reported and was
+    /// sent once (Linux 6.12, net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    fn sample_of_records(&self, now: Time, ack: u64) -> Option<Span> {
+        let fresh = self.sent.as_ref()?.fresh();
+        let (acked, reported) = (|r: &&Record| r.end <= ack, |r: &&Record| r.end > ack && !r.resent);
+        let again = fresh.iter().filter(acked).any(|record| record.resent);
+        let first = fresh.iter().filter(acked).min_by_key(|record| record.start).filter(|_| !again);
+        let first = first.or_else(|| fresh.iter().filter(reported).min_by_key(|record| record.start));
+        first.map(|record| now.since(record.sent))
     }
 
     /// The round trip that this acknowledgement measured.

@@ -5,6 +5,7 @@ use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::{Acked, Control, Reason, Reduction};
 use crate::tcp::config::{BugFix, Halving, LostSyn, Validation};
+use base::Time;
 use base::event::Event;
 use base::truth::Cause;
 
@@ -110,11 +111,16 @@ impl Sender {
 
     /// Notes where recovery will end.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
+        self.begin_recovery(io, io.now);
+    }
+
+    /// The same in a recovery that follows another at once: what was resent first, at `began`, is what a verdict goes by.
+    pub(in crate::tcp) fn begin_recovery(&mut self, io: &mut Io<'_>, began: Time) {
         self.control.save();
         if !self.halved_for_mark() {
             self.ecn.reduced(self.max);
         }
-        self.watch_fast_retransmit(io.now);
+        self.watch_fast_retransmit(began);
         self.count_lost_volume();
         self.recover = self.max;
         let (seq, recover) = (self.una, self.recover);

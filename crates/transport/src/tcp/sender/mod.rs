@@ -12,6 +12,7 @@ mod heuristic;
 mod judge;
 mod pacing;
 mod persist;
+mod queue;
 mod share;
 mod timed;
 mod timeout;
@@ -34,6 +35,7 @@ use base::truth::Cause;
 use heuristic::Hint;
 use pacing::Pacer;
 use persist::Probing;
+use queue::Queue;
 use share::Sharing;
 use std::sync::Arc;
 use timed::Timed;
@@ -149,6 +151,8 @@ pub struct Sender {
     hint: Hint,
     /// What connections to this destination share, if they do.
     sharing: Option<Box<Sharing>>,
+    /// The portions in which data wait, if they matter.
+    queue: Option<Box<Queue>>,
 }
 
 impl Sender {
@@ -213,6 +217,7 @@ impl Sender {
             timed: Timed::default(),
             hint: Hint::default(),
             sharing: None,
+            queue: config.defer.then(|| Box::new(Queue::new(config.send_buffer, config.mss))),
             config,
         }
     }
@@ -278,6 +283,10 @@ impl Sender {
         let rate = factor * self.window.cwnd / srtt;
         ((rate / 1024.0 / self.window.mss) as u64).clamp(2, 44)
     }
+    /// What waits does so in portions, which say where PSH is.
+    pub(super) fn keeps_portions(&self) -> bool {
+        self.queue.is_some()
+    }
     /// Where recovery ends.
     pub fn recover(&self) -> u64 {
         self.recover
@@ -326,6 +335,9 @@ impl Sender {
     /// Withdraws what was not yet sent, and closes.
     pub fn stop(&mut self) {
         self.end = self.max.clamp(1, self.end);
+        if let Some(queue) = &mut self.queue {
+            queue.cut(self.end);
+        }
         self.closed = true;
     }
 }

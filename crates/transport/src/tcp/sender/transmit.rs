@@ -2,8 +2,10 @@
 //! was cut before.
 
 use super::Sender;
+use super::queue::Wrote;
 use crate::endpoint::Io;
 use crate::tcp::cc::Control;
+use crate::tcp::config::Push;
 use crate::tcp::recovery::Strategy;
 use base::tcp::Segment;
 use base::truth::Cause;
@@ -26,8 +28,8 @@ impl Sender {
             if !self.released(io.now) {
                 return;
             }
-            if self.config.defer && u64::from(sent) % self.group() == 0 && self.defers(io.now, limit) {
-                self.used.held = true;
+            if self.queue.is_some() && self.nxt >= self.max && self.established {
+                self.send_groups(io);
                 break;
             }
             if !self.send_next_here(io, limit) {
@@ -41,19 +43,116 @@ impl Sender {
         }
     }
 
-    /// What may be sent is less than a group, and an acknowledgement that lets out more is due. Not in recovery, not if a third of the
-    /// window may be sent, not if the last segment left long ago (Linux 6.12, net/ipv4/tcp_output.c: `tcp_tso_should_defer`).
+    /// New data as Linux sends them: in groups, out of portions that the program fills up meanwhile.
     #[inline(never)]
-    fn defers(&self, now: Time, limit: u64) -> bool {
+    fn send_groups(&mut self, io: &mut Io<'_>) {
+        let offered = self.peer_window;
+        if let Some(queue) = &mut self.queue {
+            queue.offered(offered);
+        }
+        self.send_portions(io, false);
+        self.look_for_space();
+        loop {
+            let (una, end) = (self.una, self.end);
+            let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_full()) else { return };
+            match queue.write(una, end) {
+                Wrote::Nothing => return,
+                Wrote::First => self.send_portions(io, true),
+                Wrote::Much => self.send_portions(io, false),
+                Wrote::Full => {
+                    self.send_portions(io, false);
+                    if let Some(queue) = &mut self.queue {
+                        queue.retry(una);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the congestion window leaves, bytes.
+    fn room(&self) -> u64 {
+        (self.una + self.window.bytes() + self.strategy.beyond()).saturating_sub(self.nxt)
+    }
+
+    /// The program may write again, if there is memory.
+    fn look_for_space(&mut self) {
+        let mss = u64::from(self.config.mss);
+        let cwnd = (self.room() >= mss).then_some(self.window.bytes() / mss);
+        let una = self.una;
+        if let Some(queue) = &mut self.queue {
+            queue.look_for_space(una, cwnd);
+        }
+    }
+
+    /// Sends what was written as far as the windows allow; one group only if `one`, which is never kept back.
+    fn send_portions(&mut self, io: &mut Io<'_>, one: bool) {
+        let (mss, group) = (u64::from(self.config.mss), self.group());
+        while self.released(io.now) {
+            let room = self.room();
+            let limit = self.nxt + room.min((self.una + self.window_of_peer()).saturating_sub(self.nxt));
+            let Some(queue) = &mut self.queue else { return };
+            let Some(first) = queue.first() else {
+                if self.nxt >= self.end && !self.send_next_here(io, limit) {
+                    self.maybe_persist(io.now);
+                }
+                return;
+            };
+            if room < first.min(mss) {
+                return;
+            }
+            let most = (room / mss).clamp(1, group) * mss;
+            queue.grow(most);
+            let (first, last) = (queue.first().unwrap_or(first), queue.is_last());
+            // Of what is still being written only whole segments leave.
+            let whole = if last && queue.written() < self.end { first / mss * mss } else { first };
+            if whole == 0 {
+                return;
+            }
+            if first > mss && !one && self.defers(io.now, limit, first, last) {
+                self.used.held = true;
+                return;
+            }
+            let (bytes, fits) = (whole.min(most), limit - self.nxt);
+            let una = self.una;
+            let Some(queue) = &mut self.queue else { return };
+            let bytes = if bytes <= fits { bytes } else { bytes.min(queue.fills(fits, una).max(mss)) };
+            queue.begin_group(bytes);
+            let end = self.nxt + bytes;
+            while self.nxt < end {
+                if !self.send_next_here(io, limit) && !self.fill_up(io, end) {
+                    self.maybe_persist(io.now);
+                    return;
+                }
+            }
+            self.look_for_space();
+            if one {
+                return;
+            }
+        }
+    }
+
+    /// The end of a group that fills the peer's window is shorter than a segment.
+    fn fill_up(&mut self, io: &mut Io<'_>, end: u64) -> bool {
+        let fits = self.flight() > 0 && end <= self.una + self.window_of_peer();
+        if !fits || end - self.nxt >= u64::from(self.config.mss) || end >= self.end {
+            return false;
+        }
+        self.leave(io, end, Cause::New);
+        true
+    }
+
+    /// What may be sent of a portion is less than a group, and an acknowledgement that lets out more is due. Not in recovery, not if a
+    /// third of the window may be sent or the whole portion, unless it is the last; not if the last segment left long ago (Linux 6.12,
+    /// net/ipv4/tcp_output.c: `tcp_tso_should_defer`). A portion of a single segment never is kept back.
+    fn defers(&self, now: Time, limit: u64, portion: u64, last: bool) -> bool {
         let mss = u64::from(self.config.mss);
         let room = limit.saturating_sub(self.nxt);
-        let waits = self.end.saturating_sub(self.nxt);
         let third = self.window.bytes().min(self.window_of_peer()) / 3;
-        if self.nxt < self.max
-            || self.una < self.recover
+        if self.una < self.recover
             || self.strategy.recovering()
-            || waits < 2 * mss
-            || room >= (self.group() * mss).min(third).min(waits)
+            || (!last && room >= portion)
+            || (last && room > portion && self.closed)
+            || room >= (self.group() * mss).min(third)
             || now.since(self.used.last_sent) > SOON
         {
             return false;
@@ -124,9 +223,15 @@ impl Sender {
         if self.nxt >= self.fin_end() || (!self.established && self.nxt > 0) {
             return false;
         }
+        let fresh = self.nxt >= self.max && self.nxt > 0 && self.nxt < self.end;
+        if fresh && self.queue.as_ref().is_some_and(|queue| self.nxt >= queue.written()) {
+            return false; // the program waits for memory
+        }
         let end = self.segment_end(self.nxt);
         // A window smaller than a segment lets one out only if nothing else is.
-        let end = if end > limit {
+        // A FIN that goes with data takes no room.
+        let reach = if self.config.fin_with_data { end.min(self.end) } else { end };
+        let end = if reach > limit {
             if self.flight() > 0 || limit <= self.nxt || self.nxt >= self.end || self.silly(limit) {
                 return false;
             }
@@ -139,17 +244,32 @@ impl Sender {
         } else {
             std::mem::replace(&mut self.resend_cause, Cause::GoBackN)
         };
+        self.leave(io, end, cause);
+        true
+    }
+
+    /// Everything from `nxt` up to `end` leaves as one segment.
+    #[inline(always)]
+    fn leave(&mut self, io: &mut Io<'_>, end: u64, cause: Cause) {
+        let fresh = self.nxt >= self.max && self.nxt > 0 && self.nxt < self.end;
         if cause == Cause::New {
             self.time(io.now, end);
         }
         self.send_range(io, self.nxt, end, cause);
         self.nxt = end;
         self.max = self.max.max(end);
+        if fresh
+            && let Some(queue) = &mut self.queue
+            && queue.leave(end.min(self.end))
+            && self.config.push == Push::Groups
+            && let Some(out) = io.out.last_mut()
+        {
+            out.segment.push = true;
+        }
         self.rto.ensure(io.now);
         if self.probes && cause == Cause::New {
             Strategy::on_new_data(self, io);
         }
-        true
     }
 
     /// Where the segment that starts at `seq` ends.
@@ -170,7 +290,8 @@ impl Sender {
                 end = end.min(next);
             }
         }
-        end
+        let ends = end == self.end && self.closed && (seq >= self.max || self.max > end);
+        if ends && self.config.fin_with_data { self.fin_end() } else { end }
     }
 
     #[inline(always)]

@@ -1,0 +1,333 @@
+//! How does Linux cut what waits to be sent, and how much of it is there? Its send buffer holds data in portions
+//! (`struct sk_buff`). A program fills it as far as memory goes; a portion takes as many segments as half of the largest
+//! window that the peer ever offered, or 64 kB; what is sent is split off from the first. A single segment at the end of a portion is
+//! never kept back (`super::transmit`), so where portions end decides what leaves when.
+//!
+//! The rules are those of 6.12 (net/ipv4/tcp.c: `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `forced_push`; net/ipv4/tcp_output.c:
+//! `tcp_write_xmit`, `tcp_grow_skb`, `tso_fragment`; net/ipv4/tcp_input.c: `tcp_sndbuf_expand`, `tcp_check_space`;
+//! net/core/stream.c: `sk_stream_write_space`). Left out: portions that selective acknowledgements split or join.
+
+use crate::tcp::config::SendBuffer;
+use std::collections::VecDeque;
+
+/// A program writes so many bytes at once.
+const CALL: u64 = 65_536;
+/// No portion is longer (`sk_gso_max_size`: 64 kB without room for headers).
+const LONGEST: u64 = 65_536 - 321;
+
+/// What the program has done, and what follows from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wrote {
+    /// The first portion is complete: so much of it as is sent at once may go.
+    First,
+    /// All that the windows allow may go.
+    Much,
+    /// Likewise, and the buffer is full.
+    Full,
+    /// There is nothing to write.
+    Nothing,
+}
+
+/// What waits together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Portion {
+    end: u64,
+    /// Its last segment carries PSH.
+    push: bool,
+}
+
+/// The send buffer of one sender. Ends are stream offsets.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    sizes: SendBuffer,
+    mss: u64,
+    /// The portions that wait.
+    waiting: VecDeque<Portion>,
+    /// Where those end that were sent and are not acknowledged.
+    sent: VecDeque<u64>,
+    /// Where the first of those that wait begins.
+    next: u64,
+    /// Where what was written ends.
+    written: u64,
+    /// Where it ended when the program last asked for it to be sent.
+    pushed: u64,
+    /// Where the call ends that writes now; none: the next one begins.
+    call: Option<u64>,
+    /// Memory that may be taken, bytes.
+    limit: u64,
+    /// The program waits for memory.
+    full: bool,
+    /// The largest window that was offered.
+    largest: u64,
+    /// Where the group ends that is leaving, and whether it is more than a segment.
+    group: u64,
+    several: bool,
+    /// Where the last segment ends that was shorter than others.
+    short: u64,
+}
+
+impl Queue {
+    pub(super) fn new(sizes: SendBuffer, mss: u32) -> Self {
+        let mut queue = Queue {
+            sizes,
+            mss: u64::from(mss),
+            waiting: VecDeque::new(),
+            sent: VecDeque::new(),
+            next: 1, // after the SYN
+            written: 1,
+            pushed: 1,
+            call: None,
+            limit: 0,
+            full: false,
+            largest: 0,
+            group: 0,
+            several: false,
+            short: 0,
+        };
+        queue.expand(0);
+        queue
+    }
+
+    /// The peer offers this window.
+    pub(super) fn offered(&mut self, window: u64) {
+        self.largest = self.largest.max(window);
+    }
+
+    /// Bytes of the portion that leaves next, if there is one.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.waiting.front().map(|portion| portion.end - self.next)
+    }
+
+    /// Only one portion waits.
+    pub(super) fn is_last(&self) -> bool {
+        self.waiting.len() == 1
+    }
+
+    /// Where what was written ends.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether the program waits for memory.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The first portion takes from the second until it has `bytes`.
+    pub(super) fn grow(&mut self, bytes: u64) {
+        if let (Some(first), Some(&second)) = (self.first(), self.waiting.get(1))
+            && first < bytes
+        {
+            let end = (self.next + bytes).min(second.end);
+            self.waiting[0].end = end;
+            if end == second.end {
+                self.waiting[0].push |= second.push;
+                self.waiting.remove(1);
+            }
+        }
+    }
+
+    /// How much of a peer's window that is smaller than a group is filled: whole segments, and what is left beside them if no other
+    /// segment as short is on its way (`tcp_mss_split_point`, `tcp_minshall_check`).
+    pub(super) fn fills(&self, window: u64, una: u64) -> u64 {
+        if window > self.mss && self.short <= una { window } else { window / self.mss * self.mss }
+    }
+
+    /// The next `bytes` leave together.
+    pub(super) fn begin_group(&mut self, bytes: u64) {
+        (self.group, self.several) = (self.next + bytes, bytes > self.mss);
+    }
+
+    /// Data up to `end` leave for the first time; whether the segment carries PSH: the last of a group of several does, and that of a
+    /// portion after which the program asked for it.
+    pub(super) fn leave(&mut self, end: u64) -> bool {
+        let short = end - self.next < self.mss;
+        self.next = end;
+        let mut push = false;
+        while let Some(first) = self.waiting.front().filter(|first| first.end <= end) {
+            push = first.push;
+            self.waiting.pop_front();
+        }
+        self.written = self.written.max(end);
+        if short {
+            self.short = end;
+        }
+        if end >= self.group {
+            push |= end == self.group && self.several;
+            self.sent.push_back(end);
+        }
+        push
+    }
+
+    /// Memory taken while `una` is the oldest byte not acknowledged.
+    fn memory(&mut self, una: u64) -> u64 {
+        while self.sent.front().is_some_and(|end| *end <= una) {
+            self.sent.pop_front();
+        }
+        let portions = (self.waiting.len() + self.sent.len()) as u64;
+        self.written.saturating_sub(una) + self.sizes.portion * portions
+    }
+
+    /// The buffer grows with a window of so many segments.
+    fn expand(&mut self, cwnd: u64) {
+        let wanted = 2 * cwnd.max(10) * self.sizes.segment;
+        self.limit = self.limit.max(wanted.min(self.sizes.most));
+    }
+
+    /// Something was sent or acknowledged. `cwnd`: the window in segments, unless it is full.
+    pub(super) fn look_for_space(&mut self, una: u64, cwnd: Option<u64>) {
+        if !self.full {
+            return;
+        }
+        if let Some(cwnd) = cwnd {
+            self.expand(cwnd);
+        }
+        let memory = self.memory(una);
+        self.full = memory >= self.limit || self.limit - memory < memory / 2;
+    }
+
+    /// The program tries once more.
+    pub(super) fn retry(&mut self, una: u64) {
+        self.full = self.memory(una) >= self.limit;
+    }
+
+    /// The program writes what it has, up to `end`.
+    pub(super) fn write(&mut self, una: u64, end: u64) -> Wrote {
+        let half = (self.largest / 2).min(LONGEST);
+        let goal = (half / self.mss).max(1) * self.mss;
+        while self.written < end {
+            if self.first().is_none_or(|_| self.tail() >= goal) {
+                if self.memory(una) >= self.limit {
+                    self.ask(self.call.is_some());
+                    (self.full, self.call) = (true, None);
+                    return Wrote::Full;
+                }
+                self.waiting.push_back(Portion { end: self.written, push: false });
+            }
+            let begins = self.call.is_none();
+            let call = *self.call.get_or_insert(self.written + CALL);
+            self.written = (self.written + goal - self.tail()).min(call).min(end);
+            if let Some(last) = self.waiting.back_mut() {
+                last.end = self.written;
+                last.push &= !begins;
+            }
+            if self.written == call || self.written == end {
+                self.call = None;
+                self.ask(true);
+                return Wrote::Much;
+            }
+            if self.written > self.pushed + self.largest / 2 {
+                self.ask(true);
+                return Wrote::Much;
+            }
+            if self.is_last() {
+                return Wrote::First;
+            }
+        }
+        Wrote::Nothing
+    }
+
+    /// The program asks for what it has written to be sent, if it does.
+    fn ask(&mut self, asks: bool) {
+        if asks && let Some(last) = self.waiting.back_mut() {
+            last.push = true;
+            self.pushed = self.written;
+        }
+    }
+
+    /// Bytes of the portion written last.
+    fn tail(&self) -> u64 {
+        let before = self.waiting.len().checked_sub(2).map_or(self.next, |i| self.waiting[i].end);
+        self.waiting.back().map_or(0, |last| last.end - before)
+    }
+
+    /// Nothing beyond `end` will be sent.
+    pub(super) fn cut(&mut self, end: u64) {
+        self.waiting.retain(|portion| portion.end <= end);
+        self.written = self.waiting.back().map_or(self.next, |last| last.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a kernel for virtual time takes: 832 B a portion, room for segments of 2304 B.
+    fn queue() -> Queue {
+        let mut queue = Queue::new(SendBuffer { portion: 832, segment: 2304, most: 4 << 20 }, 1448);
+        queue.offered(65_160);
+        queue
+    }
+
+    fn segments(n: u64) -> u64 {
+        1 + n * 1448
+    }
+
+    /// As a kernel's trace has it: 22 segments, two of them leave and their place is taken, eight more leave and theirs, and the
+    /// buffer of 46 080 B is full.
+    #[test]
+    fn the_first_portion_is_filled_up_as_it_leaves() {
+        let mut queue = queue();
+        let end = segments(200);
+        assert_eq!(queue.write(1, end), Wrote::First);
+        assert_eq!((queue.written(), queue.memory(1)), (segments(22), 32_688));
+        queue.begin_group(2 * 1448);
+        queue.leave(segments(2));
+        assert_eq!(queue.write(1, end), Wrote::Much); // more than half of the window since the last time
+        assert_eq!((queue.written(), queue.memory(1)), (segments(24), 36_416));
+        for i in [4, 6, 8, 10] {
+            queue.begin_group(2 * 1448);
+            queue.leave(segments(i));
+        }
+        assert_eq!(queue.write(1, end), Wrote::First);
+        assert_eq!((queue.written(), queue.memory(1)), (segments(32), 51_328));
+        assert_eq!(queue.write(1, end), Wrote::Full);
+    }
+
+    /// A portion of one segment takes another from the next one, where two may leave.
+    #[test]
+    fn a_portion_grows_by_what_follows() {
+        let mut queue = queue();
+        while queue.write(1, segments(60)) != Wrote::Full {}
+        assert_eq!(queue.first(), Some(22 * 1448));
+        queue.leave(segments(21));
+        queue.grow(1448);
+        assert_eq!((queue.first(), queue.is_last()), (Some(1448), false));
+        queue.grow(2 * 1448);
+        assert_eq!(queue.first(), Some(2 * 1448));
+        queue.grow(60 * 1448);
+        assert!(queue.is_last());
+        assert_eq!(queue.next + queue.first().unwrap(), queue.written());
+    }
+
+    /// PSH is at the end of a group of several, and where the program asked for it; never within.
+    #[test]
+    fn a_group_ends_with_push() {
+        let mut queue = queue();
+        queue.write(1, segments(200));
+        queue.begin_group(2 * 1448);
+        assert_eq!([1, 2].map(|i| queue.leave(segments(i))), [false, true]);
+        queue.begin_group(1448);
+        assert!(!queue.leave(segments(3)));
+        while queue.write(1, segments(200)) != Wrote::Much {}
+        let written = queue.written();
+        queue.begin_group(written - segments(3) - 1448);
+        queue.leave(written - 1448);
+        queue.begin_group(1448);
+        assert!(queue.leave(written));
+    }
+
+    /// The buffer wakes the program when a third of it is free, and not before.
+    #[test]
+    fn a_third_is_free_before_it_writes_again() {
+        let mut queue = queue();
+        while queue.write(1, segments(200)) != Wrote::Full {}
+        let (written, waiting) = (queue.written(), queue.waiting.len() as u64);
+        let taken = |una: u64| written - una + 832 * waiting;
+        for una in (1..written).step_by(500) {
+            queue.look_for_space(una, None);
+            assert_eq!(queue.is_full(), 46_080 - taken(una).min(46_080) < taken(una) / 2, "{una}");
+            queue.full = true;
+        }
+    }
+}
