@@ -13,8 +13,6 @@ use base::Span;
 const SURE: f64 = 0.8;
 /// Where duplicates are reported the likelier side is told from here on.
 const LIKELIER: f64 = 0.6;
-/// As likely as not.
-const EVEN: f64 = 0.5;
 
 /// What no course of events can contradict.
 fn seen(evidence: Evidence) -> bool {
@@ -68,8 +66,6 @@ impl Direction {
             let need = match odds {
                 o if o > SURE => Need::Unneeded,
                 o if o < 1.0 - SURE => Need::Needed,
-                // With timestamps alone what is less likely than not is hardly ever so (docs/analyser.md, table of likelihoods).
-                o if o < EVEN && !rates.sack && self.judge.stamped && !seen(r.evidence) => Need::Needed,
                 // Where duplicates are not reported, what was concluded is no surer than that, unless it was seen.
                 _ if !rates.sack && !seen(r.evidence) => Need::Unknown,
                 _ if r.need != Need::Unknown => continue,
