@@ -166,7 +166,7 @@ impl Error {
 pub struct Options {
     /// Keep the events of path and transport.
     pub trace: bool,
-    /// Keep the packets that cross the doors.
+    /// Keep the packets that cross the doors, and what every tap of the path needs.
     pub capture: bool,
     /// Ask for real-time priority; without rights the run goes on without.
     pub realtime: bool,

@@ -132,7 +132,7 @@ fn every_build_gives_these_bits() {
 
 const RENO: u64 = 0xdb45_fe2e_5153_ea78;
 const SACK: u64 = 0xede9_c4fb_7b4a_8344;
-const RFC: u64 = 0xd2ce_224a_5fc2_5ea0;
-const BURST: u64 = 0xf005_2d89_f6ea_fe7d;
-const RACK: u64 = 0x4556_c79c_afc4_1137;
-const ORDER: u64 = 0xcff0_e34e_b551_b56a;
+const RFC: u64 = 0xf0f3_002f_eaaf_c8cd;
+const BURST: u64 = 0x9b7c_4d38_0bfe_beae;
+const RACK: u64 = 0x3d19_596c_efa7_1dce;
+const ORDER: u64 = 0x2d19_c63c_e1b1_783b;

@@ -252,7 +252,7 @@ options! {
     "cubic.curve" => cubic_curve, Kind::Word(CubicCurve::NAMES), Setting::read, "CUBIC: how its curve is computed.";
     "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
     "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
-    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike, or by their bytes (RFC 3465).";
+    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike (by what it covers, at most a segment, in slow start), or by their bytes (RFC 3465).";
     "defer" => defer, Kind::Bool, Setting::read, "What is less than a group waits for the next acknowledgement, if that is due within a millisecond (Linux: tcp_tso_should_defer).";
     "send-buffer.portion" => send_buffer.portion, Kind::Bytes, |t| bytes_within(t, 0, 65_536).map(u64::from), "With defer: what a portion of data that wait to be sent takes of the send buffer beside the data; that depends on how the kernel was built.";
     "send-buffer.segment" => send_buffer.segment, Kind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a segment counts when the buffer grows to twice the window (Linux: tcp_sndbuf_expand); that depends on it, too.";

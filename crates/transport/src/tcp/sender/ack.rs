@@ -180,7 +180,7 @@ impl Sender {
         let outstanding = self.max > self.una;
         let (mss, twice) = (u64::from(self.config.mss), segment.sack.as_slice().first());
         let twice = twice.filter(|_| dsack && self.config.dsack_delivers);
-        let twice = twice.map_or(0, |block| (block.right - block.left).div_ceil(mss) * mss);
+        let twice = twice.map_or(0, |block| block.right.saturating_sub(block.left).div_ceil(mss) * mss);
         AckDigest {
             now,
             ack,

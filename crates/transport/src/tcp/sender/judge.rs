@@ -154,6 +154,7 @@ impl Sender {
             return;
         }
         self.losses = self.losses.saturating_sub(1);
+        self.lost_volume = None;
         let late = word == Word::Late;
         if !late {
             //= RFC 4015 section 3.1 step 8: go on with the next unsent segment

@@ -105,6 +105,9 @@ impl Sender {
                 sent.transmitted(now, self.max, ack);
             }
             (self.nxt, self.max) = (ack, ack);
+            if let Some(queue) = &mut self.queue {
+                queue.leave(ack.min(self.end));
+            }
         }
         if !self.waits_for_window() {
             (self.probing.end, self.probing.sent) = (0, 0);

@@ -192,9 +192,7 @@ impl Sender {
 
     /// A loss ends the phase in which the window is not validated; what is resent from here on counts.
     pub(super) fn count_lost_volume(&mut self) {
-        if self.unvalidated() && !self.control.owns_window() {
-            self.lost_volume = Some(Box::default());
-        }
+        self.lost_volume = (self.unvalidated() && !self.control.owns_window()).then(Box::default);
     }
 
     /// So much was outstanding, and the congestion control leaves so much of it.
@@ -215,10 +213,13 @@ impl Sender {
         let Some(lost) = self.lost_volume.take() else { return };
         //= RFC 7661 section 4.4.1: at the end of recovery (max(pipeACK, LossFlightSize) - R) / 2, one segment at least
         let LostVolume { outstanding, share, .. } = *lost;
+        if outstanding == 0.0 {
+            return; // a mark had asked for the reduction of this window, and nothing was taken off for the loss
+        }
         let left = (outstanding - lost.resent() as f64) * share;
         let window = &mut self.window;
         //= RFC 7661 section 4.4.1: ssthresh is what cwnd is at the end of the recovery
-        window.ssthresh = left.max(window.mss);
+        window.ssthresh = left.max(window.mss).min(window.ssthresh);
         window.cwnd = window.cwnd.min(window.ssthresh);
         //= RFC 7661 section 4.4.1: pipeACK is undefined afterwards
         self.forget_use();
