@@ -123,14 +123,14 @@ app = { bulk = { bytes = "100 kB", read-pause = "700 ms" } }
 "#;
 
 /// What is the same to the last one.
-const COUNTS: [&str; 8] = [
+/// How many messages came after their deadline is not among them: that depends on how late the machine is.
+const COUNTS: [&str; 7] = [
     "responses",
     "pages",
     "pages_aborted",
     "connections",
     "messages_sent",
     "messages_delivered",
-    "messages_late",
     "reordered",
 ];
 
