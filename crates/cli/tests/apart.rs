@@ -111,7 +111,7 @@ from = "phone"
 to = "server"
 start = "1700 ms"
 transport = "linux"
-app = { web = { pages = 2, main = "2 kB", objects = "3", object = "1 MB", request = "200 B", reading = "1 ms", connections = 2, patience = "200 ms" } }
+app = { web = { pages = 2, main = "2 kB", objects = "3", object = "1 MB", request = "200 B", reading = "1 ms", connections = 2, patience = "500 ms" } }
 
 [[flow]]
 name = "slow"
