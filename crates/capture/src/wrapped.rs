@@ -119,7 +119,8 @@ fn logged(frame: &[u8]) -> Result<Place, Unread> {
     loop {
         let big = u16_at(frame, at)?;
         let (mut length, mut kind) = (le16(frame, at)?, le16(frame, at + 2)?);
-        if at + length > frame.len() && at + usize::from(big) <= frame.len() {
+        // What reaches beyond the frame is in the other order, unless it is the packet, which a snap length may have cut.
+        if at + length > frame.len() && kind & 0x7fff != PACKET && at + usize::from(big) <= frame.len() {
             (length, kind) = (usize::from(big), usize::from(u16_at(frame, at + 2)?));
         }
         if kind & 0x7fff == PACKET {

@@ -41,6 +41,7 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match written {
         // A file that may be written in a folder that may not.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && there.is_some() => {
+            let _ = fs::remove_file(&part);
             fs::write(&place, bytes)
         }
         Err(error) => {

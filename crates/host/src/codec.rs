@@ -69,7 +69,7 @@ impl Codec {
         let opening = FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX));
         let ports = if opens { [opening, PORT] } else { [PORT, opening] };
         let apart = (number as u32).wrapping_mul(0x9e37_79b9);
-        let end = |address, port| End { address, port, ..NOBODY };
+        let end = |address, port| End { address, port, ..End::NOBODY };
         let here = End {
             first: config.origin[0].wrapping_add(apart),
             clock: config.origin[1].wrapping_add(apart),
@@ -242,13 +242,3 @@ impl Codec {
 fn options(config: &Config) -> u32 {
     if config.timestamps { config.wire.timestamps } else { 0 }
 }
-
-const NOBODY: End = End {
-    address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-    port: 0,
-    first: 0,
-    clock: 0,
-    mss: 0,
-    scale: None,
-    permits_sack: false,
-};

@@ -6,7 +6,7 @@ use super::checksum::Sum;
 use super::{TCP, flag, option};
 use crate::Time;
 use crate::tcp::Segment;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// One end of a connection, as it shows on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,17 @@ pub struct End {
 }
 
 impl End {
+    /// Of no connection: no address, everything 0, no option.
+    pub const NOBODY: End = End {
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        port: 0,
+        first: 0,
+        clock: 0,
+        mss: 0,
+        scale: None,
+        permits_sack: false,
+    };
+
     /// The sequence number of a stream offset.
     pub fn seq(&self, offset: u64) -> u32 {
         self.first.wrapping_add(offset as u32)

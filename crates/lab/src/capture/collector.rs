@@ -287,7 +287,7 @@ fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
 /// How the two ends of a flow show on the wire.
 fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     let f = &model.flows[flow];
-    let Transport::Tcp { config, .. } = &f.transport else { return [END; 2] };
+    let Transport::Tcp { config, .. } = &f.transport else { return [End::NOBODY; 2] };
     // An option counts against the segment size that is told (RFC 6691).
     let mss = config.mss + if config.timestamps { 12 } else { 0 };
     let one_way = config.handshake == Handshake::OneWay;
@@ -307,13 +307,3 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     };
     [end(f.from, 0), end(f.to, 1)]
 }
-
-const END: End = End {
-    address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-    port: 0,
-    first: 0,
-    clock: 0,
-    mss: 0,
-    scale: None,
-    permits_sack: false,
-};
