@@ -30,7 +30,7 @@ test: toolchain
 		echo "$(CARGO) clippy" && $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed, so the lints are not checked"; fi
 
-# Deliberate faults in the sender, and the dialogues that catch them (docs/mutants.md): a minute and a half.
+# Deliberate faults in the sender, and the dialogues that catch them (docs/mutants.md): some minutes.
 mutants: toolchain
 	$(CARGO) run --quiet -p xtask -- mutate
 

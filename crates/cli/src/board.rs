@@ -7,7 +7,7 @@ use results::cells::CellSummary;
 use results::{Header, Summary};
 
 /// Shown unless others are asked for, as far as somebody measured them.
-const DEFAULT: &[&str] = &[
+pub(crate) const DEFAULT: &[&str] = &[
     "download_time_s",
     "throughput_bps",
     "goodput_ratio",
@@ -24,9 +24,9 @@ const DEFAULT: &[&str] = &[
 /// Shown as well where there are several flows.
 const FAIRNESS: &str = "jain_index";
 /// How long it took, of whatever ran.
-const COMPLETION: &str = "completion_time_s";
-/// What all flows together are called.
-const ALL: &str = "all";
+pub(crate) const COMPLETION: &str = "completion_time_s";
+/// What all flows together are called, and all metrics.
+pub(crate) const ALL: &str = "all";
 
 /// Texts in rows under heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ struct Line<'a> {
 }
 
 /// A metric's unit and digits.
-struct Face {
+pub(crate) struct Face {
     words: String,
     unit: &'static str,
     scale: f64,
@@ -210,12 +210,13 @@ fn notes(header: &Header, lines: &[Line<'_>], columns: &[usize], together: bool)
     notes
 }
 
-fn nothing() -> String {
+/// What stands where there is no number.
+pub(crate) fn nothing() -> String {
     "–".to_owned()
 }
 
 /// Chooses unit and digits for these values.
-fn face(name: &str, unit: &str, all: &[&Summary]) -> Face {
+pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> Face {
     let largest = all.iter().map(|s| s.mean.abs()).fold(0.0, f64::max);
     let (unit, scale) = match unit {
         "bit/s" if largest >= 1e9 => ("Gbit/s", 1e-9),
@@ -256,16 +257,34 @@ fn decimals(all: &[&Summary], scale: f64) -> usize {
 }
 
 impl Face {
-    fn head(&self) -> String {
+    /// Words and unit, for the head of a column or a row.
+    pub(crate) fn head(&self) -> String {
         if self.unit.is_empty() { self.words.clone() } else { format!("{} [{}]", self.words, self.unit) }
     }
 
-    fn number(&self, value: f64) -> String {
+    /// The metric in words.
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The same unit, with the digits that suit these values.
+    pub(crate) fn with_digits_of(&self, all: &[&Summary]) -> Face {
+        Face { words: self.words.clone(), decimals: decimals(all, self.scale), ..*self }
+    }
+
+    /// A value with its unit.
+    pub(crate) fn quantity(&self, value: f64) -> String {
+        let number = self.number(value);
+        if self.unit.is_empty() { number } else { format!("{number} {}", self.unit) }
+    }
+
+    /// A value in the unit.
+    pub(crate) fn number(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.scale)
     }
 
     /// `142.3 ± 5.1`, with the number of repetitions where some gave none.
-    fn with_interval(&self, summary: Option<&Summary>, repetitions: u64) -> String {
+    pub(crate) fn with_interval(&self, summary: Option<&Summary>, repetitions: u64) -> String {
         let Some(summary) = summary else { return nothing() };
         let mut text = self.number(summary.mean);
         // Where all repetitions agree there is nothing to say about their spread.

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod analyse;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod emulate;
 pub(crate) mod import;
@@ -57,6 +58,7 @@ macro_rules! verbs {
 
 verbs! {
     Run = run,
+    Compare = compare,
     Emulate = emulate,
     Agent = agent,
     Analyse = analyse,

@@ -29,7 +29,7 @@ pub(crate) const DEFAULT: &str = "default";
 /// For a picture, a kernel is looked at so often.
 const LOOK: Span = Span::from_millis(20);
 /// Counters of the sender's kernel that are told without being asked for.
-const TOLD: &[&str] =
+pub(crate) const TOLD: &[&str] =
     &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
 /// Those of the receiver's, where the sender is a model.
 const TOLD_BY_RECEIVER: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];

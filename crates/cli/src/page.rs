@@ -44,7 +44,8 @@ fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Section {
         repetitions(plan.repetitions)
     );
     let choice = Choice { metrics: plan.choice.metrics.clone(), flows: plan.choice.flows };
-    let mut items = vec![table(&board::board(&sweep.header, cells, &choice)).into()];
+    let mut items =
+        vec![table("Mean and 95 % interval", &board::board(&sweep.header, cells, &choice)).into()];
     let charts = BAR_METRICS.iter().find_map(|metric| bars(metric, sweep, cells));
     items.extend(charts.into_iter().flatten().map(Into::into));
     Section { heading: "What came out".to_owned(), text, items }
@@ -54,9 +55,10 @@ fn repetitions(n: u32) -> String {
     if n == 1 { "1 repetition".to_owned() } else { format!("{n} repetitions") }
 }
 
-fn table(board: &Board) -> Table {
+/// A board as a table of a page.
+pub(crate) fn table(title: &str, board: &Board) -> Table {
     Table {
-        title: "Mean and 95 % interval".to_owned(),
+        title: title.to_owned(),
         columns: board.heads.clone(),
         rows: board
             .rows

@@ -191,7 +191,7 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
 }
 
 /// Asks before a run that may be a slip.
-fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<(), Failure> {
     let cost = scenario.cost();
     let more = f64::from(repetitions) / f64::from(cost.repetitions.max(1));
     let runs = cost.cells.saturating_mul(u64::from(repetitions));

@@ -126,6 +126,43 @@ fn a_grid_of_kernels_is_a_grid() {
     assert!(String::from_utf8_lossy(&table.stderr).contains("cc = reno, download: TcpRetransSegs"));
 }
 
+/// Two kernels, or one with two settings, are compared like anything else, with what they counted; so is a kernel with a model.
+#[test]
+fn kernels_are_compared_under_the_same_weather() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    let (whole, _) = SCENARIO.split_once("[grid]").unwrap();
+    // Ten seconds, and no loss: what the kernel does without F-RTO and timestamps is known from native runs (docs/linux.md).
+    let whole = whole.replace("lasts = \"5 s\"", "lasts = \"10 s\"");
+    std::fs::write(&file, whole).unwrap();
+    let file = file.to_str().unwrap();
+    let sysctl = |side: &str, frto: u8| {
+        let path = "flow.download.transport.linux.sysctl";
+        [side.to_owned(), format!("{path}.tcp_frto={frto}")]
+    };
+    let (a, b) = (sysctl("--set-a", 0), sysctl("--set-b", 2));
+    let mut words = vec!["compare", file, "--linux", &kernel, "--json"];
+    words.extend(["--set", "flow.download.transport.linux.sysctl.tcp_timestamps=0"]);
+    words.extend(a.iter().chain(&b).map(String::as_str));
+    let ran = williwaw(&cache, &words);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let counters = &document["cells"][0]["counters"];
+    assert_eq!(counters["TCPSpuriousRTOs"]["told"], "more", "{counters}");
+    assert_eq!(
+        (&counters["TCPSpuriousRTOs"]["a"]["mean"], &counters["TCPSpuriousRTOs"]["b"]["mean"]),
+        (&0.0.into(), &1.0.into())
+    );
+    assert_eq!(counters["TcpRetransSegs"]["told"], "less", "{counters}");
+    assert!(ran.stdout == williwaw(&cache, &words).stdout, "the same seed gives other kernels");
+    let model = ["compare", file, "--linux", &kernel, "--json", "--set-b", "flow.download.transport=tcp"];
+    let ran = williwaw(&cache, &model);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(document["cells"][0]["metrics"]["download_time_s"]["difference"]["n"], 3);
+}
+
 /// A kernel tells of connections that it held as their sender; of one beside a model that sends there is nothing to tell, and
 /// that is no row of zeros.
 #[test]

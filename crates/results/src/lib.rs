@@ -30,6 +30,7 @@ mod error;
 pub mod folder;
 pub mod journal;
 pub mod json;
+pub mod pairs;
 pub mod parquet;
 pub mod row;
 pub mod stats;

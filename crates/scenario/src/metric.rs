@@ -1,6 +1,7 @@
 //! Which numbers does a run give, and in which unit? The list that expectations may name.
 
 use base::named;
+use std::cmp::Ordering;
 
 named! {
     /// A number measured for a flow, or for all flows together.
@@ -141,6 +142,32 @@ impl Metric {
                 Unit::Ratio
             }
             _ => Unit::Count,
+        }
+    }
+
+    /// Which is the better side of it for who waits, pays or sends: less or more; none where neither is.
+    pub fn better(self) -> Option<Ordering> {
+        match self {
+            Metric::Throughput
+            | Metric::GoodputRatio
+            | Metric::GoodputLinkRatio
+            | Metric::JainIndex
+            | Metric::Responses
+            | Metric::Pages
+            | Metric::MessagesDelivered => Some(Ordering::Greater),
+            Metric::SegmentsSent
+            | Metric::SegmentsRetransmitted
+            | Metric::UnneededRetransmissions
+            | Metric::SpuriousTimeouts
+            | Metric::GenuineTimeouts
+            | Metric::SpuriousEpisodes
+            | Metric::GenuineEpisodes
+            | Metric::SpuriousFastRetransmits
+            | Metric::PacketsDropped
+            | Metric::PagesAborted
+            | Metric::MessagesLate
+            | Metric::LossRatio => Some(Ordering::Less),
+            _ => (self.unit() == Unit::Seconds).then_some(Ordering::Less),
         }
     }
 }

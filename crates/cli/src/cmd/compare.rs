@@ -1,0 +1,372 @@
+//! `williwaw compare`: two scenarios under the same weather, or two runs that were made.
+
+use crate::board::Choice;
+use crate::clock::Stopwatch;
+use crate::contrast::{Beside, Comparison, chosen};
+use crate::exit::{End, Failure};
+use crate::kernels::{TOLD, Wish};
+use crate::plan::{VERSION, ask};
+use crate::side::{Named, Side, Terms};
+use crate::talk::Talk;
+use crate::{interrupt, labels, progress, render, weather};
+use lab::sweep::Progress;
+use report::{Item, Page, Section};
+use results::Column;
+use results::pairs::{self, Contrast, contrast};
+use scenario::metric::Metric;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Run two scenarios under the same weather, and say in one sentence what the second changes
+///
+/// Repetition by repetition both meet the same pauses, fades and load, so that the difference of a pair is not hidden by what
+/// both have in common; its 95 % interval is that of the difference.
+/// A side is a scenario, or the folder of a run that was made before, in virtual time or by `emulate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw compare before.toml after.toml\n  \
+    williwaw compare scenario.toml --set-b flow.download.transport.tcp.spurious=eifel --reps 100\n  \
+    williwaw compare scenarios/linux/before-after.toml --set-a flow.download.transport.linux.kernel=before --set-b flow.download.transport.linux.kernel=after\n  \
+    williwaw compare runs/before runs/after --metrics goodput_ratio")]
+pub(crate) struct Args {
+    /// The first side, with which the other is compared: a scenario, or the folder of a run
+    pub(crate) a: PathBuf,
+    /// The second side; without it, the first scenario as --set-b changes it
+    pub(crate) b: Option<PathBuf>,
+    /// Repetitions of every cell, in place of the scenarios' own
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reps: Option<u32>,
+    /// Seed of all random streams, in place of the first scenario's
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+    /// Threads; without it, one for each core
+    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) changes: crate::args::Changes,
+    /// Change one value of the first side only
+    #[arg(long = "set-a", value_name = "KEY=VALUE")]
+    pub(crate) set_a: Vec<String>,
+    /// Change one value of the second side only
+    #[arg(long = "set-b", value_name = "KEY=VALUE")]
+    pub(crate) set_b: Vec<String>,
+    /// Keep both runs, as folders `a` and `b` in this one; the same command again continues them
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON document in place of sentence and table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page with table and pictures of the repetition in which both differ most
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Metrics to show, separated by commas, or `all`; the sentence is about the first
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) metrics: Option<Vec<String>>,
+    /// Show each flow beside all flows together
+    #[arg(long)]
+    pub(crate) flows: bool,
+    /// End with 1 if the second side is surely worse in the metric of the sentence
+    #[arg(long)]
+    pub(crate) no_worse: bool,
+    /// Start very large runs without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
+    #[arg(long, value_name = "KERNEL")]
+    pub(crate) linux: Option<String>,
+    /// Give up a kernel that is silent for so long of real time
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::kernels::span)]
+    pub(crate) patience: base::Span,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    Choice { metrics: args.metrics.clone(), flows: args.flows }.check(Metric::NAMES)?;
+    if let Some(report) = &args.report {
+        crate::written::possible(report)?;
+    }
+    let stdin = |path: &Path| path == Path::new("-");
+    if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
+        return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
+    }
+    let sides = [named(&args, 0)?, named(&args, 1)?];
+    let labels = called(&sides)?;
+    let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
+    let terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
+    for side in sides.iter().filter(|side| side.record.is_none()) {
+        talk.warnings(side.input.scenario.warnings());
+        if !args.yes {
+            ask(&side.input.scenario, terms.repetitions, talk)?;
+        }
+    }
+    remark(&sides, talk);
+    let watch = Stopwatch::start();
+    let [a, b] = both(sides, &labels, &terms, args.out.as_deref(), talk)?;
+    let complete = a.complete && b.complete;
+    let compared = compared([&a, &b], &args)?;
+    if args.json {
+        let mut document = compared.document();
+        document["schema"] = json!("williwaw-compare/1");
+        document["seed"] = json!(terms.seed);
+        document["version"] = json!(VERSION);
+        document["complete"] = json!(complete);
+        for (key, side) in [("a", &a), ("b", &b)] {
+            document[key]["scenario_hash"] = json!(side.header.scenario_hash);
+            document[key]["version"] = json!(side.header.version);
+            document[key]["cells"] = json!(side.header.cells.len());
+        }
+        talk.document(&document)?;
+    } else {
+        let mut text = render::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+        text.push_str("\n\n");
+        text.push_str(&render::text(&compared.board(), talk.width, talk.colour));
+        talk.data(&text)?;
+    }
+    if !complete {
+        talk.note("stopped: only pairs of finished repetitions were compared");
+        if let Some(out) = &args.out {
+            talk.note(&format!(
+                "what is finished is in {}; the same command again continues it",
+                out.display()
+            ));
+        }
+        return Ok(End::Interrupted);
+    }
+    if let Some(path) = &args.report {
+        let page = page(&compared, [&a, &b], &terms)?;
+        crate::written::whole(path, page.html())?;
+        talk.note(&format!("report: {}", path.display()));
+    }
+    let kept = args.out.as_ref().map_or(String::new(), |out| format!("; both runs are in {}", out.display()));
+    talk.note(&format!("compared in {:.2} s{kept}", watch.seconds()));
+    let mut end = End::Good;
+    for side in [&a, &b] {
+        if let Some(stage) = &side.stage {
+            end = stage.judge(end, talk);
+        }
+    }
+    Ok(if args.no_worse { judged(&compared, end, talk) } else { end })
+}
+
+/// Says where the second side is worse.
+fn judged(compared: &Comparison<'_>, end: End, talk: &Talk) -> End {
+    let worse = compared.worse();
+    for beside in &worse {
+        let place = labels::cell(&beside.params);
+        let place = if place.is_empty() { place } else { format!(" ({place})") };
+        talk.complaint("worse", &format!("{}{place}", compared.of_cell(beside, compared.shown[0])));
+    }
+    if worse.is_empty() { end } else { End::Failed }
+}
+
+fn named(args: &Args, side: usize) -> Result<Named, Failure> {
+    let set = &args.changes.set;
+    match (side, &args.b) {
+        (0, _) => Named::read(&args.a, set, &args.set_a),
+        (_, Some(b)) => Named::read(b, set, &args.set_b),
+        (_, None) if args.set_a.is_empty() && args.set_b.is_empty() => Err(Failure::usage(
+            "there is nothing to compare with",
+            "name a second scenario, or what to change: --set-b KEY=VALUE",
+        )),
+        (_, None) => Named::read(&args.a, set, &args.set_b),
+    }
+}
+
+/// What the two are called: by what they say otherwise, or by their files as far as that tells them apart.
+fn called(sides: &[Named; 2]) -> Result<[String; 2], Failure> {
+    let [a, b] = sides;
+    let own = [a.own_words(b), b.own_words(a)];
+    if a.path == b.path && own.iter().all(|words| !words.is_empty()) && own[0] != own[1] {
+        return Ok(own);
+    }
+    let with = |name: String, words: &str| {
+        if words.is_empty() { name } else { format!("{name} with {words}") }
+    };
+    for whole in [false, true] {
+        let labels = [with(a.name(whole), &own[0]), with(b.name(whole), &own[1])];
+        if labels[0] != labels[1] {
+            return Ok(labels);
+        }
+    }
+    Err(Failure::usage(
+        "both sides are the same",
+        "name another scenario, or what to change in one of them: --set-b KEY=VALUE",
+    ))
+}
+
+/// Seed and repetitions are those of the first side, or of the one that was run already.
+fn terms<'a>(
+    args: &Args,
+    sides: &[Named; 2],
+    wish: &'a Wish,
+    stop: &'static std::sync::atomic::AtomicBool,
+) -> Result<Terms<'a>, Failure> {
+    let models = sides.each_ref().map(|side| side.input.scenario.first());
+    for model in models {
+        if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
+            return Err(Failure::wire(&node.name));
+        }
+    }
+    let records = || sides.iter().filter_map(|side| side.record.as_deref());
+    let seed = args.seed.or(records().next().map(|record| record.seed)).unwrap_or(models[0].run.seed);
+    if let Some(record) = records().find(|record| record.seed != seed) {
+        return Err(Failure::usage(
+            format!("seeds {} and {seed}: they met different weather", record.seed),
+            "run one of them anew with the seed of the other",
+        ));
+    }
+    let made = records().map(|record| record.repetitions).min();
+    let repetitions = match (args.reps, made) {
+        (Some(asked), Some(made)) if asked > made && records().count() == 2 => {
+            return Err(Failure::usage(
+                format!("{asked} repetitions are asked for, and {made} were run"),
+                "continue the runs first: williwaw run --resume DIR --reps N",
+            ));
+        }
+        (asked, made) => asked.or(made).unwrap_or(models[0].run.repetitions),
+    };
+    Ok(Terms { seed, repetitions, jobs: args.jobs.map_or(0, usize::from), wish, stop })
+}
+
+/// What must be known to believe it.
+fn remark(sides: &[Named; 2], talk: &Talk) {
+    let [a, b] = sides.each_ref().map(|side| side.input.scenario.first());
+    let apart = weather::apart(a, b);
+    if !apart.is_empty() {
+        talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
+    }
+    if weather::per_packet(a) || weather::per_packet(b) {
+        talk.note("losses are drawn for each packet, so who sends others loses others");
+    }
+    let versions =
+        sides.each_ref().map(|side| side.record.as_ref().map_or(VERSION, |record| &record.version));
+    if versions[0] != versions[1] {
+        talk.note(&format!("they are of two versions of williwaw, {} and {}", versions[0], versions[1]));
+    }
+    for side in sides {
+        if side.record.as_ref().is_some_and(|record| !record.complete) {
+            talk.note(&format!("the run in {} is not complete", side.path.display()));
+        }
+    }
+}
+
+/// Runs or reads both.
+fn both(
+    sides: [Named; 2],
+    labels: &[String; 2],
+    terms: &Terms<'_>,
+    out: Option<&Path>,
+    talk: &Talk,
+) -> Result<[Side; 2], Failure> {
+    progress::shown(talk, |tell| {
+        let [a, b] = sides;
+        let size = |side: &Named| match side.record {
+            None => side.input.scenario.cells().count() as u64 * u64::from(terms.repetitions),
+            Some(_) => 0,
+        };
+        let (first, total) = (size(&a), size(&a) + size(&b));
+        let place = |name: &str| out.map(|out| out.join(name));
+        let of_a = |progress: Progress| tell(progress.done, total);
+        let of_b = |progress: Progress| tell(first + progress.done, total);
+        let a = a.side(labels[0].clone(), terms, place("a").as_deref(), &of_a)?;
+        Ok([a, b.side(labels[1].clone(), terms, place("b").as_deref(), &of_b)?])
+    })
+}
+
+/// Sets the two beside each other, cell by cell.
+fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Failure> {
+    let [a, b] = sides;
+    let together = pairs::cells(&a.header, &b.header);
+    if together.is_empty() {
+        return Err(Failure::usage(
+            "no cell of the one grid has the values of a cell of the other",
+            "compare grids with the same axes, or choose one cell of each with --set-a and --set-b",
+        ));
+    }
+    let places = pairs::columns(&a.header, &b.header);
+    let counters = a.counters(TOLD).zip(b.counters(TOLD));
+    let mut cells = Vec::new();
+    for &(left, right) in &together {
+        let contrast = contrast((&a.header, &a.rows), (&b.header, &b.rows), (left, right), &places)?;
+        let mut counted = Vec::new();
+        if let Some(((header, rows), (other, others))) = &counters {
+            let places = pairs::columns(header, other);
+            let of = pairs::contrast((header, rows), (other, others), (left, right), &places)?;
+            let names = places.iter().map(|&(at, _)| header.columns[at].name.clone());
+            // What neither has counted is not told.
+            let counts =
+                |contrast: &Contrast| [contrast.a, contrast.b].iter().flatten().any(|s| s.mean > 0.0);
+            counted = names.zip(of.metrics).filter(|(_, contrast)| counts(contrast)).collect();
+        }
+        let params =
+            |side: &Side, index| side.header.cell(index).map_or_else(Vec::new, |cell| cell.params.clone());
+        let (own, other) = (params(a, left), params(b, right));
+        let params = if own.len() >= other.len() { own } else { other };
+        cells.push(Beside { cells: (left, right), params, contrast, counters: counted });
+    }
+    let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
+    let shown = chosen(args.metrics.as_deref(), &columns, &cells);
+    // The repetition to look at is that in which they differ most in what the sentence is about.
+    if let Some(&first) = shown.first() {
+        for beside in &mut cells {
+            let place = [places[first]];
+            let of = contrast((&a.header, &a.rows), (&b.header, &b.rows), beside.cells, &place)?;
+            beside.contrast.furthest = of.furthest;
+        }
+    }
+    let models = sides.map(|side| &side.sweep.cells[0].model);
+    let same_weather = weather::apart(models[0], models[1]).is_empty();
+    Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows, same_weather })
+}
+
+/// At most so many cells are drawn.
+const PICTURES: usize = 3;
+
+/// Table and pictures on a page.
+fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Result<Page, Failure> {
+    let numbers = Section {
+        heading: "What the second changes".to_owned(),
+        text: compared.sentence(),
+        items: vec![crate::page::table("Differences, repetition by repetition", &compared.board()).into()],
+    };
+    let mut items: Vec<Item> = Vec::new();
+    for beside in compared.cells.iter().take(PICTURES) {
+        let Some(repetition) = beside.contrast.furthest else { continue };
+        let indexes = [beside.cells.0, beside.cells.1];
+        for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {
+            let Some(cell) = side.sweep.cells.get(index as usize) else { continue };
+            let drawn = match (&side.stage, lab::sweep::real(&cell.model)) {
+                (_, None) if cell.model.flows.is_empty() => None,
+                (_, None) => Some(lab::picture::picture(&cell.model, repetition, 0)),
+                (Some(stage), Some(_)) => {
+                    stage.pictures(&cell.model, repetition)?.into_iter().next().map(|(_, picture)| picture)
+                }
+                (None, Some(_)) => None,
+            };
+            items.extend(drawn.map(|mut picture| {
+                let place = labels::cell(&beside.params);
+                let place = if place.is_empty() { place } else { format!(", {place}") };
+                picture.title = format!("{}{place}", side.label);
+                Item::from(picture)
+            }));
+        }
+    }
+    let pictures = Section {
+        heading: "How it comes about".to_owned(),
+        text: "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed; both met the \
+               same."
+            .to_owned(),
+        items,
+    };
+    let none = pictures.items.is_empty();
+    Ok(Page {
+        title: format!("{} beside {}", compared.labels[1], compared.labels[0]),
+        provenance: vec![
+            ("version".to_owned(), VERSION.to_owned()),
+            ("seed".to_owned(), terms.seed.to_string()),
+            ("repetitions".to_owned(), terms.repetitions.to_string()),
+            ("hashes".to_owned(), sides.map(|side| side.header.scenario_hash.clone()).join(", ")),
+        ],
+        sections: std::iter::once(numbers).chain((!none).then_some(pictures)).collect(),
+    })
+}

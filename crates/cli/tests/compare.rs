@@ -1,0 +1,209 @@
+//! Which of two is better, and how sure is that? One sentence, a table, a document; by the same numbers as `run`.
+
+mod common;
+
+use common::Desk;
+use serde_json::Value;
+
+const QUEUE: &str = "hop.radio.queue.drop-tail.limit=100 packets";
+
+/// Both sides fix the grid, and differ in the detector. The queue loses nothing, so that every timeout is spurious.
+const DETECTORS: &[&str] = &[
+    "compare",
+    "small.toml",
+    "--set",
+    "flow.download.transport.tcp.recovery=reno",
+    "--set",
+    QUEUE,
+    "--set-a",
+    "flow.download.transport.tcp.spurious=none",
+    "--set-b",
+    "flow.download.transport.tcp.spurious=eifel",
+];
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// The metric of one flow in every repetition of a cell, as `run --csv` gives it.
+fn by_repetition(desk: &Desk, set: &[&str], metric: &str) -> Vec<f64> {
+    let ended = desk.run(&[&["run", "small.toml", "--no-out", "--csv"], set].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let mut lines = ended.out.lines();
+    let at = lines.next().unwrap().split(',').position(|name| name == metric).unwrap();
+    lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn the_difference_is_that_of_pairs() {
+    let desk = Desk::new();
+    let ended = desk.run(&[DETECTORS, &["--json", "--reps", "12"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let compared = document(&ended.out);
+    assert_eq!(compared["schema"], "williwaw-compare/1");
+    let time = &compared["cells"][0]["metrics"]["download_time_s"];
+    let of = |detector: &str| {
+        let detector = format!("flow.download.transport.tcp.spurious={detector}");
+        let set = [
+            "--reps",
+            "12",
+            "--set",
+            "flow.download.transport.tcp.recovery=reno",
+            "--set",
+            QUEUE,
+            "--set",
+            &detector,
+        ];
+        by_repetition(&desk, &set, "download_time_s")
+    };
+    let (a, b) = (of("none"), of("eifel"));
+    let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+    let mean = differences.iter().sum::<f64>() / 12.0;
+    let spread = (differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 11.0).sqrt();
+    // Student's t of 11 degrees at 97.5 %, from any table.
+    let reach = 2.200_985 * spread / 12.0_f64.sqrt();
+    let near = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-4;
+    assert!(near(&time["difference"]["mean"], mean), "{time} {mean}");
+    assert!(
+        near(&time["difference"]["ci95"][0], mean - reach)
+            && near(&time["difference"]["ci95"][1], mean + reach)
+    );
+    let less = differences.iter().filter(|d| **d < 0.0).count();
+    assert_eq!(time["less"], less);
+    assert_eq!(time["difference"]["n"], 12);
+    // What is not sent twice over a link that is full saves its time.
+    assert_eq!((time["told"].as_str(), time["better"].as_bool()), (Some("less"), Some(true)));
+    let sentence = compared["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains("spurious = eifel has")
+            && sentence.contains("less download time than spurious = none"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_sentence_and_a_table() {
+    let desk = Desk::new();
+    insta::assert_snapshot!("two-cells", desk.run_at(100, DETECTORS).out);
+    let whole =
+        desk.run_at(80, &["compare", "small.toml", "--set-b", "hop.radio.queue.drop-tail.limit=20 packets"]);
+    insta::assert_snapshot!("two-grids", whole.out);
+    assert!(whole.out.lines().all(|line| line.chars().count() <= 80));
+    // Who is compared with himself is the same to the bit.
+    desk.write("again.toml", common::SMALL);
+    let same = desk.run(&["compare", "small.toml", "again.toml", "--metrics", "segments_sent", "--json"]);
+    let same = document(&same.out);
+    assert!(
+        same["cells"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|cell| cell["metrics"]["segments_sent"]["told"] == "same")
+    );
+}
+
+#[test]
+fn runs_that_were_made_are_compared_as_they_are() {
+    let desk = Desk::new();
+    let set = |detector: &'static str| {
+        ["--set", "flow.download.transport.tcp.recovery=reno", "--set", QUEUE, "--set", detector]
+    };
+    for (folder, detector) in [
+        ("a", "flow.download.transport.tcp.spurious=none"),
+        ("b", "flow.download.transport.tcp.spurious=eifel"),
+    ] {
+        let ended = desk.run(&[&["run", "small.toml", "--out", folder][..], &set(detector)].concat());
+        assert_eq!(ended.code, 0, "{}", ended.err);
+    }
+    let made = desk.run(&["compare", "a", "b", "--json"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let now = document(&desk.run(&[DETECTORS, &["--json"]].concat()).out);
+    assert_eq!(document(&made.out)["cells"][0]["metrics"], now["cells"][0]["metrics"]);
+    // A folder beside a scenario: that meets the folder's weather, as often.
+    let mixed = desk.run(&["compare", "a", "small.toml", "--set", "run.seed=3", "--json"]);
+    assert_eq!(mixed.code, 2, "what was run cannot be changed: {}", mixed.err);
+    desk.write("deep.toml", &common::SMALL.replace("10 packets", "100 packets"));
+    let mixed = document(&desk.run(&["compare", "a", "deep.toml", "--json"]).out);
+    assert_eq!((mixed["cells"].as_array().unwrap().len(), &mixed["seed"]), (4, &1.into()));
+    assert_eq!(mixed["cells"][0]["metrics"]["download_time_s"]["told"], "same");
+    // Another seed is other weather.
+    assert_eq!(desk.run(&["run", "small.toml", "--seed", "2", "--out", "c"]).code, 0);
+    let other = desk.run(&["compare", "a", "c"]);
+    assert_eq!(other.code, 2);
+    assert!(other.err.contains("different weather"), "{}", other.err);
+    assert_eq!(desk.run(&["compare", "a", "small.toml", "--seed", "2"]).code, 2);
+}
+
+#[test]
+fn what_is_kept_is_continued() {
+    let desk = Desk::new();
+    let first = desk.run(&[DETECTORS, &["--out", "kept", "--reps", "3"]].concat());
+    assert_eq!(first.code, 0, "{}", first.err);
+    assert!(desk.path("kept/a/flows.parquet").is_file() && desk.path("kept/b/run.json").is_file());
+    let more = desk.run(&[DETECTORS, &["--out", "kept", "--reps", "8", "--json"]].concat());
+    assert_eq!(more.code, 0, "{}", more.err);
+    let at_once = desk.run(&[DETECTORS, &["--reps", "8", "--json"]].concat());
+    assert_eq!(document(&more.out)["cells"], document(&at_once.out)["cells"]);
+    let other = desk.run(&["compare", "small.toml", "--set-b", "run.limit=2 h", "--out", "kept"]);
+    assert_eq!(other.code, 2);
+    assert!(other.err.contains("holds the run of something else"), "{}", other.err);
+}
+
+#[test]
+fn a_build_fails_where_it_gets_worse() {
+    let desk = Desk::new();
+    let better = desk.run(&[DETECTORS, &["--reps", "20", "--no-worse"]].concat());
+    assert_eq!(better.code, 0, "{}", better.err);
+    let turned: Vec<&str> = DETECTORS
+        .iter()
+        .map(|word| match *word {
+            "--set-a" => "--set-b",
+            "--set-b" => "--set-a",
+            word => word,
+        })
+        .collect();
+    let worse = desk.run(&[&turned[..], &["--reps", "20", "--no-worse"]].concat());
+    assert_eq!(worse.code, 1);
+    assert!(worse.err.contains("more download time"), "{}", worse.err);
+    // One pair proves nothing.
+    assert_eq!(desk.run(&[&turned[..], &["--reps", "1", "--no-worse"]].concat()).code, 0);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_before_anything_runs() {
+    let desk = Desk::new();
+    for (args, said) in [
+        (&["compare", "small.toml"][..], "nothing to compare with"),
+        (&["compare", "small.toml", "small.toml"], "both sides are the same"),
+        (&["compare", "small.toml", "nosuch.toml"], "there is no file `nosuch.toml`"),
+        (&["compare", "small.toml", "--set-b", "hop.radio.rte=1"], "rte"),
+        (
+            &["compare", "small.toml", "--set-b", "run.limit=2 h", "--metrics", "speed"],
+            "there is no metric `speed`",
+        ),
+        (&["compare", "-", "-"], "stdin can be read once only"),
+        (&["compare", ".", "small.toml"], "holds no run"),
+    ] {
+        let ended = desk.run(args);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}: {}", ended.err);
+        assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+    }
+    // Weather that is not the same is said, and the sentence does not claim it.
+    let apart = desk.run(&["compare", "small.toml", "--set-b", "hop.radio.gate.reselection.lasts=2 s"]);
+    assert_eq!(apart.code, 0, "{}", apart.err);
+    assert!(apart.err.contains("their weather is not the same: gate radio.reselection"), "{}", apart.err);
+    assert!(apart.out.starts_with("With weather of their own"), "{}", apart.out);
+}
+
+#[test]
+fn the_page_shows_where_they_are_furthest_apart() {
+    let desk = Desk::new();
+    let ended = desk.run(&[DETECTORS, &["--report", "c.html"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let page = desk.read("c.html");
+    assert!(page.matches("<svg").count() >= 2);
+    assert!(page.contains("spurious = eifel beside spurious = none"));
+    let nowhere = desk.run(&[DETECTORS, &["--report", "no/such/folder/c.html"]].concat());
+    assert_ne!(nowhere.code, 0);
+    assert_eq!(nowhere.out, "");
+}

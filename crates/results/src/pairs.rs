@@ -1,0 +1,292 @@
+//! Which of two runs has more of something, repetition by repetition?
+//!
+//! Two runs with one seed met the same weather in repetitions of the same number. So these are taken in pairs: what
+//! both have in common falls out of the difference, and its interval is that of the difference, which is far
+//! narrower than those of the two means (decision 0004).
+
+use crate::error::Result;
+use crate::row::{self, Header, Row};
+use crate::stats::{Summary, paired_difference};
+use std::collections::BTreeMap;
+
+/// One metric of two cells, over the repetitions in which both gave it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Contrast {
+    /// The first run's values in these repetitions.
+    pub a: Option<Summary>,
+    /// The second run's.
+    pub b: Option<Summary>,
+    /// The second's less the first's, with the interval of that.
+    pub difference: Option<Summary>,
+    /// Pairs in which the second's is smaller.
+    pub less: u64,
+    /// Pairs in which it is larger.
+    pub more: u64,
+    /// Repetitions of both in which only the first gave the number.
+    pub only_a: u64,
+    /// In which only the second did.
+    pub only_b: u64,
+}
+
+/// What can be said of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// There is no pair.
+    Nothing,
+    /// One pair: a difference of which nobody knows how sure it is.
+    Once,
+    /// It is the same in every pair.
+    Same,
+    /// The interval is below zero: the second has less.
+    Less,
+    /// It is above: the second has more.
+    More,
+    /// Zero lies within the interval.
+    Open,
+}
+
+impl Contrast {
+    /// What can be said of it, at 95 %.
+    pub fn told(&self) -> Told {
+        let Some(difference) = self.difference else { return Told::Nothing };
+        match difference.ci95 {
+            _ if self.less + self.more == 0 => Told::Same,
+            None => Told::Once,
+            Some([_, high]) if high < 0.0 => Told::Less,
+            Some([low, _]) if low > 0.0 => Told::More,
+            Some(_) => Told::Open,
+        }
+    }
+
+    /// The difference as a share of the first run's mean; none where that is 0.
+    pub fn relative(&self) -> Option<f64> {
+        let (difference, a) = (self.difference?, self.a?);
+        (a.mean != 0.0).then(|| difference.mean / a.mean.abs())
+    }
+
+    /// How many pairs there are.
+    pub fn pairs(&self) -> u64 {
+        self.difference.map_or(0, |difference| difference.n)
+    }
+
+    fn of(a: &[Option<f64>], b: &[Option<f64>]) -> Result<Contrast> {
+        let finite = |value: &Option<f64>| value.filter(|x| x.is_finite());
+        let both: Vec<(Option<f64>, Option<f64>)> = a.iter().map(finite).zip(b.iter().map(finite)).collect();
+        let pairs: Vec<(f64, f64)> = both.iter().filter_map(|(a, b)| (*a).zip(*b)).collect();
+        let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let count =
+            |what: &dyn Fn(&(f64, f64)) -> bool| pairs.iter().filter(|pair| what(pair)).count() as u64;
+        let alone = |what: &dyn Fn(&(Option<f64>, Option<f64>)) -> bool| {
+            both.iter().filter(|pair| what(pair)).count() as u64
+        };
+        Ok(Contrast {
+            a: Summary::of(&left),
+            b: Summary::of(&right),
+            difference: paired_difference(&right, &left)?,
+            less: count(&|(a, b)| b < a),
+            more: count(&|(a, b)| b > a),
+            only_a: alone(&|(a, b)| a.is_some() && b.is_none()),
+            only_b: alone(&|(a, b)| a.is_none() && b.is_some()),
+        })
+    }
+}
+
+/// A cell of one run beside a cell of another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellContrast {
+    /// Numbers of the repetitions that both have.
+    pub repetitions: Vec<u64>,
+    /// All flows together, in the order of the metrics that were asked for.
+    pub metrics: Vec<Contrast>,
+    /// Each flow that both have, by name.
+    pub flows: Vec<(String, Vec<Contrast>)>,
+    /// Of the first metric, the repetition in which they differ most, if any do.
+    pub furthest: Option<u64>,
+}
+
+/// A run: what its rows mean, and the rows.
+pub type Run<'a> = (&'a Header, &'a [Row]);
+
+/// Places of the metrics that both runs have, in the order of the first.
+pub fn columns(a: &Header, b: &Header) -> Vec<(usize, usize)> {
+    let places = a.columns.iter().enumerate();
+    places.filter_map(|(at, column)| Some((at, b.column(&column.name)?))).collect()
+}
+
+/// Which cells go together, by index: those with the same grid values; where one run has a single cell and no
+/// other fits, that one and each of the other's. Empty where nothing goes together.
+pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
+    let same = |(cell, other): (&row::Cell, &row::Cell)| {
+        let sorted = |cell: &row::Cell| {
+            let mut params = cell.params.clone();
+            params.sort();
+            params
+        };
+        sorted(cell) == sorted(other)
+    };
+    let mut found = Vec::new();
+    for cell in &a.cells {
+        found.extend(b.cells.iter().find(|other| same((cell, other))).map(|other| (cell.index, other.index)));
+    }
+    match (a.cells.as_slice(), b.cells.as_slice()) {
+        _ if !found.is_empty() => {}
+        ([one], others) => found = others.iter().map(|other| (one.index, other.index)).collect(),
+        (others, [one]) => found = others.iter().map(|other| (other.index, one.index)).collect(),
+        _ => {}
+    }
+    found
+}
+
+/// Sets a cell of one run beside a cell of the other, in these metrics (places in either header).
+///
+/// # Errors
+/// As of [`row::in_order`].
+pub fn contrast(
+    a: Run<'_>,
+    b: Run<'_>,
+    cells: (u32, u32),
+    columns: &[(usize, usize)],
+) -> Result<CellContrast> {
+    let (a_rows, b_rows) = (by_repetition(a, cells.0)?, by_repetition(b, cells.1)?);
+    let repetitions: Vec<u64> = a_rows.keys().filter(|number| b_rows.contains_key(number)).copied().collect();
+    let together = |(header, rows): (&Header, &BTreeMap<u64, Vec<&Row>>), at: usize| {
+        let combine = header.columns[at].combine;
+        let of = |number: &u64| combine.over(rows[number].iter().map(|row| row.values[at]));
+        repetitions.iter().map(of).collect::<Vec<Option<f64>>>()
+    };
+    let pair = |&(left, right): &(usize, usize)| {
+        Contrast::of(&together((a.0, &a_rows), left), &together((b.0, &b_rows), right))
+    };
+    let metrics = columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?;
+    let furthest = columns.first().and_then(|&(left, right)| {
+        let (left, right) = (together((a.0, &a_rows), left), together((b.0, &b_rows), right));
+        let apart = left.iter().zip(&right).map(|(a, b)| (*b).zip(*a).map(|(b, a)| (b - a).abs()));
+        let apart = apart.zip(&repetitions).filter_map(|(apart, number)| Some((apart?, *number)));
+        // The first of equals, so that the answer is one.
+        apart
+            .filter(|(apart, _)| *apart > 0.0)
+            .rev()
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, number)| number)
+    });
+    let mut flows = Vec::new();
+    for name in names(&a_rows).into_iter().filter(|name| names(&b_rows).contains(name)) {
+        let alone = |rows: &BTreeMap<u64, Vec<&Row>>, at: usize| {
+            let of = |number: &u64| {
+                rows[number].iter().find(|row| row.flow == name).and_then(|row| row.values[at])
+            };
+            repetitions.iter().map(of).collect::<Vec<Option<f64>>>()
+        };
+        let pair =
+            |&(left, right): &(usize, usize)| Contrast::of(&alone(&a_rows, left), &alone(&b_rows, right));
+        flows.push((name.to_owned(), columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?));
+    }
+    Ok(CellContrast { repetitions, metrics, flows, furthest })
+}
+
+fn by_repetition<'a>((header, rows): Run<'a>, cell: u32) -> Result<BTreeMap<u64, Vec<&'a Row>>> {
+    let mut found: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+    for row in row::in_order(header, rows)?.into_iter().filter(|row| row.cell == cell) {
+        found.entry(row.repetition).or_default().push(row);
+    }
+    Ok(found)
+}
+
+/// Names of flows, each once, in alphabetical order.
+fn names<'a>(rows: &BTreeMap<u64, Vec<&'a Row>>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = rows.values().flatten().map(|row| row.flow.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Cell, Column, Combine};
+    use proptest::prelude::*;
+
+    fn header(cells: Vec<Cell>) -> Header {
+        let columns = vec![Column::new("time_s", "s", Combine::Mean), Column::new("drops", "", Combine::Sum)];
+        Header::new("", 1, "", cells, columns).unwrap()
+    }
+
+    fn plain() -> Header {
+        header(vec![Cell::new(0, [("n", "1")])])
+    }
+
+    /// Times of one flow, a repetition each.
+    fn rows(times: &[Option<f64>]) -> Vec<Row> {
+        let row = |(at, time): (usize, &Option<f64>)| Row::new(0, at as u64, "a", [*time, Some(1.0)]);
+        times.iter().enumerate().map(row).collect()
+    }
+
+    fn of(a: &[Option<f64>], b: &[Option<f64>]) -> CellContrast {
+        let header = plain();
+        contrast((&header, &rows(a)), (&header, &rows(b)), (0, 0), &[(0, 0), (1, 1)]).unwrap()
+    }
+
+    /// The ten patients of Gosset (1908), as in [`crate::stats`]: two drugs, one patient each time.
+    #[test]
+    fn the_sleep_of_ten_patients_is_a_pair_each() {
+        let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0].map(Some);
+        let second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4].map(Some);
+        let found = of(&first, &second);
+        let gain = found.metrics[0];
+        let difference = gain.difference.unwrap();
+        assert!((difference.mean - 1.58).abs() < 1e-12);
+        let [low, high] = difference.ci95.unwrap();
+        assert!((low - 0.700_114_2).abs() < 1e-6 && (high - 2.459_885_8).abs() < 1e-6, "{low} {high}");
+        assert_eq!((gain.told(), gain.less, gain.more), (Told::More, 0, 9));
+        // The ninth gained most.
+        assert_eq!(found.furthest, Some(8));
+        assert_eq!(found.flows[0].1, found.metrics);
+        // Not paired, the two intervals overlap widely: 0.75 ± 1.28 and 2.33 ± 1.43.
+        assert!(gain.a.unwrap().ci95.unwrap()[1] > gain.b.unwrap().ci95.unwrap()[0]);
+        assert_eq!(found.metrics[1].told(), Told::Same);
+    }
+
+    #[test]
+    fn what_only_one_has_makes_no_pair_and_is_counted() {
+        let found = of(&[Some(1.0), None, Some(3.0), Some(9.0)], &[Some(2.0), Some(5.0), None]);
+        let contrast = found.metrics[0];
+        assert_eq!((contrast.pairs(), contrast.only_a, contrast.only_b), (1, 1, 1));
+        assert_eq!(contrast.told(), Told::Once);
+        assert_eq!((contrast.a.unwrap().mean, contrast.b.unwrap().mean), (1.0, 2.0));
+        assert_eq!(found.repetitions, [0, 1, 2]);
+        assert_eq!(of(&[None], &[Some(1.0)]).metrics[0].told(), Told::Nothing);
+        assert_eq!(contrast.relative(), Some(1.0));
+    }
+
+    #[test]
+    fn cells_go_together_by_their_values_or_one_with_all() {
+        let grid = |values: &[&str]| {
+            header(values.iter().enumerate().map(|(i, v)| Cell::new(i as u32, [("k", *v)])).collect())
+        };
+        let single = header(vec![Cell::new(0, Vec::<(&str, &str)>::new())]);
+        assert_eq!(cells(&grid(&["x", "y"]), &grid(&["y", "x"])), [(0, 1), (1, 0)]);
+        assert_eq!(cells(&grid(&["x", "y"]), &grid(&["z", "y"])), [(1, 1)]);
+        assert_eq!(cells(&single, &grid(&["x", "y"])), [(0, 0), (0, 1)]);
+        assert_eq!(cells(&grid(&["x", "y"]), &single), [(0, 0), (1, 0)]);
+        assert_eq!(cells(&single, &single), [(0, 0)]);
+        assert_eq!(cells(&grid(&["x", "y"]), &grid(&["z", "w"])), []);
+    }
+
+    proptest! {
+        /// The difference of the means is the mean of the differences, and turning the sides turns the sign.
+        #[test]
+        fn sides_can_be_turned(pairs in proptest::collection::vec((any::<Option<i16>>(), any::<Option<i16>>()), 1..40)) {
+            let (a, b): (Vec<_>, Vec<_>) =
+                pairs.iter().map(|(a, b)| (a.map(f64::from), b.map(f64::from))).unzip();
+            let (there, back) = (of(&a, &b).metrics[0], of(&b, &a).metrics[0]);
+            prop_assert_eq!((there.less, there.more, there.only_a), (back.more, back.less, back.only_b));
+            prop_assert_eq!(there.pairs() + there.only_a + there.only_b, pairs.iter().filter(|(a, b)| a.is_some() || b.is_some()).count() as u64);
+            if let (Some(difference), Some(a), Some(b)) = (there.difference, there.a, there.b) {
+                prop_assert!((difference.mean - (b.mean - a.mean)).abs() < 1e-6);
+                prop_assert!((difference.mean + back.difference.unwrap().mean).abs() < 1e-9);
+            }
+            let turned = match there.told() { Told::Less => Told::More, Told::More => Told::Less, same => same };
+            prop_assert_eq!(turned, back.told());
+        }
+    }
+}
