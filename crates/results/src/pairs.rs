@@ -70,24 +70,24 @@ impl Contrast {
     }
 
     fn of(a: &[Option<f64>], b: &[Option<f64>]) -> Result<Contrast> {
-        let finite = |value: &Option<f64>| value.filter(|x| x.is_finite());
-        let both: Vec<(Option<f64>, Option<f64>)> = a.iter().map(finite).zip(b.iter().map(finite)).collect();
-        let pairs: Vec<(f64, f64)> = both.iter().filter_map(|(a, b)| (*a).zip(*b)).collect();
-        let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-        let count =
-            |what: &dyn Fn(&(f64, f64)) -> bool| pairs.iter().filter(|pair| what(pair)).count() as u64;
-        let alone = |what: &dyn Fn(&(Option<f64>, Option<f64>)) -> bool| {
-            both.iter().filter(|pair| what(pair)).count() as u64
-        };
-        Ok(Contrast {
-            a: Summary::of(&left),
-            b: Summary::of(&right),
-            difference: paired_difference(&right, &left)?,
-            less: count(&|(a, b)| b < a),
-            more: count(&|(a, b)| b > a),
-            only_a: alone(&|(a, b)| a.is_some() && b.is_none()),
-            only_b: alone(&|(a, b)| a.is_none() && b.is_some()),
-        })
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let [mut less, mut more, mut only_a, mut only_b] = [0; 4];
+        for (a, b) in a.iter().zip(b) {
+            match (a.filter(|a| a.is_finite()), b.filter(|b| b.is_finite())) {
+                (Some(a), Some(b)) => {
+                    left.push(a);
+                    right.push(b);
+                    less += u64::from(b < a);
+                    more += u64::from(b > a);
+                }
+                (Some(_), None) => only_a += 1,
+                (None, Some(_)) => only_b += 1,
+                (None, None) => {}
+            }
+        }
+        let difference = paired_difference(&right, &left)?;
+        let (a, b) = (Summary::of(&left), Summary::of(&right));
+        Ok(Contrast { a, b, difference, less, more, only_a, only_b })
     }
 }
 
