@@ -129,18 +129,34 @@ impl Comparison<'_> {
         let [a, b] = self.labels;
         let told = |what: Told| cells.iter().filter(|cell| cell.contrast.metrics[at].told() == what).count();
         let words = self.face(at, &cells[0].contrast.metrics[at]).words().to_owned();
-        let mut said = vec![format!("less in {}", told(Told::Less)), format!("more in {}", told(Told::More))];
+        let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
+        let mut said = Vec::new();
         for (what, text) in [
-            (Told::Same, "the same in"),
-            (Told::Open, "not to be told apart in"),
-            (Told::Once, "of one pair only in"),
-            (Told::Nothing, "not measured in both in"),
+            (Told::Less, format!("{fewer} {words} than {a}")),
+            (Told::More, format!("more {words} than {a}")),
+            (Told::Same, format!("the same {words}")),
+            (Told::Open, format!("no difference in {words} that can be told")),
+            (Told::Once, "one pair only, which tells nothing of chance,".to_owned()),
+            (Told::Nothing, format!("no {words} to compare")),
         ] {
-            if told(what) > 0 {
-                said.push(format!("{text} {}", told(what)));
+            let n = told(what);
+            if n == cells.len() {
+                return match what {
+                    Told::Same => {
+                        format!("{} {b} and {a} have the same {words} in all {n} cells.", self.head())
+                    }
+                    _ => format!("{} {b} has {text} in all {n} cells.", self.head()),
+                };
+            }
+            if n > 0 {
+                said.push(if said.is_empty() {
+                    format!("{text} in {n} of {} cells", cells.len())
+                } else {
+                    format!("{text} in {n}")
+                });
             }
         }
-        format!("{} {b} has, beside {a}, {words} {}, of {} cells.", self.head(), said.join(", "), cells.len())
+        format!("{} {b} has {}.", self.head(), said.join(", "))
     }
 
     fn face(&self, at: usize, contrast: &Contrast) -> Face {

@@ -85,18 +85,26 @@ impl Named {
         said.map(|(key, (_, value))| format!("{key} = {}", value.trim())).collect::<Vec<_>>().join(", ")
     }
 
+    /// What there is to run, or was.
+    pub(crate) fn sweep(&self, terms: &Terms<'_>) -> Result<Sweep, Failure> {
+        let scenario = &self.input.scenario;
+        // A seed that the grid varies stays, unless another was asked for.
+        let seed = Some(terms.seed).filter(|seed| *seed != scenario.first().run.seed);
+        Ok(Sweep::of(scenario, Some(terms.repetitions), seed, VERSION)?)
+    }
+
     /// Runs it, or reads what was run.
     pub(crate) fn side(
         self,
         label: String,
+        sweep: Sweep,
         terms: &Terms<'_>,
         out: Option<&Path>,
         tell: &(dyn Fn(Progress) + Sync),
     ) -> Result<Side, Failure> {
-        let Some(record) = &self.record else { return self.run(label, terms, out, tell) };
+        let Some(record) = &self.record else { return self.run(label, sweep, terms, out, tell) };
         let (header, mut rows) = folder::read(&self.path)?;
         rows.retain(|row| row.repetition < u64::from(terms.repetitions));
-        let sweep = Sweep::of(&self.input.scenario, Some(terms.repetitions), Some(record.seed), VERSION)?;
         Ok(Side {
             label,
             sweep,
@@ -111,14 +119,11 @@ impl Named {
     fn run(
         self,
         label: String,
+        sweep: Sweep,
         terms: &Terms<'_>,
         out: Option<&Path>,
         tell: &(dyn Fn(Progress) + Sync),
     ) -> Result<Side, Failure> {
-        let scenario = &self.input.scenario;
-        // A seed that the grid varies stays, unless another was asked for.
-        let seed = Some(terms.seed).filter(|seed| *seed != scenario.first().run.seed);
-        let sweep = Sweep::of(scenario, Some(terms.repetitions), seed, VERSION)?;
         let mut stage = Stage::of(&sweep, terms.wish)?;
         let mut kept = out.map(|path| self.keep(path, terms)).transpose()?;
         if let (Some(stage), Some(kept)) = (&mut stage, &kept) {

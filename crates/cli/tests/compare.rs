@@ -172,6 +172,7 @@ fn a_build_fails_where_it_gets_worse() {
 #[test]
 fn what_cannot_be_compared_is_said_before_anything_runs() {
     let desk = Desk::new();
+    desk.write("other.toml", &common::SMALL.replace("\"reno\", \"sack\"", "\"tahoe\", \"fack\""));
     for (args, said) in [
         (&["compare", "small.toml"][..], "nothing to compare with"),
         (&["compare", "small.toml", "small.toml"], "both sides are the same"),
@@ -183,6 +184,7 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
         ),
         (&["compare", "-", "-"], "stdin can be read once only"),
         (&["compare", ".", "small.toml"], "holds no run"),
+        (&["compare", "small.toml", "other.toml"], "no cell of the one grid has the values"),
     ] {
         let ended = desk.run(args);
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}: {}", ended.err);

@@ -9,7 +9,7 @@ use crate::plan::{VERSION, ask};
 use crate::side::{Named, Side, Terms};
 use crate::talk::Talk;
 use crate::{interrupt, labels, progress, render, weather};
-use lab::sweep::Progress;
+use lab::sweep::{Progress, Sweep};
 use report::{Item, Page, Section};
 use results::Column;
 use results::pairs::{self, Contrast, contrast};
@@ -99,9 +99,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             ask(&side.input.scenario, terms.repetitions, talk)?;
         }
     }
+    let sweeps = [sides[0].sweep(&terms)?, sides[1].sweep(&terms)?];
+    if pairs::cells(&sweeps[0].header, &sweeps[1].header).is_empty() {
+        return Err(Failure::usage(
+            "no cell of the one grid has the values of a cell of the other",
+            "compare grids with the same axes, or choose one cell of each with --set-a and --set-b",
+        ));
+    }
     remark(&sides, talk);
     let watch = Stopwatch::start();
-    let [a, b] = both(sides, &labels, &terms, args.out.as_deref(), talk)?;
+    let [a, b] = both(sides, sweeps, &labels, &terms, args.out.as_deref(), talk)?;
     let complete = a.complete && b.complete;
     let compared = compared([&a, &b], &args)?;
     if args.json {
@@ -253,23 +260,21 @@ fn remark(sides: &[Named; 2], talk: &Talk) {
 /// Runs or reads both.
 fn both(
     sides: [Named; 2],
+    sweeps: [Sweep; 2],
     labels: &[String; 2],
     terms: &Terms<'_>,
     out: Option<&Path>,
     talk: &Talk,
 ) -> Result<[Side; 2], Failure> {
     progress::shown(talk, |tell| {
-        let [a, b] = sides;
-        let size = |side: &Named| match side.record {
-            None => side.input.scenario.cells().count() as u64 * u64::from(terms.repetitions),
-            Some(_) => 0,
-        };
-        let (first, total) = (size(&a), size(&a) + size(&b));
+        let ([a, b], [to_a, to_b]) = (sides, sweeps);
+        let size = |side: &Named, sweep: &Sweep| if side.record.is_none() { sweep.total() } else { 0 };
+        let (first, total) = (size(&a, &to_a), size(&a, &to_a) + size(&b, &to_b));
         let place = |name: &str| out.map(|out| out.join(name));
         let of_a = |progress: Progress| tell(progress.done, total);
         let of_b = |progress: Progress| tell(first + progress.done, total);
-        let a = a.side(labels[0].clone(), terms, place("a").as_deref(), &of_a)?;
-        Ok([a, b.side(labels[1].clone(), terms, place("b").as_deref(), &of_b)?])
+        let a = a.side(labels[0].clone(), to_a, terms, place("a").as_deref(), &of_a)?;
+        Ok([a, b.side(labels[1].clone(), to_b, terms, place("b").as_deref(), &of_b)?])
     })
 }
 
@@ -277,12 +282,6 @@ fn both(
 fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Failure> {
     let [a, b] = sides;
     let together = pairs::cells(&a.header, &b.header);
-    if together.is_empty() {
-        return Err(Failure::usage(
-            "no cell of the one grid has the values of a cell of the other",
-            "compare grids with the same axes, or choose one cell of each with --set-a and --set-b",
-        ));
-    }
     let places = pairs::columns(&a.header, &b.header);
     let counters = a.counters(TOLD).zip(b.counters(TOLD));
     let mut cells = Vec::new();
