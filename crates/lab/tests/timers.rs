@@ -507,7 +507,7 @@ fn a_least_timeout_from_the_length_of_the_delay_avoids_timeouts() {
     let run = |adapt: &str| {
         let set = [
             "hop.bottleneck.background.cbr.rate=1 Mbit/s".to_owned(),
-            "flow.transfer.transport.tcp.recovery=fack".to_owned(),
+            "flow.transfer.transport.tcp.recovery=fack-ns2".to_owned(),
             "flow.transfer.transport.tcp.spurious=eifel".to_owned(),
             format!("flow.transfer.transport.tcp.rto.adapt={adapt}"),
         ];
