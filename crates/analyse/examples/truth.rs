@@ -145,10 +145,11 @@ fn tell(case: &Case, meeting: &Meeting) {
             match &o.verdict {
                 None => println!("{head} {is} / unseen"),
                 Some(v) => println!(
-                    "{head} {is} / {} {} {} answered {:?}",
+                    "{head} {is} / {} {} {} likely {:.3} answered {:?}",
                     v.reason,
                     v.need,
                     v.evidence,
+                    v.likelihood.unwrap_or(f64::NAN),
                     v.answered.map(|a| a.as_secs_f64())
                 ),
             }

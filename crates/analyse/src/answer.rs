@@ -164,15 +164,20 @@ impl Direction {
             .skip(usize::from(d.dsack.is_some()))
             .map(|b| (unwrap(near, b.0), unwrap(near, b.1)))
             .collect();
-        let free = o.payload > 0 || head.has(flag::SYN | flag::FIN);
+        // What answers the FIN alone has none of the data as its cause.
+        let ends = self.fin.is_some_and(|fin| ack > fin);
+        let free = o.payload > 0 || head.has(flag::SYN | flag::FIN) || ends && d.dsack.is_none();
         let mut heard = Heard::of(d, &blocks, free);
         if let Some(fin) = self.fin {
-            heard.ack = heard.ack.min(fin);
+            heard.leave_out(fin);
         }
         let tick = self.peer_clock.tick().unwrap_or_default();
         let left = head.timestamps.and_then(|ts| self.peer_clock.left(o.t, ts.0));
         heard.left = left.map(|l| l + tick);
-        self.replay.heard(heard, d.before, self.echo);
+        // The answer to the opening acknowledges no data.
+        if !head.has(flag::SYN) {
+            self.replay.heard(heard, d.before, self.echo);
+        }
     }
 
     fn advance(&mut self, t: Time, ack: u64, d: &AckDigest) {

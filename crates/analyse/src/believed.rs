@@ -4,14 +4,17 @@
 use crate::copies::Evidence;
 use crate::direction::Direction;
 use crate::judge::Need;
-use crate::lattice::Rates;
+use crate::lattice::{Past, Rates};
 use crate::mirror::EchoRule;
 use crate::pace::Pace;
+use crate::reason::Reason;
 use base::Span;
 
 /// A course of events of this likelihood is believed whatever else was concluded.
 const SURE: f64 = 0.8;
-/// Where duplicates are reported the likelier side is told from here on.
+/// A probe's from here on.
+const CERTAIN: f64 = 0.95;
+/// Where duplicates are reported the likelier side is told from here on; in between, what else was concluded.
 const LIKELIER: f64 = 0.6;
 
 /// What no course of events can contradict.
@@ -36,8 +39,8 @@ impl Direction {
     /// What was amiss is over: all of it together.
     pub(crate) fn weigh(&mut self) {
         let rates = Rates {
-            loss: [0.0; 4],
-            deaf: [0.0; 4],
+            loss: [0.0; Past::ALL],
+            deaf: [0.0; Past::ALL],
             rule: EchoRule::default(),
             sack: self.judge.may_report || self.blocks,
             delays: self.habits.delays(),
@@ -52,7 +55,7 @@ impl Direction {
             loose: self.overtaken,
         };
         // Where packets overtake each other and duplicates are not reported, courses in the order of sending say little.
-        if self.overtaken && !(self.judge.stamped && rates.sack) {
+        if self.overtaken && !rates.sack {
             self.replay.forget();
             return;
         }
@@ -64,14 +67,16 @@ impl Direction {
             r.likelihood = Some(odds);
             // What is not sure is left to the other evidence.
             let need = match odds {
+                // A probe follows a silence in which nothing tells its losses from those of its answers.
+                o if r.reason == Reason::Probe && (1.0 - CERTAIN..CERTAIN).contains(&o) => continue,
                 o if o > SURE => Need::Unneeded,
                 o if o < 1.0 - SURE => Need::Needed,
                 // Where duplicates are not reported, what was concluded is no surer than that, unless it was seen.
                 _ if !rates.sack && !seen(r.evidence) => Need::Unknown,
-                _ if r.need != Need::Unknown => continue,
+                _ if seen(r.evidence) => continue,
                 o if o > LIKELIER => Need::Unneeded,
                 o if o < 1.0 - LIKELIER => Need::Needed,
-                _ => Need::Unknown,
+                _ => continue,
             };
             if r.need != need {
                 let told = if need == Need::Unknown { Evidence::Nothing } else { Evidence::Course };

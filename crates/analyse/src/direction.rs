@@ -394,6 +394,7 @@ impl Direction {
     fn scene(&self, copy: &Copy) -> Scene {
         let oldest = self.copies.of(self.una, self.una + 1).map(|c| c.t).max();
         let times = self.copies.of(self.una, self.una + 1).take(2).count();
+        let beyond = self.sacked.top().and_then(|top| self.copies.first_of(top - 1)).map(|c| c.t);
         Scene {
             t: copy.t,
             seq: copy.seq,
@@ -403,6 +404,7 @@ impl Direction {
             heard: self.heard,
             advanced: self.advanced,
             oldest_sent: oldest,
+            overtaken_by: beyond.zip(oldest).map_or(Span::ZERO, |(beyond, oldest)| beyond.since(oldest)),
             twice: times > 1,
             duplicates: self.duplicates,
             holes: !self.sacked.is_empty(),

@@ -4,9 +4,11 @@
 //! (a hidden Markov model). What share of the weight of all courses has the earlier bytes at the receiver when a
 //! retransmission's turn comes is how likely it was unneeded.
 
+use crate::chances::Chances;
 use crate::copies::later;
 use crate::mirror::{EchoRule, Effect, Held, Mirror};
 use crate::pace::{Front, Pace};
+pub(crate) use crate::past::{Became, Counts, LONG, Past};
 use base::rng::mix;
 use base::{Span, Time};
 use hashbrown::HashTable;
@@ -42,9 +44,9 @@ pub(crate) struct Heard {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
     /// A packet is lost: by [`Past`].
-    pub(crate) loss: [f64; 4],
+    pub(crate) loss: [f64; Past::ALL],
     /// An answer is lost: by [`Past`].
-    pub(crate) deaf: [f64; 4],
+    pub(crate) deaf: [f64; Past::ALL],
     pub(crate) rule: EchoRule,
     /// The receiver uses SACK.
     pub(crate) sack: bool,
@@ -80,18 +82,6 @@ struct Edge {
     odd: bool,
 }
 
-/// What became of a packet and its answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Became {
-    Lost,
-    /// It arrived, and its answer waits.
-    Waits,
-    /// It arrived, and its answer was lost.
-    Deaf,
-    /// It arrived, and its answer came.
-    Heard,
-}
-
 /// What comes of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
@@ -102,52 +92,6 @@ pub(crate) struct Outcome {
     pub(crate) counts: Counts,
     /// How many answers, all courses weighed, echo what the receiver should not have echoed.
     pub(crate) odd: f64,
-}
-
-/// What went before a packet or an answer: losses come in runs, and an outage takes either direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Past {
-    /// The one before was not lost.
-    Fine,
-    /// It was.
-    Same,
-    /// Several before it were: an outage, not a burst.
-    Long,
-    /// It was not, but what last went the other way was.
-    Other,
-}
-
-impl Past {
-    pub(crate) fn of(same: u8, other: u8) -> Past {
-        match (same, other) {
-            (LONG.., _) => Past::Long,
-            (1.., _) => Past::Same,
-            (0, 1..) => Past::Other,
-            (0, 0) => Past::Fine,
-        }
-    }
-}
-
-/// So many losses in a row are an outage.
-pub(crate) const LONG: u8 = 3;
-
-/// How often packets were not lost and lost, by [`Past`]; the same of answers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) loss: [[f64; 2]; 4],
-    pub(crate) deaf: [[f64; 2]; 4],
-}
-
-impl Counts {
-    /// What became of one, after what went before the packet and the answer.
-    pub(crate) fn add(&mut self, packet: Past, answer: Past, became: Became, share: f64) {
-        self.loss[packet as usize][usize::from(became == Became::Lost)] += share;
-        match became {
-            Became::Lost | Became::Waits => {}
-            Became::Deaf => self.deaf[answer as usize][1] += share,
-            Became::Heard => self.deaf[answer as usize][0] += share,
-        }
-    }
 }
 
 struct Layer {
@@ -181,6 +125,7 @@ pub(crate) fn weigh(
     let mut held = Held::default();
     let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
     marks.dedup();
+    let chances = Chances::of(sent, heard, rates.least);
     let first = Node { heard: 0, mirror: start, lost: 0, deaf: 0 };
     let mut layers = vec![Layer {
         nodes: vec![first],
@@ -201,7 +146,15 @@ pub(crate) fn weigh(
         let (mut nodes, mut alpha) = (Vec::<Node>::with_capacity(room), Vec::<f64>::with_capacity(room));
         let (mut fronts, mut heaviest) = (Vec::<Front>::with_capacity(room), Vec::<f64>::with_capacity(room));
         let mut edges = Vec::with_capacity(4 * layer.nodes.len());
-        let scene = Scene { next_sent, heard, marks: &marks, rates };
+        let scene = Scene {
+            at: i,
+            gap: since_last(sent, i),
+            next_sent,
+            heard,
+            marks: &marks,
+            chances: &chances,
+            rates,
+        };
         for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
             outs.clear();
             step(node, layer.fronts[from], s, &scene, &mut held, &mut outs);
@@ -250,7 +203,7 @@ pub(crate) fn weigh(
     score += libm::log(end);
     let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
     for (i, s) in sent.iter().enumerate().rev() {
-        let layer = &layers[i];
+        let (layer, gap) = (&layers[i], since_last(sent, i));
         let mut before = vec![0.0; layer.nodes.len()];
         for e in &layer.edges {
             before[e.from as usize] += e.weight * beta[e.to as usize];
@@ -265,7 +218,7 @@ pub(crate) fn weigh(
                     continue;
                 }
                 let share = e.share(&layer.alpha, &beta) / all;
-                shares.add(from.before_packet(), from.before_answer(), e.became, share);
+                shares.add(from.before_packet(gap), from.before_answer(gap), e.became, share);
                 odd += if e.odd { share } else { 0.0 };
             }
         }
@@ -303,12 +256,12 @@ impl Node {
             ^ (u64::from(held) << 32 | u64::from(echo)))
     }
 
-    fn before_packet(&self) -> Past {
-        Past::of(self.lost, self.deaf)
+    fn before_packet(&self, gap: Span) -> Past {
+        Past::of(self.lost, self.deaf, gap)
     }
 
-    fn before_answer(&self) -> Past {
-        Past::of(self.deaf, self.lost)
+    fn before_answer(&self, gap: Span) -> Past {
+        Past::of(self.deaf, self.lost, gap)
     }
 }
 
@@ -400,11 +353,20 @@ fn is_asked_for(marks: &[u64], seq: u64, end: u64) -> bool {
     marks.get(marks.partition_point(|m| *m < seq)).is_some_and(|m| *m < end)
 }
 
+/// How long after the packet before it this one was sent.
+pub(crate) fn since_last(sent: &[Sent], i: usize) -> Span {
+    i.checked_sub(1).map_or(Span::ZERO, |last| sent[i].t.since(sent[last].t))
+}
+
 /// What surrounds a packet that was sent.
 struct Scene<'a> {
+    at: usize,
+    /// Since the one before.
+    gap: Span,
     next_sent: Option<Time>,
     heard: &'a [Heard],
     marks: &'a [u64],
+    chances: &'a Chances,
     rates: &'a Rates,
 }
 
@@ -417,7 +379,7 @@ fn step(
     held: &mut Held,
     out: &mut Vec<(Node, Front, f64, Became, bool)>,
 ) {
-    let Scene { next_sent, heard, marks, rates } = *scene;
+    let Scene { at, gap, next_sent, heard, marks, chances, rates } = *scene;
     // What came too soon for this packet can have none of the later ones as its cause either.
     let mut node = *node;
     let mut sofar = 1.0;
@@ -436,9 +398,12 @@ fn step(
         node.heard += 1;
         node.mirror = node.mirror.answers();
     }
-    let loss = rates.loss[node.before_packet() as usize];
+    let loss = rates.loss[node.before_packet(gap) as usize];
     let lost = rates.pace.passes(front, s, false);
-    out.push((Node { lost: (node.lost + 1).min(LONG), ..node }, lost, sofar * loss, Became::Lost, false));
+    if chances.may_lose(at, node.heard, node.mirror.holds(held, s.seq, s.end)) {
+        let gone = Node { lost: (node.lost + 1).min(LONG), ..node };
+        out.push((gone, lost, sofar * loss, Became::Lost, false));
+    }
     let effect = node.mirror.takes(held, s.seq, s.end, s.stamp, rates.rule);
     if effect.beyond.is_some() && is_asked_for(marks, s.seq, s.end) {
         return;
@@ -461,7 +426,7 @@ fn step(
         out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits, false));
     }
     let answered = effect.mirror.answers();
-    let deaf = rates.deaf[node.before_answer() as usize];
+    let deaf = rates.deaf[node.before_answer(gap) as usize];
     let gone = Node { mirror: answered, lost: 0, deaf: (node.deaf + 1).min(LONG), ..node };
     out.push((gone, front, arrives * speak * deaf, Became::Deaf, false));
     if let Some(h) = heard.get(node.heard as usize) {

@@ -25,6 +25,7 @@
 mod answer;
 mod believed;
 pub mod below;
+mod chances;
 mod clockwork;
 mod connection;
 mod copies;
@@ -43,6 +44,7 @@ mod mirror;
 mod observation;
 mod outcome;
 mod pace;
+mod past;
 pub mod place;
 mod plain;
 pub mod profile;

@@ -6,7 +6,7 @@
 //! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are
 //! left to [`crate::lattice`], and so is whatever contradicts itself.
 
-use crate::lattice::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent, reachable};
+use crate::lattice::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent, reachable, since_last};
 
 /// No such packet.
 const NONE: u32 = u32::MAX;
@@ -50,7 +50,7 @@ pub(crate) fn decide(sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) 
             return None;
         }
     }
-    Some(Outcome { odds, score: 0.0, counts: plain.counts(rates.sack), odd: 0.0 })
+    Some(Outcome { odds, score: 0.0, counts: plain.counts(sent, rates.sack), odd: 0.0 })
 }
 
 /// What is known so far.
@@ -203,7 +203,7 @@ impl Plain {
     }
 
     /// What was lost of packets and answers.
-    fn counts(&self, sack: bool) -> Counts {
+    fn counts(&self, sent: &[Sent], sack: bool) -> Counts {
         let mut counts = Counts::default();
         let (mut lost, mut deaf, mut waits) = (0u8, 0u8, false);
         let mut holes = 0u32;
@@ -215,7 +215,8 @@ impl Plain {
                 (false, false) if !sack || holes == 0 && !waits => Became::Waits,
                 (false, false) => Became::Deaf,
             };
-            counts.add(Past::of(lost, deaf), Past::of(deaf, lost), became, 1.0);
+            let gap = since_last(sent, i);
+            counts.add(Past::of(lost, deaf, gap), Past::of(deaf, lost, gap), became, 1.0);
             (lost, waits) = match became {
                 Became::Lost => ((lost + 1).min(LONG), waits),
                 _ => (0, became == Became::Waits),
@@ -305,8 +306,8 @@ mod tests {
 
     fn rates(sack: bool) -> Rates {
         Rates {
-            loss: [0.03, 0.5, 0.9, 0.2],
-            deaf: [0.01, 0.5, 0.9, 0.1],
+            loss: [0.03, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2],
+            deaf: [0.01, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1],
             rule: EchoRule::Reaches,
             sack,
             delays: 0.0,

@@ -54,6 +54,8 @@ pub(crate) struct Scene {
     pub(crate) holes: bool,
     /// The timeout by RFC 6298.
     pub(crate) timeout: Option<Span>,
+    /// How long after the oldest segment that was sent which SACK reports last.
+    pub(crate) overtaken_by: Span,
     /// The oldest segment was sent again before.
     pub(crate) twice: bool,
     /// The shortest round trip.
@@ -100,8 +102,10 @@ impl Scene {
                 };
             }
             if waited < due {
-                // A timer for what may be out of order (RFC 8985 section 6.2) runs for a quarter of a round trip.
-                let early = self.least.is_some_and(|l| heard.as_nanos() < l.as_nanos() / 8 * 3);
+                // A timer for what may be out of order (RFC 8985 section 6.2) runs for a quarter of a round trip longer
+                // than what was delivered last took: it has expired before if that was sent much later.
+                let runs = heard.as_nanos().saturating_add(self.overtaken_by.as_nanos());
+                let early = self.least.is_some_and(|l| runs < l.as_nanos() / 8 * 3);
                 let soon = self.holes && (early || waited < SHORTEST);
                 match self.phase {
                     Phase::Open if last => return Reason::Probe,

@@ -3,7 +3,7 @@
 
 use crate::copies::Copies;
 use crate::digest::AckDigest;
-use crate::lattice::{self, Counts, Heard, Outcome, Rates, Sent};
+use crate::lattice::{self, Counts, Heard, Outcome, Past, Rates, Sent};
 use crate::mirror::{EchoRule, Mirror};
 use crate::plain;
 use base::Span;
@@ -132,13 +132,13 @@ impl Replay {
             best = Some((outcome, 0.0));
         } else if let (Some(start), true) = (start, self.steps < ENOUGH) {
             (rates.loss, rates.deaf) = self.rates();
+            // Only echoes tell the rules apart. A receiver keeps to one, and after some troubles it is known which.
             let stamped = self.heard.iter().any(|h| h.echo.is_some());
             let ahead = self.rules[0] - self.rules[1];
             let (mut fits, mut score) = (false, 0.0);
             for (rule, sofar) in [EchoRule::Reaches, EchoRule::Contains].into_iter().zip(&mut self.rules) {
-                // A receiver keeps to one rule, and after some troubles it is known which.
                 let behind = if rule == EchoRule::Reaches { -ahead } else { ahead };
-                if rule == EchoRule::Contains && !stamped || behind > DECIDED {
+                if !stamped && rule == EchoRule::Contains || stamped && behind > DECIDED {
                     continue;
                 }
                 if fits {
@@ -146,8 +146,10 @@ impl Replay {
                     continue;
                 }
                 rates.rule = rule;
-                if let Some(outcome) = lattice::weigh(&self.sent, &self.heard, start, &rates, &mut self.steps)
-                {
+                let outcome = lattice::weigh(&self.sent, &self.heard, start, &rates, &mut self.steps);
+                if !stamped {
+                    best = outcome.map(|outcome| (outcome, 0.0));
+                } else if let Some(outcome) = outcome {
                     *sofar += outcome.score;
                     // Where every echo is as this rule has it, the other one cannot do better.
                     fits = rule == EchoRule::Reaches && ahead >= 0.0 && outcome.odd < 0.01;
@@ -173,13 +175,14 @@ impl Replay {
     }
 
     /// How often packets and answers are lost here: what is usual, weighed like a few packets, and what was seen.
-    fn rates(&self) -> ([f64; 4], [f64; 4]) {
+    fn rates(&self) -> ([f64; Past::ALL], [f64; Past::ALL]) {
         let of = |Usual(usual, weight, least, most): Usual, [not, lost]: [f64; 2]| {
             ((usual * weight + lost) / (weight + lost + not)).clamp(least, most)
         };
         let Counts { loss, deaf } = &self.counts;
-        let all =
-            |usual: [Usual; 4], counts: &[[f64; 2]; 4]| std::array::from_fn(|i| of(usual[i], counts[i]));
+        let all = |usual: [Usual; Past::ALL], counts: &[[f64; 2]; Past::ALL]| {
+            std::array::from_fn(|i| of(usual[i], counts[i]))
+        };
         (all(LOSS, loss), all(DEAF, deaf))
     }
 }
@@ -189,17 +192,29 @@ impl Replay {
 struct Usual(f64, f64, f64, f64);
 
 /// Of packets and of answers, in the order of [`crate::lattice::Past`].
-const LOSS: [Usual; 4] = [
+const LOSS: [Usual; Past::ALL] = [
     Usual(0.03, 30.0, 0.003, 0.5),
-    Usual(0.7, 10.0, 0.1, 0.98),
-    Usual(0.93, 20.0, 0.6, 0.98),
-    Usual(0.2, 8.0, 0.003, 0.9),
+    Usual(0.5, 6.0, 0.1, 0.98),
+    Usual(0.9, 15.0, 0.6, 0.98),
+    Usual(0.07, 8.0, 0.003, 0.9),
+    Usual(0.5, 6.0, 0.05, 0.98),
+    Usual(0.8, 10.0, 0.3, 0.98),
+    Usual(0.09, 8.0, 0.003, 0.9),
+    Usual(0.4, 6.0, 0.05, 0.98),
+    Usual(0.75, 8.0, 0.2, 0.98),
+    Usual(0.06, 8.0, 0.003, 0.9),
 ];
-const DEAF: [Usual; 4] = [
+const DEAF: [Usual; Past::ALL] = [
     Usual(0.008, 60.0, 0.0005, 0.5),
-    Usual(0.5, 10.0, 0.02, 0.95),
-    Usual(0.88, 20.0, 0.4, 0.95),
-    Usual(0.1, 8.0, 0.001, 0.9),
+    Usual(0.4, 8.0, 0.02, 0.95),
+    Usual(0.88, 10.0, 0.4, 0.95),
+    Usual(0.05, 8.0, 0.001, 0.9),
+    Usual(0.4, 8.0, 0.02, 0.95),
+    Usual(0.75, 8.0, 0.3, 0.95),
+    Usual(0.07, 8.0, 0.001, 0.9),
+    Usual(0.35, 8.0, 0.02, 0.95),
+    Usual(0.7, 8.0, 0.2, 0.95),
+    Usual(0.06, 8.0, 0.001, 0.9),
 ];
 
 impl Heard {
@@ -220,5 +235,22 @@ impl Heard {
             heard.count += 1;
         }
         heard
+    }
+
+    /// The FIN counts as a byte (RFC 9293 section 3.4), and is none of the data.
+    pub(crate) fn leave_out(&mut self, fin: u64) {
+        self.ack = self.ack.min(fin);
+        let told = self.dsack.is_some();
+        self.dsack = self.dsack.map(|(left, right)| (left, right.min(fin))).filter(|b| b.0 < b.1);
+        // The FIN alone came twice.
+        self.free |= told && self.dsack.is_none();
+        let count = std::mem::take(&mut self.count);
+        for i in 0..count {
+            let (left, right) = self.blocks[i];
+            if left < fin {
+                self.blocks[self.count] = (left, right.min(fin));
+                self.count += 1;
+            }
+        }
     }
 }

@@ -130,7 +130,8 @@ impl Judge {
         }
         let unanswered = |c: &&Copy| {
             let due = c.t + state.rtt.least(c.end - c.seq).unwrap_or_default();
-            c.serial < open.copy.serial && c.end <= d.ack && d.heard.is_none_or(|heard| heard < due)
+            let told = state.sacked.holds(c.seq, c.end);
+            c.serial < open.copy.serial && c.end <= d.ack && !told && d.heard.is_none_or(|heard| heard < due)
         };
         let once = |c: &&Copy| copies.of(c.seq, c.end).count() == 1;
         let missing = copies.of(d.before, d.ack).filter(unanswered).filter(once).take(2).count();
