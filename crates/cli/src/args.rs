@@ -43,6 +43,17 @@ pub(crate) enum Color {
     Never,
 }
 
+/// How often, and with which chance.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Draws {
+    /// Repetitions of every cell, in place of the scenario's own
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reps: Option<u32>,
+    /// Seed of all random streams, in place of the scenario's own
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+}
+
 /// Changes to a scenario from outside.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Changes {

@@ -71,11 +71,11 @@ impl Plan {
             _ => None,
         };
         let run = input.scenario.first().run;
-        let repetitions = args.reps.or(record.map(|r| r.repetitions)).unwrap_or(run.repetitions);
+        let repetitions = args.draws.reps.or(record.map(|r| r.repetitions)).unwrap_or(run.repetitions);
         let mut plan = Plan {
             repetitions,
-            seed: args.seed.or(record.map(|r| r.seed)).unwrap_or(run.seed),
-            given_seed: args.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
+            seed: args.draws.seed.or(record.map(|r| r.seed)).unwrap_or(run.seed),
+            given_seed: args.draws.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
             jobs: args.jobs.map_or(0, usize::from),
             shuffle_ties: args.shuffle_ties.or(record.and_then(|r| r.shuffle_ties)),
             output,
@@ -180,7 +180,7 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
             let path = match folder {
                 Some(path) => path,
                 None => {
-                    let seed = args.seed.unwrap_or(input.scenario.first().run.seed);
+                    let seed = args.draws.seed.unwrap_or(input.scenario.first().run.seed);
                     place::latest(input.scenario.name(), &input.scenario.hash(), seed)?
                 }
             };

@@ -33,12 +33,8 @@ pub(crate) struct Args {
     pub(crate) a: PathBuf,
     /// The second side; without it, the first scenario as --set-b changes it
     pub(crate) b: Option<PathBuf>,
-    /// Repetitions of every cell, in place of the scenarios' own
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) reps: Option<u32>,
-    /// Seed of all random streams, in place of the first scenario's
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) draws: crate::args::Draws,
     /// Threads; without it, one for each core
     #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
@@ -215,7 +211,7 @@ fn terms<'a>(
         }
     }
     let records = || sides.iter().filter_map(|side| side.record.as_deref());
-    let seed = args.seed.or(records().next().map(|record| record.seed)).unwrap_or(models[0].run.seed);
+    let seed = args.draws.seed.or(records().next().map(|record| record.seed)).unwrap_or(models[0].run.seed);
     if let Some(record) = records().find(|record| record.seed != seed) {
         return Err(Failure::usage(
             format!("seeds {} and {seed}: they met different weather", record.seed),
@@ -223,7 +219,7 @@ fn terms<'a>(
         ));
     }
     let made = records().map(|record| record.repetitions).min();
-    let repetitions = match (args.reps, made) {
+    let repetitions = match (args.draws.reps, made) {
         (Some(asked), Some(made)) if asked > made && records().count() == 2 => {
             return Err(Failure::usage(
                 format!("{asked} repetitions are asked for, and {made} were run"),

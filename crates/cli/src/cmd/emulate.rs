@@ -45,12 +45,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 pub(crate) struct Args {
     /// The scenario; `-` is stdin
     file: Option<PathBuf>,
-    /// Repetitions of every cell, in place of the scenario's own
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    reps: Option<u32>,
-    /// Seed of all random streams, in place of the scenario's own
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    seed: Option<u64>,
+    #[command(flatten)]
+    draws: crate::args::Draws,
     /// So many repetitions beside each other, each in namespaces of its own
     #[arg(long, short, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
@@ -110,8 +106,7 @@ impl Args {
     fn plan(&self, talk: &Talk) -> Result<Plan, Failure> {
         let args = run::Args {
             file: self.file.clone(),
-            reps: self.reps,
-            seed: self.seed,
+            draws: self.draws,
             jobs: Some(self.jobs),
             changes: self.changes.clone(),
             out: self.out.clone(),

@@ -29,12 +29,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// The scenario; `-` is stdin
     pub(crate) file: Option<PathBuf>,
-    /// Repetitions of every cell, in place of the scenario's own
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) reps: Option<u32>,
-    /// Seed of all random streams, in place of the scenario's own
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) draws: crate::args::Draws,
     /// Threads; without it, one for each core
     #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
