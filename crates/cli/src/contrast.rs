@@ -18,6 +18,8 @@ pub(crate) struct Beside {
     pub(crate) contrast: CellContrast,
     /// What the kernels counted, by name.
     pub(crate) counters: Vec<(String, Contrast)>,
+    /// Both met the same.
+    pub(crate) same_weather: bool,
 }
 
 /// All of it.
@@ -31,12 +33,15 @@ pub(crate) struct Comparison<'a> {
     pub(crate) cells: Vec<Beside>,
     /// Each flow beside all together.
     pub(crate) flows: bool,
-    pub(crate) same_weather: bool,
 }
 
 /// Metrics to show of those that somebody measured: those asked for, else the usual ones.
 pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Beside]) -> Vec<usize> {
-    let measured = |at: &usize| cells.iter().any(|cell| cell.contrast.metrics[*at].pairs() > 0);
+    // What only one side gave counts: that the other did not end is the news.
+    let measured = |at: &usize| {
+        let given = |contrast: &Contrast| contrast.pairs() + contrast.only_a + contrast.only_b > 0;
+        cells.iter().any(|cell| given(&cell.contrast.metrics[*at]))
+    };
     let place = |name: &str| columns.iter().position(|column| column.name == name);
     match asked {
         Some(names) if names.iter().any(|name| name == board::ALL) => {
@@ -71,8 +76,22 @@ impl Comparison<'_> {
         }
     }
 
-    /// The sentence of one cell and metric.
+    /// The sentence of one cell and metric, and of repetitions that make no pair.
     pub(crate) fn of_cell(&self, cell: &Beside, at: usize) -> String {
+        let [a, b] = self.labels;
+        let contrast = &cell.contrast.metrics[at];
+        let words = self.face(at, contrast).words().to_owned();
+        let mut text = self.of_pairs(cell, at);
+        for (alone, other, n) in [(a, b, contrast.only_a), (b, a, contrast.only_b)] {
+            if n > 0 {
+                let times = if n == 1 { "1 repetition".to_owned() } else { format!("{n} repetitions") };
+                text.push_str(&format!(" In {times} only {alone} gave the {words}, {other} did not."));
+            }
+        }
+        text
+    }
+
+    fn of_pairs(&self, cell: &Beside, at: usize) -> String {
         let [a, b] = self.labels;
         let contrast = &cell.contrast.metrics[at];
         let face = self.face(at, contrast);
@@ -89,7 +108,7 @@ impl Comparison<'_> {
         let counted = format!("less in {}, more in {}", contrast.less, contrast.more);
         let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
         let more = if difference.mean < 0.0 { fewer } else { "more" };
-        let head = self.head();
+        let head = Comparison::head(cell.same_weather);
         match contrast.told() {
             Told::Nothing => String::new(),
             Told::Same => format!(
@@ -121,8 +140,12 @@ impl Comparison<'_> {
         }
     }
 
-    fn head(&self) -> &'static str {
-        if self.same_weather { "Under the same weather" } else { "With weather of their own" }
+    pub(crate) fn same_weather(&self) -> bool {
+        self.cells.iter().all(|cell| cell.same_weather)
+    }
+
+    fn head(same_weather: bool) -> &'static str {
+        if same_weather { "Under the same weather" } else { "With weather of their own" }
     }
 
     fn of_cells(&self, cells: &[Beside], at: usize) -> String {
@@ -143,9 +166,14 @@ impl Comparison<'_> {
             if n == cells.len() {
                 return match what {
                     Told::Same => {
-                        format!("{} {b} and {a} have the same {words} in all {n} cells.", self.head())
+                        format!(
+                            "{} {b} and {a} have the same {words} in all {n} cells.",
+                            Comparison::head(self.same_weather())
+                        )
                     }
-                    _ => format!("{} {b} has {text} in all {n} cells.", self.head()),
+                    _ => {
+                        format!("{} {b} has {text} in all {n} cells.", Comparison::head(self.same_weather()))
+                    }
                 };
             }
             if n > 0 {
@@ -156,7 +184,7 @@ impl Comparison<'_> {
                 });
             }
         }
-        format!("{} {b} has {}.", self.head(), said.join(", "))
+        format!("{} {b} has {}.", Comparison::head(self.same_weather()), said.join(", "))
     }
 
     fn face(&self, at: usize, contrast: &Contrast) -> Face {
@@ -275,7 +303,8 @@ fn metric(name: &str) -> Option<Metric> {
     Metric::ALL.iter().find(|metric| metric.name() == name).copied()
 }
 
-fn better(name: &str) -> Option<Ordering> {
+/// Which side of it is better.
+pub(crate) fn better(name: &str) -> Option<Ordering> {
     metric(name).and_then(Metric::better)
 }
 
@@ -283,9 +312,9 @@ fn is_count(name: &str) -> bool {
     metric(name).is_none_or(|metric| metric.unit() == Unit::Count)
 }
 
-/// Whether it is surely worse. Who does not come to an end where the other does is worse as well.
+/// Whether it is surely worse. Who gives the number less often, since it does not come to an end say, is worse as well.
 fn worse(better: Option<Ordering>, contrast: &Contrast) -> bool {
-    let lost = contrast.only_a > contrast.only_b && contrast.only_b == 0;
+    let lost = contrast.only_a > contrast.only_b;
     match (better, contrast.told()) {
         (Some(Ordering::Less), Told::More) | (Some(Ordering::Greater), Told::Less) => true,
         (Some(_), _) => lost,

@@ -26,6 +26,15 @@ pub(crate) struct Named {
     pub(crate) record: Option<Box<Record>>,
 }
 
+/// A side that can be run.
+pub(crate) struct Ready {
+    named: Named,
+    label: String,
+    sweep: Sweep,
+    stage: Option<Stage>,
+    kept: Option<Kept>,
+}
+
 /// A side with its results.
 pub(crate) struct Side {
     pub(crate) label: String,
@@ -93,56 +102,23 @@ impl Named {
         Ok(Sweep::of(scenario, Some(terms.repetitions), seed, VERSION)?)
     }
 
-    /// Runs it, or reads what was run.
-    pub(crate) fn side(
+    /// All that can go wrong before it is run.
+    pub(crate) fn ready(
         self,
         label: String,
         sweep: Sweep,
         terms: &Terms<'_>,
         out: Option<&Path>,
-        tell: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Side, Failure> {
-        let Some(record) = &self.record else { return self.run(label, sweep, terms, out, tell) };
-        let (header, mut rows) = folder::read(&self.path)?;
-        rows.retain(|row| row.repetition < u64::from(terms.repetitions));
-        Ok(Side {
-            label,
-            sweep,
-            header,
-            rows,
-            complete: true,
-            stage: None,
-            real_time: record.emulation.is_some(),
-        })
-    }
-
-    fn run(
-        self,
-        label: String,
-        sweep: Sweep,
-        terms: &Terms<'_>,
-        out: Option<&Path>,
-        tell: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Side, Failure> {
+    ) -> Result<Ready, Failure> {
+        if self.record.is_some() {
+            return Ok(Ready { named: self, label, sweep, stage: None, kept: None });
+        }
         let mut stage = Stage::of(&sweep, terms.wish)?;
-        let mut kept = out.map(|path| self.keep(path, terms)).transpose()?;
+        let kept = out.map(|path| self.keep(path, terms)).transpose()?;
         if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
             stage.keep_in(kept.folder.path());
         }
-        let watch = Stopwatch::start();
-        let control = Control {
-            progress: tell,
-            stop: terms.stop,
-            jobs: terms.jobs,
-            shuffle_ties: None,
-            player: stage.as_ref().map(|stage| stage as &dyn Player),
-        };
-        let (rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
-        if let Some(kept) = &mut kept {
-            kept.close(complete, watch.seconds())?;
-        }
-        let header = sweep.header.clone();
-        Ok(Side { label, sweep, header, rows, complete, stage, real_time: false })
+        Ok(Ready { named: self, label, sweep, stage, kept })
     }
 
     /// A folder of its own, begun now or continued.
@@ -164,6 +140,38 @@ impl Named {
         let record = Record::new(scenario, files, terms.seed, terms.repetitions, None, terms.jobs);
         record.begin(&folder, files)?;
         Ok(Kept { folder, record })
+    }
+}
+
+impl Ready {
+    /// Repetitions that are to be run.
+    pub(crate) fn total(&self) -> u64 {
+        if self.named.record.is_none() { self.sweep.total() } else { 0 }
+    }
+
+    /// Runs it, or reads what was run.
+    pub(crate) fn side(self, terms: &Terms<'_>, tell: &(dyn Fn(Progress) + Sync)) -> Result<Side, Failure> {
+        let Ready { named, label, sweep, stage, mut kept } = self;
+        if let Some(record) = &named.record {
+            let (header, mut rows) = folder::read(&named.path)?;
+            rows.retain(|row| row.repetition < u64::from(terms.repetitions));
+            let (complete, real_time) = (record.complete, record.emulation.is_some());
+            return Ok(Side { label, sweep, header, rows, complete, stage: None, real_time });
+        }
+        let watch = Stopwatch::start();
+        let control = Control {
+            progress: tell,
+            stop: terms.stop,
+            jobs: terms.jobs,
+            shuffle_ties: None,
+            player: stage.as_ref().map(|stage| stage as &dyn Player),
+        };
+        let (rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
+        if let Some(kept) = &mut kept {
+            kept.close(complete, watch.seconds())?;
+        }
+        let header = sweep.header.clone();
+        Ok(Side { label, sweep, header, rows, complete, stage, real_time: false })
     }
 }
 

@@ -2,8 +2,8 @@
 //! is described; traffic has no part in it (decision 0004).
 
 use scenario::Model;
-use scenario::model::LossKind;
 use scenario::model::channel::ErrorKind;
+use scenario::model::{Delay, Link, LinkRate, LossKind};
 use std::collections::BTreeMap;
 
 /// What differs: `gate radio.pause`; empty if the weather is the same.
@@ -15,41 +15,62 @@ pub(crate) fn apart(a: &Model, b: &Model) -> Vec<String> {
     names.into_iter().filter(|name| a.get(*name) != b.get(*name)).cloned().collect()
 }
 
-/// Whether chance is asked for each packet or frame: then those who send others lose others.
+/// Whether chance is asked for each packet or frame: then those who send others meet others.
 pub(crate) fn per_packet(model: &Model) -> bool {
     let loses = |kind: &LossKind| !matches!(kind, LossKind::Packets(_));
-    model.losses.iter().any(|loss| loses(&loss.kind)) || !model.errors.is_empty()
+    let drawn = |link: &Link| matches!(link.delay, Delay::PerPacket { .. });
+    model.losses.iter().any(|loss| loses(&loss.kind))
+        || !model.errors.is_empty()
+        || model.links.iter().any(drawn)
 }
 
 /// What makes weather, by kind and name, and all that decides it.
 fn described(model: &Model) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
+    let on = |links: &[usize]| {
+        let mut names: Vec<&str> = links.iter().map(|&link| model.links[link].name.as_str()).collect();
+        names.sort_unstable();
+        names.join(" ")
+    };
+    for link in &model.links {
+        if let LinkRate::Schedule(schedule) = &link.rate {
+            all.insert(format!("rates of {}", link.name), format!("{schedule:?}"));
+        }
+        if let Delay::Schedule(schedule) = &link.delay {
+            all.insert(format!("delays of {}", link.name), format!("{schedule:?}"));
+        }
+    }
     for gate in &model.gates {
-        all.insert(format!("gate {}", gate.name), format!("{:?}", gate.timing));
+        let said = format!("{:?} {:?} {:?} {}", gate.timing, gate.at, gate.mode, on(&gate.links));
+        all.insert(format!("gate {}", gate.name), said);
     }
     for change in &model.rate_changes {
-        all.insert(format!("change of rate {}", change.name), format!("{:?} {:?}", change.timing, change.to));
+        let said = format!("{:?} {:?} {}", change.timing, change.to, on(&change.links));
+        all.insert(format!("change of rate {}", change.name), said);
     }
     for loss in &model.losses {
         if let LossKind::OverTimeStates { good, bad, .. } = &loss.kind {
-            all.insert(format!("loss {}", loss.name), format!("{good:?} {bad:?}"));
+            all.insert(format!("loss {}", loss.name), format!("{good:?} {bad:?} {}", on(&loss.links)));
         }
     }
     for error in &model.errors {
         if let ErrorKind::OverTime { good_lasts, bad_lasts, .. } = &error.kind {
-            all.insert(format!("errors {}", error.name), format!("{good_lasts:?} {bad_lasts:?}"));
+            let said = format!("{good_lasts:?} {bad_lasts:?} {}", on(&error.links));
+            all.insert(format!("errors {}", error.name), said);
         }
     }
     for machine in &model.machines {
-        let states: Vec<String> = machine
-            .states
-            .iter()
-            .map(|state| format!("{} {:?} {:?} {:?}", state.name, state.lasts, state.next, state.pause))
-            .collect();
-        all.insert(format!("state machine {}", machine.name), format!("{} {states:?}", machine.first));
+        all.insert(
+            format!("state machine {}", machine.name),
+            format!("{} {:?}", machine.first, machine.states),
+        );
+    }
+    if !model.triggers.is_empty() {
+        all.insert("triggers".to_owned(), format!("{:?}", model.triggers));
     }
     for load in &model.backgrounds {
-        let said = format!("{:?} {} {:?} {}", load.rate, load.packet, load.start, load.random);
+        let said =
+            format!("{:?} {} {:?} {} {}", load.rate, load.packet, load.start, load.random, on(&load.links));
         all.insert(format!("background load {}", load.name), said);
     }
     all

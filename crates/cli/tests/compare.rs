@@ -184,6 +184,22 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
         ),
         (&["compare", "-", "-"], "stdin can be read once only"),
         (&["compare", ".", "small.toml"], "holds no run"),
+        (
+            &["compare", "small.toml", "--set-a", "run.seed=1", "--set-b", "run.seed=2"],
+            "cannot be said of one side",
+        ),
+        (
+            &[
+                "compare",
+                "small.toml",
+                "--set-b",
+                "run.limit=2 h",
+                "--no-worse",
+                "--metrics",
+                "gate_closures",
+            ],
+            "no side is the better one",
+        ),
         (&["compare", "small.toml", "other.toml"], "no cell of the one grid has the values"),
     ] {
         let ended = desk.run(args);
@@ -195,6 +211,34 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
     assert_eq!(apart.code, 0, "{}", apart.err);
     assert!(apart.err.contains("their weather is not the same: gate radio.reselection"), "{}", apart.err);
     assert!(apart.out.starts_with("With weather of their own"), "{}", apart.out);
+}
+
+#[test]
+fn who_does_not_come_to_an_end_is_worse_and_that_is_said() {
+    let desk = Desk::new();
+    let cut = [
+        "compare",
+        "small.toml",
+        "--set",
+        "flow.download.transport.tcp.recovery=reno",
+        "--set-b",
+        "run.limit=8 s",
+    ];
+    let set = ["--set", "flow.download.transport.tcp.spurious=none", "--no-worse"];
+    let ended = desk.run(&[&cut[..], &set[..]].concat());
+    assert_eq!(ended.code, 1, "{}", ended.out);
+    assert!(ended.out.contains("In 5 repetitions only small.toml gave the download time"), "{}", ended.out);
+    // Nor does a grid over the gate claim one weather for all.
+    let lasts = "[grid]\n\"hop.radio.gate.reselection.lasts\" = [\"1 s\", \"uniform(3 s, 15 s)\"]";
+    desk.write("gates.toml", &common::SMALL.replace("[grid]", lasts));
+    let mut words = vec!["compare", "small.toml", "gates.toml"];
+    for fixed in ["flow.download.transport.tcp.recovery=reno", "flow.download.transport.tcp.spurious=none"] {
+        words.extend(["--set", fixed]);
+    }
+    let grid = desk.run(&words);
+    assert_eq!(grid.code, 0, "{}", grid.err);
+    assert!(grid.err.contains("their weather is not the same: gate radio.reselection"), "{}", grid.err);
+    assert!(grid.out.starts_with("With weather of their own"), "{}", grid.out);
 }
 
 #[test]

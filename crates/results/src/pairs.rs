@@ -96,7 +96,8 @@ impl Contrast {
 pub struct CellContrast {
     /// Numbers of the repetitions that both have.
     pub repetitions: Vec<u64>,
-    /// All flows together, in the order of the metrics that were asked for.
+    /// All flows that both have together, in the order of the metrics that were asked for. A repetition in which a flow gave the
+    /// number on one side only makes no pair.
     pub metrics: Vec<Contrast>,
     /// Each flow that both have, by name.
     pub flows: Vec<(String, Vec<Contrast>)>,
@@ -149,17 +150,32 @@ pub fn contrast(
 ) -> Result<CellContrast> {
     let (a_rows, b_rows) = (by_repetition(a, cells.0)?, by_repetition(b, cells.1)?);
     let repetitions: Vec<u64> = a_rows.keys().filter(|number| b_rows.contains_key(number)).copied().collect();
-    let together = |(header, rows): (&Header, &BTreeMap<u64, Vec<&Row>>), at: usize| {
-        let combine = header.columns[at].combine;
-        let of = |number: &u64| combine.over(rows[number].iter().map(|row| row.values[at]));
-        repetitions.iter().map(of).collect::<Vec<Option<f64>>>()
+    let (left_names, right_names) = (names(&a_rows), names(&b_rows));
+    let common: Vec<&str> = left_names.iter().filter(|name| right_names.contains(name)).copied().collect();
+    let both = |&(left, right): &(usize, usize)| {
+        let of = |number: &u64| {
+            let values = [given(&a_rows[number], left, &common), given(&b_rows[number], right, &common)];
+            let [mine, others] =
+                values.each_ref().map(|flows| flows.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+            let combine = a.0.columns[left].combine;
+            let [mut value, mut other] =
+                values.map(|flows| combine.over(flows.into_iter().map(|(_, value)| Some(value))));
+            // A flow that gave nothing on one side, since it did not end say, must not make that side the better one.
+            if !common.is_empty() && mine != others {
+                value = value.filter(|_| others.iter().all(|name| mine.contains(name)));
+                other = other.filter(|_| mine.iter().all(|name| others.contains(name)));
+            }
+            (value, other)
+        };
+        repetitions.iter().map(of).unzip::<_, _, Vec<Option<f64>>, Vec<Option<f64>>>()
     };
-    let pair = |&(left, right): &(usize, usize)| {
-        Contrast::of(&together((a.0, &a_rows), left), &together((b.0, &b_rows), right))
+    let pair = |places: &(usize, usize)| {
+        let (left, right) = both(places);
+        Contrast::of(&left, &right)
     };
     let metrics = columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?;
-    let furthest = columns.first().and_then(|&(left, right)| {
-        let (left, right) = (together((a.0, &a_rows), left), together((b.0, &b_rows), right));
+    let furthest = columns.first().and_then(|places| {
+        let (left, right) = both(places);
         let apart = left.iter().zip(&right).map(|(a, b)| (*b).zip(*a).map(|(b, a)| (b - a).abs()));
         let apart = apart.zip(&repetitions).filter_map(|(apart, number)| Some((apart?, *number)));
         // The first of equals, so that the answer is one.
@@ -170,7 +186,7 @@ pub fn contrast(
             .map(|(_, number)| number)
     });
     let mut flows = Vec::new();
-    for name in names(&a_rows).into_iter().filter(|name| names(&b_rows).contains(name)) {
+    for name in common.iter().copied() {
         let alone = |rows: &BTreeMap<u64, Vec<&Row>>, at: usize| {
             let of = |number: &u64| {
                 rows[number].iter().find(|row| row.flow == name).and_then(|row| row.values[at])
@@ -190,6 +206,13 @@ fn by_repetition<'a>((header, rows): Run<'a>, cell: u32) -> Result<BTreeMap<u64,
         found.entry(row.repetition).or_default().push(row);
     }
     Ok(found)
+}
+
+/// The flows of a repetition that gave a number, of those in `common`; of all, if that is empty.
+fn given<'a>(rows: &[&'a Row], at: usize, common: &[&str]) -> Vec<(&'a str, f64)> {
+    let counts = |row: &&&Row| common.is_empty() || common.contains(&row.flow.as_str());
+    let value = |row: &&'a Row| Some((row.flow.as_str(), row.values[at].filter(|value| value.is_finite())?));
+    rows.iter().filter(counts).filter_map(value).collect()
 }
 
 /// Names of flows, each once, in alphabetical order.
@@ -256,6 +279,22 @@ mod tests {
         assert_eq!(found.repetitions, [0, 1, 2]);
         assert_eq!(of(&[None], &[Some(1.0)]).metrics[0].told(), Told::Nothing);
         assert_eq!(contrast.relative(), Some(1.0));
+    }
+
+    #[test]
+    fn a_flow_that_never_ends_does_not_make_its_side_faster() {
+        let header = plain();
+        let row = |flow: &str, time: Option<f64>| Row::new(0, 0, flow, [time, Some(1.0)]);
+        let a = [row("first", Some(10.0)), row("second", Some(100.0))];
+        let b = [row("first", Some(12.0)), row("second", None)];
+        let of = |a: &[Row], b: &[Row]| {
+            contrast((&header, a), (&header, b), (0, 0), &[(0, 0), (1, 1)]).unwrap().metrics
+        };
+        let time = of(&a, &b)[0];
+        assert_eq!((time.told(), time.only_a, time.only_b), (Told::Nothing, 1, 0));
+        // A flow that one side does not have is left out of both.
+        let drops = of(&a, &b[..1])[1];
+        assert_eq!((drops.a.unwrap().mean, drops.b.unwrap().mean), (1.0, 1.0));
     }
 
     #[test]

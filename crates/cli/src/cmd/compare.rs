@@ -1,8 +1,8 @@
 //! `williwaw compare`: two scenarios under the same weather, or two runs that were made.
 
-use crate::board::Choice;
+use crate::board::{ALL, Choice};
 use crate::clock::Stopwatch;
-use crate::contrast::{Beside, Comparison, chosen};
+use crate::contrast::{Beside, Comparison, better, chosen};
 use crate::exit::{End, Failure};
 use crate::kernels::{TOLD, Wish};
 use crate::plan::{VERSION, ask};
@@ -15,6 +15,7 @@ use results::Column;
 use results::pairs::{self, Contrast, contrast};
 use scenario::metric::Metric;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Run two scenarios under the same weather, and say in one sentence what the second changes
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     /// Show each flow beside all flows together
     #[arg(long)]
     pub(crate) flows: bool,
-    /// End with 1 if the second side is surely worse in the metric of the sentence
+    /// End with 1 if the second side is worse in the metric of the sentence, each cell at 95 %, or gives it in fewer repetitions
     #[arg(long)]
     pub(crate) no_worse: bool,
     /// Start very large runs without asking
@@ -85,7 +86,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
         return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
     }
+    possible(&args)?;
     let sides = [named(&args, 0)?, named(&args, 1)?];
+    if args.out.is_some() && sides.iter().all(|side| side.record.is_some()) {
+        return Err(Failure::usage(
+            "both sides were run already, and are kept where they are",
+            "leave out --out",
+        ));
+    }
     let labels = called(&sides)?;
     let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
     let terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
@@ -102,7 +110,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             "compare grids with the same axes, or choose one cell of each with --set-a and --set-b",
         ));
     }
-    remark(&sides, talk);
+    remark(&sides, &sweeps, talk);
     let watch = Stopwatch::start();
     let [a, b] = both(sides, sweeps, &labels, &terms, args.out.as_deref(), talk)?;
     let complete = a.complete && b.complete;
@@ -160,6 +168,25 @@ fn judged(compared: &Comparison<'_>, end: End, talk: &Talk) -> End {
         talk.complaint("worse", &format!("{}{place}", compared.of_cell(beside, compared.shown[0])));
     }
     if worse.is_empty() { end } else { End::Failed }
+}
+
+/// What is asked for can be.
+fn possible(args: &Args) -> Result<(), Failure> {
+    let own = args.set_a.iter().chain(&args.set_b).filter_map(|word| word.split_once('='));
+    for (key, _) in own {
+        let mend = match key.trim() {
+            "run.seed" => "both sides meet the weather of one seed: --seed",
+            "run.repetitions" => "repetitions are taken in pairs: --reps",
+            _ => continue,
+        };
+        return Err(Failure::usage(format!("`{}` cannot be said of one side", key.trim()), mend));
+    }
+    let first = args.metrics.as_ref().and_then(|names| names.first()).filter(|name| **name != ALL);
+    if let Some(name) = first.filter(|name| args.no_worse && better(name).is_none()) {
+        let message = format!("of `{name}` no side is the better one, so --no-worse cannot judge it");
+        return Err(Failure::usage(message, "name another metric first: --metrics download_time_s"));
+    }
+    Ok(())
 }
 
 fn named(args: &Args, side: usize) -> Result<Named, Failure> {
@@ -232,14 +259,37 @@ fn terms<'a>(
 }
 
 /// What must be known to believe it.
-fn remark(sides: &[Named; 2], talk: &Talk) {
-    let [a, b] = sides.each_ref().map(|side| side.input.scenario.first());
-    let apart = weather::apart(a, b);
+fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
+    let [a, b] = sweeps;
+    let together = pairs::cells(&a.header, &b.header);
+    let mut apart: Vec<String> = together.iter().flat_map(|&cells| unlike(a, b, cells)).collect();
+    apart.sort_unstable();
+    apart.dedup();
     if !apart.is_empty() {
         talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
     }
-    if weather::per_packet(a) || weather::per_packet(b) {
-        talk.note("losses are drawn for each packet, so who sends others loses others");
+    if sweeps.iter().any(|sweep| sweep.cells.iter().any(|cell| weather::per_packet(&cell.model))) {
+        talk.note("losses or delays are drawn for each packet, so who sends others meets others");
+    }
+    let flows = [a, b].map(|sweep| {
+        let models = sweep.cells.iter().map(|cell| &cell.model);
+        models.flat_map(|model| &model.flows).map(|flow| flow.name.as_str()).collect::<BTreeSet<&str>>()
+    });
+    let alone: Vec<&str> = flows[0].symmetric_difference(&flows[1]).copied().collect();
+    if !alone.is_empty() {
+        talk.note(&format!("only one side has the flows {}", alone.join(", ")));
+    }
+    for (i, (sweep, side)) in sweeps.iter().zip(sides).enumerate() {
+        let paired = |index: u32| together.iter().any(|cells| [cells.0, cells.1][i] == index);
+        let left = sweep.header.cells.iter().filter(|cell| !paired(cell.index)).count();
+        if left > 0 {
+            let cells = if left == 1 { "cell has" } else { "cells have" };
+            talk.note(&format!("{left} {cells} no partner in {}", side.path.display()));
+        }
+        let emulation = side.record.as_ref().and_then(|record| record.emulation.as_ref());
+        if emulation.is_some_and(|emulation| emulation["faithful"] == false) {
+            talk.note(&format!("the run in {} was not faithful: packets left too late", side.path.display()));
+        }
     }
     let versions =
         sides.each_ref().map(|side| side.record.as_ref().map_or(VERSION, |record| &record.version));
@@ -253,7 +303,19 @@ fn remark(sides: &[Named; 2], talk: &Talk) {
     }
 }
 
-/// Runs or reads both.
+/// In what the weather of two cells differs.
+fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
+    let (Some(a), Some(b)) = (a.cells.get(left as usize), b.cells.get(right as usize)) else {
+        return Vec::new();
+    };
+    let mut apart = weather::apart(&a.model, &b.model);
+    if a.model.run.seed != b.model.run.seed {
+        apart.push("seed".to_owned());
+    }
+    apart
+}
+
+/// Runs or reads both. What hinders the second is told before the first is run.
 fn both(
     sides: [Named; 2],
     sweeps: [Sweep; 2],
@@ -264,13 +326,13 @@ fn both(
 ) -> Result<[Side; 2], Failure> {
     progress::shown(talk, |tell| {
         let ([a, b], [to_a, to_b]) = (sides, sweeps);
-        let size = |side: &Named, sweep: &Sweep| if side.record.is_none() { sweep.total() } else { 0 };
-        let (first, total) = (size(&a, &to_a), size(&a, &to_a) + size(&b, &to_b));
         let place = |name: &str| out.map(|out| out.join(name));
+        let a = a.ready(labels[0].clone(), to_a, terms, place("a").as_deref())?;
+        let b = b.ready(labels[1].clone(), to_b, terms, place("b").as_deref())?;
+        let (first, total) = (a.total(), a.total() + b.total());
         let of_a = |progress: Progress| tell(progress.done, total);
         let of_b = |progress: Progress| tell(first + progress.done, total);
-        let a = a.side(labels[0].clone(), to_a, terms, place("a").as_deref(), &of_a)?;
-        Ok([a, b.side(labels[1].clone(), to_b, terms, place("b").as_deref(), &of_b)?])
+        Ok([a.side(terms, &of_a)?, b.side(terms, &of_b)?])
     })
 }
 
@@ -296,8 +358,10 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         let params =
             |side: &Side, index| side.header.cell(index).map_or_else(Vec::new, |cell| cell.params.clone());
         let (own, other) = (params(a, left), params(b, right));
-        let params = if own.len() >= other.len() { own } else { other };
-        cells.push(Beside { cells: (left, right), params, contrast, counters: counted });
+        // Of the side that has more of them, so that each row says which it is.
+        let params = if a.header.cells.len() >= b.header.cells.len() { own } else { other };
+        let same_weather = unlike(&a.sweep, &b.sweep, (left, right)).is_empty();
+        cells.push(Beside { cells: (left, right), params, contrast, counters: counted, same_weather });
     }
     let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
     let shown = chosen(args.metrics.as_deref(), &columns, &cells);
@@ -309,9 +373,7 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
             beside.contrast.furthest = of.furthest;
         }
     }
-    let models = sides.map(|side| &side.sweep.cells[0].model);
-    let same_weather = weather::apart(models[0], models[1]).is_empty();
-    Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows, same_weather })
+    Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows })
 }
 
 /// At most so many cells are drawn.
@@ -348,9 +410,10 @@ fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Resu
     }
     let pictures = Section {
         heading: "How it comes about".to_owned(),
-        text: "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed; both met the \
-               same."
-            .to_owned(),
+        text: format!(
+            "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed{}.",
+            if compared.same_weather() { "; both met the same" } else { "" }
+        ),
         items,
     };
     let none = pictures.items.is_empty();
