@@ -1,6 +1,6 @@
 //! How right is the analyser? Random scenarios against the simulator's truth, by stratum:
 //! `cargo run --release -p williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`; with `--odd` what does not meet, with
-//! `--scenario N` the text of one, with `--packets N` what its capture shows.
+//! `--scenario N` the text of one, with `--packets N` what its capture shows (with `--there` the receiver's).
 
 #![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
 
@@ -19,7 +19,7 @@ fn main() {
         return;
     }
     if args.iter().any(|a| a == "--packets") {
-        let text = common::meeting::packets(&case(numbers[0]));
+        let text = common::meeting::packets(&case(numbers[0]), args.iter().any(|a| a == "--there"));
         println!("{text}");
         return;
     }

@@ -5,6 +5,7 @@ use crate::direction::{BEHIND, Direction};
 use crate::flow::{AckPoint, Spike, SpikeKind};
 use crate::judge::State;
 use crate::lattice::Heard;
+use crate::numbers::Numbers;
 use crate::observation::Observation;
 use crate::reason::Phase;
 use crate::rtt;
@@ -20,6 +21,8 @@ impl Direction {
     /// A packet of the peer was seen, with what it says of this side's data.
     pub(crate) fn on_answer(&mut self, o: &Observation, scale: Option<u8>) {
         let head = &o.head;
+        let from = self.numbers.place();
+        let place = self.numbers.see(o.id);
         if !head.has(flag::ACK) || head.has(flag::RST) {
             return;
         }
@@ -38,12 +41,12 @@ impl Direction {
         let digest = self.digest(o, ack, before);
         self.silence(t, before, &digest);
         if digest.duplicate || digest.newly > 0 {
-            self.replay.begin(&self.copies, self.una, self.max, self.echo);
+            self.trouble(from);
         }
-        self.note(o, ack, &digest);
+        self.note(o, ack, &digest, (from, place));
         self.answered = true;
         if digest.advances() {
-            self.advance(t, ack, &digest);
+            self.advance(t, ack, &digest, from.zip(place));
         } else if digest.duplicate {
             self.duplicates += 1;
             self.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
@@ -83,7 +86,8 @@ impl Direction {
         }
         self.offer(t, ack, window, head.window, scale, syn);
         self.heard = Some(t);
-        if self.replay.is_over(self.una, !self.judge.open.is_empty()) {
+        let open = !self.judge.open.is_empty() || self.duplicates > 0 || !self.sacked.is_empty();
+        if self.replay.is_over(self.una, open) {
             self.weigh();
         }
         self.point(t, ack, scale.map(|_| window), &digest, o);
@@ -150,11 +154,12 @@ impl Direction {
     }
 
     /// What is amiss is noted as it came.
-    fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest) {
+    fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest, (from, place): (Option<u64>, Option<u64>)) {
         let head = &o.head;
         self.blocks |= head.sacks > 0;
-        if ack < d.before {
-            self.overtaken = true;
+        let overtaken = ack < d.before;
+        self.overtaken |= overtaken;
+        if overtaken && place.is_none() {
             return;
         }
         let near = self.max.max(self.una);
@@ -174,13 +179,14 @@ impl Direction {
         let tick = self.peer_clock.tick().unwrap_or_default();
         let left = head.timestamps.and_then(|ts| self.peer_clock.left(o.t, ts.0));
         heard.left = left.map(|l| l + tick);
+        (heard.ack, heard.place, heard.overtaken) = (heard.ack.min(ack), place, overtaken);
         // The answer to the opening acknowledges no data.
         if !head.has(flag::SYN) {
-            self.replay.heard(heard, d.before, self.echo);
+            self.replay.heard(heard, d.before, d.hole, self.echo, from);
         }
     }
 
-    fn advance(&mut self, t: Time, ack: u64, d: &AckDigest) {
+    fn advance(&mut self, t: Time, ack: u64, d: &AckDigest, places: Option<(u64, u64)>) {
         let clean = self.judge.open.is_empty();
         if ack > self.max {
             // The capture missed what is acknowledged.
@@ -203,7 +209,16 @@ impl Direction {
                 let (span, len) = (t.since(last.t), last.end - last.seq);
                 let due = self.pace().due(last.t, self.advanced, ack - self.una);
                 let segments = (ack - self.una).div_ceil(self.copies.longest.max(1));
-                let missing = self.habits.see(segments, t.since(due).max(due.since(t)));
+                let mut missing = self.habits.see(segments, t.since(due).max(due.since(t)));
+                if let Some(gap) = places.and_then(|(from, place)| Numbers::between(from, place)) {
+                    // Where packets overtake each other there are duplicates in between.
+                    if !self.loose() {
+                        self.numbers.clean(segments, gap);
+                    }
+                    if self.numbers.foreign().is_some() {
+                        missing = gap;
+                    }
+                }
                 self.replay.clean(segments, missing);
                 self.rtt.sample(span, len);
                 self.place.receiver(span);

@@ -52,14 +52,17 @@ impl Direction {
             // What was measured may have waited in a queue each time; the opening did not.
             least: self.least().unwrap_or(Span::ZERO),
             pace: self.pace(),
-            loose: self.overtaken,
+            loose: self.loose(),
+            foreign: 0.0,
         };
         // Where packets overtake each other and duplicates are not reported, courses in the order of sending say little.
-        if self.overtaken && !rates.sack {
+        let foreign = self.numbers.foreign();
+        if self.overtaken && !rates.sack && foreign.is_none() {
             self.replay.forget();
             return;
         }
-        for (result, odds) in self.replay.finish(rates) {
+        let tells = rates.sack || foreign.is_some() && self.judge.stamped;
+        for (result, odds) in self.replay.finish(rates, foreign) {
             let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
             if r.evidence == Evidence::Seen {
                 continue;
@@ -72,7 +75,7 @@ impl Direction {
                 o if o > SURE => Need::Unneeded,
                 o if o < 1.0 - SURE => Need::Needed,
                 // Where duplicates are not reported, what was concluded is no surer than that, unless it was seen.
-                _ if !rates.sack && !seen(r.evidence) => Need::Unknown,
+                _ if !tells && !seen(r.evidence) => Need::Unknown,
                 _ if seen(r.evidence) => continue,
                 o if o > LIKELIER => Need::Unneeded,
                 o if o < 1.0 - LIKELIER => Need::Needed,
@@ -83,6 +86,11 @@ impl Direction {
                 (r.need, r.evidence) = (need, told);
             }
         }
+    }
+
+    /// Packets overtake each other.
+    pub(crate) fn loose(&self) -> bool {
+        self.overtaken || self.judge.disorder > 0
     }
 
     /// No answer comes sooner.

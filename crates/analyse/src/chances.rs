@@ -2,7 +2,8 @@
 //! duplicate two copies: once no other copy is left that could have, no course of events may lose this one. Courses that
 //! would come to nothing later end here, so that they do not crowd out those that explain everything.
 
-use crate::lattice::{Heard, Sent, reachable};
+use crate::course::reachable;
+use crate::lattice::{Heard, Sent};
 use base::Span;
 
 /// Of the packets of one trouble.
@@ -102,7 +103,19 @@ mod tests {
 
     fn heard(ms: u64, ack: u64, dsack: Option<(u64, u64)>) -> Heard {
         let t = Time::ZERO + Span::from_millis(ms);
-        Heard { t, left: None, ack, dsack, blocks: [(0, 0); 4], count: 0, echo: None, free: false }
+        Heard {
+            t,
+            left: None,
+            ack,
+            dsack,
+            blocks: [(0, 0); 4],
+            count: 0,
+            echo: None,
+            free: false,
+            place: None,
+            missing: None,
+            overtaken: false,
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Both directions of one connection: who opened it, what was agreed on, where the capture stands.
 
-use crate::direction::{Direction, Keep};
+use crate::direction::Direction;
 use crate::flow::Flow;
+use crate::keep::Keep;
 use crate::observation::{Endpoint, Observation};
 use crate::profile;
 use crate::twice::Twice;

@@ -8,35 +8,18 @@ use crate::flow::{Retransmission, Transmission, Way};
 use crate::habits::Habits;
 use crate::join::Sighting;
 use crate::judge::{Judge, Need, Ruling, State};
+use crate::keep::Keep;
 use crate::lattice::Sent;
+use crate::numbers::Numbers;
 use crate::observation::Observation;
 use crate::place::Place;
 use crate::profile::Seen;
 use crate::ranges::Ranges;
-use crate::reason::{Phase, Reason, Scene};
-use crate::replay::Replay;
+use crate::reason::{Phase, Reacts, Reason, Scene};
+use crate::replay::{Outset, Replay};
 use crate::rtt::{self, Rtt};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
-
-/// How much is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Keep {
-    /// Every data segment and acknowledgement, for pictures.
-    pub points: bool,
-    /// Every packet with its identification, to be joined with another capture.
-    pub arrivals: bool,
-    /// Happenings of one kind and connection; more are counted in the verdicts' sums only.
-    pub happenings: usize,
-    /// Connections at once; beyond that the one that was silent longest is closed.
-    pub flows: usize,
-}
-
-impl Default for Keep {
-    fn default() -> Self {
-        Keep { points: false, arrivals: false, happenings: 1 << 20, flows: 1 << 16 }
-    }
-}
 
 /// A sender as it is seen.
 #[derive(Debug, Default)]
@@ -93,7 +76,10 @@ pub(crate) struct Direction {
     pub(crate) way: Way,
     pub(crate) rulings: Vec<Ruling>,
     pub(crate) replay: Replay,
+    /// How the peer numbers its packets.
+    pub(crate) numbers: Numbers,
     pub(crate) habits: Habits,
+    reacts: Reacts,
     /// An acknowledgement came after a later one.
     pub(crate) overtaken: bool,
     /// Blocks of SACK were seen.
@@ -101,8 +87,9 @@ pub(crate) struct Direction {
     /// Bytes that were acknowledged and had not been seen, and when that was.
     pub(crate) unseen: Option<(u64, u64, Time)>,
     pub(crate) syn: Option<Time>,
-    /// Where the FIN stands.
+    /// Where the FIN stands; where and when it went alone.
     pub(crate) fin: Option<u64>,
+    fin_alone: Option<(u64, Time)>,
 }
 
 /// What comes so soon after its acknowledgement was only captured behind it: a card or a kernel put segments together
@@ -190,6 +177,11 @@ impl Direction {
             }
             self.fin = Some(end);
             self.max = self.max.max(end + 1);
+            if o.payload == 0 {
+                // Alone it is a packet that can be answered too.
+                self.fin_alone = Some((end, t));
+                self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
+            }
         }
     }
 
@@ -251,9 +243,10 @@ impl Direction {
             self.paused(t, None);
             self.copies.push(copy, false);
             self.limited_transmit();
+            self.reacts.see(rtt::age(t, self.heard));
             None
         } else {
-            self.replay.begin(&self.copies, self.una, self.max, self.echo);
+            self.trouble(self.numbers.place());
             self.resent(copy)
         };
         self.max = self.max.max(end);
@@ -268,6 +261,12 @@ impl Direction {
             let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
             self.way.transmissions.push(point);
         }
+    }
+
+    /// Something is amiss. `from`: the place of what the peer had sent last.
+    pub(crate) fn trouble(&mut self, from: Option<u64>) {
+        let Direction { una, max, echo, fin_alone: fin, .. } = *self;
+        self.replay.begin(&self.copies, &Outset { una, max, echo, from, fin });
     }
 
     /// A segment that was acknowledged a moment ago and is seen for the first time.
@@ -409,6 +408,7 @@ impl Direction {
             duplicates: self.duplicates,
             holes: !self.sacked.is_empty(),
             timeout: self.rtt.timeout(),
+            reacts: self.reacts.usual(),
             least: self.rtt.least_of_all(),
             expired: self.expired,
             phase: self.phase,

@@ -103,6 +103,13 @@ pub(crate) enum EchoRule {
     Reaches,
     /// Of the segment that contains it (RFC 1323 section 3.4).
     Contains,
+    /// Of that, and of one that ends with it: what lies wholly below is refused before its timestamp is looked at. So does Linux.
+    Touches,
+}
+
+impl EchoRule {
+    /// All there are.
+    pub(crate) const ALL: [EchoRule; 3] = [EchoRule::Reaches, EchoRule::Contains, EchoRule::Touches];
 }
 
 /// What an arrival did.
@@ -136,10 +143,15 @@ impl Mirror {
         rule: EchoRule,
     ) -> Effect {
         let mut m = *self;
+        if seq == end {
+            // The FIN alone, before all that it ends: it is answered, and not held.
+            return Effect { mirror: m, may_wait: false, fills: false, duplicate: None, beyond: None };
+        }
         if let Some(stamp) = stamp {
             let takes = match rule {
                 EchoRule::Reaches => seq <= m.told && stamp.wrapping_sub(m.echo) < 1 << 31,
                 EchoRule::Contains => seq <= m.told && m.told < end,
+                EchoRule::Touches => seq <= m.told && m.told <= end && stamp.wrapping_sub(m.echo) < 1 << 31,
             };
             if takes {
                 m.echo = stamp;

@@ -63,6 +63,13 @@ impl Pace {
         (t + self.trip).max(behind.unwrap_or_default())
     }
 
+    /// The same where packets overtake each other, for what was sent at `t`.
+    pub(crate) fn loose(&self, t: Time, at: Time) -> f64 {
+        let usual = (self.usual.as_secs_f64() - self.trip.as_secs_f64()).clamp(0.02, 10.0);
+        let x = at.since(t + self.trip).as_secs_f64();
+        (PROMPT + SOON) * libm::exp(-x / usual) / usual + (1.0 - PROMPT - SOON) / (4.0 * (x + usual))
+    }
+
     /// How likely it is that an answer comes at this instant, per second.
     pub(crate) fn density(&self, front: Front, at: Time, waits: f64) -> f64 {
         let j = self.spread;

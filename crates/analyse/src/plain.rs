@@ -6,7 +6,8 @@
 //! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are
 //! left to [`crate::lattice`], and so is whatever contradicts itself.
 
-use crate::lattice::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent, reachable, since_last};
+use crate::course::{reachable, since_last};
+use crate::lattice::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
 
 /// No such packet.
 const NONE: u32 = u32::MAX;
@@ -80,7 +81,8 @@ impl Plain {
         let Plain { agains, of, before, after, firsts, .. } = self;
         let mut top = start;
         for (i, s) in sent.iter().enumerate() {
-            if s.end > top {
+            // The FIN alone has no bytes.
+            if s.end > top || s.seq == s.end {
                 if s.seq < top && !firsts.is_empty() {
                     return None;
                 }
@@ -290,6 +292,9 @@ mod tests {
                 count: 0,
                 echo: None,
                 free: false,
+                place: None,
+                missing: None,
+                overtaken: false,
             };
             // What changed last is listed first (RFC 2018 section 4).
             for seq in recent.iter().filter(|_| sack) {
@@ -315,6 +320,7 @@ mod tests {
             least: TRIP,
             pace: Pace { trip: TRIP, usual: TRIP, byte_ns: 0.0, spread: Span::from_millis(5) },
             loose: false,
+            foreign: 0.0,
         }
     }
 
@@ -359,7 +365,7 @@ mod tests {
                     prop_assert_eq!(odds, if c.truth[result] { 1.0 } else { 0.0 });
                 }
                 let start = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
-                if let Some(weighed) = lattice::weigh(&c.sent, &c.heard, start, &rates(sack), &mut 0) {
+                if let Some(weighed) = lattice::weigh(&c.sent, &c.heard, start, &rates(sack), lattice::WIDE, &mut 0) {
                     for &(result, odds) in &outcome.odds {
                         let other = weighed.odds.iter().find(|o| o.0 == result).expect("asked");
                         prop_assert!((other.1 - odds).abs() < 0.01, "{} weighed, {} by order", other.1, odds);

@@ -58,11 +58,37 @@ pub(crate) struct Scene {
     pub(crate) overtaken_by: Span,
     /// The oldest segment was sent again before.
     pub(crate) twice: bool,
+    /// How long this sender takes to answer what it hears.
+    pub(crate) reacts: Span,
     /// The shortest round trip.
     pub(crate) least: Option<Span>,
     /// Last time that the timer expired.
     pub(crate) expired: Option<Time>,
     pub(crate) phase: Phase,
+}
+
+/// How long a sender takes to answer what it hears, as seen from the capture.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reacts(Span);
+
+impl Reacts {
+    /// New data followed an acknowledgement after this time.
+    pub(crate) fn see(&mut self, after: Span) {
+        if after > AT_ONCE {
+            return;
+        }
+        let Reacts(usual) = self;
+        // Nine of ten are quicker, about.
+        *usual = if after > *usual {
+            *usual + Span::from_nanos((after - *usual).as_nanos() / 2)
+        } else {
+            *usual - Span::from_nanos((*usual - after).as_nanos() / 16)
+        };
+    }
+    /// What it seldom exceeds.
+    pub(crate) fn usual(self) -> Span {
+        self.0.max(Span::from_nanos(50_000))
+    }
 }
 
 /// A sender answers an acknowledgement within this.
@@ -117,6 +143,16 @@ impl Scene {
             return Reason::Timeout;
         }
         match self.phase {
+            // What was resent in this recovery already is resent on no duplicate, but by those who hear of a lost
+            // retransmission: they do it at once.
+            Phase::Recovery(_)
+                if oldest
+                    && self.twice
+                    && self.advanced < self.heard
+                    && heard > self.reacts + self.reacts =>
+            {
+                Reason::Timeout
+            }
             // The timer of a retransmission that is lost expires in the middle of answers.
             Phase::Recovery(_) | Phase::Timeout(_)
                 if oldest && clocked && waited >= due && heard > Span::ZERO =>

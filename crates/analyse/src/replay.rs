@@ -2,21 +2,36 @@
 //! back is noted; once all of it is answered, `lattice.rs` weighs the courses of events that explain it.
 
 use crate::copies::Copies;
+use crate::course;
 use crate::digest::AckDigest;
-use crate::lattice::{self, Counts, Heard, Outcome, Past, Rates, Sent};
+use crate::lattice::{self, Beam, Counts, Heard, Outcome, Past, Rates, Sent};
 use crate::mirror::{EchoRule, Mirror};
+use crate::numbers::Numbers;
 use crate::plain;
-use base::Span;
+use base::{Span, Time};
 
 /// More than this is not noted of one trouble.
 const MOST: usize = 1 << 12;
 
 /// So many steps are followed for one direction of a connection: one that is nothing but trouble does not hold up the
 /// reading.
-const ENOUGH: usize = 1 << 21;
+const ENOUGH: usize = 1 << 22;
 
 /// Logarithm of the odds from which on the less likely rule is no longer looked at.
 const DECIDED: f64 = 40.0;
+
+/// How things stand when trouble begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outset {
+    /// All below is acknowledged; one past the highest byte sent.
+    pub(crate) una: u64,
+    pub(crate) max: u64,
+    pub(crate) echo: Option<u32>,
+    /// The place of what the receiver had sent last.
+    pub(crate) from: Option<u64>,
+    /// A FIN that went alone: where it stands, and when it was sent.
+    pub(crate) fin: Option<(u64, Time)>,
+}
 
 /// What was noted.
 #[derive(Default, Debug)]
@@ -25,35 +40,38 @@ pub(crate) struct Replay {
     start: Option<Mirror>,
     sent: Vec<Sent>,
     heard: Vec<Heard>,
-    /// The last acknowledgement before, and what the receiver had told until then: a first sign of trouble can have been
-    /// in it.
-    last: Option<(Mirror, Heard)>,
+    /// The last acknowledgement before, what the receiver had told until then and what it had sent last: a first sign of trouble
+    /// can have been in it.
+    last: Option<(Mirror, Heard, Option<u64>)>,
+    /// The place of what came last before it all.
+    from: Option<u64>,
     /// Verdicts are wanted.
     wanted: bool,
     /// What must be acknowledged before it is over.
     until: u64,
     /// Steps that were followed so far.
     steps: usize,
-    /// Weight of either rule so far.
-    rules: [f64; 2],
+    /// Weight of each rule so far, in the order of [`EchoRule::ALL`].
+    rules: [f64; 3],
     /// What was lost of packets and answers so far.
     counts: Counts,
 }
 
 impl Replay {
     /// Something is amiss: what is outstanding counts from now on.
-    pub(crate) fn begin(&mut self, copies: &Copies, una: u64, max: u64, echo: Option<u32>) {
+    pub(crate) fn begin(&mut self, copies: &Copies, outset: &Outset) {
         if self.active {
             return;
         }
+        let Outset { una, max, echo, from, fin } = *outset;
         self.active = true;
         self.until = max;
         let plain = Mirror { next: una, held: 0, echo: echo.unwrap_or(0), told: una, waits: false };
-        let (start, heard) = match self.last.take() {
-            Some((start, heard)) if heard.ack == una => (start, Some(heard)),
-            _ => (plain, None),
+        let (start, heard, from) = match self.last.take() {
+            Some((start, heard, from)) if heard.ack == una => (start, Some(heard), from),
+            _ => (plain, None, from),
         };
-        self.start = Some(start);
+        (self.start, self.from) = (Some(start), from);
         self.heard.extend(heard);
         let mut all: Vec<(u64, Sent)> = copies
             .of(start.next, u64::MAX)
@@ -61,6 +79,7 @@ impl Replay {
             .collect();
         all.sort_unstable_by_key(|c| c.0);
         self.sent.extend(all.into_iter().map(|c| c.1));
+        self.sent.extend(fin.map(|(at, t)| Sent { seq: at, end: at, t, stamp: None, result: None }));
     }
 
     /// A segment was sent.
@@ -75,13 +94,15 @@ impl Replay {
         self.sent.push(sent);
     }
 
-    /// An acknowledgement came; before it the receiver had told of `una` and echoed this.
-    pub(crate) fn heard(&mut self, heard: Heard, una: u64, echo: Option<u32>) {
+    /// An acknowledgement came; before it the receiver had told of `una`, with a `hole` or without, echoed this, and what it sent
+    /// last had this place.
+    pub(crate) fn heard(&mut self, heard: Heard, una: u64, hole: bool, echo: Option<u32>, from: Option<u64>) {
         if self.active {
             self.heard.push(heard);
-        } else if heard.ack > una {
+        }
+        if heard.ack > una {
             let before = Mirror { next: una, held: 0, echo: echo.unwrap_or(0), told: una, waits: false };
-            self.last = Some((before, heard));
+            self.last = (!hole).then_some((before, heard, from));
         }
     }
 
@@ -100,7 +121,7 @@ impl Replay {
         }
     }
 
-    /// True if all that was amiss has been answered.
+    /// True if all that was amiss has been answered. `open`: verdicts are, or what came last is a sign of more trouble.
     pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
         self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > MOST)
     }
@@ -116,54 +137,57 @@ impl Replay {
     /// What was sent too late to be the cause of any answer that came says nothing, and is not lost for all that.
     fn cut(&mut self, least: Span) {
         if let Some(last) = self.heard.last() {
-            let counts = |s: &Sent| s.result.is_some() || lattice::reachable(last, s.t, least);
+            let counts = |s: &Sent| s.result.is_some() || course::reachable(last, s.t, least);
             self.sent.truncate(self.sent.iter().rposition(counts).map_or(0, |i| i + 1));
         }
     }
 
-    /// How likely each of the retransmissions was unneeded.
-    pub(crate) fn finish(&mut self, mut rates: Rates) -> Vec<(usize, f64)> {
-        let mut best: Option<(Outcome, f64)> = None;
+    /// Answers that overtook each other are put in the order in which they were sent, and what is missing between them is
+    /// counted, if the receiver `counts`; otherwise those that were overtaken say nothing.
+    fn count(&mut self, counts: bool) {
+        if !counts {
+            self.heard.retain(|h| !h.overtaken);
+            return;
+        }
+        if self.heard.iter().all(|h| h.place.is_some()) {
+            self.heard.sort_by_key(|h| h.place);
+            // What left the receiver before it all says nothing of it.
+            self.heard.retain(|h| h.place > self.from);
+        }
+        let mut before = self.from;
+        for h in &mut self.heard {
+            let missing = before.zip(h.place).and_then(|(before, here)| Numbers::between(before, here));
+            h.missing = missing.map(|m| m as u32);
+            before = h.place;
+        }
+    }
+
+    /// How likely each of the retransmissions was unneeded. `foreign`: how often the receiver sends something else, if it
+    /// numbers what it sends.
+    pub(crate) fn finish(&mut self, mut rates: Rates, foreign: Option<f64>) -> Vec<(usize, f64)> {
+        let mut best = None;
+        self.count(foreign.is_some());
+        rates.foreign = foreign.unwrap_or_default();
         self.cut(rates.least);
         let start = self.start.filter(|_| self.wanted);
         // Most troubles are a loss or a few, and what came back leaves no doubt.
         let decided = start.and_then(|s| plain::decide(&self.sent, &self.heard, s.next, &rates));
         if let Some(outcome) = decided {
-            best = Some((outcome, 0.0));
-        } else if let (Some(start), true) = (start, self.steps < ENOUGH) {
+            best = Some(outcome);
+        } else if let Some(start) = start {
             (rates.loss, rates.deaf) = self.rates();
-            // Only echoes tell the rules apart. A receiver keeps to one, and after some troubles it is known which.
-            let stamped = self.heard.iter().any(|h| h.echo.is_some());
-            let ahead = self.rules[0] - self.rules[1];
-            let (mut fits, mut score) = (false, 0.0);
-            for (rule, sofar) in [EchoRule::Reaches, EchoRule::Contains].into_iter().zip(&mut self.rules) {
-                let behind = if rule == EchoRule::Reaches { -ahead } else { ahead };
-                if !stamped && rule == EchoRule::Contains || stamped && behind > DECIDED {
-                    continue;
-                }
-                if fits {
-                    *sofar += score;
-                    continue;
-                }
-                rates.rule = rule;
-                let outcome = lattice::weigh(&self.sent, &self.heard, start, &rates, &mut self.steps);
-                if !stamped {
-                    best = outcome.map(|outcome| (outcome, 0.0));
-                } else if let Some(outcome) = outcome {
-                    *sofar += outcome.score;
-                    // Where every echo is as this rule has it, the other one cannot do better.
-                    fits = rule == EchoRule::Reaches && ahead >= 0.0 && outcome.odd < 0.01;
-                    score = outcome.score;
-                    if best.as_ref().is_none_or(|b| *sofar > b.1) {
-                        best = Some((outcome, *sofar));
-                    }
-                } else if ahead.abs() <= DECIDED {
-                    *sofar -= 100.0;
-                }
+            best = self.followed(start, &mut rates, lattice::NARROW);
+            if best.is_none() {
+                best = self.followed(start, &mut rates, lattice::WIDE);
+            }
+            if best.is_none() && rates.foreign > 0.0 {
+                // The numbers were not what they seemed.
+                self.heard.iter_mut().for_each(|h| h.missing = None);
+                best = self.followed(start, &mut rates, lattice::NARROW);
             }
         }
         self.forget();
-        let Some((outcome, _)) = best else { return Vec::new() };
+        let Some(outcome) = best else { return Vec::new() };
         for (sum, new) in
             [(&mut self.counts.loss, outcome.counts.loss), (&mut self.counts.deaf, outcome.counts.deaf)]
         {
@@ -172,6 +196,45 @@ impl Replay {
             }
         }
         outcome.odds
+    }
+
+    /// All courses together, by the rule for echoes that explains them best.
+    fn followed(&mut self, start: Mirror, rates: &mut Rates, beam: Beam) -> Option<Outcome> {
+        if self.steps >= ENOUGH {
+            return None;
+        }
+        let mut best: Option<(Outcome, f64)> = None;
+        // Only echoes tell the rules apart. A receiver keeps to one, and after some troubles it is known which.
+        let stamped = self.heard.iter().any(|h| h.echo.is_some());
+        let before = self.rules;
+        let (mut fits, mut score) = (false, 0.0);
+        for (k, (rule, sofar)) in EchoRule::ALL.into_iter().zip(&mut self.rules).enumerate() {
+            let others = (0..before.len()).filter(|j| *j != k).map(|j| before[j]);
+            let ahead = before[k] - others.fold(f64::NEG_INFINITY, f64::max);
+            if !stamped && k > 0 || stamped && ahead < -DECIDED {
+                continue;
+            }
+            if fits {
+                *sofar += score;
+                continue;
+            }
+            rates.rule = rule;
+            let outcome = lattice::weigh(&self.sent, &self.heard, start, rates, beam, &mut self.steps);
+            if !stamped {
+                best = outcome.map(|outcome| (outcome, 0.0));
+            } else if let Some(outcome) = outcome {
+                *sofar += outcome.score;
+                // Where every echo is as this rule has it, the others cannot do better.
+                fits = k == 0 && ahead >= 0.0 && outcome.odd < 0.01;
+                score = outcome.score;
+                if best.as_ref().is_none_or(|b| *sofar > b.1) {
+                    best = Some((outcome, *sofar));
+                }
+            } else if ahead <= DECIDED {
+                *sofar -= 100.0;
+            }
+        }
+        best.map(|b| b.0)
     }
 
     /// How often packets and answers are lost here: what is usual, weighed like a few packets, and what was seen.
@@ -196,7 +259,7 @@ const LOSS: [Usual; Past::ALL] = [
     Usual(0.03, 30.0, 0.003, 0.5),
     Usual(0.5, 6.0, 0.1, 0.98),
     Usual(0.9, 15.0, 0.6, 0.98),
-    Usual(0.07, 8.0, 0.003, 0.9),
+    Usual(0.2, 4.0, 0.003, 0.9),
     Usual(0.5, 6.0, 0.05, 0.98),
     Usual(0.8, 10.0, 0.3, 0.98),
     Usual(0.09, 8.0, 0.003, 0.9),
@@ -229,6 +292,9 @@ impl Heard {
             count: 0,
             echo: d.echo,
             free,
+            place: None,
+            missing: None,
+            overtaken: false,
         };
         for block in blocks.iter().take(4) {
             heard.blocks[heard.count] = *block;

@@ -1,8 +1,8 @@
 //! Whose packet is it? Connections by their ends; a SYN with another number begins a new one.
 
 use crate::connection::Connection;
-use crate::direction::Keep;
 use crate::flow::Flow;
+use crate::keep::Keep;
 use crate::observation::{Endpoint, Observation};
 use base::{Span, Time};
 use std::collections::BTreeMap;

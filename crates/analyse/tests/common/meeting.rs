@@ -136,14 +136,16 @@ fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, boo
     truths.iter().filter_map(of).collect()
 }
 
-/// What the sender's capture of a scenario shows, a line a packet; retransmissions with their truth.
-pub fn packets(case: &Case) -> String {
+/// What the sender's capture of a scenario shows, or the receiver's, a line a packet; retransmissions with their truth.
+pub fn packets(case: &Case, there: bool) -> String {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
     let sightings = run.world.network.tracer().take_sightings();
     let truths = run.world.network.ledgers()[0].verdicts();
     let mut out = String::new();
-    for o in observed(&sightings, run.world.flows[0].from.0, 0, case.options.contains("DSACK")) {
+    let ends = run.world.flows[0];
+    let at = if there { ends.to.0 } else { ends.from.0 };
+    for o in observed(&sightings, at, 0, case.options.contains("DSACK")) {
         let h = &o.head;
         let own = |n: u32| n.wrapping_sub(observed::FIRST[0]);
         let stamps = h.timestamps.unwrap_or_default();
@@ -155,7 +157,8 @@ pub fn packets(case: &Case) -> String {
             format!("{t:.6} > {seq}+{} val {}{said}\n", o.payload, stamps.0)
         } else {
             let blocks: Vec<_> = h.blocks().iter().map(|b| (own(b.0), own(b.1))).collect();
-            format!("{t:.6}     < ack {} win {} ecr {} {blocks:?}\n", own(h.ack), h.window, stamps.1)
+            let id = o.id.unwrap_or_default();
+            format!("{t:.6}     < {id} ack {} win {} ecr {} {blocks:?}\n", own(h.ack), h.window, stamps.1)
         };
     }
     out

@@ -17,18 +17,22 @@ const CLOCK: [u32; 2] = [u32::MAX - 5_000, 77_000];
 
 /// The packets of one flow that the host `at` sent or took in, as a capture next to it shows them.
 pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<Observation> {
-    let mut segments: BTreeMap<u64, Segment> = BTreeMap::new();
+    let mut segments: BTreeMap<u64, (Segment, u16)> = BTreeMap::new();
     let largest = sightings.iter().filter_map(|s| s.sent).map(|s| s.window).max().unwrap_or(0);
     let shift = (0..14).find(|s| largest >> s <= 0xffff).unwrap_or(14);
     let mut out = Vec::new();
+    // Each end numbers its packets, as the captures of a run do and as Linux does for each socket.
+    let mut numbers = [0u16; 2];
     for s in sightings.iter().filter(|s| s.packet.flow == FlowId(flow)) {
         if let Some(segment) = s.sent {
-            segments.insert(s.packet.id, segment);
+            let number = &mut numbers[usize::from(s.packet.flags.has(Flags::REPLY))];
+            *number = number.checked_add(1).unwrap_or(1);
+            segments.insert(s.packet.id, (segment, *number));
         }
         if s.source.0 == at
-            && let Some(segment) = segments.get(&s.packet.id)
+            && let Some((segment, number)) = segments.get(&s.packet.id)
         {
-            out.push(observation(s, segment, shift, sack));
+            out.push(Observation { id: Some(*number), ..observation(s, segment, shift, sack) });
         }
     }
     out
@@ -73,7 +77,7 @@ fn observation(s: &Sighting, segment: &Segment, shift: u8, sack: bool) -> Observ
         interface: 0,
         source: address(from),
         destination: address(to),
-        id: Some(s.packet.id as u16),
+        id: None,
         size: s.packet.size,
         payload: segment.len,
         ecn: s.packet.ecn,

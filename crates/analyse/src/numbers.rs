@@ -1,0 +1,125 @@
+//! How many packets did the peer send that never got here? Many hosts number the packets of a connection one after the other
+//! in the identification of IP: Linux counts for each socket, others for each peer or for the whole host. Nothing
+//! obliges them to (RFC 6864 section 4), so whether this one counts is learned from it. A gap is what was lost on
+//! its way here, or what went elsewhere.
+
+/// Where the numbers jump further than this, they say nothing.
+const FAR: u64 = 1 << 12;
+/// So much lies between two numbers of which nobody knows how far they are apart.
+const APART: u64 = 1 << 32;
+
+/// The numbers of one host's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    /// The highest so far, as it was and as a place in the row.
+    last: Option<(u16, u64)>,
+    /// So many were seen after the first, and so far the numbers went on.
+    seen: u64,
+    span: u64,
+    /// Acknowledgements while nothing was amiss; those before which more was missing than anything here can have caused.
+    clean: u64,
+    foreign: u64,
+}
+
+impl Numbers {
+    /// The place of this packet in the row of all that its sender sent; none if it has no number. A number of 0 is none: stacks
+    /// write it where the identification is of no use.
+    pub(crate) fn see(&mut self, id: Option<u16>) -> Option<u64> {
+        let id = id.filter(|id| *id != 0)?;
+        let Some((last, place)) = self.last else {
+            self.last = Some((id, APART));
+            return Some(APART);
+        };
+        let step = i64::from(id.wrapping_sub(last) as i16);
+        self.seen += 1;
+        self.span += if step.unsigned_abs() > FAR { FAR } else { step.max(0) as u64 };
+        let place = match step {
+            // Some leave out the 0 where the numbers begin again.
+            1.. if id < last || step as u64 > FAR => place + APART,
+            1.. => place + step as u64,
+            _ if step.unsigned_abs() > FAR => place + APART,
+            // It was overtaken.
+            _ => return Some(place - step.unsigned_abs()),
+        };
+        self.last = Some((id, place));
+        Some(place)
+    }
+
+    /// The place of the last packet.
+    pub(crate) fn place(&self) -> Option<u64> {
+        self.last.map(|l| l.1)
+    }
+
+    /// So many packets lie between the two; nothing if nobody knows.
+    pub(crate) fn between(before: u64, after: u64) -> Option<u64> {
+        after.checked_sub(before + 1).filter(|n| *n <= FAR)
+    }
+
+    /// While nothing was amiss an acknowledgement of so many segments came, and so many packets before it did not.
+    pub(crate) fn clean(&mut self, segments: u64, missing: u64) {
+        self.clean += 1;
+        // Each segment but the last may have had an answer of its own that was lost.
+        self.foreign += u64::from(missing >= segments.max(1));
+    }
+
+    /// How often the host sends something else between two answers; nothing if its numbers do not count.
+    pub(crate) fn foreign(&self) -> Option<f64> {
+        let share = (self.foreign as f64 + 0.05) / (self.clean as f64 + 5.0);
+        (self.seen >= LEAST && self.seen * 10 > self.span * 6 && share < MOST).then(|| share.max(1e-4))
+    }
+}
+
+/// So many must have been seen.
+const LEAST: u64 = 6;
+/// A host that is so busy elsewhere tells nothing of this connection.
+const MOST: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(ids: &[u16]) -> Vec<Option<u64>> {
+        let mut numbers = Numbers::default();
+        ids.iter().map(|id| numbers.see(Some(*id))).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_counted() {
+        let all = places(&[7, 8, 11, 10, 12]);
+        let at = |i: usize| all[i].unwrap();
+        assert_eq!(Numbers::between(at(0), at(1)), Some(0));
+        assert_eq!(Numbers::between(at(1), at(2)), Some(2));
+        // The one that was overtaken lies between them.
+        assert_eq!(Numbers::between(at(1), at(3)), Some(1));
+        assert_eq!(Numbers::between(at(3), at(2)), Some(0));
+        assert_eq!(Numbers::between(at(2), at(4)), Some(0));
+    }
+
+    #[test]
+    fn where_numbers_begin_again_nothing_is_known() {
+        let all = places(&[65_534, 65_535, 1, 2]);
+        assert_eq!(Numbers::between(all[1].unwrap(), all[2].unwrap()), None);
+        assert_eq!(Numbers::between(all[2].unwrap(), all[3].unwrap()), Some(0));
+        assert_eq!(places(&[0, 5, 0]), [None, Some(APART), None]);
+    }
+
+    #[test]
+    fn only_who_counts_is_believed() {
+        let mut numbers = Numbers::default();
+        (10..30u16).for_each(|id| {
+            numbers.see(Some(id));
+            numbers.clean(1, 0);
+        });
+        assert!(numbers.foreign().is_some_and(|f| f < 0.01));
+        // Random ones, and such that also count what goes elsewhere.
+        let mut random = Numbers::default();
+        (1..30u16).for_each(|n| _ = random.see(Some(n.wrapping_mul(40_503))));
+        assert_eq!(random.foreign(), None);
+        let mut busy = Numbers::default();
+        for id in (1..60u16).step_by(3).flat_map(|id| [id, id + 1]) {
+            busy.see(Some(id));
+            busy.clean(1, u64::from(id % 3 == 1));
+        }
+        assert_eq!(busy.foreign(), None);
+    }
+}
