@@ -12,7 +12,7 @@ use crate::{interrupt, labels, progress, render, weather};
 use lab::sweep::{Progress, Sweep};
 use report::{Item, Page, Section};
 use results::Column;
-use results::pairs::{self, Contrast, contrast};
+use results::pairs::{self, Contrast, Pair};
 use scenario::metric::Metric;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -36,9 +36,8 @@ pub(crate) struct Args {
     pub(crate) b: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) draws: crate::args::Draws,
-    /// Threads; without it, one for each core
-    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) threads: crate::args::Threads,
     #[command(flatten)]
     pub(crate) changes: crate::args::Changes,
     /// Change one value of the first side only
@@ -255,7 +254,7 @@ fn terms<'a>(
         }
         (asked, made) => asked.or(made).unwrap_or(models[0].run.repetitions),
     };
-    Ok(Terms { seed, repetitions, jobs: args.jobs.map_or(0, usize::from), wish, stop })
+    Ok(Terms { seed, repetitions, jobs: args.threads.wished(), wish, stop })
 }
 
 /// What must be known to believe it.
@@ -342,13 +341,21 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
     let together = pairs::cells(&a.header, &b.header);
     let places = pairs::columns(&a.header, &b.header);
     let counters = a.counters(TOLD).zip(b.counters(TOLD));
+    let rows = Pair::new((&a.header, &a.rows), (&b.header, &b.rows))?;
+    let counted_rows = match &counters {
+        Some(((header, rows), (other, others))) => {
+            Some((header, pairs::columns(header, other), Pair::new((header, rows), (other, others))?))
+        }
+        None => None,
+    };
+    // The document has the flows, and the table where they were asked for.
+    let flows = args.flows || args.json;
     let mut cells = Vec::new();
     for &(left, right) in &together {
-        let contrast = contrast((&a.header, &a.rows), (&b.header, &b.rows), (left, right), &places)?;
+        let contrast = rows.contrast((left, right), &places, flows)?;
         let mut counted = Vec::new();
-        if let Some(((header, rows), (other, others))) = &counters {
-            let places = pairs::columns(header, other);
-            let of = pairs::contrast((header, rows), (other, others), (left, right), &places)?;
+        if let Some((header, places, rows)) = &counted_rows {
+            let of = rows.contrast((left, right), places, false)?;
             let names = places.iter().map(|&(at, _)| header.columns[at].name.clone());
             // What neither has counted is not told.
             let counts =
@@ -365,14 +372,6 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
     }
     let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
     let shown = chosen(args.metrics.as_deref(), &columns, &cells);
-    // The repetition to look at is that in which they differ most in what the sentence is about.
-    if let Some(&first) = shown.first() {
-        for beside in &mut cells {
-            let place = [places[first]];
-            let of = contrast((&a.header, &a.rows), (&b.header, &b.rows), beside.cells, &place)?;
-            beside.contrast.furthest = of.furthest;
-        }
-    }
     Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows })
 }
 
@@ -388,7 +387,9 @@ fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Resu
     };
     let mut items: Vec<Item> = Vec::new();
     for beside in compared.cells.iter().take(PICTURES) {
-        let Some(repetition) = beside.contrast.furthest else { continue };
+        let furthest = |&at: &usize| beside.contrast.metrics[at].furthest;
+        // The repetition to look at is that in which they differ most in what the sentence is about.
+        let Some(repetition) = compared.shown.first().and_then(furthest) else { continue };
         let indexes = [beside.cells.0, beside.cells.1];
         for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {
             let Some(cell) = side.sweep.cells.get(index as usize) else { continue };
