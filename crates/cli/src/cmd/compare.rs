@@ -8,9 +8,8 @@ use crate::kernels::{TOLD, Wish};
 use crate::plan::{VERSION, ask};
 use crate::side::{Named, Side, Terms};
 use crate::talk::Talk;
-use crate::{interrupt, labels, progress, render, weather};
+use crate::{beside, interrupt, labels, progress, render, weather};
 use lab::sweep::{Progress, Sweep};
-use report::{Item, Page, Section};
 use results::Column;
 use results::pairs::{self, Contrast, Pair};
 use scenario::metric::Metric;
@@ -143,7 +142,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     if let Some(path) = &args.report {
-        let page = page(&compared, [&a, &b], &terms)?;
+        let page = beside::page(&compared, [&a, &b], &terms)?;
         crate::written::whole(path, page.html())?;
         talk.note(&format!("report: {}", path.display()));
     }
@@ -373,59 +372,4 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
     let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
     let shown = chosen(args.metrics.as_deref(), &columns, &cells);
     Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows })
-}
-
-/// At most so many cells are drawn.
-const PICTURES: usize = 3;
-
-/// Table and pictures on a page.
-fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Result<Page, Failure> {
-    let numbers = Section {
-        heading: "What the second changes".to_owned(),
-        text: compared.sentence(),
-        items: vec![crate::page::table("Differences, repetition by repetition", &compared.board()).into()],
-    };
-    let mut items: Vec<Item> = Vec::new();
-    for beside in compared.cells.iter().take(PICTURES) {
-        let furthest = |&at: &usize| beside.contrast.metrics[at].furthest;
-        // The repetition to look at is that in which they differ most in what the sentence is about.
-        let Some(repetition) = compared.shown.first().and_then(furthest) else { continue };
-        let indexes = [beside.cells.0, beside.cells.1];
-        for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {
-            let Some(cell) = side.sweep.cells.get(index as usize) else { continue };
-            let drawn = match (&side.stage, lab::sweep::real(&cell.model)) {
-                (_, None) if cell.model.flows.is_empty() => None,
-                (_, None) => Some(lab::picture::picture(&cell.model, repetition, 0)),
-                (Some(stage), Some(_)) => {
-                    stage.pictures(&cell.model, repetition)?.into_iter().next().map(|(_, picture)| picture)
-                }
-                (None, Some(_)) => None,
-            };
-            items.extend(drawn.map(|mut picture| {
-                let place = labels::cell(&beside.params);
-                let place = if place.is_empty() { place } else { format!(", {place}") };
-                picture.title = format!("{}{place}", side.label);
-                Item::from(picture)
-            }));
-        }
-    }
-    let pictures = Section {
-        heading: "How it comes about".to_owned(),
-        text: format!(
-            "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed{}.",
-            if compared.same_weather() { "; both met the same" } else { "" }
-        ),
-        items,
-    };
-    let none = pictures.items.is_empty();
-    Ok(Page {
-        title: format!("{} beside {}", compared.labels[1], compared.labels[0]),
-        provenance: vec![
-            ("version".to_owned(), VERSION.to_owned()),
-            ("seed".to_owned(), terms.seed.to_string()),
-            ("repetitions".to_owned(), terms.repetitions.to_string()),
-            ("hashes".to_owned(), sides.map(|side| side.header.scenario_hash.clone()).join(", ")),
-        ],
-        sections: std::iter::once(numbers).chain((!none).then_some(pictures)).collect(),
-    })
 }
