@@ -54,6 +54,21 @@ pub(crate) struct Draws {
     pub(crate) seed: Option<u64>,
 }
 
+/// On how many threads.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Threads {
+    /// Threads; without it, one for each core
+    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+}
+
+impl Threads {
+    /// Their number; 0 stands for one on each core.
+    pub(crate) fn wished(self) -> usize {
+        self.jobs.map_or(0, usize::from)
+    }
+}
+
 /// Changes to a scenario from outside.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Changes {

@@ -11,6 +11,7 @@
 
 mod args;
 mod behind;
+mod beside;
 mod board;
 mod captures;
 mod carries;

@@ -76,7 +76,7 @@ impl Plan {
             repetitions,
             seed: args.draws.seed.or(record.map(|r| r.seed)).unwrap_or(run.seed),
             given_seed: args.draws.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
-            jobs: args.jobs.map_or(0, usize::from),
+            jobs: args.threads.wished(),
             shuffle_ties: args.shuffle_ties.or(record.and_then(|r| r.shuffle_ties)),
             output,
             csv,

@@ -132,6 +132,17 @@ impl Named {
                     "give --out another folder",
                 ));
             }
+            // Another version may give other numbers for the same scenario and seed.
+            if record.version != VERSION {
+                return Err(Failure::usage(
+                    format!(
+                        "`{}` was begun by williwaw {}, and this is {VERSION}: its repetitions may differ for that alone",
+                        path.display(),
+                        record.version
+                    ),
+                    "give --out another folder, or remove this one",
+                ));
+            }
             record.repetitions = terms.repetitions;
             return Ok(Kept { folder: RunFolder::open(path)?, record });
         }

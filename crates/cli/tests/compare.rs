@@ -147,6 +147,13 @@ fn what_is_kept_is_continued() {
     let other = desk.run(&["compare", "small.toml", "--set-b", "run.limit=2 h", "--out", "kept"]);
     assert_eq!(other.code, 2);
     assert!(other.err.contains("holds the run of something else"), "{}", other.err);
+    // Nor is the run of another version.
+    let mut record = document(&desk.read("kept/b/run.json"));
+    record["version"] = "0.0.1".into();
+    desk.write("kept/b/run.json", &record.to_string());
+    let older = desk.run(&[DETECTORS, &["--out", "kept", "--reps", "8"]].concat());
+    assert_eq!(older.code, 2, "{}", older.err);
+    assert!(older.err.contains("was begun by williwaw 0.0.1"), "{}", older.err);
 }
 
 #[test]

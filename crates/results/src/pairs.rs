@@ -26,6 +26,8 @@ pub struct Contrast {
     pub only_a: u64,
     /// In which only the second did.
     pub only_b: u64,
+    /// The repetition in which they differ most, if they do in any; the first of equals.
+    pub furthest: Option<u64>,
 }
 
 /// What can be said of a difference.
@@ -69,16 +71,20 @@ impl Contrast {
         self.difference.map_or(0, |difference| difference.n)
     }
 
-    fn of(a: &[Option<f64>], b: &[Option<f64>]) -> Result<Contrast> {
+    fn of(repetitions: &[u64], a: &[Option<f64>], b: &[Option<f64>]) -> Result<Contrast> {
         let (mut left, mut right) = (Vec::new(), Vec::new());
         let [mut less, mut more, mut only_a, mut only_b] = [0; 4];
-        for (a, b) in a.iter().zip(b) {
+        let (mut furthest, mut apart) = (None, 0.0);
+        for (number, (a, b)) in repetitions.iter().zip(a.iter().zip(b)) {
             match (a.filter(|a| a.is_finite()), b.filter(|b| b.is_finite())) {
                 (Some(a), Some(b)) => {
                     left.push(a);
                     right.push(b);
                     less += u64::from(b < a);
                     more += u64::from(b > a);
+                    if (b - a).abs() > apart {
+                        (furthest, apart) = (Some(*number), (b - a).abs());
+                    }
                 }
                 (Some(_), None) => only_a += 1,
                 (None, Some(_)) => only_b += 1,
@@ -87,7 +93,7 @@ impl Contrast {
         }
         let difference = paired_difference(&right, &left)?;
         let (a, b) = (Summary::of(&left), Summary::of(&right));
-        Ok(Contrast { a, b, difference, less, more, only_a, only_b })
+        Ok(Contrast { a, b, difference, less, more, only_a, only_b, furthest })
     }
 }
 
@@ -99,10 +105,8 @@ pub struct CellContrast {
     /// All flows that both have together, in the order of the metrics that were asked for. A repetition in which a flow gave the
     /// number on one side only makes no pair.
     pub metrics: Vec<Contrast>,
-    /// Each flow that both have, by name.
+    /// Each flow that both have, by name; empty unless they were asked for.
     pub flows: Vec<(String, Vec<Contrast>)>,
-    /// Of the first metric, the repetition in which they differ most, if any do.
-    pub furthest: Option<u64>,
 }
 
 /// A run: what its rows mean, and the rows.
@@ -117,18 +121,17 @@ pub fn columns(a: &Header, b: &Header) -> Vec<(usize, usize)> {
 /// Which cells go together, by index: those with the same grid values; where one run has a single cell and no
 /// other fits, that one and each of the other's. Empty where nothing goes together.
 pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
-    let same = |(cell, other): (&row::Cell, &row::Cell)| {
-        let sorted = |cell: &row::Cell| {
-            let mut params = cell.params.clone();
-            params.sort();
-            params
-        };
-        sorted(cell) == sorted(other)
+    let sorted = |cell: &row::Cell| {
+        let mut params = cell.params.clone();
+        params.sort();
+        params
     };
-    let mut found = Vec::new();
-    for cell in &a.cells {
-        found.extend(b.cells.iter().find(|other| same((cell, other))).map(|other| (cell.index, other.index)));
+    let mut others = BTreeMap::new();
+    for cell in &b.cells {
+        others.entry(sorted(cell)).or_insert(cell.index);
     }
+    let same = |cell: &row::Cell| Some((cell.index, *others.get(&sorted(cell))?));
+    let mut found: Vec<(u32, u32)> = a.cells.iter().filter_map(same).collect();
     match (a.cells.as_slice(), b.cells.as_slice()) {
         _ if !found.is_empty() => {}
         ([one], others) => found = others.iter().map(|other| (one.index, other.index)).collect(),
@@ -138,74 +141,88 @@ pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
     found
 }
 
-/// Sets a cell of one run beside a cell of the other, in these metrics (places in either header).
-///
-/// # Errors
-/// As of [`row::in_order`].
-pub fn contrast(
-    a: Run<'_>,
-    b: Run<'_>,
-    cells: (u32, u32),
-    columns: &[(usize, usize)],
-) -> Result<CellContrast> {
-    let (a_rows, b_rows) = (by_repetition(a, cells.0)?, by_repetition(b, cells.1)?);
-    let repetitions: Vec<u64> = a_rows.keys().filter(|number| b_rows.contains_key(number)).copied().collect();
-    let (left_names, right_names) = (names(&a_rows), names(&b_rows));
-    let common: Vec<&str> = left_names.iter().filter(|name| right_names.contains(name)).copied().collect();
-    let both = |&(left, right): &(usize, usize)| {
-        let of = |number: &u64| {
-            let values = [given(&a_rows[number], left, &common), given(&b_rows[number], right, &common)];
-            let [mine, others] =
-                values.each_ref().map(|flows| flows.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-            let combine = a.0.columns[left].combine;
-            let [mut value, mut other] =
-                values.map(|flows| combine.over(flows.into_iter().map(|(_, value)| Some(value))));
-            // A flow that gave nothing on one side, since it did not end say, must not make that side the better one.
-            if !common.is_empty() && mine != others {
-                value = value.filter(|_| others.iter().all(|name| mine.contains(name)));
-                other = other.filter(|_| mine.iter().all(|name| others.contains(name)));
-            }
-            (value, other)
-        };
-        repetitions.iter().map(of).unzip::<_, _, Vec<Option<f64>>, Vec<Option<f64>>>()
-    };
-    let pair = |places: &(usize, usize)| {
-        let (left, right) = both(places);
-        Contrast::of(&left, &right)
-    };
-    let metrics = columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?;
-    let furthest = columns.first().and_then(|places| {
-        let (left, right) = both(places);
-        let apart = left.iter().zip(&right).map(|(a, b)| (*b).zip(*a).map(|(b, a)| (b - a).abs()));
-        let apart = apart.zip(&repetitions).filter_map(|(apart, number)| Some((apart?, *number)));
-        // The first of equals, so that the answer is one.
-        apart
-            .filter(|(apart, _)| *apart > 0.0)
-            .rev()
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, number)| number)
-    });
-    let mut flows = Vec::new();
-    for name in common.iter().copied() {
-        let alone = |rows: &BTreeMap<u64, Vec<&Row>>, at: usize| {
-            let of = |number: &u64| {
-                rows[number].iter().find(|row| row.flow == name).and_then(|row| row.values[at])
-            };
-            repetitions.iter().map(of).collect::<Vec<Option<f64>>>()
-        };
-        let pair =
-            |&(left, right): &(usize, usize)| Contrast::of(&alone(&a_rows, left), &alone(&b_rows, right));
-        flows.push((name.to_owned(), columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?));
-    }
-    Ok(CellContrast { repetitions, metrics, flows, furthest })
+/// Two runs whose rows were put in order once, for all their cells.
+pub struct Pair<'a> {
+    a: Sorted<'a>,
+    b: Sorted<'a>,
 }
 
-fn by_repetition<'a>((header, rows): Run<'a>, cell: u32) -> Result<BTreeMap<u64, Vec<&'a Row>>> {
-    let mut found: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
-    for row in row::in_order(header, rows)?.into_iter().filter(|row| row.cell == cell) {
-        found.entry(row.repetition).or_default().push(row);
+impl<'a> Pair<'a> {
+    /// Puts their rows in order.
+    ///
+    /// # Errors
+    /// As of [`row::in_order`].
+    pub fn new(a: Run<'a>, b: Run<'a>) -> Result<Pair<'a>> {
+        Ok(Pair { a: Sorted::new(a)?, b: Sorted::new(b)? })
     }
-    Ok(found)
+
+    /// Sets a cell of one run beside a cell of the other, in these metrics (places in either header); each flow
+    /// beside the other's as well, if `flows`.
+    ///
+    /// # Errors
+    /// As of [`paired_difference`].
+    pub fn contrast(
+        &self,
+        cells: (u32, u32),
+        columns: &[(usize, usize)],
+        flows: bool,
+    ) -> Result<CellContrast> {
+        let (a, b) = (self.a.by_repetition(cells.0), self.b.by_repetition(cells.1));
+        let repetitions: Vec<u64> = a.keys().filter(|number| b.contains_key(number)).copied().collect();
+        let (left_names, right_names) = (names(&a), names(&b));
+        let common: Vec<&str> =
+            left_names.iter().filter(|name| right_names.contains(name)).copied().collect();
+        let together = |&(left, right): &(usize, usize)| {
+            let combine = self.a.header.columns[left].combine;
+            let of = |number: &u64| {
+                let values = [given(a[number], left, &common), given(b[number], right, &common)];
+                let [mine, others] =
+                    values.each_ref().map(|flows| flows.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+                let [mut value, mut other] =
+                    values.map(|flows| combine.over(flows.into_iter().map(|(_, value)| Some(value))));
+                // A flow that gave nothing on one side, since it did not end say, must not make that side the better one.
+                if !common.is_empty() && mine != others {
+                    value = value.filter(|_| others.iter().all(|name| mine.contains(name)));
+                    other = other.filter(|_| mine.iter().all(|name| others.contains(name)));
+                }
+                (value, other)
+            };
+            let (left, right): (Vec<_>, Vec<_>) = repetitions.iter().map(of).unzip();
+            Contrast::of(&repetitions, &left, &right)
+        };
+        let metrics = columns.iter().map(together).collect::<Result<Vec<Contrast>>>()?;
+        let one = |name: &str| {
+            let alone = |rows: &BTreeMap<u64, &[&Row]>, at: usize| {
+                let of = |number: &u64| rows[number].iter().find(|row| row.flow == name)?.values[at];
+                repetitions.iter().map(of).collect::<Vec<Option<f64>>>()
+            };
+            let pair = |&(left, right): &(usize, usize)| {
+                Contrast::of(&repetitions, &alone(&a, left), &alone(&b, right))
+            };
+            Ok((name.to_owned(), columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?))
+        };
+        let flows = common.iter().filter(|_| flows).map(|name| one(name)).collect::<Result<Vec<_>>>()?;
+        Ok(CellContrast { repetitions, metrics, flows })
+    }
+}
+
+/// The rows of a run, by cell, repetition and flow.
+struct Sorted<'a> {
+    header: &'a Header,
+    rows: Vec<&'a Row>,
+}
+
+impl<'a> Sorted<'a> {
+    fn new((header, rows): Run<'a>) -> Result<Sorted<'a>> {
+        Ok(Sorted { header, rows: row::in_order(header, rows)? })
+    }
+
+    fn by_repetition(&self, cell: u32) -> BTreeMap<u64, &[&'a Row]> {
+        let from = self.rows.partition_point(|row| row.cell < cell);
+        let rows = &self.rows[from..];
+        let rows = &rows[..rows.partition_point(|row| row.cell == cell)];
+        rows.chunk_by(|a, b| a.repetition == b.repetition).map(|rows| (rows[0].repetition, rows)).collect()
+    }
 }
 
 /// The flows of a repetition that gave a number, of those in `common`; of all, if that is empty.
@@ -216,8 +233,8 @@ fn given<'a>(rows: &[&'a Row], at: usize, common: &[&str]) -> Vec<(&'a str, f64)
 }
 
 /// Names of flows, each once, in alphabetical order.
-fn names<'a>(rows: &BTreeMap<u64, Vec<&'a Row>>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = rows.values().flatten().map(|row| row.flow.as_str()).collect();
+fn names<'a>(rows: &BTreeMap<u64, &[&'a Row]>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = rows.values().copied().flatten().map(|row| row.flow.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -246,7 +263,9 @@ mod tests {
 
     fn of(a: &[Option<f64>], b: &[Option<f64>]) -> CellContrast {
         let header = plain();
-        contrast((&header, &rows(a)), (&header, &rows(b)), (0, 0), &[(0, 0), (1, 1)]).unwrap()
+        let (a, b) = (rows(a), rows(b));
+        let pair = Pair::new((&header, &a), (&header, &b)).unwrap();
+        pair.contrast((0, 0), &[(0, 0), (1, 1)], true).unwrap()
     }
 
     /// The ten patients of Gosset (1908), as in [`crate::stats`]: two drugs, one patient each time.
@@ -262,11 +281,11 @@ mod tests {
         assert!((low - 0.700_114_2).abs() < 1e-6 && (high - 2.459_885_8).abs() < 1e-6, "{low} {high}");
         assert_eq!((gain.told(), gain.less, gain.more), (Told::More, 0, 9));
         // The ninth gained most.
-        assert_eq!(found.furthest, Some(8));
+        assert_eq!(gain.furthest, Some(8));
         assert_eq!(found.flows[0].1, found.metrics);
         // Not paired, the two intervals overlap widely: 0.75 ± 1.28 and 2.33 ± 1.43.
         assert!(gain.a.unwrap().ci95.unwrap()[1] > gain.b.unwrap().ci95.unwrap()[0]);
-        assert_eq!(found.metrics[1].told(), Told::Same);
+        assert_eq!((found.metrics[1].told(), found.metrics[1].furthest), (Told::Same, None));
     }
 
     #[test]
@@ -288,7 +307,8 @@ mod tests {
         let a = [row("first", Some(10.0)), row("second", Some(100.0))];
         let b = [row("first", Some(12.0)), row("second", None)];
         let of = |a: &[Row], b: &[Row]| {
-            contrast((&header, a), (&header, b), (0, 0), &[(0, 0), (1, 1)]).unwrap().metrics
+            let pair = Pair::new((&header, a), (&header, b)).unwrap();
+            pair.contrast((0, 0), &[(0, 0), (1, 1)], false).unwrap().metrics
         };
         let time = of(&a, &b)[0];
         assert_eq!((time.told(), time.only_a, time.only_b), (Told::Nothing, 1, 0));

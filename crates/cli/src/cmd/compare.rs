@@ -8,11 +8,10 @@ use crate::kernels::{TOLD, Wish};
 use crate::plan::{VERSION, ask};
 use crate::side::{Named, Side, Terms};
 use crate::talk::Talk;
-use crate::{interrupt, labels, progress, render, weather};
+use crate::{beside, interrupt, labels, progress, render, weather};
 use lab::sweep::{Progress, Sweep};
-use report::{Item, Page, Section};
 use results::Column;
-use results::pairs::{self, Contrast, contrast};
+use results::pairs::{self, Contrast, Pair};
 use scenario::metric::Metric;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -36,9 +35,8 @@ pub(crate) struct Args {
     pub(crate) b: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) draws: crate::args::Draws,
-    /// Threads; without it, one for each core
-    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) threads: crate::args::Threads,
     #[command(flatten)]
     pub(crate) changes: crate::args::Changes,
     /// Change one value of the first side only
@@ -144,7 +142,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     if let Some(path) = &args.report {
-        let page = page(&compared, [&a, &b], &terms)?;
+        let page = beside::page(&compared, [&a, &b], &terms)?;
         crate::written::whole(path, page.html())?;
         talk.note(&format!("report: {}", path.display()));
     }
@@ -255,7 +253,7 @@ fn terms<'a>(
         }
         (asked, made) => asked.or(made).unwrap_or(models[0].run.repetitions),
     };
-    Ok(Terms { seed, repetitions, jobs: args.jobs.map_or(0, usize::from), wish, stop })
+    Ok(Terms { seed, repetitions, jobs: args.threads.wished(), wish, stop })
 }
 
 /// What must be known to believe it.
@@ -342,13 +340,21 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
     let together = pairs::cells(&a.header, &b.header);
     let places = pairs::columns(&a.header, &b.header);
     let counters = a.counters(TOLD).zip(b.counters(TOLD));
+    let rows = Pair::new((&a.header, &a.rows), (&b.header, &b.rows))?;
+    let counted_rows = match &counters {
+        Some(((header, rows), (other, others))) => {
+            Some((header, pairs::columns(header, other), Pair::new((header, rows), (other, others))?))
+        }
+        None => None,
+    };
+    // The document has the flows, and the table where they were asked for.
+    let flows = args.flows || args.json;
     let mut cells = Vec::new();
     for &(left, right) in &together {
-        let contrast = contrast((&a.header, &a.rows), (&b.header, &b.rows), (left, right), &places)?;
+        let contrast = rows.contrast((left, right), &places, flows)?;
         let mut counted = Vec::new();
-        if let Some(((header, rows), (other, others))) = &counters {
-            let places = pairs::columns(header, other);
-            let of = pairs::contrast((header, rows), (other, others), (left, right), &places)?;
+        if let Some((header, places, rows)) = &counted_rows {
+            let of = rows.contrast((left, right), places, false)?;
             let names = places.iter().map(|&(at, _)| header.columns[at].name.clone());
             // What neither has counted is not told.
             let counts =
@@ -365,66 +371,5 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
     }
     let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
     let shown = chosen(args.metrics.as_deref(), &columns, &cells);
-    // The repetition to look at is that in which they differ most in what the sentence is about.
-    if let Some(&first) = shown.first() {
-        for beside in &mut cells {
-            let place = [places[first]];
-            let of = contrast((&a.header, &a.rows), (&b.header, &b.rows), beside.cells, &place)?;
-            beside.contrast.furthest = of.furthest;
-        }
-    }
     Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows })
-}
-
-/// At most so many cells are drawn.
-const PICTURES: usize = 3;
-
-/// Table and pictures on a page.
-fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Result<Page, Failure> {
-    let numbers = Section {
-        heading: "What the second changes".to_owned(),
-        text: compared.sentence(),
-        items: vec![crate::page::table("Differences, repetition by repetition", &compared.board()).into()],
-    };
-    let mut items: Vec<Item> = Vec::new();
-    for beside in compared.cells.iter().take(PICTURES) {
-        let Some(repetition) = beside.contrast.furthest else { continue };
-        let indexes = [beside.cells.0, beside.cells.1];
-        for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {
-            let Some(cell) = side.sweep.cells.get(index as usize) else { continue };
-            let drawn = match (&side.stage, lab::sweep::real(&cell.model)) {
-                (_, None) if cell.model.flows.is_empty() => None,
-                (_, None) => Some(lab::picture::picture(&cell.model, repetition, 0)),
-                (Some(stage), Some(_)) => {
-                    stage.pictures(&cell.model, repetition)?.into_iter().next().map(|(_, picture)| picture)
-                }
-                (None, Some(_)) => None,
-            };
-            items.extend(drawn.map(|mut picture| {
-                let place = labels::cell(&beside.params);
-                let place = if place.is_empty() { place } else { format!(", {place}") };
-                picture.title = format!("{}{place}", side.label);
-                Item::from(picture)
-            }));
-        }
-    }
-    let pictures = Section {
-        heading: "How it comes about".to_owned(),
-        text: format!(
-            "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed{}.",
-            if compared.same_weather() { "; both met the same" } else { "" }
-        ),
-        items,
-    };
-    let none = pictures.items.is_empty();
-    Ok(Page {
-        title: format!("{} beside {}", compared.labels[1], compared.labels[0]),
-        provenance: vec![
-            ("version".to_owned(), VERSION.to_owned()),
-            ("seed".to_owned(), terms.seed.to_string()),
-            ("repetitions".to_owned(), terms.repetitions.to_string()),
-            ("hashes".to_owned(), sides.map(|side| side.header.scenario_hash.clone()).join(", ")),
-        ],
-        sections: std::iter::once(numbers).chain((!none).then_some(pictures)).collect(),
-    })
 }

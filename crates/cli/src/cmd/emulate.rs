@@ -107,7 +107,7 @@ impl Args {
         let args = run::Args {
             file: self.file.clone(),
             draws: self.draws,
-            jobs: Some(self.jobs),
+            threads: crate::args::Threads { jobs: Some(self.jobs) },
             changes: self.changes.clone(),
             out: self.out.clone(),
             no_out: self.no_out,

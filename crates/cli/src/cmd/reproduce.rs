@@ -45,9 +45,8 @@ pub(crate) struct Args {
     /// Leave out the readings of what a paper leaves open
     #[arg(long)]
     no_readings: bool,
-    /// Threads; without it, one for each core
-    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    threads: crate::args::Threads,
     /// Write the page here; without it, reproduce.html
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -118,7 +117,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     };
     let stage = args.stage(talk)?;
     let stop = interrupt::watch(talk);
-    let jobs = args.jobs.map_or(0, usize::from);
+    let jobs = args.threads.wished();
     let outcome = progress::shown(talk, |tell| {
         let progress = |p: Progress| tell(p.done, p.total);
         let player = stage.as_ref().map(|stage| stage as &dyn Player);

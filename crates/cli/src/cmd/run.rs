@@ -31,9 +31,8 @@ pub(crate) struct Args {
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) draws: crate::args::Draws,
-    /// Threads; without it, one for each core
-    #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) threads: crate::args::Threads,
     #[command(flatten)]
     pub(crate) changes: crate::args::Changes,
     /// Keep the results in this folder; without it, in a new one under `runs`

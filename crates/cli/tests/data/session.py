@@ -7,6 +7,9 @@ import sys
 import time
 
 WILLIWAW = sys.argv[1]
+# A signal sent before the shell has put what was typed in front is the shell's own, or is lost between its fork and its
+# exec: so what is typed says itself when it runs, and when it goes on.
+PATIENT = "python3 " + os.path.join(os.path.dirname(os.path.abspath(__file__)), "patient.py")
 LINK = f"{WILLIWAW} shell --link 'delay=5 ms'"
 seen = ""
 
@@ -43,30 +46,24 @@ say("tty; echo at $((20 + 1))\n", "/dev/pts/", "at 21")
 say("python3 -q\n", ">>> ")
 say("print(6 * 7)\n", "42", ">>> ")
 say("exit()\n", "[lte] ")
-say("sleep 1000\n")
-time.sleep(0.5)
+say(f"{PATIENT}\n", "it runs")
 say("\x03", "[lte] ")
 say("echo code $?\n", "code 130")
-say("sleep 1000\n")
-time.sleep(0.5)
+say(f"{PATIENT}\n", "it runs")
 say("\x1a", "Stopped", "[lte] ")
-say("fg\n", "sleep 1000")
-time.sleep(0.5)
+say("fg\n", "goes on")
 say("\x03", "[lte] ")
 say(f"{LINK} --name geo\n", "[lte] [geo] ")
 say("exit 7\n", "[lte] ")
 say("echo code $?\n", "code 7")
 say("exit 5\n", "outer> ")
 say("echo code $?\n", "code 5")
-say(f"{LINK} -- sleep 1000\n")
-time.sleep(1)
+say(f"{LINK} -- {PATIENT}\n", "it runs")
 say("\x1a", "Stopped", "outer> ")
-say("fg\n", "sleep 1000")
-time.sleep(0.5)
+say("fg\n", "goes on")
 say("\x03", "outer> ")
 say("echo code $?\n", "code 130")
-say(f"{LINK} -- sh -c 'sleep 1000' | cat\n")
-time.sleep(1)
+say(f"{LINK} -- sh -c '{PATIENT}' | cat\n", "it runs")
 say("\x03", "outer> ")
 say("echo code ${PIPESTATUS[0]}\n", "code 130")
 os.write(fd, b"exit\n")
