@@ -136,9 +136,13 @@ impl Copies {
 
     /// Every copy that has bytes of `[seq, end)`, first transmissions first.
     pub(crate) fn of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
+        self.firsts_of(seq, end).chain(self.agains.iter().filter(move |c| c.overlaps(seq, end)))
+    }
+
+    /// First transmissions that have bytes of `[seq, end)`, in their order.
+    pub(crate) fn firsts_of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
         let at = self.firsts.partition_point(|c| c.end <= seq);
-        let firsts = self.firsts.range(at..).take_while(move |c| c.seq < end);
-        firsts.chain(self.agains.iter().filter(move |c| c.overlaps(seq, end)))
+        self.firsts.range(at..).take_while(move |c| c.seq < end)
     }
 
     /// The copies that carry this timestamp: a clock's tick can last for several.

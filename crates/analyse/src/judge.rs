@@ -71,6 +71,8 @@ pub(crate) struct Judge {
     pub(crate) open: Vec<Open>,
     /// The highest serial that is known to have reached the receiver, or to lie before what has.
     front: u64,
+    /// Up to here missing copies were last called lost.
+    lost_before: u64,
     /// How far packets were seen to overtake each other, in serials.
     pub(crate) disorder: u64,
     /// Duplicates were reported in this direction.
@@ -135,7 +137,9 @@ impl Judge {
             settled,
             passed: None,
         });
-        self.lose(copies, acked, state.sacked);
+        // What is known has changed for this one alone, unless the front has moved on.
+        let from = if self.lost_before == self.limit() { self.open.len() - 1 } else { 0 };
+        self.lose(copies, acked, state.sacked, from);
         (self.open.len() > MOST).then(|| {
             let oldest = self.open.remove(0);
             self.rule(copies, &oldest, state.clock)
@@ -144,9 +148,11 @@ impl Judge {
 
     /// What lies before the front and is missing is lost, where packets keep their order. Missing is the byte that the
     /// receiver asks for and, of what lies beyond, what SACK leaves out; without SACK nobody knows of the rest.
-    fn lose(&mut self, copies: &mut Copies, ack: u64, sacked: &Ranges) {
-        let limit = self.front.saturating_sub(self.disorder);
-        for open in &self.open {
+    /// Looked at are the verdicts that are open `from` there on.
+    fn lose(&mut self, copies: &mut Copies, ack: u64, sacked: &Ranges, from: usize) {
+        let limit = self.limit();
+        self.lost_before = limit;
+        for open in &self.open[from..] {
             if open.covered.is_some() || open.copy.end <= ack {
                 continue;
             }
@@ -205,7 +211,7 @@ impl Judge {
         }
         self.cover(copies, d, latest, state);
         self.edges(copies, d.ack);
-        self.lose(copies, d.ack, state.sacked);
+        self.lose(copies, d.ack, state.sacked, 0);
         for open in &mut self.open {
             if d.duplicate && d.newly == 0 && !is_too_late(&open.copy, d.t, state.rtt) {
                 open.duplicates += 1;
@@ -215,6 +221,11 @@ impl Judge {
             }
         }
         self.close(copies, d, state, out);
+    }
+
+    /// What is missing and was sent before is lost.
+    fn limit(&self) -> u64 {
+        self.front.saturating_sub(self.disorder)
     }
 
     fn raise(&mut self, to: u64) {

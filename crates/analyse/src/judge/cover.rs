@@ -53,6 +53,7 @@ impl Judge {
 
     /// Which copy of what is covered now came first?
     pub(super) fn cover(&mut self, copies: &mut Copies, d: &AckDigest, latest: u64, state: &State<'_>) {
+        let mut unanswered: Option<Vec<u64>> = None;
         for i in 0..self.open.len() {
             let open = &self.open[i];
             if open.covered.is_some() {
@@ -92,7 +93,8 @@ impl Judge {
                 }
                 all = lost;
             }
-            let jumped = self.answers_are_missing(copies, i, d, state);
+            let unanswered = unanswered.get_or_insert_with(|| unanswered_once(copies, d, state));
+            let jumped = self.answers_are_missing(copies, i, d, unanswered);
             let open = &mut self.open[i];
             open.covered = Some((d.t, d.ack));
             open.answer = state.stamp;
@@ -112,31 +114,15 @@ impl Judge {
     /// Answers are missing: what was sent before the retransmission, and only once, has arrived, and nothing that came
     /// back can have answered it until now. Then acknowledgements were lost, and the earlier copies have most likely
     /// arrived too.
-    pub(super) fn answers_are_missing(
-        &self,
-        copies: &Copies,
-        i: usize,
-        d: &AckDigest,
-        state: &State<'_>,
-    ) -> bool {
+    fn answers_are_missing(&self, copies: &Copies, i: usize, d: &AckDigest, unanswered: &[u64]) -> bool {
         let open = &self.open[i];
-        if !d.advances() {
+        let missing = unanswered.iter().filter(|s| **s < open.copy.serial).count();
+        if missing < if d.held { 1 } else { 2 } {
             return false;
         }
         let earlier =
             |c: &Copy| c.serial < open.copy.serial && !matches!(c.fate, Fate::Lost(Evidence::Order));
-        if !copies.of(open.copy.seq.max(open.acked), open.copy.end).any(earlier) {
-            return false;
-        }
-        let unanswered = |c: &&Copy| {
-            let due = c.t + state.rtt.least(c.end - c.seq).unwrap_or_default();
-            let told = state.sacked.holds(c.seq, c.end);
-            c.serial < open.copy.serial && c.end <= d.ack && !told && d.heard.is_none_or(|heard| heard < due)
-        };
-        // No further than the second: there may be thousands.
-        let once = |c: &&Copy| copies.of(c.seq, c.end).nth(1).is_none();
-        let missing = copies.of(d.before, d.ack).filter(unanswered).filter(once).take(2).count();
-        missing >= if d.held { 1 } else { 2 }
+        copies.of(open.copy.seq.max(open.acked), open.copy.end).any(earlier)
     }
 
     /// What was not there when a retransmission was covered came later: so did all that was sent after it.
@@ -164,6 +150,20 @@ impl Judge {
             }
         }
     }
+}
+
+/// The first two of what is acknowledged now that were sent once, and that nothing that came back can have answered before.
+fn unanswered_once(copies: &Copies, d: &AckDigest, state: &State<'_>) -> Vec<u64> {
+    if !d.advances() {
+        return Vec::new();
+    }
+    let unanswered = |c: &&Copy| {
+        let due = c.t + state.rtt.least(c.end - c.seq).unwrap_or_default();
+        let told = state.sacked.holds(c.seq, c.end);
+        c.end <= d.ack && !told && d.heard.is_none_or(|heard| heard < due)
+    };
+    let once = |c: &&Copy| copies.of(c.seq, c.end).nth(1).is_none();
+    copies.firsts_of(d.before, d.ack).filter(unanswered).filter(once).map(|c| c.serial).take(2).collect()
 }
 
 /// The copy of this byte that came first, if that is known.
