@@ -1,5 +1,6 @@
 //! How right is the analyser? Random scenarios against the simulator's truth, by stratum:
 //! `cargo run --release -p williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`; with `--odd` what does not meet, with
+//! `--no-numbers` as if the receiver did not number its packets, with
 //! `--scenario N` the text of one, with `--packets N` what its capture shows (with `--there` the receiver's).
 
 #![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
@@ -7,29 +8,30 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::meeting::{Meeting, Tally, meet};
+use common::meeting::{Meeting, Tally, meet_with};
 use common::scenarios::{Case, case};
 use std::collections::BTreeMap;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let numbers: Vec<u64> = args.iter().filter_map(|a| a.parse().ok()).collect();
+    let given: Vec<u64> = args.iter().filter_map(|a| a.parse().ok()).collect();
     if args.iter().any(|a| a == "--scenario") {
-        println!("{}", case(numbers[0]).text);
+        println!("{}", case(given[0]).text);
         return;
     }
     if args.iter().any(|a| a == "--packets") {
-        let text = common::meeting::packets(&case(numbers[0]), args.iter().any(|a| a == "--there"));
+        let text = common::meeting::packets(&case(given[0]), args.iter().any(|a| a == "--there"));
         println!("{text}");
         return;
     }
-    let (count, first) = (numbers.first().copied().unwrap_or(1000), numbers.get(1).copied().unwrap_or(0));
+    let (count, first) = (given.first().copied().unwrap_or(1000), given.get(1).copied().unwrap_or(0));
     let odd = args.iter().any(|a| a == "--odd");
+    let numbers = !args.iter().any(|a| a == "--no-numbers");
     let mut weighed: BTreeMap<&str, Vec<(f64, bool, bool)>> = BTreeMap::new();
     let mut strata: BTreeMap<(usize, String), (Tally, Tally, u64)> = BTreeMap::new();
     for number in first..first + count {
         let case = case(number);
-        let meeting = meet(&case);
+        let meeting = meet_with(&case, numbers);
         for key in keys(&case) {
             let entry = strata.entry(key).or_default();
             entry.0.add(&meeting.alone);

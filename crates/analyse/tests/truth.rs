@@ -7,7 +7,7 @@
 mod common;
 
 use analyse::{Analyser, Flow, Keep, Observation};
-use common::meeting::{Tally, meet, read};
+use common::meeting::{Tally, meet, meet_with, read};
 use common::scenarios::case;
 use std::collections::BTreeMap;
 
@@ -36,15 +36,33 @@ fn verdicts_meet_the_truth() {
     let alone = |options: &str| by_options[options].0;
     let best = alone("timestamps and DSACK");
     assert!(best.precision() >= 0.98 && best.recall() >= 0.98, "{best:?}");
-    assert!(best.timeouts_right() >= 0.98, "{best:?}");
+    assert!(best.timeouts_right() >= 0.99, "{best:?}");
     let dsack = alone("DSACK");
     assert!(dsack.precision() >= 0.98 && dsack.recall() >= 0.98, "{dsack:?}");
-    assert!(dsack.timeouts_right() >= 0.965, "{dsack:?}");
-    // Timestamps tell only of the oldest segment: what is left is called unknown far more often than wrong.
+    assert!(dsack.timeouts_right() >= 0.99, "{dsack:?}");
+    // Timestamps tell only of the oldest segment, and where packets overtake each other hardly of that.
     let stamps = alone("timestamps");
-    assert!(stamps.precision() >= 0.96, "{stamps:?}");
+    assert!(stamps.precision() >= 0.98 && stamps.timeouts_right() >= 0.9, "{stamps:?}");
     let neither = alone("neither");
-    assert!(neither.precision() >= 0.95 && neither.wrong * 2 <= neither.untold + 20, "{neither:?}");
+    assert!(neither.precision() >= 0.98 && neither.wrong * 2 <= neither.untold, "{neither:?}");
+}
+
+/// The same from receivers that do not number what they send: more is unknown, not more is wrong.
+#[test]
+fn what_has_no_numbers_is_called_unknown() {
+    let mut sums: BTreeMap<&str, Tally> = BTreeMap::new();
+    for number in 0..200 {
+        let case = case(number);
+        sums.entry(case.options).or_default().add(&meet_with(&case, false).alone);
+    }
+    for options in ["DSACK", "timestamps and DSACK"] {
+        let sum = sums[options];
+        assert!(sum.precision() >= 0.98 && sum.recall() >= 0.98 && sum.timeouts_right() >= 0.98, "{sum:?}");
+    }
+    for options in ["timestamps", "neither"] {
+        let sum = sums[options];
+        assert!(sum.precision() >= 0.95 && sum.wrong * 2 <= sum.untold + 20, "{options}: {sum:?}");
+    }
 }
 
 /// The same verdicts when the packets have been bytes in a file.

@@ -97,8 +97,13 @@ pub struct Meeting {
     pub weighed: Vec<(f64, bool, bool)>,
 }
 
-/// Runs a scenario and compares.
+/// Runs a scenario and compares; the receiver numbers its packets, as Linux does.
 pub fn meet(case: &Case) -> Meeting {
+    meet_with(case, true)
+}
+
+/// The same; with IP version 6, and from hosts that do not count, the receiver's packets have no numbers.
+pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
     let sightings = run.world.network.tracer().take_sightings();
@@ -107,7 +112,8 @@ pub fn meet(case: &Case) -> Meeting {
     let sack = case.options.contains("DSACK");
     let flows = |at: u32, keep: Keep| {
         let mut analyser = Analyser::new(keep);
-        for o in observed(&sightings, at, 0, sack) {
+        for mut o in observed(&sightings, at, 0, sack) {
+            o.id = o.id.filter(|_| numbers || o.head.source == observed::PORTS[0]);
             analyser.push(&o);
         }
         analyser.finish().into_iter().enumerate().collect::<Vec<(usize, Flow)>>()
@@ -150,7 +156,7 @@ pub fn packets(case: &Case, there: bool) -> String {
         let own = |n: u32| n.wrapping_sub(observed::FIRST[0]);
         let stamps = h.timestamps.unwrap_or_default();
         let t = o.t.as_secs_f64();
-        out += &if h.source == 40_000 {
+        out += &if h.source == observed::PORTS[0] {
             let seq = own(h.seq);
             let truth = truths.iter().find(|x| x.t == o.t && x.seq == u64::from(seq));
             let said = truth.map_or(String::new(), |x| format!(" {} unneeded {}", x.cause, x.unneeded));

@@ -12,6 +12,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// First sequence numbers, close before they wrap.
 pub const FIRST: [u32; 2] = [u32::MAX - 20_000, u32::MAX - 3];
+/// The ports of sender and receiver.
+pub const PORTS: [u16; 2] = [40_000, 80];
 /// What the clocks for timestamps say at t = 0.
 const CLOCK: [u32; 2] = [u32::MAX - 5_000, 77_000];
 
@@ -45,8 +47,8 @@ fn observation(s: &Sighting, segment: &Segment, shift: u8, sack: bool) -> Observ
     let ticks = |side: usize, t: Time| CLOCK[side].wrapping_add((t.as_nanos() / 1_000_000) as u32);
     let when = |bit: u8, on: bool| if on { bit } else { 0 };
     let mut head = TcpHead {
-        source: [40_000, 80][from],
-        destination: [40_000, 80][to],
+        source: PORTS[from],
+        destination: PORTS[to],
         seq: seq(from, segment.seq),
         ack: if segment.has_ack { seq(to, segment.ack) } else { 0 },
         flags: when(flag::SYN, segment.syn)
