@@ -3,97 +3,17 @@
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
 
-use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason};
-use base::wire::{TcpHead, flag};
-use base::{Span, Time};
-use std::net::{IpAddr, Ipv4Addr};
+#[path = "common/trace.rs"]
+mod trace;
 
-const SEGMENT: u32 = 1000;
-/// A round trip, ms.
-const TRIP: u32 = 200;
-
-/// A connection whose receiver uses SACK and reports duplicates; without timestamps.
-struct Trace(Vec<Observation>);
-
-impl Trace {
-    /// Opened, and `clean` segments sent and answered one by one; the next is sent at the second value, ms.
-    fn opened(clean: u32) -> (Trace, u32) {
-        let mut trace = Trace(Vec::new());
-        let syn = |seq| TcpHead {
-            seq,
-            flags: flag::SYN,
-            mss: Some(1000),
-            permits_sack: true,
-            ..TcpHead::default()
-        };
-        trace.push(0, true, 0, syn(0));
-        trace.push(TRIP, false, 0, TcpHead { ack: 1, flags: flag::SYN | flag::ACK, ..syn(0) });
-        for n in 0..clean {
-            trace.send(TRIP + n * TRIP, n);
-            trace.answer(TRIP + (n + 1) * TRIP, n + 1, &[]);
-        }
-        (trace, TRIP + clean * TRIP)
-    }
-
-    fn push(&mut self, ms: u32, out: bool, payload: u32, mut head: TcpHead) {
-        let address = |last: u8| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
-        let (from, to) = if out { (1, 2) } else { (2, 1) };
-        (head.source, head.destination) = (u16::from(from) * 100, u16::from(to) * 100);
-        head.window = 60_000;
-        self.0.push(Observation {
-            t: Time::ZERO + Span::from_millis(u64::from(ms)),
-            interface: 0,
-            source: address(from),
-            destination: address(to),
-            id: None,
-            size: 40 + payload,
-            payload,
-            ecn: 0,
-            head,
-        });
-    }
-
-    /// Segment `n` leaves.
-    fn send(&mut self, ms: u32, n: u32) {
-        self.last(ms, n, 0);
-    }
-
-    /// The same, with a flag.
-    fn last(&mut self, ms: u32, n: u32, fin: u8) {
-        let head = TcpHead { seq: 1 + n * SEGMENT, ack: 1, flags: flag::ACK | fin, ..TcpHead::default() };
-        self.push(ms, true, SEGMENT, head);
-    }
-
-    /// All before segment `n` is acknowledged; blocks of segments from one to before another.
-    fn answer(&mut self, ms: u32, n: u32, blocks: &[(u32, u32)]) {
-        let bytes: Vec<(u32, u32)> = blocks.iter().map(|b| (1 + b.0 * SEGMENT, 1 + b.1 * SEGMENT)).collect();
-        self.says(ms, 1 + n * SEGMENT, &bytes);
-    }
-
-    fn says(&mut self, ms: u32, ack: u32, blocks: &[(u32, u32)]) {
-        let mut head = TcpHead { seq: 1, ack, flags: flag::ACK, ..TcpHead::default() };
-        for block in blocks {
-            head.sack[usize::from(head.sacks)] = *block;
-            head.sacks += 1;
-        }
-        self.push(ms, false, 0, head);
-    }
-
-    fn analysed(&self) -> Flow {
-        let mut analyser = Analyser::new(Keep::default());
-        self.0.iter().for_each(|o| analyser.push(o));
-        analyser.finish().remove(0)
-    }
-}
+use analyse::{Flow, Kind, Need, Reason};
+use base::wire::flag;
+use trace::{SEGMENT, TRIP, Trace, kinds};
 
 /// The likelihoods of all retransmissions; all were weighed.
 fn likelihoods(flow: &Flow) -> Vec<f64> {
     let all = &flow.ways[0].retransmissions;
     all.iter().map(|r| r.likelihood.unwrap_or_else(|| panic!("not weighed: {r:?}"))).collect()
-}
-
-fn kinds(flow: &Flow) -> Vec<Kind> {
-    flow.ways[0].timeouts.iter().map(|t| t.kind).collect()
 }
 
 /// Courses in which much is lost that must have arrived do not crowd out the one in which all answers were.
