@@ -27,6 +27,7 @@ impl Direction {
             return;
         }
         let (t, syn) = (o.t, head.has(flag::SYN));
+        self.hears(o);
         let ack = self.offset(head.ack);
         if !self.answered && !self.begun {
             // The peer speaks first: what it acknowledges was sent before the capture began.
@@ -76,6 +77,9 @@ impl Direction {
         if self.judge.open.is_empty() {
             // What the last acknowledgement covered stays until the next.
             self.copies.forget(before, u64::MAX);
+            if !digest.advances() {
+                self.replay.forget_last();
+            }
         }
         if digest.advances() {
             self.sacked.forget_below(self.una);
@@ -91,6 +95,20 @@ impl Direction {
             self.weigh();
         }
         self.point(t, ack, scale.map(|_| window), &digest, o);
+    }
+
+    /// The peer has data of its own: here they are, or its numbers have gone on without them.
+    fn hears(&mut self, o: &Observation) {
+        let head = &o.head;
+        let own = o.payload + u32::from(head.has(flag::SYN)) + u32::from(head.has(flag::FIN));
+        let lost = self.peer_end.is_some_and(|end| (head.seq.wrapping_sub(end) as i32) > 0);
+        if o.payload > 0 || lost {
+            self.talked = Some(o.t);
+        }
+        let end = head.seq.wrapping_add(own);
+        if self.peer_end.is_none_or(|before| (end.wrapping_sub(before) as i32) > 0) {
+            self.peer_end = Some(end);
+        }
     }
 
     /// An acknowledgement of what was never sent answers the opening: the peer still holds an older connection of the
@@ -216,7 +234,8 @@ impl Direction {
                         self.numbers.clean(segments, gap);
                     }
                     if self.numbers.foreign().is_some() {
-                        missing = gap;
+                        // What goes elsewhere is no answer that was lost.
+                        missing = gap.min(segments.saturating_sub(1));
                     }
                 }
                 self.replay.clean(segments, missing);

@@ -14,7 +14,8 @@ use base::Span;
 const SURE: f64 = 0.8;
 /// A probe's from here on.
 const CERTAIN: f64 = 0.95;
-/// Where duplicates are reported the likelier side is told from here on; in between, what else was concluded.
+/// Where duplicates are reported, or packets numbered and stamped, the likelier side is told from here on; in between, what
+/// else was concluded.
 const LIKELIER: f64 = 0.6;
 
 /// What no course of events can contradict.
@@ -55,14 +56,19 @@ impl Direction {
             loose: self.loose(),
             foreign: 0.0,
         };
-        // Where packets overtake each other and duplicates are not reported, courses in the order of sending say little.
-        let foreign = self.numbers.foreign();
+        // What the peer itself had to say may be what is missing.
+        let trip = self.rtt.smoothed().unwrap_or_default();
+        let talks = self.talked.is_some_and(|t| self.replay.since().is_none_or(|since| t + trip >= since));
+        let foreign = self.numbers.foreign().filter(|_| !talks);
+        // Where packets overtake each other and neither duplicates are reported nor packets numbered, courses in the order of
+        // sending say little.
         if self.overtaken && !rates.sack && foreign.is_none() {
             self.replay.forget();
             return;
         }
-        let tells = rates.sack || foreign.is_some() && self.judge.stamped;
-        for (result, odds) in self.replay.finish(rates, foreign) {
+        let weighed = self.replay.finish(rates, foreign);
+        let tells = rates.sack || weighed.numbered && self.judge.stamped;
+        for (result, odds) in weighed.odds {
             let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
             if r.evidence == Evidence::Seen {
                 continue;
@@ -74,7 +80,7 @@ impl Direction {
                 o if r.reason == Reason::Probe && (1.0 - CERTAIN..CERTAIN).contains(&o) => continue,
                 o if o > SURE => Need::Unneeded,
                 o if o < 1.0 - SURE => Need::Needed,
-                // Where duplicates are not reported, what was concluded is no surer than that, unless it was seen.
+                // Where neither duplicates are reported nor packets numbered and stamped, what was concluded is no surer than that, unless it was seen.
                 _ if !tells && !seen(r.evidence) => Need::Unknown,
                 _ if seen(r.evidence) => continue,
                 o if o > LIKELIER => Need::Unneeded,

@@ -331,7 +331,18 @@ fn accounts(h: &Heard, silent: u16, rates: &Rates) -> f64 {
         None => 1.0,
         // More cannot have been sent.
         Some(None) => 0.0,
-        Some(Some(others)) => (1.0 - rates.foreign) * libm::pow(rates.foreign, f64::from(others)),
+        Some(Some(others)) => elsewhere(others, rates),
+    }
+}
+
+/// Who sends elsewhere does so more than once: how likely another such packet follows.
+const AGAIN: f64 = 0.8;
+
+/// How likely it is that so many packets went elsewhere.
+pub(crate) fn elsewhere(packets: u32, rates: &Rates) -> f64 {
+    match packets.checked_sub(1) {
+        None => 1.0 - rates.foreign,
+        Some(more) => rates.foreign * (1.0 - AGAIN) * libm::pow(AGAIN, f64::from(more)),
     }
 }
 

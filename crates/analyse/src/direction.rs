@@ -78,6 +78,9 @@ pub(crate) struct Direction {
     pub(crate) replay: Replay,
     /// How the peer numbers its packets.
     pub(crate) numbers: Numbers,
+    /// One past the highest number of the peer's own data, on the wire; when it last had some of its own to send.
+    pub(crate) peer_end: Option<u32>,
+    pub(crate) talked: Option<Time>,
     pub(crate) habits: Habits,
     reacts: Reacts,
     /// An acknowledgement came after a later one.

@@ -6,7 +6,7 @@
 
 use crate::chances::Chances;
 use crate::copies::later;
-use crate::course::{Node, Scene, follow, reachable, rest, since_last, step};
+use crate::course::{Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
 use crate::mirror::{EchoRule, Held, Mirror};
 use crate::pace::{Front, Pace};
 pub(crate) use crate::past::{Became, Counts, LONG, Past};
@@ -338,5 +338,5 @@ fn promise(
         .iter()
         .map(|r| if marks.binary_search(&r.1).is_ok() { 1.0 } else { 0.05 })
         .product();
-    echoes * asked * libm::pow(rates.foreign.max(1e-4), f64::from(lacking.min(9)))
+    echoes * asked * if lacking > 0 { elsewhere(lacking, rates) } else { 1.0 }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Numbers {
     /// Acknowledgements while nothing was amiss; those before which more was missing than anything here can have caused.
     clean: u64,
     foreign: u64,
+    /// Those that answered more than two segments and had none of the answers to them missing.
+    many: u64,
 }
 
 impl Numbers {
@@ -31,7 +33,8 @@ impl Numbers {
             return Some(APART);
         };
         let step = i64::from(id.wrapping_sub(last) as i16);
-        self.seen += 1;
+        // Who repeats a number does not count.
+        self.seen += u64::from(step != 0);
         self.span += if step.unsigned_abs() > FAR { FAR } else { step.max(0) as u64 };
         let place = match step {
             // Some leave out the 0 where the numbers begin again.
@@ -60,12 +63,16 @@ impl Numbers {
         self.clean += 1;
         // Each segment but the last may have had an answer of its own that was lost.
         self.foreign += u64::from(missing >= segments.max(1));
+        self.many += u64::from(segments > 2 * (missing + 1));
     }
 
-    /// How often the host sends something else between two answers; nothing if its numbers do not count.
+    /// How often the host sends something else between two answers; nothing if its numbers do not count, or if it answers so
+    /// many segments at once that nobody knows how many answers to expect.
     pub(crate) fn foreign(&self) -> Option<f64> {
-        let share = (self.foreign as f64 + 0.05) / (self.clean as f64 + 5.0);
-        (self.seen >= LEAST && self.seen * 10 > self.span * 6 && share < MOST).then(|| share.max(1e-4))
+        let share = |n: u64| (n as f64 + 0.05) / (self.clean as f64 + 5.0);
+        let foreign = share(self.foreign);
+        (self.seen >= LEAST && self.seen * 10 > self.span * 6 && foreign < MOST && share(self.many) < MOST)
+            .then(|| foreign.max(1e-4))
     }
 }
 

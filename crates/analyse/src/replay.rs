@@ -33,6 +33,15 @@ pub(crate) struct Outset {
     pub(crate) fin: Option<(u64, Time)>,
 }
 
+/// What comes of it.
+#[derive(Default, Debug)]
+pub(crate) struct Weighed {
+    /// How likely each retransmission was unneeded.
+    pub(crate) odds: Vec<(usize, f64)>,
+    /// The receiver's numbers were believed.
+    pub(crate) numbered: bool,
+}
+
 /// What was noted.
 #[derive(Default, Debug)]
 pub(crate) struct Replay {
@@ -106,6 +115,11 @@ impl Replay {
         }
     }
 
+    /// What the last acknowledgement covered is no longer known.
+    pub(crate) fn forget_last(&mut self) {
+        self.last = None;
+    }
+
     /// So many segments were delivered while nothing was amiss; so many answers were missing before theirs.
     pub(crate) fn clean(&mut self, segments: u64, missing: u64) {
         let Counts { loss, deaf } = &mut self.counts;
@@ -124,6 +138,11 @@ impl Replay {
     /// True if all that was amiss has been answered. `open`: verdicts are, or what came last is a sign of more trouble.
     pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
         self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > MOST)
+    }
+
+    /// When the first was sent that matters.
+    pub(crate) fn since(&self) -> Option<Time> {
+        self.sent.first().map(|s| s.t)
     }
 
     /// What was noted is over.
@@ -153,6 +172,8 @@ impl Replay {
             self.heard.sort_by_key(|h| h.place);
             // What left the receiver before it all says nothing of it.
             self.heard.retain(|h| h.place > self.from);
+        } else {
+            self.heard.retain(|h| !h.overtaken);
         }
         let mut before = self.from;
         for h in &mut self.heard {
@@ -162,11 +183,13 @@ impl Replay {
         }
     }
 
-    /// How likely each of the retransmissions was unneeded. `foreign`: how often the receiver sends something else, if it
+    /// Weighs what was noted. `foreign`: how often the receiver sends something else, if it
     /// numbers what it sends.
-    pub(crate) fn finish(&mut self, mut rates: Rates, foreign: Option<f64>) -> Vec<(usize, f64)> {
+    pub(crate) fn finish(&mut self, mut rates: Rates, foreign: Option<f64>) -> Weighed {
         let mut best = None;
-        self.count(foreign.is_some());
+        let mut numbered = foreign.is_some();
+        let as_heard = numbered.then(|| self.heard.clone());
+        self.count(numbered);
         rates.foreign = foreign.unwrap_or_default();
         self.cut(rates.least);
         let start = self.start.filter(|_| self.wanted);
@@ -177,17 +200,21 @@ impl Replay {
         } else if let Some(start) = start {
             (rates.loss, rates.deaf) = self.rates();
             best = self.followed(start, &mut rates, lattice::NARROW);
-            if best.is_none() {
+            // The troubles that are yet to come want their part.
+            if best.is_none() && self.steps < ENOUGH / 2 {
                 best = self.followed(start, &mut rates, lattice::WIDE);
             }
-            if best.is_none() && rates.foreign > 0.0 {
+            if best.is_none()
+                && let Some(heard) = as_heard
+            {
                 // The numbers were not what they seemed.
-                self.heard.iter_mut().for_each(|h| h.missing = None);
+                (self.heard, numbered) = (heard, false);
+                self.count(false);
                 best = self.followed(start, &mut rates, lattice::NARROW);
             }
         }
         self.forget();
-        let Some(outcome) = best else { return Vec::new() };
+        let Some(outcome) = best else { return Weighed::default() };
         for (sum, new) in
             [(&mut self.counts.loss, outcome.counts.loss), (&mut self.counts.deaf, outcome.counts.deaf)]
         {
@@ -195,7 +222,7 @@ impl Replay {
                 *s += n;
             }
         }
-        outcome.odds
+        Weighed { odds: outcome.odds, numbered }
     }
 
     /// All courses together, by the rule for echoes that explains them best.

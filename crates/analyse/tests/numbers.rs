@@ -1,0 +1,126 @@
+//! The claim: the identification of the receiver's packets tells how many answers were lost where it counts them, and misleads
+//! nobody where it does not.
+//!
+//! TA-01, TA-03: verdicts on timeouts from the sender's capture.
+
+#[path = "common/trace.rs"]
+mod trace;
+
+use analyse::Kind;
+use analyse::flow::Retransmission;
+use trace::{Scheme, TRIP, Trace, kinds};
+
+/// As Linux counts for each socket.
+const COUNTS: Scheme = |n| Some(1000 + n);
+
+/// Segments are sent again `times` times, and `missing` numbers are left out before the answer.
+fn trouble(scheme: Scheme, times: usize, missing: u16) -> Vec<Kind> {
+    let (mut trace, t) = Trace::numbered(30, scheme);
+    trace.send(t, 30);
+    let waits = [1000, 3000, 7000];
+    for wait in &waits[..times] {
+        trace.send(t + wait, 30);
+    }
+    trace.unheard(missing);
+    trace.answers(t + waits[times - 1] + TRIP, 31, 4);
+    kinds(&trace.analysed())
+}
+
+#[test]
+fn what_is_missing_was_lost() {
+    assert_eq!(trouble(COUNTS, 1, 0), [Kind::Genuine]);
+    assert_eq!(trouble(COUNTS, 1, 1), [Kind::Spurious]);
+    assert_eq!(trouble(COUNTS, 3, 0), [Kind::Genuine; 3]);
+    assert_eq!(trouble(COUNTS, 3, 3), [Kind::Spurious; 3]);
+}
+
+/// Who writes the same number into each packet, random ones, or counts in the order of a little-endian host, says nothing.
+#[test]
+fn who_does_not_count_says_nothing() {
+    let schemes: [Scheme; 3] = [
+        |_| Some(4711),
+        |n| Some((1 + n).swap_bytes()),
+        |n| Some(n.wrapping_mul(40_503) ^ n.wrapping_mul(n) << 3),
+    ];
+    for (k, scheme) in schemes.into_iter().enumerate() {
+        for times in [1, 3] {
+            assert_eq!(trouble(scheme, times, 0), trouble(|_| None, times, 0), "scheme {k}, {times}");
+        }
+    }
+}
+
+/// A window that is offered anew, or data of the receiver's, come between the last answer and the trouble: they were seen, and
+/// are not missing.
+#[test]
+fn what_was_seen_is_not_missing() {
+    for speaks in [false, true] {
+        let (mut trace, t) = Trace::numbered(30, COUNTS);
+        for k in 1..4 {
+            if speaks {
+                trace.speaks(t + k, 30);
+            } else {
+                trace.offers(t + k, 30, 50_000 + k as u16);
+            }
+        }
+        for wait in [0, 1000, 3000, 7000] {
+            trace.send(t + 2 * TRIP + wait, 30);
+        }
+        trace.answers(t + 7000 + 3 * TRIP, 31, 4);
+        let flow = trace.analysed();
+        assert_eq!(kinds(&flow), [Kind::Genuine; 3], "data: {speaks}");
+        let weighed = |r: &Retransmission| r.likelihood.is_some_and(|l| l < 0.01);
+        assert!(flow.ways[0].retransmissions.iter().all(weighed), "{:?}", flow.ways[0].retransmissions);
+    }
+}
+
+/// An outage takes what both sides send: what is missing are the receiver's own data, not answers.
+#[test]
+fn the_receivers_own_data_are_no_answers() {
+    let (mut trace, t) = Trace::numbered(30, COUNTS);
+    for wait in [10, 1010, 3010, 7010] {
+        trace.send(t + wait, 30);
+        trace.speaks_unheard();
+    }
+    trace.answers(t + 7010 + TRIP, 31, 4);
+    let told = kinds(&trace.analysed());
+    assert!(!told.contains(&Kind::Spurious), "{told:?}");
+}
+
+/// A host that counts for all its connections sends elsewhere during an outage of seconds what it never did between two
+/// answers.
+#[test]
+fn a_long_silence_leaves_time_to_speak_elsewhere() {
+    let told = trouble(COUNTS, 3, 12);
+    assert!(!told.contains(&Kind::Spurious), "{told:?}");
+}
+
+/// A receiver that answers many segments at once has lost nothing where no number is missing.
+#[test]
+fn many_segments_may_have_one_answer() {
+    let run = |scheme: Scheme| {
+        let (mut trace, mut t) = Trace::numbered(4, scheme);
+        let mut n = 4;
+        let mut told = Vec::new();
+        for _ in 0..20 {
+            for _ in 0..10 {
+                (0..10).for_each(|k| trace.send(t, n + k));
+                n += 10;
+                t += TRIP;
+                trace.answer(t, n, &[]);
+            }
+            // All of it waits somewhere, and is answered twice: once it has arrived, and when it arrives again.
+            (0..10).for_each(|k| trace.send(t, n + k));
+            trace.send(t + 1000, n);
+            trace.answer(t + 1000 + 20, n + 10, &[]);
+            trace.answer(t + 1000 + TRIP, n + 10, &[]);
+            (t, n) = (t + 1000 + TRIP, n + 10);
+        }
+        trace.send(t, n);
+        trace.answer(t + TRIP, n + 1, &[]);
+        told.extend(kinds(&trace.analysed()));
+        told
+    };
+    let told = run(COUNTS);
+    assert_eq!(told, run(|_| None));
+    assert_eq!(told, [Kind::Spurious; 20]);
+}
