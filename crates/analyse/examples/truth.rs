@@ -1,6 +1,6 @@
 //! How right is the analyser? Random scenarios against the simulator's truth, by stratum:
 //! `cargo run --release -p williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`; with `--odd` what does not meet, with
-//! `--no-numbers` as if the receiver did not number its packets, with
+//! `--no-numbers` as if the receiver did not number its packets, with `--overtaking` only paths that do not keep the order, with
 //! `--scenario N` the text of one, with `--packets N` what its capture shows (with `--there` the receiver's).
 
 #![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
@@ -27,10 +27,14 @@ fn main() {
     let (count, first) = (given.first().copied().unwrap_or(1000), given.get(1).copied().unwrap_or(0));
     let odd = args.iter().any(|a| a == "--odd");
     let numbers = !args.iter().any(|a| a == "--no-numbers");
+    let shuffled = args.iter().any(|a| a == "--overtaking");
     let mut weighed: BTreeMap<&str, Vec<(f64, bool, bool)>> = BTreeMap::new();
     let mut strata: BTreeMap<(usize, String), (Tally, Tally, u64)> = BTreeMap::new();
     for number in first..first + count {
         let case = case(number);
+        if shuffled && case.order != "overtaking" {
+            continue;
+        }
         let meeting = meet_with(&case, numbers);
         for key in keys(&case) {
             let entry = strata.entry(key).or_default();

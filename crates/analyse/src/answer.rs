@@ -228,10 +228,12 @@ impl Direction {
                 let due = self.pace().due(last.t, self.advanced, ack - self.una);
                 let segments = (ack - self.una).div_ceil(self.copies.longest.max(1));
                 let mut missing = self.habits.see(segments, t.since(due).max(due.since(t)));
-                if let Some(gap) = places.and_then(|(from, place)| Numbers::between(from, place)) {
+                if let Some((from, place)) = places
+                    && let Some(gap) = Numbers::between(from, place)
+                {
                     // Where packets overtake each other there are duplicates in between.
                     if !self.loose() {
-                        self.numbers.clean(segments, gap);
+                        self.numbers.clean(segments, from, place);
                     }
                     if self.numbers.foreign().is_some() {
                         // What goes elsewhere is no answer that was lost.
@@ -245,6 +247,8 @@ impl Direction {
         } else if let Some(last) = self.copies.first_of(ack - 1).copied()
             && !d.hole
             && self.copies.of(last.seq, last.end).count() == 1
+            // It may have waited for what was sent again before it.
+            && self.judge.open.iter().all(|o| o.covered.is_some() || o.copy.seq >= ack)
         {
             self.rtt.sample(t.since(last.t), last.end - last.seq);
         }

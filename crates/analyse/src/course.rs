@@ -30,6 +30,10 @@ pub(crate) type Course = (Node, Front, f64, Became, bool);
 
 /// How often a packet is overtaken, where some are.
 const OVERTAKEN: f64 = 0.3;
+/// How often what was overtaken by one is overtaken by the next, too.
+const BEHIND: f64 = 0.5;
+/// How often something is held up for longer than a round trip.
+const HELD_UP: f64 = 0.01;
 /// So many packets that were overtaken have yet to arrive; which, ascending, and [`NONE`] for fewer.
 type Aside = [u32; 4];
 /// No packet.
@@ -85,13 +89,25 @@ pub(crate) fn since_last(sent: &[Sent], i: usize) -> Span {
     i.checked_sub(1).map_or(Span::ZERO, |last| sent[i].t.since(sent[last].t))
 }
 
+/// Of each packet: when something came that can have been its answer.
+pub(crate) fn resumed(sent: &[Sent], heard: &[Heard], least: Span) -> Vec<Time> {
+    let mut times: Vec<Heard> = heard.to_vec();
+    times.sort_by_key(|h| h.t);
+    let first = |s: &Sent| times.partition_point(|h| !reachable(h, s.t, least));
+    sent.iter().map(|s| times.get(first(s)).map_or(s.t, |h| h.t)).collect()
+}
+
 /// What surrounds a packet that was sent.
 pub(crate) struct Scene<'a> {
     pub(crate) at: usize,
+    /// How likely it has arrived, and been answered, before all that was heard.
+    pub(crate) before: f64,
     /// Since the one before.
     pub(crate) gap: Span,
     pub(crate) next_sent: Option<Time>,
     pub(crate) heard: &'a [Heard],
+    /// Of each packet: when something came that can have been its answer. Only where packets overtake each other.
+    pub(crate) resumed: &'a [Time],
     pub(crate) marks: &'a [u64],
     pub(crate) chances: &'a Chances,
     pub(crate) rates: &'a Rates,
@@ -106,10 +122,47 @@ pub(crate) fn step(
     held: &mut Held,
     out: &mut Vec<Course>,
 ) {
+    if !node.mirror.waits || node.lost == 0 {
+        return turn(*node, 1.0, front, s, scene, held, out);
+    }
+    // The second segment that an acknowledgement waited for was lost: by now the timer has let it go.
+    let stays = still_waits(scene.gap);
+    turn(*node, stays, front, s, scene, held, out);
+    if stays < 1.0
+        && let Some((spoke, share)) = speaks(node, scene)
+    {
+        turn(spoke, (1.0 - stays) * share, front, s, scene, held, out);
+    }
+}
+
+/// The timer of the acknowledgement expired, and nobody heard it.
+fn speaks(node: &Node, scene: &Scene<'_>) -> Option<(Node, f64)> {
+    let deaf = scene.rates.deaf[node.before_answer(scene.gap) as usize];
+    let (silent, missing) = silenced(node, scene);
+    let spoke = Node { mirror: node.mirror.answers(), deaf: (node.deaf + 1).min(LONG), silent, ..*node };
+    missing.is_none_or(|m| u32::from(silent) <= m).then_some((spoke, deaf))
+}
+
+/// What is missing if one more answer was lost, and how much may be.
+fn silenced(node: &Node, scene: &Scene<'_>) -> (u16, Option<u32>) {
+    let missing = scene.heard.get(node.heard as usize).and_then(|h| h.missing);
+    (if missing.is_some() { node.silent + 1 } else { 0 }, missing)
+}
+
+/// The packet's turn.
+fn turn(
+    node: Node,
+    share: f64,
+    front: Front,
+    s: &Sent,
+    scene: &Scene<'_>,
+    held: &mut Held,
+    out: &mut Vec<Course>,
+) {
     let Scene { at, gap, heard, chances, rates, .. } = *scene;
     // What came too soon for this packet can have none of the later ones as its cause either.
-    let mut node = *node;
-    let mut sofar = 1.0;
+    let mut node = node;
+    let mut sofar = share;
     while let Some(h) = heard.get(node.heard as usize) {
         if !h.free && reachable(h, s.t, rates.least) {
             break;
@@ -128,8 +181,10 @@ pub(crate) fn step(
         (node.heard, node.silent) = (node.heard + 1, 0);
         node.mirror = node.mirror.answers();
     }
-    if node.mirror.waits && node.lost > 0 {
-        sofar *= still_waits(gap);
+    if scene.before > 0.0 && s.seq > node.mirror.next {
+        let before = node.mirror.takes(held, s.seq, s.end, None, rates.rule);
+        out.push((Node { mirror: before.mirror, ..node }, front, sofar * scene.before, Became::Waits, false));
+        sofar *= 1.0 - scene.before;
     }
     let loss = rates.loss[node.before_packet(gap) as usize];
     let lost = rates.pace.passes(front, s, false);
@@ -171,12 +226,17 @@ fn taken(mut aside: Aside, at: usize) -> Aside {
     aside
 }
 
-/// Those that were overtaken arrive, in any order, once this packet's turn is over. None stays behind what is sent a round trip
-/// later.
+/// Those that were overtaken arrive, in any order, once this packet's turn is over. None is overtaken by what is answered a round
+/// trip after the first answer that can have been its own: then nothing was held up any more.
 pub(crate) fn follow(sent: &[Sent], scene: &Scene<'_>, held: &mut Held, out: &mut Vec<Course>) {
     let mut k = 0;
     while k < out.len() && out.len() < MOST_FOLLOW {
         let (node, front, weight, became, odd) = out[k];
+        k += 1;
+        // What was lost overtook nothing.
+        if became == Became::Lost && scene.next_sent.is_some() {
+            continue;
+        }
         for (at, &p) in node.aside.iter().enumerate().take_while(|p| *p.1 != NONE) {
             // It was only just overtaken by nobody.
             if p as usize == scene.at {
@@ -184,15 +244,32 @@ pub(crate) fn follow(sent: &[Sent], scene: &Scene<'_>, held: &mut Held, out: &mu
             }
             let from = out.len();
             let node = Node { aside: taken(node.aside, at), ..node };
-            arrives(&node, front, &sent[p as usize], weight, scene, held, out);
+            arrives(&node, front, &sent[p as usize], weight * (1.0 - BEHIND), scene, held, out);
             for course in &mut out[from..] {
                 (course.3, course.4) = (became, odd || course.4);
             }
         }
-        k += 1;
     }
-    let late = |p: u32| scene.next_sent.is_none_or(|n| n.since(sent[p as usize].t) > scene.rates.least);
-    out.retain(|course| course.0.aside.iter().take_while(|p| **p != NONE).all(|p| !late(*p)));
+    let ended = scene.next_sent.is_none();
+    let late = |p: u32, heard: u32| {
+        let last = heard.checked_sub(1).and_then(|h| scene.heard.get(h as usize));
+        ended || last.is_some_and(|last| last.t.since(scene.resumed[p as usize]) > scene.rates.least)
+    };
+    out.retain(|course| course.0.aside.iter().take_while(|p| **p != NONE).all(|p| !late(*p, course.0.heard)));
+    for course in out.iter_mut().filter(|course| course.3 != Became::Lost) {
+        let behind = course.0.aside.iter().take_while(|p| **p != NONE && **p as usize != scene.at).count();
+        course.2 *= libm::pow(BEHIND, behind as f64);
+    }
+    let Some(next) = scene.next_sent else { return };
+    let long = |p: u32| {
+        let t = sent[p as usize].t;
+        next.since(t) > scene.rates.least && sent[scene.at].t.since(t) <= scene.rates.least
+    };
+    for course in out {
+        if course.0.aside.iter().take_while(|p| **p != NONE).any(|p| long(*p)) {
+            course.2 *= HELD_UP;
+        }
+    }
 }
 
 /// What a packet that arrives can lead to.
@@ -229,8 +306,7 @@ fn arrives(
     }
     let answered = effect.mirror.answers();
     let deaf = rates.deaf[node.before_answer(gap) as usize];
-    let missing = heard.get(node.heard as usize).and_then(|h| h.missing);
-    let silent = if missing.is_some() { node.silent + 1 } else { 0 };
+    let (silent, missing) = silenced(&node, scene);
     if missing.is_none_or(|m| u32::from(silent) <= m) {
         let gone = Node { mirror: answered, lost: 0, deaf: (node.deaf + 1).min(LONG), silent, ..node };
         out.push((gone, front, arrives * speak * deaf, Became::Deaf, false));

@@ -6,7 +6,7 @@
 
 use crate::chances::Chances;
 use crate::copies::later;
-use crate::course::{Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
+use crate::course::{self, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
 use crate::mirror::{EchoRule, Held, Mirror};
 use crate::pace::{Front, Pace};
 pub(crate) use crate::past::{Became, Counts, LONG, Past};
@@ -113,17 +113,26 @@ pub(crate) struct Beam {
 }
 
 /// Nearly always enough.
-pub(crate) const NARROW: Beam = Beam { all: 24, equals: 8, widest: 256, steps: 1 << 18 };
+pub(crate) const NARROW: Beam = Beam { all: 24, equals: 16, widest: 512, steps: 1 << 18 };
 /// Where that explains nothing.
 pub(crate) const WIDE: Beam = Beam { all: 96, equals: 64, widest: 2048, steps: 1 << 20 };
 /// Those that weigh less than this share of the best are not.
 const FAINT: f64 = 1e-5;
+
+/// What was sent before the first answer was heard that is to be explained: so many packets, each of which may have arrived, and been
+/// answered, before it, with this likelihood if it lies beyond a gap.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub(crate) packets: usize,
+    pub(crate) chance: f64,
+}
 
 /// Weighs the courses; nothing if none explains what came, or too many do. `steps` grows by those that were followed.
 pub(crate) fn weigh(
     sent: &[Sent],
     heard: &[Heard],
     start: Mirror,
+    before: Before,
     rates: &Rates,
     beam: Beam,
     steps: &mut usize,
@@ -142,6 +151,7 @@ pub(crate) fn weigh(
     // So many packets were sent early enough for each answer.
     let causes: Vec<u32> =
         heard.iter().map(|h| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32).collect();
+    let resumed = if rates.loose { course::resumed(sent, heard, rates.least) } else { Vec::new() };
     let most = *steps + beam.steps;
     let mut score = 0.0;
     let mut outs = Vec::new();
@@ -157,9 +167,11 @@ pub(crate) fn weigh(
         let mut edges = Vec::with_capacity(4 * layer.nodes.len());
         let scene = Scene {
             at: i,
+            before: if i < before.packets { before.chance } else { 0.0 },
             gap: since_last(sent, i),
             next_sent,
             heard,
+            resumed: &resumed,
             marks: &marks,
             chances: &chances,
             rates,
@@ -219,9 +231,9 @@ pub(crate) fn weigh(
     let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
     for (i, s) in sent.iter().enumerate().rev() {
         let (layer, gap) = (&layers[i], since_last(sent, i));
-        let mut before = vec![0.0; layer.nodes.len()];
+        let mut behind = vec![0.0; layer.nodes.len()];
         for e in &layer.edges {
-            before[e.from as usize] += e.weight * beta[e.to as usize];
+            behind[e.from as usize] += e.weight * beta[e.to as usize];
         }
         let (all, mut shares) =
             (layer.edges.iter().map(|e| e.share(&layer.alpha, &beta)).sum::<f64>(), counts);
@@ -238,14 +250,14 @@ pub(crate) fn weigh(
             }
         }
         counts = shares;
-        let most = before.iter().copied().fold(0.0, f64::max);
+        let most = behind.iter().copied().fold(0.0, f64::max);
         if most <= 0.0 {
             return None;
         }
-        before.iter_mut().for_each(|b| *b /= most);
+        behind.iter_mut().for_each(|b| *b /= most);
         if let Some((result, acked)) = s.result {
             let (mut yes, mut all) = (0.0, 0.0);
-            for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(&before) {
+            for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(&behind) {
                 let weight = a * b;
                 all += weight;
                 let comes = |p: &u32| {
@@ -257,7 +269,7 @@ pub(crate) fn weigh(
             }
             odds.push((result, if all > 0.0 { yes / all } else { 0.5 }));
         }
-        beta = before;
+        beta = behind;
     }
     Some(Outcome { odds, score, counts, odd })
 }

@@ -48,6 +48,7 @@ mod observation;
 mod outcome;
 mod pace;
 mod past;
+mod pieces;
 pub mod place;
 mod plain;
 pub mod profile;

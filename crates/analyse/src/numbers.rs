@@ -19,6 +19,8 @@ pub(crate) struct Numbers {
     /// Acknowledgements while nothing was amiss; those before which more was missing than anything here can have caused.
     clean: u64,
     foreign: u64,
+    /// Between these places the last of the latter were missing.
+    gap: (u64, u64),
     /// Those that answered more than two segments and had none of the answers to them missing.
     many: u64,
 }
@@ -42,10 +44,18 @@ impl Numbers {
             1.. => place + step as u64,
             _ if step.unsigned_abs() > FAR => place + APART,
             // It was overtaken.
-            _ => return Some(place - step.unsigned_abs()),
+            _ => return Some(self.late(place - step.unsigned_abs())),
         };
         self.last = Some((id, place));
         Some(place)
+    }
+
+    /// What seemed to be missing was only overtaken.
+    fn late(&mut self, place: u64) -> u64 {
+        if (self.gap.0 + 1..self.gap.1).contains(&place) {
+            (self.foreign, self.gap) = (self.foreign - 1, (0, 0));
+        }
+        place
     }
 
     /// The place of the last packet.
@@ -58,11 +68,15 @@ impl Numbers {
         after.checked_sub(before + 1).filter(|n| *n <= FAR)
     }
 
-    /// While nothing was amiss an acknowledgement of so many segments came, and so many packets before it did not.
-    pub(crate) fn clean(&mut self, segments: u64, missing: u64) {
+    /// While nothing was amiss an acknowledgement of so many segments came with this place, `before` being that of the packet before it.
+    pub(crate) fn clean(&mut self, segments: u64, before: u64, place: u64) {
         self.clean += 1;
         // Each segment but the last may have had an answer of its own that was lost.
-        self.foreign += u64::from(missing >= segments.max(1));
+        let Some(missing) = Numbers::between(before, place) else { return };
+        if missing >= segments.max(1) {
+            self.foreign += 1;
+            self.gap = (before, place);
+        }
         self.many += u64::from(segments > 2 * (missing + 1));
     }
 
@@ -114,8 +128,8 @@ mod tests {
     fn only_who_counts_is_believed() {
         let mut numbers = Numbers::default();
         (10..30u16).for_each(|id| {
-            numbers.see(Some(id));
-            numbers.clean(1, 0);
+            let (before, place) = (numbers.place(), numbers.see(Some(id)));
+            numbers.clean(1, before.unwrap_or(APART - 1), place.unwrap());
         });
         assert!(numbers.foreign().is_some_and(|f| f < 0.01));
         // Random ones, and such that also count what goes elsewhere.
@@ -124,8 +138,8 @@ mod tests {
         assert_eq!(random.foreign(), None);
         let mut busy = Numbers::default();
         for id in (1..60u16).step_by(3).flat_map(|id| [id, id + 1]) {
-            busy.see(Some(id));
-            busy.clean(1, u64::from(id % 3 == 1));
+            let (before, place) = (busy.place(), busy.see(Some(id)));
+            busy.clean(1, before.unwrap_or(APART - 1), place.unwrap());
         }
         assert_eq!(busy.foreign(), None);
     }

@@ -79,6 +79,15 @@ impl Counts {
             Became::Heard => self.deaf[answer as usize][0] += share,
         }
     }
+
+    /// Both together.
+    pub(crate) fn join(&mut self, other: &Counts) {
+        for (sum, new) in [(&mut self.loss, &other.loss), (&mut self.deaf, &other.deaf)] {
+            for (s, n) in sum.as_flattened_mut().iter_mut().zip(new.as_flattened()) {
+                *s += n;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -309,6 +309,13 @@ mod tests {
         c
     }
 
+    /// The same by all courses of events.
+    fn weighed(c: &Course, sack: bool) -> Option<Outcome> {
+        let start = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
+        let before = lattice::Before::default();
+        lattice::weigh(&c.sent, &c.heard, start, before, &rates(sack), lattice::WIDE, &mut 0)
+    }
+
     fn rates(sack: bool) -> Rates {
         Rates {
             loss: [0.03, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2],
@@ -364,8 +371,7 @@ mod tests {
                 for &(result, odds) in &outcome.odds {
                     prop_assert_eq!(odds, if c.truth[result] { 1.0 } else { 0.0 });
                 }
-                let start = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
-                if let Some(weighed) = lattice::weigh(&c.sent, &c.heard, start, &rates(sack), lattice::WIDE, &mut 0) {
+                if let Some(weighed) = weighed(&c, sack) {
                     for &(result, odds) in &outcome.odds {
                         let other = weighed.odds.iter().find(|o| o.0 == result).expect("asked");
                         prop_assert!((other.1 - odds).abs() < 0.01, "{} weighed, {} by order", other.1, odds);

@@ -4,9 +4,10 @@
 use crate::copies::Copies;
 use crate::course;
 use crate::digest::AckDigest;
-use crate::lattice::{self, Beam, Counts, Heard, Outcome, Past, Rates, Sent};
+use crate::lattice::{self, Beam, Before, Counts, Heard, Outcome, Past, Rates, Sent};
 use crate::mirror::{EchoRule, Mirror};
 use crate::numbers::Numbers;
+use crate::pieces;
 use crate::plain;
 use base::{Span, Time};
 
@@ -186,58 +187,88 @@ impl Replay {
     /// Weighs what was noted. `foreign`: how often the receiver sends something else, if it
     /// numbers what it sends.
     pub(crate) fn finish(&mut self, mut rates: Rates, foreign: Option<f64>) -> Weighed {
-        let mut best = None;
-        let mut numbered = foreign.is_some();
-        let as_heard = numbered.then(|| self.heard.clone());
-        self.count(numbered);
+        let as_heard = foreign.map(|_| self.heard.clone());
+        self.count(foreign.is_some());
         rates.foreign = foreign.unwrap_or_default();
         self.cut(rates.least);
-        let start = self.start.filter(|_| self.wanted);
-        // Most troubles are a loss or a few, and what came back leaves no doubt.
-        let decided = start.and_then(|s| plain::decide(&self.sent, &self.heard, s.next, &rates));
-        if let Some(outcome) = decided {
-            best = Some(outcome);
-        } else if let Some(start) = start {
-            (rates.loss, rates.deaf) = self.rates();
-            best = self.followed(start, &mut rates, lattice::NARROW);
-            // The troubles that are yet to come want their part.
-            if best.is_none() && self.steps < ENOUGH / 2 {
-                best = self.followed(start, &mut rates, lattice::WIDE);
-            }
-            if best.is_none()
-                && let Some(heard) = as_heard
-            {
-                // The numbers were not what they seemed.
-                (self.heard, numbered) = (heard, false);
-                self.count(false);
-                best = self.followed(start, &mut rates, lattice::NARROW);
-            }
-        }
+        let best =
+            self.start.filter(|_| self.wanted).and_then(|start| self.explained(start, rates, as_heard));
         self.forget();
-        let Some(outcome) = best else { return Weighed::default() };
-        for (sum, new) in
-            [(&mut self.counts.loss, outcome.counts.loss), (&mut self.counts.deaf, outcome.counts.deaf)]
-        {
-            for (s, n) in sum.as_flattened_mut().iter_mut().zip(new.as_flattened()) {
-                *s += n;
-            }
-        }
+        let Some((outcome, numbered)) = best else { return Weighed::default() };
+        self.counts.join(&outcome.counts);
         Weighed { odds: outcome.odds, numbered }
     }
 
+    /// What was noted, as one or in pieces, and whether the numbers counted.
+    fn explained(
+        &mut self,
+        start: Mirror,
+        mut rates: Rates,
+        as_heard: Option<Vec<Heard>>,
+    ) -> Option<(Outcome, bool)> {
+        let numbered = as_heard.is_some();
+        // Most troubles are a loss or a few, and what came back leaves no doubt.
+        if let Some(outcome) = plain::decide(&self.sent, &self.heard, start.next, &rates) {
+            return Some((outcome, numbered));
+        }
+        (rates.loss, rates.deaf) = self.rates();
+        let all = Before::default();
+        let mut best = self.followed(start, all, &mut rates, lattice::NARROW);
+        // The troubles that are yet to come want their part.
+        if best.is_none() && self.steps < ENOUGH / 2 {
+            best = self.followed(start, all, &mut rates, lattice::WIDE);
+        }
+        if best.is_none() && rates.loose {
+            best = self.in_pieces(start, rates);
+        }
+        if let Some(outcome) = best {
+            return Some((outcome, numbered));
+        }
+        // The numbers were not what they seemed.
+        self.heard = as_heard?;
+        self.count(false);
+        Some((self.followed(start, all, &mut rates, lattice::NARROW)?, false))
+    }
+
+    /// Each piece of it alone.
+    fn in_pieces(&mut self, start: Mirror, rates: Rates) -> Option<Outcome> {
+        let (sent, heard) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.heard));
+        let mut sum: Option<Outcome> = None;
+        let long = rates.pace.usual.max(rates.least + rates.least);
+        for piece in pieces::of(start, &sent, &heard, long) {
+            self.sent.extend(piece.open.iter().map(|i| sent[*i]));
+            self.sent.extend_from_slice(&sent[piece.sent]);
+            self.heard.extend_from_slice(&heard[piece.heard]);
+            self.cut(rates.least);
+            let mut rates = rates;
+            let before = Before { packets: piece.open.len(), chance: piece.there };
+            if self.sent.iter().any(|s| s.result.is_some())
+                && let Some(outcome) = self.followed(piece.start, before, &mut rates, lattice::NARROW)
+            {
+                let sum = sum.get_or_insert_default();
+                sum.odds.extend(outcome.odds);
+                sum.counts.join(&outcome.counts);
+            }
+            self.sent.clear();
+            self.heard.clear();
+        }
+        (self.sent, self.heard) = (sent, heard);
+        sum
+    }
+
     /// All courses together, by the rule for echoes that explains them best.
-    fn followed(&mut self, start: Mirror, rates: &mut Rates, beam: Beam) -> Option<Outcome> {
+    fn followed(&mut self, start: Mirror, before: Before, rates: &mut Rates, beam: Beam) -> Option<Outcome> {
         if self.steps >= ENOUGH {
             return None;
         }
         let mut best: Option<(Outcome, f64)> = None;
         // Only echoes tell the rules apart. A receiver keeps to one, and after some troubles it is known which.
         let stamped = self.heard.iter().any(|h| h.echo.is_some());
-        let before = self.rules;
+        let ruled = self.rules;
         let (mut fits, mut score) = (false, 0.0);
         for (k, (rule, sofar)) in EchoRule::ALL.into_iter().zip(&mut self.rules).enumerate() {
-            let others = (0..before.len()).filter(|j| *j != k).map(|j| before[j]);
-            let ahead = before[k] - others.fold(f64::NEG_INFINITY, f64::max);
+            let others = (0..ruled.len()).filter(|j| *j != k).map(|j| ruled[j]);
+            let ahead = ruled[k] - others.fold(f64::NEG_INFINITY, f64::max);
             if !stamped && k > 0 || stamped && ahead < -DECIDED {
                 continue;
             }
@@ -246,7 +277,8 @@ impl Replay {
                 continue;
             }
             rates.rule = rule;
-            let outcome = lattice::weigh(&self.sent, &self.heard, start, rates, beam, &mut self.steps);
+            let outcome =
+                lattice::weigh(&self.sent, &self.heard, start, before, rates, beam, &mut self.steps);
             if !stamped {
                 best = outcome.map(|outcome| (outcome, 0.0));
             } else if let Some(outcome) = outcome {

@@ -124,3 +124,35 @@ fn many_segments_may_have_one_answer() {
     assert_eq!(told, run(|_| None));
     assert_eq!(told, [Kind::Spurious; 20]);
 }
+
+/// Where packets overtake each other from the start, the first acknowledgement that comes leaves others behind it: those are
+/// late, and the host has sent nothing elsewhere.
+#[test]
+fn what_was_overtaken_was_not_sent_elsewhere() {
+    let (mut trace, mut t) = Trace::numbered(0, COUNTS);
+    let mut n = 0;
+    for _ in 0..3 {
+        (0..5).for_each(|k| trace.send(t, n + k));
+        // Three duplicates, then three segments at once, which come first.
+        let late = trace.turn();
+        trace.unheard(3);
+        trace.answer(t + TRIP, n + 3, &[]);
+        let on = trace.turn();
+        trace.return_to(late);
+        (0..3).for_each(|k| trace.answer(t + TRIP + 5 * (k + 1), n, &[]));
+        trace.return_to(on);
+        trace.answer(t + TRIP + 20, n + 5, &[]);
+        (t, n) = (t + 2 * TRIP, n + 5);
+    }
+    for (times, missing) in [(3, 0), (3, 3)] {
+        let mut trace = trace.clone();
+        let waits = [1000, 3000, 7000];
+        trace.send(t, n);
+        waits[..times].iter().for_each(|wait| trace.send(t + wait, n));
+        trace.unheard(missing);
+        trace.answers(t + waits[times - 1] + TRIP, n + 1, 4);
+        let flow = trace.analysed();
+        let is = if missing == 0 { Kind::Genuine } else { Kind::Spurious };
+        assert_eq!(kinds(&flow), vec![is; times], "{missing}: {:?}", flow.ways[0].retransmissions);
+    }
+}

@@ -15,6 +15,7 @@ pub const TRIP: u32 = 200;
 pub type Scheme = fn(u16) -> Option<u16>;
 
 /// A connection without timestamps.
+#[derive(Clone)]
 pub struct Trace {
     packets: Vec<Observation>,
     scheme: Scheme,
@@ -134,6 +135,16 @@ impl Trace {
     /// The receiver's host sends so many packets that are not seen.
     pub fn unheard(&mut self, packets: u16) {
         self.count = self.count.wrapping_add(packets);
+    }
+
+    /// How many packets the receiver's host has sent.
+    pub fn turn(&self) -> u16 {
+        self.count
+    }
+
+    /// What is seen next was sent when it had sent so many.
+    pub fn return_to(&mut self, turn: u16) {
+        self.count = turn;
     }
 
     pub fn analysed(&self) -> Flow {
