@@ -4,7 +4,7 @@
 use crate::copies::Copies;
 use crate::course;
 use crate::digest::AckDigest;
-use crate::lattice::{self, Beam, Before, Counts, Heard, Outcome, Past, Rates, Sent};
+use crate::lattice::{self, Beam, Before, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
 use crate::mirror::{EchoRule, Mirror};
 use crate::numbers::Numbers;
 use crate::pieces;
@@ -162,6 +162,25 @@ impl Replay {
         }
     }
 
+    /// Where nothing ever came back, one more that was sent says no more of whether they or their answers were lost. Which
+    /// were left out; each is as likely as the last that was not.
+    fn leave_out(&mut self, least: Span) -> Vec<usize> {
+        let Some(last) = self.heard.last().copied() else { return Vec::new() };
+        let mut unanswered = 0;
+        let mut out = Vec::new();
+        self.sent.retain(|s| {
+            let Some((result, _)) = s.result.filter(|_| !course::reachable(&last, s.t, least)) else {
+                return true;
+            };
+            unanswered += 1;
+            if unanswered > LONG {
+                out.push(result);
+            }
+            unanswered <= LONG
+        });
+        out
+    }
+
     /// Answers that overtook each other are put in the order in which they were sent, and what is missing between them is
     /// counted, if the receiver `counts`; otherwise those that were overtaken say nothing.
     fn count(&mut self, counts: bool) {
@@ -191,12 +210,15 @@ impl Replay {
         self.count(foreign.is_some());
         rates.foreign = foreign.unwrap_or_default();
         self.cut(rates.least);
+        let out = self.leave_out(rates.least);
         let best =
             self.start.filter(|_| self.wanted).and_then(|start| self.explained(start, rates, as_heard));
         self.forget();
-        let Some((outcome, numbered)) = best else { return Weighed::default() };
-        self.counts.join(&outcome.counts);
-        Weighed { odds: outcome.odds, numbered }
+        let Some((Outcome { mut odds, counts, .. }, numbered)) = best else { return Weighed::default() };
+        self.counts.join(&counts);
+        let last = odds.iter().copied().max_by_key(|o| o.0);
+        odds.extend(out.into_iter().filter_map(|result| Some((result, last?.1))));
+        Weighed { odds, numbered }
     }
 
     /// What was noted, as one or in pieces, and whether the numbers counted.
