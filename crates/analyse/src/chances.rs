@@ -103,19 +103,7 @@ mod tests {
 
     fn heard(ms: u64, ack: u64, dsack: Option<(u64, u64)>) -> Heard {
         let t = Time::ZERO + Span::from_millis(ms);
-        Heard {
-            t,
-            left: None,
-            ack,
-            dsack,
-            blocks: [(0, 0); 4],
-            count: 0,
-            echo: None,
-            free: false,
-            place: None,
-            missing: None,
-            overtaken: false,
-        }
+        Heard { dsack, ..Heard::plain(t, ack) }
     }
 
     #[test]

@@ -96,6 +96,8 @@ pub struct Way {
     pub duplicate_acks: u64,
     /// Of those, how many reported a duplicate (RFC 2883).
     pub dsacks: u64,
+    /// Packets that the receiver sent and that were lost on the way here, where it numbers what it sends (ADR 0032).
+    pub replies_lost: Option<u64>,
     /// What the sender of the data offered and what was agreed.
     pub options: Options,
     /// Where the capture stands.

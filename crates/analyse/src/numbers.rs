@@ -16,6 +16,8 @@ pub(crate) struct Numbers {
     /// So many were seen after the first, and so far the numbers went on.
     seen: u64,
     span: u64,
+    /// So many between those that were seen have not come so far.
+    lacking: u64,
     /// Acknowledgements while nothing was amiss; those before which more was missing than anything here can have caused.
     clean: u64,
     foreign: u64,
@@ -41,7 +43,10 @@ impl Numbers {
         let place = match step {
             // Some leave out the 0 where the numbers begin again.
             1.. if id < last || step as u64 > FAR => place + APART,
-            1.. => place + step as u64,
+            1.. => {
+                self.lacking += step as u64 - 1;
+                place + step as u64
+            }
             _ if step.unsigned_abs() > FAR => place + APART,
             // It was overtaken.
             _ => return Some(self.late(place - step.unsigned_abs())),
@@ -52,6 +57,7 @@ impl Numbers {
 
     /// What seemed to be missing was only overtaken.
     fn late(&mut self, place: u64) -> u64 {
+        self.lacking = self.lacking.saturating_sub(1);
         if (self.gap.0 + 1..self.gap.1).contains(&place) {
             (self.foreign, self.gap) = (self.foreign - 1, (0, 0));
         }
@@ -88,8 +94,15 @@ impl Numbers {
         (self.seen >= LEAST && self.seen * 10 > self.span * 6 && foreign < MOST && share(self.many) < MOST)
             .then(|| foreign.max(1e-4))
     }
+
+    /// So many packets between the first and the last that came did not, if nearly all that the host sends goes here.
+    pub(crate) fn lost(&self) -> Option<u64> {
+        self.foreign().filter(|foreign| *foreign < HARDLY).map(|_| self.lacking)
+    }
 }
 
+/// A host that sends elsewhere more often may have lost nothing.
+const HARDLY: f64 = 0.02;
 /// So many must have been seen.
 const LEAST: u64 = 6;
 /// A host that is so busy elsewhere tells nothing of this connection.

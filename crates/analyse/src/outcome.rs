@@ -19,6 +19,7 @@ impl Direction {
         let mut way = std::mem::take(&mut self.way);
         way.rtt = self.rtt.summary();
         way.place = self.place;
+        way.replies_lost = self.numbers.lost();
         way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
         way.options.timestamps = self.judge.stamped;
         let covered = self.una.min(self.max);

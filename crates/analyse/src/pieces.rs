@@ -70,19 +70,7 @@ mod tests {
     }
 
     fn heard(ack: u64, ms: u64) -> Heard {
-        Heard {
-            t: at(ms),
-            left: None,
-            ack,
-            dsack: None,
-            blocks: [(0, 0); 4],
-            count: 0,
-            echo: None,
-            free: false,
-            place: None,
-            missing: None,
-            overtaken: false,
-        }
+        Heard::plain(at(ms), ack)
     }
 
     #[test]

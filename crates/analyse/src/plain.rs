@@ -283,19 +283,7 @@ mod tests {
                 continue;
             }
             let t = t + TRIP;
-            let mut h = Heard {
-                t,
-                left: None,
-                ack: mirror.next,
-                dsack: None,
-                blocks: [(0, 0); 4],
-                count: 0,
-                echo: None,
-                free: false,
-                place: None,
-                missing: None,
-                overtaken: false,
-            };
+            let mut h = Heard::plain(t, mirror.next);
             // What changed last is listed first (RFC 2018 section 4).
             for seq in recent.iter().filter(|_| sack) {
                 let block = held.get(mirror.held).iter().find(|b| (b.0..b.1).contains(seq));

@@ -362,21 +362,26 @@ const DEAF: [Usual; Past::ALL] = [
 ];
 
 impl Heard {
-    /// What it says.
-    pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> Heard {
-        let mut heard = Heard {
-            t: d.t,
+    /// All that it says is what is acknowledged.
+    pub(crate) fn plain(t: Time, ack: u64) -> Heard {
+        Heard {
+            t,
             left: None,
-            ack: d.ack,
-            dsack: d.dsack,
+            ack,
+            dsack: None,
             blocks: [(0, 0); 4],
             count: 0,
-            echo: d.echo,
-            free,
+            echo: None,
+            free: false,
             place: None,
             missing: None,
             overtaken: false,
-        };
+        }
+    }
+
+    /// What it says.
+    pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> Heard {
+        let mut heard = Heard { dsack: d.dsack, echo: d.echo, free, ..Heard::plain(d.t, d.ack) };
         for block in blocks.iter().take(4) {
             heard.blocks[heard.count] = *block;
             heard.count += 1;

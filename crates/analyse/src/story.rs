@@ -293,7 +293,8 @@ fn advice(cost: Cost, span: Span, way: &Way) -> String {
     }
 }
 
-fn count(n: u64, what: &str) -> String {
+/// So many of them, in words.
+pub fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -7,7 +7,7 @@
 mod common;
 
 use analyse::{Analyser, Flow, Keep, Observation};
-use common::meeting::{Tally, meet, meet_with, read};
+use common::meeting::{Tally, meet, meet_with, read, replies};
 use common::scenarios::case;
 use std::collections::BTreeMap;
 
@@ -70,6 +70,24 @@ fn what_has_no_numbers_is_called_unknown() {
         let sum = sums[options];
         assert!(sum.precision() >= 0.95 && sum.wrong * 2 <= sum.untold + 20, "{options}: {sum:?}");
     }
+}
+
+/// What the receiver sent and never came is counted from what came: as many as its own capture has more, up to the last that came.
+#[test]
+fn lost_acknowledgements_are_counted() {
+    let (mut told, mut lost) = (0, 0);
+    for number in 0..80 {
+        let case = case(number);
+        let (flow, sent, came) = replies(&case);
+        let (first, last) = (came.iter().min(), came.iter().max());
+        let within = |id: &&u16| first.is_some_and(|f| f < id) && last.is_some_and(|l| *id < l);
+        let missing = sent.iter().filter(within).filter(|id| !came.contains(id)).count() as u64;
+        if let Some(counted) = flow.ways[0].replies_lost {
+            assert_eq!(counted, missing, "scenario {number}");
+            (told, lost) = (told + 1, lost + missing);
+        }
+    }
+    assert!(told > 60 && lost > 500, "{told} told, {lost} lost");
 }
 
 /// The same verdicts when the packets have been bytes in a file.

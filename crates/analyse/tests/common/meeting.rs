@@ -97,6 +97,20 @@ pub struct Meeting {
     pub weighed: Vec<(f64, bool, bool)>,
 }
 
+/// What the sender's capture says, and the numbers of the packets that the receiver sent and of those that came.
+pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
+    let model = read(&case.text);
+    let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let ends = run.world.flows[0];
+    let at = |host| observed(&sightings, host, 0, case.options.contains("DSACK"));
+    let numbers =
+        |host| at(host).iter().filter(|o| o.head.source == observed::PORTS[1]).filter_map(|o| o.id).collect();
+    let mut analyser = Analyser::new(Keep::default());
+    at(ends.from.0).iter().for_each(|o| analyser.push(o));
+    (analyser.finish().remove(0), numbers(ends.to.0), numbers(ends.from.0))
+}
+
 /// Runs a scenario and compares; the receiver numbers its packets, as Linux does.
 pub fn meet(case: &Case) -> Meeting {
     meet_with(case, true)

@@ -206,6 +206,7 @@ fn counts(i: usize, w: &Way) -> Value {
         "acknowledged_unseen_bytes": w.acknowledged_unseen,
         "duplicate_acks": w.duplicate_acks,
         "dsacks": w.dsacks,
+        "replies_lost": w.replies_lost,
         "capture_at": w.place.side().name(),
         "to_sender_s": w.place.to_sender.map(|s| s.as_secs_f64()),
         "to_receiver_s": w.place.to_receiver.map(|s| s.as_secs_f64()),

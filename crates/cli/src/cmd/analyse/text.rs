@@ -5,7 +5,7 @@ use super::source::Read;
 use crate::board::Board;
 use crate::render;
 use crate::talk::Talk;
-use analyse::story::{Story, bytes};
+use analyse::story::{Story, bytes, count};
 use analyse::{Flow, Kind, Need, Way};
 use base::Time;
 
@@ -105,6 +105,12 @@ fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize
     let mut remarks: Vec<String> = Vec::new();
     if let Some(n) = main.buffer_bytes {
         remarks.push(format!("{} were outstanding when the first segment was sent that was lost", bytes(n)));
+    }
+    if let Some(n) = main.replies_lost.filter(|n| *n > 0) {
+        remarks.push(format!(
+            "of what the receiver sent, which it numbers, {} did not come here",
+            count(n, "packet")
+        ));
     }
     if let Some(a) = main.rtt.and_then(|r| r.alternates) {
         remarks.push(format!(
