@@ -47,6 +47,9 @@ pub(crate) struct Direction {
     pub(crate) heard: Option<Time>,
     pub(crate) advanced: Option<Time>,
     pub(crate) last_sent: Option<Time>,
+    /// The numbers of what is sent; what was sent just before this never came here.
+    own: Numbers,
+    lost_before: bool,
     pub(crate) expired: Option<Time>,
     /// How long the timer ran when it last expired, for which byte.
     pub(crate) ran: Option<(u64, Span)>,
@@ -137,6 +140,10 @@ impl Direction {
     /// A packet that this side sent.
     pub(crate) fn on_sent(&mut self, o: &Observation) {
         let (t, head) = (o.t, &o.head);
+        let before = self.own.place();
+        let between =
+            before.zip(self.own.see(o.id)).and_then(|(before, here)| Numbers::between(before, here));
+        self.lost_before = between.is_some_and(|n| n > 0) && self.own.counts();
         self.way.packets += 1;
         self.way.bytes += u64::from(o.size);
         let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
@@ -243,7 +250,8 @@ impl Direction {
                 self.missing.add(gap.0, gap.1);
                 self.way.missing_bytes += gap.1 - gap.0;
             }
-            self.paused(t, None);
+            let lost = seq > self.max || self.lost_before;
+            self.paused(t, None, lost);
             self.copies.push(copy, false);
             self.limited_transmit();
             self.reacts.see(rtt::age(t, self.heard));
@@ -291,7 +299,7 @@ impl Direction {
         }
         let scene = self.scene(&copy);
         let reason = scene.reason();
-        self.paused(copy.t, Some(reason));
+        self.paused(copy.t, Some(reason), false);
         let original = self.copies.first_of(copy.seq).copied();
         let at = self.way.retransmissions.len();
         let sure = self.place.is_receiver();
@@ -357,8 +365,8 @@ impl Direction {
         let quick =
             self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
         let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.duplicates < 3);
-        self.paused(t, None);
         if overtaken {
+            self.paused(t, None, false);
             self.way.out_of_order += 1;
             return None;
         }
@@ -369,6 +377,7 @@ impl Direction {
         } else {
             scene.reason()
         };
+        self.paused(t, Some(reason), false);
         if self.room(at) {
             self.way.retransmissions.push(Retransmission {
                 t,

@@ -1,6 +1,7 @@
 //! What kept the sender from sending? Every pause between two data segments has one cause.
 
 use crate::direction::Direction;
+use crate::place::Side;
 use crate::reason::{Phase, Reason};
 use base::{Span, Time};
 
@@ -28,7 +29,9 @@ impl IdleCause {
             IdleCause::Closed => "the receiver offered no window at all",
             IdleCause::Receiver => "no segment fitted into the window that was offered",
             IdleCause::Congestion => "data were outstanding and the window offered was open",
-            IdleCause::Timer => "the next segment was one that only a timer sends",
+            IdleCause::Timer => {
+                "the next segment was one that only a timer sends, or segments before it were lost"
+            }
         }
     }
 }
@@ -48,8 +51,8 @@ pub struct Idle {
 pub(crate) const SHORTEST: Span = Span::from_millis(200);
 
 impl Direction {
-    /// The sender speaks again; what had it waited for?
-    pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>) {
+    /// The sender speaks again; what had it waited for? `lost`: what it said meanwhile never came here.
+    pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>, lost: bool) {
         let Some(since) = self.last_sent else { return };
         let pause = t.since(since);
         if pause.is_zero() {
@@ -72,7 +75,14 @@ impl Direction {
         let opened =
             if self.window_closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
         self.tell_pause(until, opened, IdleCause::Closed);
-        self.tell_pause(opened, t, IdleCause::Application);
+        // Next to the receiver an acknowledgement has yet to travel, and what it lets out has yet to come.
+        let travels =
+            if self.place.is_receiver() { self.place.to_sender.unwrap_or_default() } else { Span::ZERO };
+        let back = (opened + travels).min(t);
+        self.tell_pause(opened, back, IdleCause::Congestion);
+        // Next to the sender nothing is lost before it is seen.
+        let lost = lost && self.place.side() != Side::Sender;
+        self.tell_pause(back, t, if lost { IdleCause::Timer } else { IdleCause::Application });
     }
 
     fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {

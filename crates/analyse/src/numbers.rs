@@ -86,13 +86,17 @@ impl Numbers {
         self.many += u64::from(segments > 2 * (missing + 1));
     }
 
+    /// Most of the numbers between the first and the last were seen.
+    pub(crate) fn counts(&self) -> bool {
+        self.seen >= LEAST && self.seen * 10 > self.span * 6
+    }
+
     /// How often the host sends something else between two answers; nothing if its numbers do not count, or if it answers so
     /// many segments at once that nobody knows how many answers to expect.
     pub(crate) fn foreign(&self) -> Option<f64> {
         let share = |n: u64| (n as f64 + 0.05) / (self.clean as f64 + 5.0);
         let foreign = share(self.foreign);
-        (self.seen >= LEAST && self.seen * 10 > self.span * 6 && foreign < MOST && share(self.many) < MOST)
-            .then(|| foreign.max(1e-4))
+        (self.counts() && foreign < MOST && share(self.many) < MOST).then(|| foreign.max(1e-4))
     }
 
     /// So many packets between the first and the last that came did not, if nearly all that the host sends goes here.

@@ -215,7 +215,7 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
     let torn = missed > way.data_bytes;
     let how = match (cost, judged == all, side) {
         _ if torn => "This is unsure",
-        (Cost::Timer, _, _) => "This is unsure",
+        (Cost::Timer, _, _) | (Cost::Application, _, Side::Receiver) => "This is unsure",
         (Cost::Receiver, _, _) if !way.options.window_known => "This is unsure",
         (_, true, Side::Sender) => "This is quite sure",
         (_, _, Side::Unknown) => "This is unsure",
@@ -273,6 +273,10 @@ fn advice(cost: Cost, span: Span, way: &Way) -> String {
             "Raise the receive buffer (the greatest window was {}), and see that the receiving application reads in time.",
             bytes(way.options.window)
         ),
+        Cost::Application if way.place.side() == Side::Receiver => {
+            "Capture at the sender: from here a path that holds everything up looks like an application with nothing to send."
+                .to_owned()
+        }
         Cost::Application => "Look at the application or the server behind it, not at the network.".to_owned(),
         Cost::Queue => format!(
             "Make the bottleneck's buffer smaller or manage it actively{}, or limit the window.",

@@ -6,8 +6,9 @@
 
 mod common;
 
+use analyse::idle::IdleCause;
 use analyse::{Analyser, Flow, Keep, Observation};
-use common::meeting::{Tally, meet, meet_with, read, replies};
+use common::meeting::{Tally, captured, meet, meet_with, read, replies};
 use common::scenarios::case;
 use std::collections::BTreeMap;
 
@@ -88,6 +89,27 @@ fn lost_acknowledgements_are_counted() {
         }
     }
     assert!(told > 60 && lost > 500, "{told} told, {lost} lost");
+}
+
+/// A bulk transfer has data at any time: neither end's capture says, or seldom, that the application had nothing to send.
+#[test]
+fn the_application_is_not_blamed_for_the_path() {
+    let (mut here, mut there, mut all) = (0.0, 0.0, 0.0);
+    for number in 0..80 {
+        let case = case(number);
+        let idle = |at_receiver| {
+            let flow = captured(&case, at_receiver);
+            let way = &flow.ways[0];
+            let span = way.data_span.map_or(0.0, |(from, to)| to.since(from).as_secs_f64());
+            (way.time.of(IdleCause::Application).as_secs_f64(), span)
+        };
+        let ((a, span), (b, _)) = (idle(false), idle(true));
+        println!("{number} {} {} {a:.1} {b:.1} of {span:.1}", case.spike, case.options);
+        (here, there, all) = (here + a, there + b, all + span);
+    }
+    assert!(here < 0.01 * all, "{here:.1} s of {all:.1} s at the sender");
+    // There what a path holds up looks as if it had not been sent.
+    assert!(there < 0.15 * all, "{there:.1} s of {all:.1} s at the receiver");
 }
 
 /// The same verdicts when the packets have been bytes in a file.

@@ -97,6 +97,18 @@ pub struct Meeting {
     pub weighed: Vec<(f64, bool, bool)>,
 }
 
+/// What the sender's capture says of a scenario, or the receiver's.
+pub fn captured(case: &Case, at_receiver: bool) -> Flow {
+    let model = read(&case.text);
+    let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let ends = run.world.flows[0];
+    let at = if at_receiver { ends.to.0 } else { ends.from.0 };
+    let mut analyser = Analyser::new(Keep::default());
+    observed(&sightings, at, 0, case.options.contains("DSACK")).iter().for_each(|o| analyser.push(o));
+    analyser.finish().remove(0)
+}
+
 /// What the sender's capture says, and the numbers of the packets that the receiver sent and of those that came.
 pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
     let model = read(&case.text);
