@@ -50,6 +50,8 @@ pub(crate) struct Direction {
     /// The numbers of what is sent; what was sent just before this never came here.
     own: Numbers,
     lost_before: bool,
+    /// So many numbers at most belong to the last packet besides its own.
+    together: u64,
     pub(crate) expired: Option<Time>,
     /// How long the timer ran when it last expired, for which byte.
     pub(crate) ran: Option<(u64, Span)>,
@@ -103,6 +105,9 @@ pub(crate) struct Direction {
 pub(crate) const BEHIND: Span = Span::from_millis(3);
 /// Numbers further from the expected ones than this belong to nothing.
 const FAR: u64 = 1 << 30;
+/// A packet that carries more was put together from several, each of which carried hardly less than this.
+const WHOLE: u32 = 1500;
+const SHORT: u32 = 500;
 
 impl Direction {
     pub(crate) fn new(keep: Keep) -> Direction {
@@ -140,10 +145,7 @@ impl Direction {
     /// A packet that this side sent.
     pub(crate) fn on_sent(&mut self, o: &Observation) {
         let (t, head) = (o.t, &o.head);
-        let before = self.own.place();
-        let between =
-            before.zip(self.own.see(o.id)).and_then(|(before, here)| Numbers::between(before, here));
-        self.lost_before = between.is_some_and(|n| n > 0) && self.own.counts();
+        self.lost_before = self.lost_before(o);
         self.way.packets += 1;
         self.way.bytes += u64::from(o.size);
         let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
@@ -193,6 +195,17 @@ impl Direction {
                 self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
             }
         }
+    }
+
+    /// What was sent just before this packet never came here, by the sender's numbers.
+    fn lost_before(&mut self, o: &Observation) -> bool {
+        // What a network card has put together has as many numbers as it was of segments.
+        let whole = if o.payload > WHOLE { u64::from(o.payload / SHORT) } else { 0 };
+        let together = std::mem::replace(&mut self.together, whole);
+        let before = self.own.place();
+        let between =
+            before.zip(self.own.see(o.id)).and_then(|(before, here)| Numbers::between(before, here));
+        between.is_some_and(|n| n > together) && self.own.counts()
     }
 
     /// Notes a packet for another capture.
