@@ -8,6 +8,7 @@ mod trace;
 
 use analyse::Kind;
 use analyse::flow::Retransmission;
+use analyse::idle::IdleCause;
 use trace::{Scheme, TRIP, Trace, kinds};
 
 /// As Linux counts for each socket.
@@ -154,5 +155,28 @@ fn what_was_overtaken_was_not_sent_elsewhere() {
         let flow = trace.analysed();
         let is = if missing == 0 { Kind::Genuine } else { Kind::Spurious };
         assert_eq!(kinds(&flow), vec![is; times], "{missing}: {:?}", flow.ways[0].retransmissions);
+    }
+}
+
+/// Next to the receiver: an application that speaks now and then is told of as such, also where a network card puts segments
+/// together; where numbers are missing, what was sent meanwhile was lost.
+#[test]
+fn what_was_put_together_was_not_lost() {
+    for (lost, cause) in [(0, IdleCause::Application), (12, IdleCause::Timer)] {
+        let mut trace = Trace::at_receiver();
+        let (mut n, mut id) = (0, 100);
+        for k in 0..10 {
+            let t = TRIP + k * 2000;
+            for segments in std::iter::repeat_n(1, 40).chain([3]) {
+                trace.arrive(t, n, segments, id);
+                (n, id) = (n + segments, id + segments as u16);
+                trace.answer(t, n, &[]);
+            }
+            id += lost;
+        }
+        let flow = trace.analysed();
+        let told = flow.ways[0].time.of(cause).as_secs_f64();
+        // Nine pauses of two seconds, of which a round trip each may have been the path's.
+        assert!((9.0 * 1.7..=18.0).contains(&told), "{cause}: {told} s, {:?}", flow.ways[0].time);
     }
 }

@@ -47,6 +47,22 @@ impl Trace {
         (trace, TRIP + clean * TRIP)
     }
 
+    /// The same, captured next to the receiver, where nothing has come but the opening.
+    pub fn at_receiver() -> Trace {
+        let mut trace = Trace { packets: Vec::new(), scheme: |_| None, count: 0, spoken: 0 };
+        let syn = |seq| TcpHead { seq, flags: flag::SYN, mss: Some(1000), ..TcpHead::default() };
+        trace.push(0, true, 0, syn(0));
+        trace.push(0, false, 0, TcpHead { ack: 1, flags: flag::SYN | flag::ACK, ..syn(0) });
+        trace
+    }
+
+    /// So many segments from this one on arrive, put together into one packet with the number of the first.
+    pub fn arrive(&mut self, ms: u32, n: u32, segments: u32, id: u16) {
+        let head = TcpHead { seq: 1 + n * SEGMENT, ack: 1, flags: flag::ACK, ..TcpHead::default() };
+        self.push(ms, true, segments * SEGMENT, head);
+        self.packets.last_mut().expect("pushed").id = Some(id);
+    }
+
     fn push(&mut self, ms: u32, out: bool, payload: u32, mut head: TcpHead) {
         let address = |last: u8| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
         let (from, to) = if out { (1, 2) } else { (2, 1) };
