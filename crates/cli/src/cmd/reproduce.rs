@@ -8,7 +8,7 @@ use crate::plan::VERSION;
 use crate::talk::Talk;
 use crate::{environment, interrupt, progress, render};
 use lab::reproduce::{
-    Laboratory, ReproduceError, Reproduced, Settings, Totals, json, list, page, scenario_text,
+    Laboratory, ReproduceError, Reproduced, Settings, Totals, json, list, page, scenario_text, weights,
 };
 use lab::sweep::{Control, Player, Progress};
 use serde_json::json as value;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// Run the papers' experiments: published beside measured, claims checked
 ///
 /// Without ids, all of them. An id may end early: `gprs-eifel` is every experiment of that paper.
-/// Exit code 1 if a value lies outside its band without a known reason, or a claim does not hold without one.
+/// Exit code 1 if a value lies outside its band, or a claim does not hold, and no reason explains the value that is there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw reproduce gprs-eifel/table2 gprs-eifel/table3\n  \
@@ -39,12 +39,13 @@ pub(crate) struct Args {
     /// Seed of the judged runs; verdicts count with 1
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
-    /// Seeds over which the share of values inside is counted; 0 leaves it out
-    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    /// Evidence on request: count the share of values inside over this many seeds, with the repetitions of the publication
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     seeds: u32,
-    /// Leave out the readings of what a paper leaves open
-    #[arg(long)]
-    no_readings: bool,
+    /// Evidence on request: play each reading of what a paper leaves open, with this many repetitions at most
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    readings: Option<u32>,
     #[command(flatten)]
     threads: crate::args::Threads,
     /// Write the page here; without it, reproduce.html
@@ -111,19 +112,24 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         seed: args.seed,
         repetitions: args.reps,
         seeds: args.seeds,
-        reading_repetitions: if args.no_readings { 0 } else { Settings::default().reading_repetitions },
+        reading_repetitions: args.readings.unwrap_or(0),
         pictures: !args.no_html && (!args.json || args.html.is_some()),
         today: args.today.unwrap_or(TODAY),
     };
     let stage = args.stage(talk)?;
     let stop = interrupt::watch(talk);
     let jobs = args.threads.wished();
-    let outcome = progress::shown(talk, |tell| {
-        let progress = |p: Progress| tell(p.done, p.total);
+    let parts = weights(&ids, &settings).map_err(failure)?;
+    let outcome = progress::of_parts(talk, |board| {
+        let progress = |p: Progress| board.within(p.done, p.total);
         let player = stage.as_ref().map(|stage| stage as &dyn Player);
         let control = Control { progress: &progress, stop, jobs, shuffle_ties: None, player };
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
-        ids.iter().map(|id| laboratory.reproduce(id)).collect::<Result<Vec<Reproduced>, _>>()
+        let each = ids.iter().zip(&parts).enumerate().map(|(i, (id, part))| {
+            board.begin(&format!("{id} ({} of {})", i + 1, ids.len()), *part);
+            laboratory.reproduce(id)
+        });
+        each.collect::<Result<Vec<Reproduced>, _>>()
     });
     let all = match outcome {
         Ok(all) => all,
@@ -140,10 +146,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         for r in &all {
             show(r, talk)?;
         }
-        talk.data(&format!(
-            "{} of {} published values inside their band, {} of {} claims hold\n",
-            totals.within, totals.values, totals.hold, totals.claims
-        ))?;
+        talk.data(&crate::render::folded(&format!("{}\n", page::short(&totals)), talk.width))?;
     }
     let path = match (args.html, args.no_html, args.json) {
         (Some(path), _, _) => Some(path),
@@ -164,9 +167,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
     talk.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
-    let unexplained = all.iter().flat_map(|r| &r.values).filter(|v| !v.within && v.why.is_none()).count();
-    let failed = all.iter().flat_map(|r| &r.claims).filter(|c| !c.holds && c.why.is_none()).count();
-    Ok(if unexplained == 0 && failed == 0 { End::Good } else { End::Failed })
+    Ok(if totals.good() { End::Good } else { End::Failed })
 }
 
 fn failure(error: ReproduceError) -> Failure {
@@ -236,7 +237,11 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
         talk.data(&render::text(&board, talk.width, talk.colour))?;
     }
     for claim in &r.claims {
-        let word = if claim.holds { "holds" } else { "FAILS" };
+        let word = match (claim.holds, claim.former) {
+            (true, _) => "holds",
+            (false, true) => "FAILS (held by the former judgement)",
+            (false, false) => "FAILS",
+        };
         talk.data(&format!("  {} {word}: {} [{}]\n", claim.id, claim.text, claim.detail))?;
         if let Some(why) = &claim.why {
             talk.data(&format!("    known: {why}\n"))?;
@@ -279,13 +284,18 @@ fn values(r: &Reproduced) -> Board {
             if r.today.is_some() {
                 row.push(page::linux(v, d));
             }
-            row.push(if v.within { "inside" } else { "OUTSIDE" }.to_owned());
-            if let Some(why) = &v.why {
-                // What several values have in common is said once.
-                match reasons.iter_mut().find(|(_, w)| w == why) {
-                    Some((keys, _)) => *keys = format!("{keys}, {}", v.key),
-                    None => reasons.push((v.key.clone(), why.clone())),
-                }
+            let verdict = match (v.within, &v.why) {
+                (true, _) => "inside",
+                (false, Some(_)) => "OUTSIDE, explained",
+                (false, None) => "OUTSIDE",
+            };
+            row.push(verdict.to_owned());
+            let remark = page::remark(v);
+            // What several values have in common is printed once.
+            match reasons.iter_mut().find(|(_, w)| *w == remark) {
+                _ if remark.is_empty() => {}
+                Some((keys, _)) => *keys = format!("{keys}, {}", v.key),
+                None => reasons.push((v.key.clone(), remark)),
             }
             row
         })
