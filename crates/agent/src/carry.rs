@@ -76,7 +76,8 @@ impl Carrying {
                 Err(why) => _ = work.line.say(&Message::Refused(why), &[]),
             }
         });
-        let refused = |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
+        let refused =
+            |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
         Carrying { stop, playing, orders: Some(orders), thread: thread.map_err(refused).ok() }
     }
 

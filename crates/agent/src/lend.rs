@@ -40,7 +40,8 @@ impl Work {
                 Err(Failed::Late(error)) => _ = line.say(&Message::Failed(error.to_string()), &[]),
             }
         });
-        let refused = |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
+        let refused =
+            |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
         Work { over, start, thread: thread.map_err(refused).ok() }
     }
 

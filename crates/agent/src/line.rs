@@ -282,11 +282,7 @@ pub fn accept(stream: TcpStream, token: &Token) -> Result<(Line, Ear), Fault> {
 ///
 /// # Errors
 /// As there.
-pub fn accept_within(
-    mut stream: TcpStream,
-    token: &Token,
-    limit: Duration,
-) -> Result<(Line, Ear), Fault> {
+pub fn accept_within(mut stream: TcpStream, token: &Token, limit: Duration) -> Result<(Line, Ear), Fault> {
     let peer = stream.peer_addr().map_err(|e| lost(&e))?;
     settle(&stream).map_err(|e| lost(&e))?;
     stream.write_all(&hello()).map_err(|e| lost(&e))?;

@@ -104,7 +104,9 @@ impl Agent {
             Err(_) if place.is_evicted() => {
                 return tell(&format!("{peer}: refused: newer connections took its place"));
             }
-            Err(Fault::Stranger(_)) => return tell(&format!("{peer}: refused: it is no williwaw controller")),
+            Err(Fault::Stranger(_)) => {
+                return tell(&format!("{peer}: refused: it is no williwaw controller"));
+            }
             Err(fault) => return tell(&format!("{peer}: refused: it {fault}")),
         };
         let before = {

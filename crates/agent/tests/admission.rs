@@ -30,14 +30,8 @@ fn token(digits: &str) -> Token {
 /// Runs `attack` against an agent; gives what the agent reported, and how long its end took.
 fn against(attack: impl FnOnce(SocketAddr)) -> (String, Duration) {
     let around = Surroundings::default();
-    let agent = Agent::listen(
-        "127.0.0.1:0".parse().unwrap(),
-        token("5a"),
-        around,
-        Arc::new(Carrier),
-        "test",
-    )
-    .unwrap();
+    let agent = Agent::listen("127.0.0.1:0".parse().unwrap(), token("5a"), around, Arc::new(Carrier), "test")
+        .unwrap();
     let (at, stop, said) = (agent.address().unwrap(), AtomicBool::new(false), Mutex::new(String::new()));
     let took = std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
@@ -170,7 +164,8 @@ fn a_refusal_tells_the_true_reason() {
         let (_second, mut ear) = line::connect(at, &token("5a")).unwrap();
         assert!(matches!(ear.hear().unwrap().0, Message::Busy(_)));
     });
-    for words in ["has another token", "65535 B instead of 48 B", "is no williwaw controller", "is busy with"] {
+    for words in ["has another token", "65535 B instead of 48 B", "is no williwaw controller", "is busy with"]
+    {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
