@@ -1,5 +1,6 @@
-//! How do nodes, links and hops become one graph? Every name is given an index, every hop becomes
-//! two links, and what is wired wrongly is said.
+//! Graph of nodes and links from `[[node]]`, `[[hop]]` and `[[link]]`.
+//!
+//! Every name is given an index, every hop becomes two links, and what is wired wrongly is said.
 
 use crate::background;
 use crate::channel;

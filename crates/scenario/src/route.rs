@@ -1,5 +1,7 @@
-//! Which way do packets go? The way with the fewest links, if there is only one such way; otherwise
-//! the flow says it: `route = ["core", "radio"]`, `way-back = [...]`, by names of hops or links.
+//! Routes: unique shortest paths, or the ones the file gives.
+//!
+//! The way with the fewest links, if there is only one such way; otherwise the flow says it: `route = ["core",
+//! "radio"]`, `way-back = [...]`, by names of hops or links.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

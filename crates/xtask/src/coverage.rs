@@ -1,6 +1,7 @@
-//! Which features does a test show? A feature counts as covered if a user can reach it and a test
-//! that runs by itself names its id, in its body or in the comment above it. The dialogues of the
-//! scripted peer are tests too: one test plays them all.
+//! Feature coverage page, from `features.toml` and the tests that name ids.
+//!
+//! A feature counts as covered if a user can reach it and a test that runs by itself names its id, in its body or in
+//! the comment above it. The dialogues of the scripted peer are tests too: one test plays them all.
 
 use crate::features::{Feature, Features, group, ids};
 use crate::rust;

@@ -1,5 +1,6 @@
-//! Which features are there to be had? `docs/features.toml`: an id, a name in our words, and how a
-//! user reaches it.
+//! Feature list reader (`docs/features.toml`).
+//!
+//! `docs/features.toml`: an id, a name in our words, and how a user reaches it.
 
 use std::collections::BTreeMap;
 

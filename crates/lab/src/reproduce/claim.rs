@@ -1,5 +1,7 @@
-//! Does a claim hold? Claims are data: an inequality between measured quantities, over some labels,
-//! judged on the same weather for both sides.
+//! Claims as data: inequalities between measured quantities, judged on paired weather.
+//!
+//! Claims are data: an inequality between measured quantities, over some labels, judged on the same weather for both
+//! sides.
 //!
 //! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` must hold for every
 //! combination. A name before parentheses is a quantity (an alias of a metric, or a metric); its

@@ -1,5 +1,7 @@
-//! What is a paper's experiment? A scenario, the published values of its cells, claims, and pictures:
-//! data in `experiments/`, part of the program, readable by anyone.
+//! Experiment of a paper: scenario, published values, claims and pictures as data.
+//!
+//! A scenario, the published values of its cells, claims, and pictures: data in `experiments/`, part of the program,
+//! readable by anyone.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

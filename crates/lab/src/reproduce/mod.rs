@@ -1,5 +1,6 @@
-//! Does our system say what the papers say? Their experiments are run, each published value is set
-//! beside the measured one and judged, each claim is tested.
+//! Reproduction of published experiments: measured beside published, verdicts on values and claims.
+//!
+//! Their experiments are run, each published value is set beside the measured one and judged, each claim is tested.
 //!
 //! A value is inside if it is off by at most max(a fixed part, 1.96 s sqrt(1/n + 1/m)): s the measured
 //! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for

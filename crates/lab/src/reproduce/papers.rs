@@ -1,4 +1,6 @@
-//! Which papers are part of the program? Their folders in `experiments/`, file by file.
+//! Built-in papers: their files in `experiments/`.
+//!
+//! Their folders in `experiments/`, file by file.
 
 use super::experiment::Paper;
 
