@@ -1,5 +1,7 @@
-//! How does a model become a network? Elements in the order of ties (downstream first), wired along
-//! the flows' routes; every random quantity with its own named stream.
+//! Network builder: elements, wiring and random streams from a scenario model.
+//!
+//! Elements in the order of ties (downstream first), wired along the flows' routes; every random quantity with its
+//! own named stream.
 //!
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
@@ -250,10 +252,10 @@ impl Builder<'_> {
         };
         let cache = config.share.any().then(|| self.caches.entry((here, there)).or_default().clone());
         let tcp = self.shared(config);
-        let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
+        let host = HostConfig { flow: flow_id, node, peer, role, start };
         let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
         if let Some(workload) = workload(flow, role, letters, self.seed) {
-            let mut party = Party::new(host, workload);
+            let mut party = Party::new(host, tcp, workload);
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
@@ -267,7 +269,7 @@ impl Builder<'_> {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
         };
-        let mut host = Host::new(host, app);
+        let mut host = Host::new(host, tcp, app);
         if let Some(cache) = cache {
             host = host.sharing(cache);
         }
