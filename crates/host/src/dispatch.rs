@@ -113,6 +113,7 @@ impl Dispatch {
             flags: self.flags.with(flags(outgoing)),
             class: 0,
             ecn: outgoing.ecn,
+            unit: 0,
         };
         cx.sight(&packet, Some(segment));
         cx.forward_from(Port(0), &packet);

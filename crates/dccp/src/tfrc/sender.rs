@@ -147,7 +147,8 @@ impl Sender {
         let rtt = self.rtt.map_or(sample, |rtt| RTT_MEMORY * rtt + (1.0 - RTT_MEMORY) * sample);
         self.rtt = Some(rtt);
         let root = libm::sqrt(sample);
-        self.root.0 = if self.root.0 > 0.0 { RTT_MEMORY * self.root.0 + (1.0 - RTT_MEMORY) * root } else { root };
+        self.root.0 =
+            if self.root.0 > 0.0 { RTT_MEMORY * self.root.0 + (1.0 - RTT_MEMORY) * root } else { root };
         self.root.1 = root;
         let worse = feedback.loss > self.loss;
         self.loss = feedback.loss;

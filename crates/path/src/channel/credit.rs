@@ -29,6 +29,7 @@ pub(crate) fn grant() -> Packet {
         flags: Flags::VIRTUAL,
         class: 0,
         ecn: 0,
+        unit: 0,
     }
 }
 
