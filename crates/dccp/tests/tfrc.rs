@@ -126,7 +126,7 @@ proptest! {
         let mut now = Time::ZERO;
         let mut marks = 0;
         for (seq, gap, marked) in steps {
-            now = now + Span::from_millis(gap);
+            now += Span::from_millis(gap);
             receiver.on_packet(now, seq, 500, now, Span::from_millis(20), marked);
             marks += u64::from(marked);
             if let Some(report) = receiver.report(now) {
@@ -144,7 +144,7 @@ proptest! {
         let mut now = Time::ZERO;
         for (gap, rate, loss, kind) in steps {
             let before = now;
-            now = now + Span::from_millis(gap);
+            now += Span::from_millis(gap);
             match kind {
                 0 => sender.on_send(now, true),
                 1 => sender.on_blocked(now),

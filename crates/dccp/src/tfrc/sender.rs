@@ -103,6 +103,17 @@ impl Sender {
         window / rtt
     }
 
+    //= RFC 5348 section 4.2: with a round trip from connection establishment the initial rate holds at once
+    /// A round trip is known before the first packet.
+    pub fn seed(&mut self, now: Time, rtt: Span) {
+        let seconds = rtt.as_secs_f64().max(1e-6);
+        if self.rtt.is_none() {
+            self.rtt = Some(seconds);
+            self.rate = self.initial_rate(seconds);
+            self.doubled = Some(now);
+        }
+    }
+
     /// When the next packet may leave.
     pub fn next_send(&self) -> Time {
         self.next
