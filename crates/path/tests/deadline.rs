@@ -244,7 +244,7 @@ fn traffic() -> impl Strategy<Value = Vec<(u16, u16, u16, u8, u8)>> {
 fn send(b: &mut Bench, traffic: &[(u16, u16, u16, u8, u8)], lives: bool) {
     let mut at = Time::ZERO;
     for (i, &(gap, size, life, class, unit)) in traffic.iter().enumerate() {
-        at = at + Span::from_millis(u64::from(gap));
+        at += Span::from_millis(u64::from(gap));
         let p = packet(i as u32 + 1, u32::from(size));
         let lives = if lives { u32::from(life) * 1000 } else { Packet::ALWAYS };
         let flags = if unit % 2 == 0 { p.flags.with(Flags::LAST) } else { p.flags.with(Flags::WHOLE) };
