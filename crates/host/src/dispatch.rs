@@ -122,8 +122,9 @@ impl<E: Endpoint> Dispatch<E> {
             destination: self.peer,
             interface: u16::from(outgoing.path),
             flags: self.flags.with(flags).with(again),
-            class: 0,
+            class: body.class(),
             ecn: outgoing.ecn,
+            unit: body.unit(),
         };
         cx.sight(&packet, Some(body));
         cx.forward_from(Port(u16::from(outgoing.path)), &packet);
