@@ -8,7 +8,8 @@ use crate::plan::VERSION;
 use crate::talk::Talk;
 use crate::{environment, interrupt, progress, render};
 use lab::reproduce::{
-    Laboratory, ReproduceError, Reproduced, Settings, Totals, json, list, page, scenario_text, weights,
+    Laboratory, ReproduceError, Reproduced, Settings, Totals, catalogue, json, list, page, scenario_text,
+    weights,
 };
 use lab::sweep::{Control, Player, Progress};
 use serde_json::json as value;
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// List the experiments there are
     #[arg(long)]
     list: bool,
+    /// List the claims: what the catalogue states, the test that runs, and whether the two are equal
+    #[arg(long, conflicts_with_all = ["list", "scenario"])]
+    claims: bool,
     /// Print the scenario file behind one experiment, to change and run
     #[arg(long, conflicts_with = "list")]
     scenario: bool,
@@ -97,6 +101,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return show_list(&known, args.json, talk);
     }
     let ids = chosen(&args.ids, &known)?;
+    if args.claims {
+        return show_claims(&args.ids, args.json, talk);
+    }
     if args.scenario {
         let [id] = ids.as_slice() else {
             return Err(Failure::usage("--scenario prints one scenario", "name one experiment"));
@@ -220,6 +227,47 @@ fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<End,
     for (id, title) in known {
         talk.data(&crate::render::folded(&format!("{id:wide$}  {title}\n"), talk.width))?;
     }
+    Ok(End::Good)
+}
+
+/// The claims of the experiments or groups asked for; all of them without any.
+fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<End, Failure> {
+    let all = catalogue::claims().map_err(failure)?;
+    let wanted = |experiment: &str| {
+        let words = asked.iter().map(|word| word.trim_end_matches('/'));
+        asked.is_empty()
+            || words.into_iter().any(|w| experiment == w || experiment.starts_with(&format!("{w}/")))
+    };
+    let all: Vec<_> = all.into_iter().filter(|claim| wanted(&claim.stated.experiment)).collect();
+    if json {
+        let lines: Vec<_> = all
+            .iter()
+            .map(|claim| {
+                value!({
+                    "id": claim.id, "experiment": claim.stated.experiment, "stated": claim.stated.test,
+                    "test": claim.test.as_ref().map(|test| &test.test), "letter": claim.letter(),
+                })
+            })
+            .collect();
+        talk.document(&value!({ "schema": "williwaw-claims/1", "claims": lines }))?;
+        return Ok(End::Good);
+    }
+    for claim in &all {
+        let here = claim.test.as_ref().map_or_else(String::new, |test| format!("  here:   {}\n", test.test));
+        talk.data(&format!(
+            "{} {} {}\n  stated: {}\n{here}",
+            claim.id,
+            claim.stated.experiment,
+            claim.letter(),
+            claim.stated.test
+        ))?;
+    }
+    let tested = all.iter().filter(|claim| claim.test.is_some()).count();
+    let equal = all.iter().filter(|claim| claim.letter() == "equal").count();
+    talk.data(&format!(
+        "{} claims, {tested} tested here, {equal} by a test equal to the catalogue's\n",
+        all.len()
+    ))?;
     Ok(End::Good)
 }
 

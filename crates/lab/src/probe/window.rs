@@ -10,9 +10,15 @@ use base::truth::{Cause, Retransmission};
 /// The probes of this file.
 pub(super) const PROBES: &[(&str, &str)] = &[
     ("new_over_window", "new segments sent after the first timeout while more than the window was in flight"),
-    ("slow_start_end_segments", "window when it first reached the threshold after the event; the largest if it never did"),
+    (
+        "slow_start_end_segments",
+        "window when it first reached the threshold after the event; the largest if it never did",
+    ),
     ("losses_in_slow_start", "data packets lost after the event before the window reached the threshold"),
-    ("loss_repair_time_s", "from the first fast retransmit until all that had been sent by then was acknowledged"),
+    (
+        "loss_repair_time_s",
+        "from the first fast retransmit until all that had been sent by then was acknowledged",
+    ),
     ("first_segment_timeouts", "timeouts that resent the first data segment"),
     ("first_segment_spurious", "timeouts that resent the first data segment without need"),
     ("later_timeouts", "timeouts that resent any other segment"),
@@ -94,7 +100,11 @@ fn timeouts(own: &[&Record], verdicts: &[Retransmission], out: &mut Readings) {
             _ => {}
         }
     }
-    out.extend([("first_segment_timeouts", first), ("first_segment_spurious", spurious), ("later_timeouts", later)]);
+    out.extend([
+        ("first_segment_timeouts", first),
+        ("first_segment_spurious", spurious),
+        ("later_timeouts", later),
+    ]);
 }
 
 /// How long the first fast retransmit took to repair all that had been sent by then.

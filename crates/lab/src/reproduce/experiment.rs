@@ -155,7 +155,6 @@ pub struct Difference {
 }
 
 impl Published {
-
     /// What the expression gives for one key, by repetition.
     pub fn computed(&self, key: &str, cells: &dyn super::claim::Cells) -> Result<Vec<Option<f64>>, String> {
         let names = ["a", "b", "c", "d", "e"];

@@ -4,9 +4,7 @@ use super::experiment::{Claims, Experiment, Group};
 use super::grid::{Grid, Measured, cases};
 use super::scene::{pictures, scenes};
 use super::value::{beside, values};
-use super::{
-    ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, find, today, verdict,
-};
+use super::{ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, find, today, verdict};
 use crate::sweep::{Control, Prepared, Sweep, SweepError};
 use report::Picture;
 use results::row::Row;
@@ -34,7 +32,14 @@ struct Run {
 impl<'a> Laboratory<'a> {
     /// A laboratory in which nothing has been run yet.
     pub fn new(settings: Settings, control: &'a Control<'a>, version: &'a str) -> Self {
-        Laboratory { settings, control, measured: BTreeMap::new(), runs: Vec::new(), played: Vec::new(), version }
+        Laboratory {
+            settings,
+            control,
+            measured: BTreeMap::new(),
+            runs: Vec::new(),
+            played: Vec::new(),
+            version,
+        }
     }
 
     /// Runs one experiment.
@@ -138,7 +143,8 @@ impl<'a> Laboratory<'a> {
         };
         let mut new: Vec<Prepared> = Vec::new();
         for cell in &sweep.cells {
-            if known(&self.runs, &cell.model).is_none() && !new.iter().any(|other| other.model == cell.model) {
+            if known(&self.runs, &cell.model).is_none() && !new.iter().any(|other| other.model == cell.model)
+            {
                 new.push(Prepared { params: Vec::new(), model: cell.model.clone() });
             }
         }
@@ -152,13 +158,11 @@ impl<'a> Laboratory<'a> {
             for row in rows {
                 by_cell[row.cell as usize].push(row);
             }
-            self.runs.extend(
-                first
-                    .cells
-                    .into_iter()
-                    .zip(by_cell)
-                    .map(|(cell, rows)| Run { model: cell.model, repetitions: n, rows }),
-            );
+            self.runs.extend(first.cells.into_iter().zip(by_cell).map(|(cell, rows)| Run {
+                model: cell.model,
+                repetitions: n,
+                rows,
+            }));
         }
         let mut all = Vec::new();
         for (i, cell) in sweep.cells.iter().enumerate() {

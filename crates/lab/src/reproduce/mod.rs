@@ -7,6 +7,7 @@
 //! samples of n have theirs. A value outside is explained if its cell has a reason and still has the value that the
 //! reason names (ADR 0036).
 
+pub mod catalogue;
 pub mod claim;
 pub mod experiment;
 mod grid;
@@ -188,14 +189,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            seed: 1,
-            repetitions: None,
-            seeds: 0,
-            reading_repetitions: 0,
-            pictures: true,
-            today: 0,
-        }
+        Settings { seed: 1, repetitions: None, seeds: 0, reading_repetitions: 0, pictures: true, today: 0 }
     }
 }
 

@@ -25,10 +25,8 @@ pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
 
 /// The totals in a sentence or two, by the judgement of today and by the former one.
 pub fn short(t: &Totals) -> String {
-    let former = format!(
-        "by the judgement until ADR 0036: {} values, {} claims",
-        t.former_within, t.former_hold
-    );
+    let former =
+        format!("by the judgement until ADR 0036: {} values, {} claims", t.former_within, t.former_hold);
     format!(
         "{} of {} published values inside their band, {} of {} claims hold; of the rest {} values and {} claims are \
          explained ({former})",

@@ -26,7 +26,11 @@ pub(super) fn beside(
 }
 
 /// Published values beside the measured ones.
-pub(super) fn values(experiment: &Experiment, claims: &Claims, grid: &Grid) -> Result<Vec<Value>, ReproduceError> {
+pub(super) fn values(
+    experiment: &Experiment,
+    claims: &Claims,
+    grid: &Grid,
+) -> Result<Vec<Value>, ReproduceError> {
     let view = View { grid, quantity: &claims.quantity };
     let mut all = Vec::new();
     for table in experiment.tables() {
@@ -101,7 +105,8 @@ fn value(table: &Published, key: &str, published: f64, each: &[Option<f64>], own
 /// True if a measured value is the one that a known difference explains: off by no more than the fixed part, or than
 /// what chance makes of repetitions other than the `own` behind the explained value.
 pub(super) fn near(explained: f64, measured: f64, fixed: f64, spread: Option<(f64, u64)>, own: u32) -> bool {
-    let chance = spread.map_or(0.0, |(s, n)| 1.96 * s * (1.0 / f64::from(own.max(1)) + 1.0 / n as f64).sqrt());
+    let chance =
+        spread.map_or(0.0, |(s, n)| 1.96 * s * (1.0 / f64::from(own.max(1)) + 1.0 / n as f64).sqrt());
     (measured - explained).abs() <= fixed.max(chance)
 }
 
@@ -110,8 +115,10 @@ mod tests {
     use super::*;
 
     fn table(band: &str, differs: &str) -> Published {
-        toml::from_str(&format!("band = \"{band}\"\nrepetitions = 100\nvalues = {{ a = 4.0, b = 1.5 }}\n{differs}"))
-            .unwrap()
+        toml::from_str(&format!(
+            "band = \"{band}\"\nrepetitions = 100\nvalues = {{ a = 4.0, b = 1.5 }}\n{differs}"
+        ))
+        .unwrap()
     }
 
     /// Repetitions that are all equal leave the fixed part of the band alone.

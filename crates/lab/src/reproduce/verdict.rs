@@ -57,12 +57,7 @@ fn combinations_that_hold(made: &[Comparison], holds: &dyn Fn(&Comparison) -> bo
     made.chunk_by(|a, b| a.labels == b.labels).filter(|group| group.iter().all(holds)).count()
 }
 
-fn by_repetition(
-    c: &Claim,
-    repetitions: usize,
-    own: u32,
-    cells: &dyn Cells,
-) -> Result<ClaimResult, String> {
+fn by_repetition(c: &Claim, repetitions: usize, own: u32, cells: &dyn Cells) -> Result<ClaimResult, String> {
     let found = claim::witnesses(&c.test, repetitions, cells)?;
     let share = found.len() as f64 / repetitions.max(1) as f64;
     let needed = c.share.unwrap_or(0.0);
@@ -114,7 +109,8 @@ fn detail(c: &Claim, made: &[Comparison], failing: &[&Comparison], holds: bool) 
     let text = |all: &[&Comparison]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if !holds {
         let more = failing.len().saturating_sub(SHOWN);
-        let numbered = failing.iter().take(SHOWN).map(|comparison| format!("no. {}, {comparison}", comparison.number));
+        let numbered =
+            failing.iter().take(SHOWN).map(|comparison| format!("no. {}, {comparison}", comparison.number));
         let shown = numbered.collect::<Vec<_>>().join("; ");
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         return format!("{} of {} comparisons fail: {shown}{more}", failing.len(), made.len());
