@@ -7,6 +7,7 @@
 mod coverage;
 mod events;
 mod features;
+mod headings;
 mod house;
 mod mutate;
 mod options;
@@ -104,6 +105,7 @@ fn check(root: &Path) -> Result<bool, String> {
     for page in pages(&tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
+    headings::check(&tree, &mut findings);
     house::check(&tree, &mut findings);
     findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
