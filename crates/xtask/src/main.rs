@@ -4,6 +4,7 @@
 //! or a rule of the house is broken. `cargo run -p xtask -- mutate` asks whether the dialogues would
 //! notice a fault. Everything is read from the sources, nothing is remembered.
 
+mod book;
 mod coverage;
 mod events;
 mod features;
@@ -72,6 +73,7 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
     let named = coverage::collect(tree, &features, findings);
     let schema = serde_json::to_string_pretty(&scenario::schema::json_schema()).map_err(|e| e.to_string())?;
     Ok(vec![
+        page("docs/SUMMARY.md", book::summary(tree)?),
         page("docs/feature-coverage.md", coverage::page(&features, &named)),
         page("docs/options.md", options::page()),
         page("docs/events.md", events::page()),
@@ -106,6 +108,7 @@ fn check(root: &Path) -> Result<bool, String> {
         stale(&tree, &page, &mut findings);
     }
     headings::check(&tree, &mut findings);
+    book::check(&tree, root, &mut findings);
     house::check(&tree, &mut findings);
     findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
