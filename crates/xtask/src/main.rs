@@ -4,10 +4,12 @@
 //! or a rule of the house is broken. `cargo run -p xtask -- mutate` asks whether the dialogues would
 //! notice a fault. Everything is read from the sources, nothing is remembered.
 
+mod book;
 mod claims;
 mod coverage;
 mod events;
 mod features;
+mod headings;
 mod house;
 mod mutate;
 mod options;
@@ -75,6 +77,7 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
     let recorded = record::read(tree)?;
     let schema = serde_json::to_string_pretty(&scenario::schema::json_schema()).map_err(|e| e.to_string())?;
     Ok(vec![
+        page("docs/SUMMARY.md", book::summary(tree)?),
         page("docs/feature-coverage.md", coverage::page(&features, &named, &recorded)),
         page("docs/claims.md", claims::page(tree, &recorded, findings)?),
         page("docs/options.md", options::page()),
@@ -109,6 +112,8 @@ fn check(root: &Path) -> Result<bool, String> {
     for page in pages(&tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
+    headings::check(&tree, &mut findings);
+    book::check(&tree, root, &mut findings);
     house::check(&tree, &mut findings);
     findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
