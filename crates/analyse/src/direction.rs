@@ -47,9 +47,8 @@ pub(crate) struct Direction {
     pub(crate) heard: Option<Time>,
     pub(crate) advanced: Option<Time>,
     pub(crate) last_sent: Option<Time>,
-    /// The numbers of what is sent; what was sent just before this never came here.
+    /// The numbers of what is sent.
     own: Numbers,
-    lost_before: bool,
     /// So many numbers at most belong to the last packet besides its own.
     together: u64,
     pub(crate) expired: Option<Time>,
@@ -145,7 +144,7 @@ impl Direction {
     /// A packet that this side sent.
     pub(crate) fn on_sent(&mut self, o: &Observation) {
         let (t, head) = (o.t, &o.head);
-        self.lost_before = self.lost_before(o);
+        let lost = self.lost_before(o);
         self.way.packets += 1;
         self.way.bytes += u64::from(o.size);
         let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
@@ -179,7 +178,7 @@ impl Direction {
         let start = seq + u64::from(syn);
         let end = start + u64::from(o.payload);
         if o.payload > 0 {
-            self.on_data(o, start, end);
+            self.on_data(o, start, end, lost);
         } else if syn {
             self.max = self.max.max(end);
         }
@@ -224,7 +223,7 @@ impl Direction {
         });
     }
 
-    fn on_data(&mut self, o: &Observation, seq: u64, end: u64) {
+    fn on_data(&mut self, o: &Observation, seq: u64, end: u64, lost: bool) {
         let t = o.t;
         let behind = self.behind(t, seq, end);
         if o.payload <= 1 && self.edge.is_some_and(|edge| edge <= seq) && self.window_closed {
@@ -263,8 +262,7 @@ impl Direction {
                 self.missing.add(gap.0, gap.1);
                 self.way.missing_bytes += gap.1 - gap.0;
             }
-            let lost = seq > self.max || self.lost_before;
-            self.paused(t, None, lost);
+            self.paused(t, None, lost || seq > self.max);
             self.copies.push(copy, false);
             self.limited_transmit();
             self.reacts.see(rtt::age(t, self.heard));
