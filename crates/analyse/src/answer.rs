@@ -7,7 +7,7 @@ use crate::judge::State;
 use crate::lattice::Heard;
 use crate::numbers::Numbers;
 use crate::observation::Observation;
-use crate::reason::Phase;
+use crate::reason::{Phase, shortest_timer};
 use crate::rtt;
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
@@ -33,6 +33,10 @@ impl Direction {
             // The peer speaks first: what it acknowledges was sent before the capture began.
             (self.una, self.max) = (ack, ack);
         }
+        if !self.answered && self.syn.is_none() && ack < self.una && self.una - ack < FAR {
+            // The capture began between data and their acknowledgement.
+            self.una = ack;
+        }
         if ack.abs_diff(self.max.max(self.una)) > FAR || !syn && self.is_of_another(ack) {
             self.way.strange += 1;
             return;
@@ -52,6 +56,9 @@ impl Direction {
             self.duplicates += 1;
             self.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
             self.reaches_beyond(&digest);
+            if digest.dsack.is_none() || digest.newly > 0 {
+                self.signs = Some((t, self.max));
+            }
             self.way.duplicate_acks += 1;
             if self.phase == Phase::Open && self.duplicates <= 2 && self.max > self.una {
                 self.seen.limited.1 += 1;
@@ -206,6 +213,13 @@ impl Direction {
 
     fn advance(&mut self, t: Time, ack: u64, d: &AckDigest, places: Option<(u64, u64)>) {
         let clean = self.judge.open.is_empty();
+        let apart = rtt::age(t, self.heard);
+        self.lets_out = (apart != Span::FOREVER).then_some((t, apart));
+        if d.newly > 0 {
+            self.signs = Some((t, self.max));
+        }
+        // The receiver took a byte that probed its window.
+        self.max = self.max.max(ack.min(self.probed));
         if ack > self.max {
             // The capture missed what is acknowledged.
             self.way.acknowledged_unseen += ack - self.max;
@@ -264,11 +278,15 @@ impl Direction {
                 *train = (train.0 + (ack - self.una), train.1 + gap);
             }
         }
+        // A silence as long as a timer may have been one.
+        if self.place.is_far() && self.advanced.is_some() && gap >= shortest_timer(self.place.to_sender) {
+            self.unsure();
+        }
         self.una = ack;
         self.advanced = Some(t);
         (self.duplicates, self.overtaking) = (0, 0);
         match self.phase {
-            Phase::Recovery(until) | Phase::Timeout(until) if ack >= until => self.phase = Phase::Open,
+            Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => self.phase = Phase::Open,
             _ => {}
         }
     }
@@ -301,11 +319,15 @@ impl Direction {
             self.edge = Some(self.edge.map_or(edge, |e| e.max(edge)));
             self.way.options.window = self.way.options.window.max(window);
             self.way.options.window_known = true;
+        } else {
+            // Of a window whose scale is not known only 0 says something.
+            self.edge = None;
+            self.way.options.window_known = false;
         }
-        if self.window_closed && raw > 0 {
+        if self.closed_at.is_some() && raw > 0 {
             self.window_opened = Some(t);
         }
-        self.window_closed = raw == 0 && !syn;
+        self.closed_at = (raw == 0 && !syn).then_some(ack);
     }
 
     /// Nothing had come for long although something was outstanding: that is over now.

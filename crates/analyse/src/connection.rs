@@ -130,6 +130,8 @@ impl Connection {
             // The peer offers no scaling: then nobody scales.
             (None, Some(b)) if b.scale.is_none() => Some(0),
             (Some(a), None) if a.scale.is_none() => Some(0),
+            // An answer carries the option only if the opening did (RFC 7323 section 2.2).
+            (Some(a), None) if a.ack.is_some() => a.scale,
             _ => None,
         }
     }
@@ -150,7 +152,7 @@ impl Connection {
         });
         if let [Some(a), Some(b)] = &self.opening {
             let sack = a.sack && b.sack;
-            self.ways.iter_mut().for_each(|way| way.judge.may_report = sack);
+            self.ways.iter_mut().for_each(|way| (way.judge.may_report, way.judge.without_sack) = (sack, !sack));
         }
         if !again {
             self.client.get_or_insert(if ack { 1 - side } else { side });
@@ -166,8 +168,10 @@ impl Connection {
         {
             if head.has(flag::SYN) && head.has(flag::ACK) {
                 self.near(side, o.t.since(theirs.t));
+                self.ways[1 - side].rtt.empty_path = true;
             } else if !self.third && !head.has(flag::SYN) && self.client == Some(side) {
                 self.third = true;
+                self.ways[1 - side].rtt.empty_path = true;
                 self.near(side, o.t.since(theirs.t));
             }
         }

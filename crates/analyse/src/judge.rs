@@ -79,6 +79,8 @@ pub(crate) struct Judge {
     pub(crate) reports_duplicates: bool,
     /// SACK was agreed on, and nothing shows that the receiver does not report duplicates.
     pub(crate) may_report: bool,
+    /// The opening shows that SACK is not used.
+    pub(crate) without_sack: bool,
     /// The capture has ended.
     over: bool,
     /// Timestamps are in use.
@@ -252,7 +254,7 @@ impl Judge {
 /// It cannot have been answered yet: that would be sooner than any round trip. A part is left to chance: the samples
 /// had to wait for other packets.
 fn is_too_late(c: &Copy, t: Time, rtt: &Rtt) -> bool {
-    rtt.least(c.end - c.seq).is_some_and(|least| t.since(c.t).as_nanos() < least.as_nanos() / 4 * 3)
+    rtt.floor(c.end - c.seq).is_some_and(|least| t.since(c.t).as_nanos() < least.as_nanos() / 4 * 3)
 }
 
 /// Notes what became of a copy; what was seen outweighs what follows from order.

@@ -1,6 +1,7 @@
 //! What was it, in the end? From the verdicts on single retransmissions follow those on timeouts, fast retransmits,
 //! runs of go-back-N, silences of the path and losses side by side.
 
+use crate::copies::Evidence;
 use crate::direction::Direction;
 use crate::fault::{Fault, FaultKind};
 use crate::flow::{Burst, FastRetransmit, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout, Way};
@@ -17,6 +18,13 @@ impl Direction {
         self.settle();
         self.weigh();
         let mut way = std::mem::take(&mut self.way);
+        if !self.rtt.empty_path {
+            // What was on the way when the capture began is not known: where no course of events explains all, a duplicate that
+            // was not reported says nothing.
+            let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
+            let all = way.retransmissions.iter_mut().filter(quiet);
+            all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
+        }
         way.rtt = self.rtt.summary();
         way.place = self.place;
         way.replies_lost = self.numbers.lost();
@@ -85,7 +93,6 @@ fn timeouts(way: &mut Way, tick: Option<Span>) {
 /// Why a spurious timeout was: the acknowledgement that ended it had left before, or a duplicate made it be sent,
 /// or neither: then the data were late.
 fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCause> {
-    use crate::copies::Evidence;
     let (answered, left) = (r.answered?, r.answer_left);
     if r.evidence == Evidence::Jump {
         return Some(SpuriousCause::AckLost);
@@ -151,7 +158,7 @@ fn spike_kind(spike: &Spike, all: &[Retransmission]) -> SpikeKind {
     let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
     match resent.map(|r| (r.need, r.evidence)) {
         None => SpikeKind::Delay,
-        Some((Need::Unneeded, crate::copies::Evidence::Jump)) | Some((Need::Needed, _)) => lost,
+        Some((Need::Unneeded, Evidence::Jump)) | Some((Need::Needed, _)) => lost,
         Some((Need::Unneeded, _)) => SpikeKind::Delay,
         Some((Need::Unknown, _)) if lost == SpikeKind::Timer => lost,
         Some((Need::Unknown, _)) => SpikeKind::Unknown,

@@ -8,7 +8,7 @@
 use crate::observation::Observation;
 use base::rng::mix;
 use base::{Span, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What tells packets apart.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,8 +50,9 @@ const TIMER: Span = Span::from_millis(190);
 const LIFETIME: Span = Span::from_secs(120);
 /// Packets of one sender after which its identifications may have come round.
 const ROUND: u64 = 1 << 15;
-/// A copy without an identification that lost hops on its way comes within this.
+/// A copy without an identification that lost hops on its way comes within this, and within so many packets.
 const ON_ITS_WAY: Span = Span::from_secs(1);
+const NEAR: usize = 1 << 12;
 
 /// The packets of one sender, as far as copies of them can come.
 #[derive(Debug, Default)]
@@ -59,6 +60,11 @@ pub(crate) struct Twice {
     last: Vec<Mark>,
     next: usize,
     by_id: BTreeMap<u16, Last>,
+    /// The last packets without an identification, by content, and in their order.
+    by_content: BTreeMap<u64, Last>,
+    order: VecDeque<u64>,
+    /// Hops that copies had lost.
+    hops: Option<u8>,
     packets: u64,
     /// Packets whose identification another packet had a moment before: then it identifies nothing.
     shared: u64,
@@ -101,7 +107,7 @@ impl Twice {
     /// True if this packet was captured before.
     pub(crate) fn is(&mut self, o: &Observation) -> bool {
         let mark = Mark::of(o);
-        if self.is_at_once(&mark) || self.is_later(&mark) {
+        if self.is_at_once(&mark) || self.is_later(&mark) || self.lost_hops(&mark) {
             return true;
         }
         self.packets += 1;
@@ -121,8 +127,6 @@ impl Twice {
             let lowered = mark.ttl < m.ttl;
             match mark.id {
                 Some(_) => span <= MOMENT,
-                // Timestamps and a hop in between tell.
-                None if lowered && mark.stamps.is_some() => span <= ON_ITS_WAY,
                 // There only a second interface tells, or a hop in between.
                 None if mark.is_bare() => span <= INSTANT && (m.interface != mark.interface || lowered),
                 None => span <= INSTANT,
@@ -154,10 +158,35 @@ impl Twice {
                 (false, ttl) => ttl < before.ttl || span <= TIMER && self.shared == 0,
             };
         if copy {
+            self.hops = (mark.ttl < before.ttl).then(|| before.ttl - mark.ttl).or(self.hops);
             // A third copy is compared with the first: hops are lost one after the other.
             self.by_id.insert(id, Last { t: mark.t, ..before });
         }
         copy
+    }
+}
+
+impl Twice {
+    /// Without an identification: equal content that lost hops on its way. Data or timestamps tell it from others.
+    fn lost_hops(&mut self, mark: &Mark) -> bool {
+        if mark.id.is_some() || mark.is_bare() && mark.stamps.is_none() {
+            return false;
+        }
+        let new = Last { t: mark.t, content: mark.content(), place: self.packets, ttl: mark.ttl };
+        if let Some(before) = self.by_content.get(&new.content).filter(|b| mark.ttl < b.ttl) {
+            let span = mark.t.since(before.t);
+            let known = self.hops == Some(before.ttl - mark.ttl);
+            return span <= if known || mark.stamps.is_some() { ON_ITS_WAY } else { TIMER };
+        }
+        if self.by_content.insert(new.content, new).is_none() {
+            self.order.push_back(new.content);
+        }
+        if self.order.len() > NEAR
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_content.remove(&oldest);
+        }
+        false
     }
 }
 
@@ -202,6 +231,20 @@ mod tests {
             both.sort_by_key(|o| o.t);
             assert_eq!(copies(&both), 80, "{late} ms");
         }
+    }
+
+    /// Version 6, and hosts that write no identification.
+    #[test]
+    fn without_identification_lost_hops_tell() {
+        let bare = |n: u64| Observation { id: None, ..packet(n * 10, 0, n as u32 * 1000, 64) };
+        let sent: Vec<_> = (0..40).map(bare).collect();
+        let copied = |late: u64, ttl: u8| {
+            let mut both = sent.clone();
+            both.extend(sent.iter().map(|o| Observation { t: o.t + Span::from_millis(late), ttl, ..*o }));
+            both.sort_by_key(|o| o.t);
+            copies(&both)
+        };
+        assert_eq!((copied(50, 63), copied(50, 64), copied(300, 63)), (40, 0, 0));
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn unanswered_once(copies: &Copies, d: &AckDigest, state: &State<'_>) -> Vec<u64
         return Vec::new();
     }
     let unanswered = |c: &&Copy| {
-        let due = c.t + state.rtt.least(c.end - c.seq).unwrap_or_default();
+        let due = c.t + state.rtt.floor(c.end - c.seq).unwrap_or_default();
         let told = state.sacked.holds(c.seq, c.end);
         c.end <= d.ack && !told && d.heard.is_none_or(|heard| heard < due)
     };

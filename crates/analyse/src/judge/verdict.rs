@@ -25,6 +25,10 @@ impl Judge {
         if open.passed.is_none() && !(self.over && reports) {
             return None;
         }
+        // Where the opening was not seen, a receiver that reports duplicates in blocks sends none that shows.
+        if !reports && !self.without_sack {
+            return None;
+        }
         let quiet = open.reports == 0 && (reports || open.duplicates == 0);
         // Another one is known to have counted; whether this one arrived after it, only reports would tell.
         let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
