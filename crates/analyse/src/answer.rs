@@ -262,7 +262,7 @@ impl Direction {
             && !d.hole
             && self.copies.of(last.seq, last.end).count() == 1
             // It may have waited for what was sent again before it.
-            && self.judge.open.iter().all(|o| o.covered.is_some() || o.copy.seq >= ack)
+            && !self.judge.open.waits_below(ack)
         {
             self.rtt.sample(t.since(last.t), last.end - last.seq);
         }
@@ -286,7 +286,9 @@ impl Direction {
         self.advanced = Some(t);
         (self.duplicates, self.overtaking) = (0, 0);
         match self.phase {
-            Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => self.phase = Phase::Open,
+            Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => {
+                self.phase = Phase::Open
+            }
             _ => {}
         }
     }
@@ -303,10 +305,10 @@ impl Direction {
     fn reaches_beyond(&mut self, d: &AckDigest) {
         if let Some(top) = self.sacked.top() {
             self.beyond = self.beyond.max(top);
-        } else if d.dsack.is_none() && !d.echo_moved && self.judge.open.iter().all(|o| o.covered.is_none()) {
+        } else if d.dsack.is_none() && !d.echo_moved && !self.judge.open.any_covered() {
             let first = self.copies.first_of(d.before).map(|c| c.serial);
             let at = first.and_then(|s| self.copies.get(s + self.duplicates));
-            if let Some(copy) = at.filter(|c| self.judge.open.iter().all(|o| o.copy.serial > c.serial)) {
+            if let Some(copy) = at.filter(|c| self.judge.open.first().is_none_or(|first| first > c.serial)) {
                 self.beyond = self.beyond.max(copy.end);
             }
         }
@@ -351,13 +353,22 @@ impl Direction {
     fn last_word(&self, since: Time, before: u64, t: Time) -> Span {
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO);
         let due = Span::from_nanos(least.as_nanos() / 4 * 3);
-        let sent = self.copies.of(before, u64::MAX).map(|c| c.t).filter(|s| t.since(*s) >= due);
+        // Both lists are in the order of time: the latest two instants lie at their ends.
         let mut last = [since; 2];
-        for s in sent.filter(|s| *s > since) {
-            if s > last[0] {
-                last = [s, last[0]];
-            } else if s < last[0] {
-                last[1] = last[1].max(s);
+        let latest = self.copies.latest(before).map(|list| list.skip_while(|c| t.since(c.t) < due));
+        for sent in latest {
+            let mut found = 0;
+            for s in sent.map(|c| c.t).take_while(|s| *s > since) {
+                if s > last[0] {
+                    last = [s, last[0]];
+                    found += 1;
+                } else if s < last[0] {
+                    last[1] = last[1].max(s);
+                    found += 1;
+                }
+                if found > 1 {
+                    break;
+                }
             }
         }
         last[1].since(since)

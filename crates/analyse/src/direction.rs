@@ -198,6 +198,11 @@ impl Direction {
                 self.way.control_again += 1;
             }
             self.fin = Some(end);
+            if o.payload == 0 && end > self.max && !syn {
+                // Data before it never came here.
+                self.missing.add(self.max, end);
+                self.way.missing_bytes += end - self.max;
+            }
             self.max = self.max.max(end + 1);
             if o.payload == 0 {
                 // Alone it is a packet that can be answered too.

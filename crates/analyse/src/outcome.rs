@@ -14,7 +14,7 @@ use base::{Span, Time};
 impl Direction {
     /// Ends it.
     pub(crate) fn finish(mut self) -> (Way, Seen) {
-        self.judge.finish(&mut self.copies, &self.peer_clock, &mut self.rulings);
+        self.judge.finish(&mut self.copies, &self.peer_clock, &self.rtt, &mut self.rulings);
         self.settle();
         self.weigh();
         let mut way = std::mem::take(&mut self.way);
@@ -49,9 +49,9 @@ impl Direction {
 /// What follows from the verdicts as they are now.
 pub(crate) fn again(way: &mut Way) {
     way.go_back_n = go_back_n(way);
-    let retransmissions = &way.retransmissions;
+    let (retransmissions, timeouts) = (&way.retransmissions, &way.timeouts);
     for spike in &mut way.spikes {
-        spike.kind = spike_kind(spike, retransmissions);
+        spike.kind = spike_kind(spike, retransmissions, timeouts);
     }
     way.bursts = bursts(&way.retransmissions);
     way.buffer_bytes = way
@@ -105,13 +105,17 @@ fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCa
     }
     let least = Span::from_secs_f64(way.rtt.map_or(0.0, |r| r.min_s));
     let own = answered.since(r.t) + slack >= least;
-    let told = matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate);
-    Some(if own && told && r.answered.is_some_and(|a| a.since(r.t) <= least + least) {
-        SpuriousCause::AckLost
-    } else {
-        SpuriousCause::Delayed
-    })
+    let told =
+        matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate) && answered.since(r.t) <= least + least;
+    // After a long wait, what comes just one round trip after the timer's copy is the answer to that, and what had been answered
+    // before was lost; a receiver by RFC 1323 section 3.4 echoes the earlier copy in it.
+    let long = r.waited != Span::FOREVER && r.waited > least.times(LONG_WAIT);
+    let just = answered.since(r.t).as_nanos() <= least.as_nanos() / 4 * 5;
+    Some(if own && (told || long && just) { SpuriousCause::AckLost } else { SpuriousCause::Delayed })
 }
+
+/// Round trips of waiting after which an answer a quarter of a round trip about its due time is no accident.
+const LONG_WAIT: u64 = 20;
 
 fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
     all.iter()
@@ -149,14 +153,20 @@ fn go_back_n(way: &Way) -> Vec<GoBackN> {
 }
 
 /// What was awaited in a silence came late if it was resent without need, or not resent at all.
-fn spike_kind(spike: &Spike, all: &[Retransmission]) -> SpikeKind {
+fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> SpikeKind {
     let from = all.partition_point(|r| r.t < spike.t);
     let within = |t: Time| t <= spike.until;
     let resent =
         all[from..].iter().take_while(|r| within(r.t)).find(|r| r.seq <= spike.seq && spike.seq < r.end);
     // Where nothing was said nothing can have been lost.
     let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
+    let answer_lost = resent.is_some_and(|r| {
+        let from = timeouts.partition_point(|t| t.t < r.t);
+        let same = timeouts[from..].iter().take_while(|t| t.t == r.t).find(|t| t.seq == r.seq);
+        same.is_some_and(|t| t.cause == Some(SpuriousCause::AckLost))
+    });
     match resent.map(|r| (r.need, r.evidence)) {
+        _ if answer_lost => lost,
         None => SpikeKind::Delay,
         Some((Need::Unneeded, Evidence::Jump)) | Some((Need::Needed, _)) => lost,
         Some((Need::Unneeded, _)) => SpikeKind::Delay,

@@ -84,7 +84,9 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
         Side::Middle => {
             "the capture stands in the middle of the path: what the sender heard, and when its timers expired, is seen in part"
         }
-        Side::Unknown => "where the capture stands cannot be told, so that neither can most causes at the sender",
+        Side::Unknown => {
+            "where the capture stands cannot be told, so that neither can most causes at the sender"
+        }
     };
     let all = way.retransmissions.len() as u64;
     let judged = all - way.count(Need::Unknown);

@@ -104,11 +104,12 @@ impl Mark {
 }
 
 impl Twice {
-    /// True if this packet was captured before.
-    pub(crate) fn is(&mut self, o: &Observation) -> bool {
+    /// How long ago this packet was captured before, if it was.
+    pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
         let mark = Mark::of(o);
-        if self.is_at_once(&mark) || self.is_later(&mark) || self.lost_hops(&mark) {
-            return true;
+        let ago = self.at_once(&mark).or_else(|| self.later(&mark)).or_else(|| self.lost_hops(&mark));
+        if ago.is_some() {
+            return ago;
         }
         self.packets += 1;
         if self.last.len() < DEPTH {
@@ -117,10 +118,10 @@ impl Twice {
             self.last[self.next] = mark;
             self.next = (self.next + 1) % DEPTH;
         }
-        false
+        None
     }
 
-    fn is_at_once(&self, mark: &Mark) -> bool {
+    fn at_once(&self, mark: &Mark) -> Option<Span> {
         let same = |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, ..*m } == *mark;
         let soon = |m: &Mark| {
             let span = mark.t.since(m.t).max(m.t.since(mark.t));
@@ -132,23 +133,23 @@ impl Twice {
                 None => span <= INSTANT,
             }
         };
-        self.last.iter().any(|m| same(m) && soon(m))
+        self.last.iter().find(|m| same(m) && soon(m)).map(|m| mark.t.since(m.t))
     }
 
     /// The same identification and content as a packet before, at any distance at which the identification cannot have come
     /// round.
-    fn is_later(&mut self, mark: &Mark) -> bool {
-        let Some(id) = mark.id else { return false };
+    fn later(&mut self, mark: &Mark) -> Option<Span> {
+        let id = mark.id?;
         let place = self.packets;
         let new = Last { t: mark.t, content: mark.content(), place, ttl: mark.ttl };
-        let Some(before) = self.by_id.insert(id, new) else { return false };
+        let before = self.by_id.insert(id, new)?;
         if place - before.place > ROUND {
-            return false;
+            return None;
         }
         let span = mark.t.since(before.t);
         if before.content != new.content {
             self.shared += u64::from(span <= LIFETIME);
-            return false;
+            return None;
         }
         let counts = self.shared * 50 <= self.packets && self.by_id.len() > 1;
         let copy = span <= LIFETIME
@@ -162,21 +163,22 @@ impl Twice {
             // A third copy is compared with the first: hops are lost one after the other.
             self.by_id.insert(id, Last { t: mark.t, ..before });
         }
-        copy
+        copy.then_some(span)
     }
 }
 
 impl Twice {
     /// Without an identification: equal content that lost hops on its way. Data or timestamps tell it from others.
-    fn lost_hops(&mut self, mark: &Mark) -> bool {
+    fn lost_hops(&mut self, mark: &Mark) -> Option<Span> {
         if mark.id.is_some() || mark.is_bare() && mark.stamps.is_none() {
-            return false;
+            return None;
         }
         let new = Last { t: mark.t, content: mark.content(), place: self.packets, ttl: mark.ttl };
         if let Some(before) = self.by_content.get(&new.content).filter(|b| mark.ttl < b.ttl) {
             let span = mark.t.since(before.t);
             let known = self.hops == Some(before.ttl - mark.ttl);
-            return span <= if known || mark.stamps.is_some() { ON_ITS_WAY } else { TIMER };
+            let most = if known || mark.stamps.is_some() { ON_ITS_WAY } else { TIMER };
+            return Some(span).filter(|span| *span <= most);
         }
         if self.by_content.insert(new.content, new).is_none() {
             self.order.push_back(new.content);
@@ -186,7 +188,7 @@ impl Twice {
         {
             self.by_content.remove(&oldest);
         }
-        false
+        None
     }
 }
 
@@ -214,7 +216,7 @@ mod tests {
 
     fn copies(packets: &[Observation]) -> usize {
         let mut twice = Twice::default();
-        packets.iter().filter(|o| twice.is(o)).count()
+        packets.iter().filter(|o| twice.ago(o).is_some()).count()
     }
 
     #[test]
@@ -227,7 +229,11 @@ mod tests {
             both.sort_by_key(|o| o.t);
             assert_eq!(copies(&both), 40, "{late} ms");
             // Three places.
-            both.extend(sent.iter().map(|o| Observation { t: o.t + Span::from_millis(2 * late), ttl: 62, ..*o }));
+            both.extend(sent.iter().map(|o| Observation {
+                t: o.t + Span::from_millis(2 * late),
+                ttl: 62,
+                ..*o
+            }));
             both.sort_by_key(|o| o.t);
             assert_eq!(copies(&both), 80, "{late} ms");
         }

@@ -117,10 +117,16 @@ fn a_capture_that_starts_late_says_nothing_wrong() {
                 let of = format!("{name}, side {side}, without {cut}");
                 wrong.extend(contradictions(played, &flow).into_iter().map(|w| format!("{of}: {w}")));
                 let told = story::tell(&[&flow]);
-                let shut = packets[cut..].iter().copied().skip_while(|o| o.payload < 100).collect::<Vec<_>>().windows(2).any(|w| {
-                    let zero = |o: &Observation| o.head.window == 0 && o.payload == 0;
-                    zero(&w[0]) && w[1].t.since(w[0].t) > Span::from_secs(1)
-                });
+                let shut = packets[cut..]
+                    .iter()
+                    .copied()
+                    .skip_while(|o| o.payload < 100)
+                    .collect::<Vec<_>>()
+                    .windows(2)
+                    .any(|w| {
+                        let zero = |o: &Observation| o.head.window == 0 && o.payload == 0;
+                        zero(&w[0]) && w[1].t.since(w[0].t) > Span::from_secs(1)
+                    });
                 if whole.what.contains("window was closed") && shut {
                     closed += 1;
                     if !told.what.contains("window was closed") && !told.sure.starts_with("This is unsure") {
@@ -141,7 +147,11 @@ fn copies_behind_a_router_are_no_retransmissions() {
     for (name, played) in kinds() {
         let mut both = played.sides[0].clone();
         let there = played.sides[1].iter();
-        both.extend(there.map(|o| Observation { ttl: if o.payload > 0 { o.ttl - 1 } else { o.ttl }, interface: 0, ..*o }));
+        both.extend(there.map(|o| Observation {
+            ttl: if o.payload > 0 { o.ttl - 1 } else { o.ttl },
+            interface: 0,
+            ..*o
+        }));
         // Of what the receiver sent, the copy next to it comes first.
         let data = |o: &Observation| played.sides[0].iter().any(|d| d.payload > 0 && d.source == o.source);
         let ports: Vec<bool> = both.iter().map(data).collect();

@@ -8,7 +8,7 @@ mod common;
 
 use analyse::idle::IdleCause;
 use analyse::{Analyser, Flow, Keep, Observation};
-use common::meeting::{Elsewhere, Tally, elsewhere, captured, meet, meet_with, read, replies};
+use common::meeting::{Elsewhere, Tally, captured, elsewhere, meet, meet_with, read, replies};
 use common::scenarios::case;
 use std::collections::BTreeMap;
 
@@ -136,7 +136,10 @@ fn elsewhere_more_is_unknown() {
     }
     println!("next to the receiver {there:?}\nbegun late {late:?}");
     assert!(there.judged > 1000 && there.invented == 0 && there.wrong == 0, "{there:?}");
-    assert!(late.judged > 1000 && late.wrong * 50 < late.judged && late.invented * 50 < late.timeouts, "{late:?}");
+    assert!(
+        late.judged > 1000 && late.wrong * 50 < late.judged && late.invented * 50 < late.timeouts,
+        "{late:?}"
+    );
 }
 
 /// The same verdicts when the packets have been bytes in a file.

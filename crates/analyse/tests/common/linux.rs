@@ -46,15 +46,24 @@ const OUTAGE: &str = "hop.radio.gate.pause.spikes=[[\"1 s\", \"400 ms\"]]";
 pub const SHORT_PATHS: [(&str, &[&str]); 12] = [
     ("6 ms, scattered losses", &[FAST, MORE, SCATTERED, "hop.radio.delay=\"6 ms\""]),
     ("10 ms, scattered losses, no SACK", &[FAST, MORE, SCATTERED, NO_SACK, "hop.radio.delay=\"10 ms\""]),
-    ("20 ms, scattered losses, no timestamps", &[FAST, MORE, SCATTERED, NO_STAMPS, "hop.radio.delay=\"20 ms\""]),
-    ("30 ms, scattered losses, neither", &[FAST, MORE, SCATTERED, NO_STAMPS, NO_SACK, "hop.radio.delay=\"30 ms\""]),
+    (
+        "20 ms, scattered losses, no timestamps",
+        &[FAST, MORE, SCATTERED, NO_STAMPS, "hop.radio.delay=\"20 ms\""],
+    ),
+    (
+        "30 ms, scattered losses, neither",
+        &[FAST, MORE, SCATTERED, NO_STAMPS, NO_SACK, "hop.radio.delay=\"30 ms\""],
+    ),
     ("50 ms, scattered losses", &[FAST, MORE, SCATTERED, WIDE, "hop.radio.delay=\"50 ms\""]),
     ("8 ms, spike", &[FAST, MORE, OUTAGE, "hop.radio.delay=\"8 ms\""]),
     ("15 ms, spike, no SACK", &[FAST, MORE, OUTAGE, NO_SACK, NO_FRTO, "hop.radio.delay=\"15 ms\""]),
     ("25 ms, outage", &[FAST, MORE, OUTAGE, DROP, "hop.radio.delay=\"25 ms\""]),
     ("40 ms, outage, neither", &[FAST, MORE, OUTAGE, DROP, NO_STAMPS, NO_SACK, "hop.radio.delay=\"40 ms\""]),
     ("12 ms, acknowledgements lost", &[FAST, MORE, OUTAGE, UP, DROP, "hop.radio.delay=\"12 ms\""]),
-    ("12 ms, acknowledgements lost, no SACK", &[FAST, MORE, OUTAGE, UP, DROP, NO_SACK, "hop.radio.delay=\"12 ms\""]),
+    (
+        "12 ms, acknowledgements lost, no SACK",
+        &[FAST, MORE, OUTAGE, UP, DROP, NO_SACK, "hop.radio.delay=\"12 ms\""],
+    ),
     ("35 ms, overflow", &[FAST, MORE, SHORT_QUEUE, WIDE, "hop.radio.delay=\"35 ms\""]),
 ];
 

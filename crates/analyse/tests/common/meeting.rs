@@ -142,7 +142,8 @@ pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
         for r in &way.retransmissions {
             let wire = way.origin.wrapping_add(r.seq as u32);
             let packet = seen.iter().filter(data).find(|o| o.t == r.t && o.head.seq == wire);
-            let sent = packet.and_then(|p| here.iter().filter(data).find(|o| (o.id, o.head.seq) == (p.id, wire)));
+            let sent =
+                packet.and_then(|p| here.iter().filter(data).find(|o| (o.id, o.head.seq) == (p.id, wire)));
             let seq = u64::from(wire.wrapping_sub(observed::FIRST[0]));
             let Some(truth) = sent.and_then(|s| truths.iter().find(|t| t.t == s.t && t.seq == seq)) else {
                 // Cut anew or put together: not found by its first byte.
