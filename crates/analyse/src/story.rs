@@ -1,5 +1,6 @@
-//! Diagnosis of a transfer in three sentences: the dominant cost of time, its certainty, the remedy. The costs are weighed in
-//! `cost`, worded in `words`; neither builds on a verdict that is unknown.
+//! Diagnosis in three sentences: the dominant cost of time, its certainty, the remedy.
+//!
+//! The costs are weighed in `cost` and worded in `words`; neither builds on a verdict that is unknown.
 
 mod cost;
 mod words;

@@ -1,5 +1,4 @@
-//! Duplicate capture: packets that the capture recorded more than once, at a second interface, on both sides of a router, or
-//! at a mirror port.
+//! Duplicate frames of the capture itself, from several interfaces, both sides of a router, or mirror ports.
 //!
 //! Within a moment equal headers are enough. Later, a copy has the same IP identification and content, and a time to live
 //! that is equal or lower: a retransmission gets a new identification (RFC 6864 section 4.3 keeps one from coming round within

@@ -1,5 +1,6 @@
-//! Where do datagrams enter and leave the network? At two elements: one sends what its application says
-//! ([`transport::app::datagrams`]), the other hears it.
+//! Datagram source and sink elements.
+//!
+//! At two elements: one sends what its application says ([`transport::app::datagrams`]), the other hears it.
 
 use base::Time;
 use base::event::{Category, Event};
@@ -77,6 +78,7 @@ impl DatagramConfig {
             flags: Flags::DATA,
             class: 0,
             ecn: 0,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
     }
@@ -85,7 +87,7 @@ impl DatagramConfig {
 impl Element for Speaker {
     /// Nobody answers datagrams; what comes is taken out.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.absorb(&packet);
+        cx.discard(&packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -133,7 +135,7 @@ impl Hearer {
 
 impl Element for Hearer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.absorb(&packet);
+        cx.discard(&packet);
         if let Some(ledger) = cx.ledger(&packet) {
             ledger.received(packet.ordinal);
         }

@@ -1,5 +1,7 @@
-//! Open verdicts: retransmissions whose fate is not known yet, indexed by serial, bytes, timestamp and what they wait for, so
-//! that an acknowledgement touches only those it concerns.
+//! Open verdicts: retransmissions whose fate is not known yet.
+//!
+//! They are indexed by serial, bytes, timestamp and what they wait for, so that an acknowledgement touches only those it
+//! concerns.
 
 use super::Need;
 use crate::copies::{Copy, Evidence};

@@ -1,4 +1,4 @@
-//! Costs of time: how long each cause kept a transfer from going on, and which of them dominates.
+//! Costs of time: how long each cause kept a transfer from going on.
 //!
 //! Time in which the path delivered nothing is the path's, whatever timers expired meanwhile. To a timeout is charged the wait
 //! after the path was last seen to lose something, and the go-back-N that follows an unneeded one.

@@ -1,4 +1,6 @@
-//! Wording of the diagnosis: what the dominant cost was, and the remedy. No remedy is named that the capture shows in use.
+//! Wording of the diagnosis: the dominant cost and its remedy.
+//!
+//! No remedy is named that the capture shows in use.
 
 use super::cost::Cost;
 use super::{bytes, count, seconds, short};

@@ -1,5 +1,6 @@
-//! Which segment leaves next, and how far may it reach? Windows, segment boundaries, what is resent as it
-//! was cut before.
+//! Segment transmission: windows, segment boundaries, retransmissions.
+//!
+//! Windows, segment boundaries, what is resent as it was cut before.
 
 use super::Sender;
 use super::queue::Wrote;
@@ -264,7 +265,7 @@ impl Sender {
             && self.config.push == Push::Groups
             && let Some(out) = io.out.last_mut()
         {
-            out.segment.push = true;
+            out.body.push = true;
         }
         self.rto.ensure(io.now);
         if self.probes && cause == Cause::New {
