@@ -132,6 +132,19 @@ pub struct End {
     pub others: Others,
 }
 
+/// A command that set up or released the link beside the measurement: dial-up, attach (catalogue WL-07).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkCommand {
+    /// True for the one before the first connection, false for the one after the last.
+    pub before: bool,
+    /// What `/bin/sh` was given.
+    pub command: String,
+    /// From its start to its end.
+    pub seconds: f64,
+    /// Its exit status; 128 and the signal where one ended it.
+    pub status: i32,
+}
+
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,7 +157,9 @@ pub enum Entry {
     Account(Account),
     /// A disconnection.
     Disconnection(Disconnection),
-    /// The last.
+    /// A command that set up or released the link.
+    Link(LinkCommand),
+    /// The last of the measurement itself.
     End(End),
 }
 
