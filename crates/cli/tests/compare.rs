@@ -333,7 +333,7 @@ fn the_action_for_builds_runs() {
         (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
     };
     assert!(common::SMALL.contains("30 kbit/s"));
-    let few = [("REPETITIONS", "5"), ("BOUND", "5")];
+    let few = [("REPETITIONS", "10"), ("BOUND", "160")];
     let (code, said) = run(&[&[("BEFORE", "small.toml"), ("AFTER", "slow.toml")], &few[..]].concat());
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("::error::williwaw: worse than 10%"), "{said}");

@@ -10,5 +10,6 @@ pub mod document;
 pub mod estimate;
 pub mod files;
 pub mod generate;
+pub mod shapes;
 pub mod shrink;
 mod values;

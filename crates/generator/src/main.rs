@@ -3,12 +3,15 @@
 //! ```text
 //! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--out FOLDER]
 //! fuzz-scenarios --show N [--seed N]        prints one scenario
+//! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
+//! fuzz-scenarios --shape NAME --size N      runs one of them
 //! fuzz-scenarios --one N [--seed N]         runs one scenario; prints time and peak memory of this process
 //! ```
 
 use generator::check::{self, Taken, Violation};
 use generator::estimate::{self, Comparison};
 use generator::generate::{Generator, Random, keys, used};
+use generator::shapes::{SHAPES, shape};
 use generator::shrink::shrink;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -30,6 +33,9 @@ struct Args {
     out: Option<PathBuf>,
     show: Option<u64>,
     one: Option<u64>,
+    shape: Option<String>,
+    size: u64,
+    shapes: bool,
 }
 
 fn args() -> Result<Args, String> {
@@ -48,6 +54,9 @@ fn args() -> Result<Args, String> {
             "--picture" => args.picture = Some(next()?.into()),
             "--out" => args.out = Some(next()?.into()),
             "--estimates" => args.estimates = true,
+            "--shape" => args.shape = Some(next()?),
+            "--size" => args.size = number(next()?)?,
+            "--shapes" => args.shapes = true,
             _ => return Err(format!("`{word}` is no option of fuzz-scenarios")),
         }
     }
@@ -93,6 +102,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<bool, String> {
+    if args.shapes {
+        SHAPES.iter().for_each(|(name, _)| say(name));
+        return Ok(true);
+    }
+    if let Some(name) = &args.shape {
+        let shape = shape(name, args.size).ok_or(format!("`{name}` is no shape"))?;
+        let taken = check::run(&shape.map_err(|d| d.to_string())?).map_err(|Violation(why)| why)?;
+        say(&format!("{} events, {} packets", taken.events, taken.packets));
+        return Ok(true);
+    }
     let generator = Generator::new(args.seed);
     if let Some(number) = args.show {
         let random = generator.scenario(number).ok_or("this number gives no scenario")?;

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The shape of the file.
@@ -198,7 +198,15 @@ impl Journal {
 /// [`Error::Read`]; [`Error::Damaged`] for a line in the middle that is none.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     let unreadable = |source| Error::Read { path: path.to_owned(), source };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    parse(path, BufReader::new(File::open(path).map_err(unreadable)?))
+}
+
+/// Reads entries from anywhere; `path` is for messages.
+///
+/// # Errors
+/// As of [`read`].
+pub fn parse(path: &Path, mut file: impl io::BufRead) -> Result<Vec<Entry>, Error> {
+    let unreadable = |source| Error::Read { path: path.to_owned(), source };
     let mut out = Vec::new();
     let mut text = Vec::new();
     loop {

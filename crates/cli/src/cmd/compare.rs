@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
     }
     possible(&args)?;
-    let mut sides = [named(&args, 0)?, named(&args, 1)?];
+    let sides = [named(&args, 0)?, named(&args, 1)?];
     if args.out.is_some() && sides.iter().all(|side| side.record.is_some()) {
         return Err(Failure::usage(
             "both sides were run already, and are kept where they are",
@@ -125,51 +125,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     remark(&sides, &sweeps, talk);
     let watch = Stopwatch::start();
-    let mut sweeps = Some(sweeps);
-    let (a, b) = loop {
-        let now = match sweeps.take() {
-            Some(sweeps) => sweeps,
-            None => [sides[0].sweep(&terms)?, sides[1].sweep(&terms)?],
-        };
-        let [a, b] = both(sides, now, &labels, &terms, args.out.as_deref(), talk)?;
-        let enough = match args.no_worse.flatten() {
-            Some(margin) if a.complete && b.complete && terms.repetitions < most => {
-                let compared = compared([&a, &b], &args)?;
-                gate::overall(&gate::judge(&compared, margin, looks)) != Verdict::Undecided
-            }
-            _ => true,
-        };
-        if enough {
-            break (a, b);
-        }
-        terms.repetitions = terms.repetitions.saturating_mul(2).min(most);
-        talk.note(&format!("undecided; going on to {} repetitions of at most {most}", terms.repetitions));
-        sides = [named(&args, 0)?, named(&args, 1)?];
-    };
+    let plan = Looks { margin: args.no_worse.flatten(), looks, most };
+    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &plan, talk)?;
     let complete = a.complete && b.complete;
     let compared = compared([&a, &b], &args)?;
     if args.json {
-        let mut document = compared.document();
-        document["schema"] = json!("williwaw-compare/1");
-        document["seed"] = json!(terms.seed);
-        document["version"] = json!(VERSION);
-        document["complete"] = json!(complete);
-        document["repetitions"] = json!(terms.repetitions);
-        if let Some(margin) = args.no_worse.flatten() {
-            let judged = gate::judge(&compared, margin, looks);
-            let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });
-            document["gate"] = json!({
-                "margin": margin.0,
-                "looks": looks,
-                "verdict": verdict(gate::overall(&judged)),
-                "cells": judged.iter().map(one).collect::<Vec<_>>(),
-            });
-        }
-        for (key, side) in [("a", &a), ("b", &b)] {
-            document[key]["scenario_hash"] = json!(side.header.scenario_hash);
-            document[key]["version"] = json!(side.header.version);
-            document[key]["cells"] = json!(side.header.cells.len());
-        }
+        let document = document(&compared, [&a, &b], &terms, &plan);
         talk.document(&document)?;
     } else {
         let mut text = render::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
@@ -240,6 +201,82 @@ fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Ta
         }
     }
     Ok(())
+}
+
+/// What the gate plans.
+struct Looks {
+    margin: Option<Margin>,
+    /// Looks at the results, the first one included.
+    looks: u32,
+    /// Most repetitions.
+    most: u32,
+}
+
+/// Runs both sides, with more repetitions as long as the gate is undecided and the bound allows.
+fn until_decided(
+    args: &Args,
+    mut sides: [Named; 2],
+    sweeps: [Sweep; 2],
+    labels: &[String; 2],
+    terms: &mut Terms<'_>,
+    plan: &Looks,
+    talk: &Talk,
+) -> Result<[Side; 2], Failure> {
+    let mut sweeps = Some(sweeps);
+    loop {
+        let now = match sweeps.take() {
+            Some(sweeps) => sweeps,
+            None => [sides[0].sweep(terms)?, sides[1].sweep(terms)?],
+        };
+        let [a, b] = both(sides, now, labels, terms, args.out.as_deref(), talk)?;
+        let enough = match plan.margin {
+            Some(margin) if a.complete && b.complete && terms.repetitions < plan.most => {
+                let compared = compared([&a, &b], args)?;
+                gate::overall(&gate::judge(&compared, margin, plan.looks)) != Verdict::Undecided
+            }
+            _ => true,
+        };
+        if enough {
+            return Ok([a, b]);
+        }
+        terms.repetitions = terms.repetitions.saturating_mul(2).min(plan.most);
+        talk.note(&format!(
+            "undecided; going on to {} repetitions of at most {}",
+            terms.repetitions, plan.most
+        ));
+        sides = [named(args, 0)?, named(args, 1)?];
+    }
+}
+
+/// Everything for programs.
+fn document(
+    compared: &Comparison<'_>,
+    sides: [&Side; 2],
+    terms: &Terms<'_>,
+    plan: &Looks,
+) -> serde_json::Value {
+    let mut document = compared.document();
+    document["schema"] = json!("williwaw-compare/1");
+    document["seed"] = json!(terms.seed);
+    document["version"] = json!(VERSION);
+    document["complete"] = json!(sides.iter().all(|side| side.complete));
+    document["repetitions"] = json!(terms.repetitions);
+    if let Some(margin) = plan.margin {
+        let judged = gate::judge(compared, margin, plan.looks);
+        let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });
+        document["gate"] = json!({
+            "margin": margin.0,
+            "looks": plan.looks,
+            "verdict": verdict(gate::overall(&judged)),
+            "cells": judged.iter().map(one).collect::<Vec<_>>(),
+        });
+    }
+    for (key, side) in ["a", "b"].into_iter().zip(sides) {
+        document[key]["scenario_hash"] = json!(side.header.scenario_hash);
+        document[key]["version"] = json!(side.header.version);
+        document[key]["cells"] = json!(side.header.cells.len());
+    }
+    document
 }
 
 /// Says where the second side is worse.

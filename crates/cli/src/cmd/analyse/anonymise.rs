@@ -6,7 +6,7 @@ use crate::talk::Talk;
 use crate::{interrupt, written};
 use capture::anonymise::{Key, Mapping, copy};
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, ErrorKind, Read as _, Write as _};
+use std::io::{BufWriter, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
