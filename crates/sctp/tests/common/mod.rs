@@ -1,0 +1,124 @@
+//! A network of two SCTP ends over one or several paths, for tests of the whole protocol.
+
+use base::event::{Category, Record};
+use base::packet::{FlowId, NodeId};
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::{Rate, Span, Time};
+use host::{Host, HostConfig};
+use path::capacity::Capacity;
+use path::gate::{Closures, Gate};
+use path::hold::Hold;
+use path::link::{Link, LinkConfig, QueueLimit};
+use path::loss::{Loss, Rule};
+use path::{ElementId, Network, Port};
+use sctp::{Association, Config};
+use transport::app::App;
+use transport::endpoint::Role;
+
+/// One network path.
+#[derive(Clone, Debug)]
+pub struct Way {
+    pub rate: Option<u64>,
+    pub delay: Span,
+    /// Packets that may wait for the link of the data.
+    pub queue: Option<u32>,
+    /// Ordinals of data packets that are lost.
+    pub loses: Vec<(u32, u32)>,
+    /// Share of packets lost, both ways.
+    pub loss: f64,
+    /// Closed from, until: packets wait before the queue.
+    pub pause: Option<(Time, Time)>,
+}
+
+impl Way {
+    pub fn of(rate: u64, delay: Span) -> Way {
+        Way { rate: Some(rate), delay, queue: None, loses: Vec::new(), loss: 0.0, pause: None }
+    }
+}
+
+pub struct Lab {
+    pub network: Network,
+    pub from: ElementId,
+    pub to: ElementId,
+}
+
+pub fn secs(s: f64) -> Time {
+    Time::from_secs_f64(s)
+}
+
+fn chain(network: &mut Network, way: &Way, data: bool, seed: u64) -> (ElementId, ElementId) {
+    let capacity = way.rate.map_or(Capacity::Unlimited, |r| Capacity::Fixed(Rate::from_bps(r)));
+    let packets = way.queue.filter(|_| data);
+    let limit = QueueLimit { packets, bytes: None, drop_head: false };
+    let seed = Seed { seed, repetition: 0 };
+    let name = if data { "data" } else { "back" };
+    let mut ids = Vec::new();
+    if data {
+        ids.push(network.add(Loss::new(Rule::Scripted(way.loses.clone()), seed.stream(name, "script"))));
+    }
+    ids.push(network.add(Loss::new(Rule::Random(way.loss), seed.stream(name, "loss"))));
+    ids.push(network.add(Link::new(LinkConfig { capacity, delay: way.delay, limit }, Vec::new())));
+    if let (true, Some(pause)) = (data, way.pause) {
+        let gate = Gate::new(&Closures::List(vec![pause]), name, seed);
+        ids.push(network.add(Hold::new(gate, true)));
+    }
+    for pair in ids.windows(2) {
+        network.wire(pair[1], Port(0), pair[0], Port(0));
+    }
+    (ids[ids.len() - 1], ids[0])
+}
+
+/// Two ends with these applications.
+pub fn lab(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
+    let mut network = Network::new(ways.len(), Tracer::of(&[Category::Transport, Category::Packets]));
+    let config = Config { paths: ways.len() as u8, ..config.clone() };
+    let [writes, reads] = apps;
+    let mut end = |network: &mut Network, role: Role, app| {
+        let here = u16::from(role == Role::Passive);
+        let host = HostConfig {
+            flow: FlowId(0),
+            node: NodeId(here),
+            peer: NodeId(1 - here),
+            role,
+            start: Time::ZERO,
+        };
+        let ports = if role == Role::Active { [1000, 2000] } else { [2000, 1000] };
+        let name = if role == Role::Active { "from" } else { "to" };
+        let chance = Seed { seed, repetition: 0 }.stream("test", name);
+        let association = Association::new(config.clone(), role, ports, chance);
+        network.add(Host::holding(&host, association, app).with_paths(FlowId(1)))
+    };
+    let to = end(&mut network, Role::Passive, reads);
+    let there: Vec<_> = ways.iter().map(|way| chain(&mut network, way, true, seed)).collect();
+    let from = end(&mut network, Role::Active, writes);
+    let back: Vec<_> = ways.iter().map(|way| chain(&mut network, way, false, seed)).collect();
+    for (i, ((a, b), (c, d))) in there.into_iter().zip(back).enumerate() {
+        let port = Port(i as u16);
+        network.wire(from, port, a, Port(0));
+        network.wire(b, Port(0), to, port);
+        network.wire(to, port, c, Port(0));
+        network.wire(d, Port(0), from, port);
+    }
+    network.start(None);
+    Lab { network, from, to }
+}
+
+impl Lab {
+    pub fn run(&mut self, until: f64) -> &mut Self {
+        self.network.run_until(secs(until));
+        self
+    }
+    pub fn host(&self, id: ElementId) -> &Host<Association> {
+        self.network.element(id).expect("an end")
+    }
+    pub fn sender(&self) -> &Association {
+        self.host(self.from).connection()
+    }
+    pub fn receiver(&self) -> &Association {
+        self.host(self.to).connection()
+    }
+    pub fn records(&mut self) -> Vec<Record> {
+        self.network.tracer().take()
+    }
+}
