@@ -58,7 +58,10 @@ fn a_flight_without_its_tail_is_repaired_by_the_timer() {
 #[test]
 fn a_delay_spike_makes_a_spurious_timeout_and_go_back_n_that_the_peer_reports() {
     let config = Config { spurious: sctp::config::Spurious::DuplicateTsn, ..Config::default() };
-    let spike = Way { pause: Some((common::secs(1.0), common::secs(4.0))), ..Way::of(400_000, Span::from_millis(100)) };
+    let spike = Way {
+        pause: Some((common::secs(1.0), common::secs(4.0))),
+        ..Way::of(400_000, Span::from_millis(100))
+    };
     let mut l = lab(&config, &[spike], 1, bulk(400_000));
     l.run(120.0);
     assert_eq!(l.receiver().received(), 400_000);
@@ -98,7 +101,9 @@ fn a_lost_init_is_repeated_after_the_initial_timeout_and_given_up_in_the_end() {
     let sent = l.network.tracer().take_sightings();
     let times: Vec<f64> = sent.iter().filter(|s| s.source.0 == l.from.0).map(|s| s.t.as_secs_f64()).collect();
     assert_eq!(times.len(), 9, "INIT and Max.Init.Retransmits = 8 more: {times:?}");
-    assert!(times.windows(2).take(5).enumerate().all(|(i, w)| (w[1] - w[0] - f64::from(1 << i)).abs() < 1e-9));
+    assert!(
+        times.windows(2).take(5).enumerate().all(|(i, w)| (w[1] - w[0] - f64::from(1 << i)).abs() < 1e-9)
+    );
     assert!(l.sender().closed());
     let _ = Time::ZERO;
 }

@@ -7,7 +7,7 @@ use crate::model::App;
 use crate::reader::Reader;
 use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use host::FlowEnd;
-use sctp::config::{Burst, Config, InitialWindow, Missing, Response, Spurious};
+use sctp::config::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
 use sctp::{Association, chunk};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -45,6 +45,12 @@ pub(super) static TABLE: TableShape = table(
         field("initial-window", Shape::One(Kind::Word(InitialWindow::NAMES)), NO, "First congestion window."),
         field("initial-threshold", BYTES, NO, "First slow-start threshold. Without it, the peer's window."),
         field("least-threshold", COUNT, NO, "Least slow-start threshold after a loss, packets."),
+        field(
+            "repeated-timeouts",
+            Shape::One(Kind::Word(Repeated::NAMES)),
+            NO,
+            "What further timeouts of a flight do to the slow-start threshold.",
+        ),
         field("missing-reports", COUNT, NO, "Missing reports that make a fast retransmit."),
         field("missing", Shape::One(Kind::Word(Missing::NAMES)), NO, "Which chunks a SACK counts as missing."),
         field("fast-recovery", FLAG, NO, "The window shrinks once for all losses of a flight."),
@@ -115,6 +121,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.initial_window, word("initial-window").and_then(InitialWindow::from_name));
     c.initial_threshold = bytes("initial-threshold").or(c.initial_threshold);
     over(&mut c.least_threshold, count("least-threshold"));
+    over(&mut c.repeated_timeouts, word("repeated-timeouts").and_then(Repeated::from_name));
     over(&mut c.missing_reports, count("missing-reports"));
     over(&mut c.missing, word("missing").and_then(Missing::from_name));
     over(&mut c.fast_recovery, reader.flag("fast-recovery"));

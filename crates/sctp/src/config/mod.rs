@@ -43,6 +43,16 @@ base::named! {
 }
 
 base::named! {
+    /// What a further timeout of the same flight does to the slow-start threshold.
+    pub enum Repeated {
+        /// It halves the window again, which is one packet: the threshold becomes the least one (RFC 9260 section 7.2.3).
+        Reduces = "reduces",
+        /// Nothing: only a window of more than one packet is halved.
+        Keeps = "keeps",
+    }
+}
+
+base::named! {
     /// Who judges whether a retransmission timeout was spurious.
     pub enum Spurious {
         /// No detector.
@@ -85,6 +95,8 @@ pub struct Config {
     pub initial_threshold: Option<u64>,
     /// Least slow-start threshold after a loss, packets.
     pub least_threshold: u32,
+    /// What repeated timeouts do to the threshold.
+    pub repeated_timeouts: Repeated,
     /// Misses that make a fast retransmit.
     pub missing_reports: u32,
     /// Which chunks a SACK counts as missing.

@@ -1,6 +1,6 @@
 //! Profiles: option sets named after the specification or program that they follow.
 
-use super::{Burst, Config, InitialWindow, Missing, Response, Spurious};
+use super::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
 use base::Span;
 use transport::tcp::config::{Config as Tcp, RtoConfig};
 
@@ -43,6 +43,7 @@ pub(super) fn rfc9260() -> Config {
         initial_window: InitialWindow::Rfc9260,
         initial_threshold: None,
         least_threshold: 4,
+        repeated_timeouts: Repeated::Reduces,
         missing_reports: 3,
         missing: Missing::HighestNewlyAcked,
         fast_recovery: true,
@@ -103,6 +104,7 @@ fn ns2_235() -> Config {
     Config {
         initial_window: InitialWindow::TwoPackets,
         least_threshold: 2,
+        repeated_timeouts: Repeated::Keeps,
         missing_reports: 3,
         burst: Burst::Packets,
         window_counts_headers: true,

@@ -1,7 +1,7 @@
 //! Path: one destination address of the peer (RFC 9260 sections 6.3, 7, 8.2, 8.3), with its congestion window, retransmission
 //! timer, error counter and heartbeats.
 
-use crate::config::Config;
+use crate::config::{Config, Repeated};
 use base::rng::Stream;
 use base::{Span, Time};
 use transport::recovery::rto::RtoTimer;
@@ -97,7 +97,9 @@ impl Path {
         if self.saved.is_none_or(|saved| saved.judged || saved.tsn != tsn) {
             self.saved = Some(Saved { cwnd: self.cwnd, threshold: self.threshold, tsn, judged: false });
         }
-        self.halve(config);
+        if self.cwnd > config.packet() || config.repeated_timeouts == Repeated::Reduces {
+            self.halve(config);
+        }
         self.cwnd = config.packet();
         self.recovers_to = None;
         self.timed = None;

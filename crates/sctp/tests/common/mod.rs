@@ -1,4 +1,5 @@
 //! A network of two SCTP ends over one or several paths, for tests of the whole protocol.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use base::event::{Category, Record};
 use base::packet::{FlowId, NodeId};
@@ -18,32 +19,32 @@ use transport::endpoint::Role;
 
 /// One network path.
 #[derive(Clone, Debug)]
-pub struct Way {
-    pub rate: Option<u64>,
-    pub delay: Span,
+pub(crate) struct Way {
+    pub(crate) rate: Option<u64>,
+    pub(crate) delay: Span,
     /// Packets that may wait for the link of the data.
-    pub queue: Option<u32>,
+    pub(crate) queue: Option<u32>,
     /// Ordinals of data packets that are lost.
-    pub loses: Vec<(u32, u32)>,
+    pub(crate) loses: Vec<(u32, u32)>,
     /// Share of packets lost, both ways.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// Closed from, until: packets wait before the queue.
-    pub pause: Option<(Time, Time)>,
+    pub(crate) pause: Option<(Time, Time)>,
 }
 
 impl Way {
-    pub fn of(rate: u64, delay: Span) -> Way {
+    pub(crate) fn of(rate: u64, delay: Span) -> Way {
         Way { rate: Some(rate), delay, queue: None, loses: Vec::new(), loss: 0.0, pause: None }
     }
 }
 
-pub struct Lab {
-    pub network: Network,
-    pub from: ElementId,
-    pub to: ElementId,
+pub(crate) struct Lab {
+    pub(crate) network: Network,
+    pub(crate) from: ElementId,
+    pub(crate) to: ElementId,
 }
 
-pub fn secs(s: f64) -> Time {
+pub(crate) fn secs(s: f64) -> Time {
     Time::from_secs_f64(s)
 }
 
@@ -70,11 +71,11 @@ fn chain(network: &mut Network, way: &Way, data: bool, seed: u64) -> (ElementId,
 }
 
 /// Two ends with these applications.
-pub fn lab(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
+pub(crate) fn lab(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
     let mut network = Network::new(ways.len(), Tracer::of(&[Category::Transport, Category::Packets]));
     let config = Config { paths: ways.len() as u8, ..config.clone() };
     let [writes, reads] = apps;
-    let mut end = |network: &mut Network, role: Role, app| {
+    let end = |network: &mut Network, role: Role, app| {
         let here = u16::from(role == Role::Passive);
         let host = HostConfig {
             flow: FlowId(0),
@@ -105,20 +106,20 @@ pub fn lab(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) ->
 }
 
 impl Lab {
-    pub fn run(&mut self, until: f64) -> &mut Self {
+    pub(crate) fn run(&mut self, until: f64) -> &mut Self {
         self.network.run_until(secs(until));
         self
     }
-    pub fn host(&self, id: ElementId) -> &Host<Association> {
+    pub(crate) fn host(&self, id: ElementId) -> &Host<Association> {
         self.network.element(id).expect("an end")
     }
-    pub fn sender(&self) -> &Association {
+    pub(crate) fn sender(&self) -> &Association {
         self.host(self.from).connection()
     }
-    pub fn receiver(&self) -> &Association {
+    pub(crate) fn receiver(&self) -> &Association {
         self.host(self.to).connection()
     }
-    pub fn records(&mut self) -> Vec<Record> {
+    pub(crate) fn records(&mut self) -> Vec<Record> {
         self.network.tracer().take()
     }
 }
