@@ -50,7 +50,7 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) {
         value(chunk, packet.initial, out);
         let length = (out.len() - at) as u16;
         out[at + 2..at + 4].copy_from_slice(&length.to_be_bytes());
-        while (out.len() - start) % 4 != 0 {
+        while !(out.len() - start).is_multiple_of(4) {
             out.push(0);
         }
     }

@@ -3,7 +3,7 @@
 
 mod profile;
 
-pub use profile::PROFILES;
+pub use profile::{PROFILES, Profile};
 
 use base::Span;
 use transport::tcp::config::RtoConfig;

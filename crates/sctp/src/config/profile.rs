@@ -4,8 +4,11 @@ use super::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious}
 use base::Span;
 use transport::tcp::config::{Config as Tcp, RtoConfig};
 
-/// All profiles: name, documentation, options.
-pub const PROFILES: &[(&str, &str, fn() -> Config)] = &[
+/// A profile: its name, its documentation, its options.
+pub type Profile = (&'static str, &'static str, fn() -> Config);
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
     ("rfc9260", "RFC 9260 with its recommended parameters.", rfc9260),
     ("rfc4960", "RFC 4960: RTO.Initial is 3 s and the largest first window is 4380 B.", rfc4960),
     (

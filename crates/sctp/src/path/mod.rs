@@ -134,8 +134,7 @@ impl Path {
         }
         let full = before >= self.cwnd || !config.grows_if_full;
         if self.cwnd <= self.threshold {
-            //= RFC 9260 section 7.2.1: cwnd MUST be increased by at most the lesser of the total size of the
-            //= previously outstanding DATA chunk(s) acknowledged and L times the destination's PMDCS
+            //= RFC 9260 section 7.2.1: by the lesser of what is newly acknowledged and one packet
             if full {
                 self.cwnd += acked.min(config.packet());
             }

@@ -72,7 +72,18 @@ fn chain(network: &mut Network, way: &Way, data: bool, seed: u64) -> (ElementId,
 
 /// Two ends with these applications.
 pub(crate) fn lab(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
-    let mut network = Network::new(ways.len(), Tracer::of(&[Category::Transport, Category::Packets]));
+    recorded(config, ways, seed, apps, &[Category::Transport])
+}
+
+/// The same with other records than the transport's.
+pub(crate) fn recorded(
+    config: &Config,
+    ways: &[Way],
+    seed: u64,
+    apps: [Box<dyn App>; 2],
+    categories: &[Category],
+) -> Lab {
+    let mut network = Network::new(ways.len(), Tracer::of(categories));
     let config = Config { paths: ways.len() as u8, ..config.clone() };
     let [writes, reads] = apps;
     let end = |network: &mut Network, role: Role, app| {
