@@ -58,11 +58,19 @@ pub(crate) fn model(model: &Model) -> String {
     for (node, wire) in &wires {
         out.push_str(&format!("  {}: {}\n", node.name, wire_words(wire)));
     }
-    if wires.is_empty() || !model.flows.is_empty() {
+    if (wires.is_empty() && model.commands.is_empty()) || !model.flows.is_empty() {
         out.push_str("\nFlows\n");
     }
     for flow in &model.flows {
         out.push_str(&format!("  {}: {}\n", flow.name, flow_words(model, flow)));
+    }
+    if !model.commands.is_empty() {
+        out.push_str("\nCommands\n");
+    }
+    for command in &model.commands {
+        let serves = if command.serves { ", serves until the others end" } else { "" };
+        let at = &model.nodes[command.node].name;
+        out.push_str(&format!("  {}: at {at}, `{}`{serves}\n", command.name, command.run));
     }
     if !wires.is_empty() {
         return out;
@@ -107,6 +115,9 @@ pub(crate) fn document(model: &Model) -> Value {
         "flows": model.flows.iter().map(|flow| json!({
             "name": flow.name, "from": node(flow.from), "to": node(flow.to),
             "route": links(&flow.route), "way_back": links(&flow.way_back), "about": flow_words(model, flow),
+        })).collect::<Vec<_>>(),
+        "commands": model.commands.iter().map(|command| json!({
+            "name": command.name, "at": node(command.node), "about": command.run, "serves": command.serves,
         })).collect::<Vec<_>>(),
         "limit_s": model.run.limit.as_secs_f64(),
     })

@@ -92,7 +92,24 @@ fn text(scenario: &Scenario) -> String {
         describe::rough(seconds(scenario)),
         environment::cores()
     ));
+    out.push_str(&commands(scenario));
     out
+}
+
+/// What the figures above leave out: programs, whose traffic cannot be foreseen.
+fn commands(scenario: &Scenario) -> String {
+    let first = scenario.first();
+    let (n, runs) = (first.commands.len(), scenario.cost().runs);
+    if n == 0 {
+        return String::new();
+    }
+    format!(
+        "  besides, {n} command{} in each repetition, {} processes in all: their packets and their time, up to {} s a \
+         repetition, are not estimated\n",
+        if n == 1 { "" } else { "s" },
+        runs.saturating_mul(n as u64),
+        first.run.limit.as_secs_f64(),
+    )
 }
 
 fn document(scenario: &Scenario) -> Value {
@@ -115,6 +132,7 @@ fn document(scenario: &Scenario) -> Value {
             "packets": cost.packets,
             "packet_hops": cost.packet_hops,
             "seconds": seconds(scenario),
+            "commands": cost.runs.saturating_mul(scenario.first().commands.len() as u64),
         },
         "ask": scenario.question().is_some(),
         "warnings": scenario.warnings().to_json()["diagnostics"],

@@ -133,6 +133,10 @@ impl Connection {
         if segment.syn && self.role == Role::Passive && !segment.ece {
             self.sender.ecn.refuse();
         }
+        if segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(io.now, segment) {
+            self.discard_old(io, segment, packet);
+            return;
+        }
         if segment.len > 0 {
             self.sender.ecn.on_data(ecn, segment.cwr);
         }
@@ -179,6 +183,17 @@ impl Connection {
         if answer == Answer::Twice {
             self.acknowledge(io);
         }
+    }
+
+    //= RFC 7323 section 5.3 step R1: an acknowledgement is sent, and the segment is dropped
+    /// A segment fails PAWS.
+    #[cold]
+    fn discard_old(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
+        self.receiver.discard_old(segment);
+        let (seq, len) = (segment.seq, segment.len);
+        let duplicate = segment.end() <= self.receiver.next();
+        io.record(|| Event::DataReceived { packet, seq, len, duplicate });
+        self.acknowledge(io);
     }
 
     /// The SYN of the passive end lets data out: its acknowledgement goes before them, if it goes alone.

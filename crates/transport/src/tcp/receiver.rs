@@ -48,8 +48,10 @@ pub struct Receiver {
     last_data: Option<Time>,
     /// When the delayed acknowledgement is due.
     ack_due: Time,
-    /// The timestamp to echo.
+    /// The timestamp to echo (TS.Recent).
     echo: Option<Time>,
+    /// When it came.
+    echo_at: Time,
     last_ack_sent: u64,
     /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
     resent: bool,
@@ -80,6 +82,9 @@ pub struct Arrival {
     /// Bytes that became readable.
     pub delivered: u64,
 }
+
+/// How long a timestamp is compared with (RFC 7323 section 5.5).
+const PAWS_IDLE: Span = Span::from_secs(24 * 86_400);
 
 /// Out-of-order blocks a receiver keeps at most; a peer that sends more holes is not honest.
 const MAX_HELD: usize = 4096;
@@ -115,6 +120,7 @@ impl Receiver {
             last_data: None,
             ack_due: Time::NEVER,
             echo: None,
+            echo_at: Time::ZERO,
             last_ack_sent: 0,
             resent: false,
             linux,
@@ -139,6 +145,28 @@ impl Receiver {
         self.ack_due
     }
 
+    /// Protection against wrapped sequence numbers: whether this segment, which occupies sequence numbers, is older than
+    /// what has been received. Pure acknowledgements pass, as in Linux (`tcp_disordered_ack`).
+    #[inline]
+    pub(super) fn fails_paws(&self, now: Time, segment: &Segment) -> bool {
+        let (Some(ts), Some(recent)) = (segment.timestamps, self.echo) else { return false };
+        //= RFC 7323 section 5.3 step R1: SEG.TSval < TS.Recent, and no SYN
+        //= RFC 7323 section 5.5: after 24 days of silence TS.Recent is not valid
+        ts.value < recent
+            && self.config.paws
+            && self.config.echo != Echo::Latest
+            && !segment.syn
+            && now.since(self.echo_at) < PAWS_IDLE
+    }
+
+    /// A segment was discarded for its age: what of it had been received before is reported (RFC 2883).
+    #[cold]
+    pub(super) fn discard_old(&mut self, segment: &Segment) {
+        if self.config.dsack && self.sack {
+            self.note_repeated(segment.seq, segment.end());
+        }
+    }
+
     /// Takes in a segment that occupies sequence numbers.
     #[inline(always)] // the connection's only call
     pub fn receive(&mut self, now: Time, segment: &Segment, rto: &RtoTimer) -> Arrival {
@@ -147,7 +175,7 @@ impl Receiver {
             self.resent = segment.resent;
         }
         if let Some(ts) = segment.timestamps {
-            self.note_timestamp(seq, end, ts.value);
+            self.note_timestamp(now, seq, end, ts.value);
         }
         // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
         let beyond = end > self.accepts_up_to();
@@ -242,7 +270,7 @@ impl Receiver {
         if let Some(ts) = segment.timestamps
             && self.config.echo == Echo::Rfc7323
         {
-            self.note_timestamp(segment.seq, segment.seq, ts.value);
+            self.note_timestamp(now, segment.seq, segment.seq, ts.value);
         }
     }
 
@@ -292,7 +320,8 @@ impl Receiver {
         }
     }
 
-    fn note_timestamp(&mut self, seq: u64, end: u64, value: Time) {
+    fn note_timestamp(&mut self, now: Time, seq: u64, end: u64, value: Time) {
+        let before = self.echo;
         match self.config.echo {
             //= RFC 7323 section 4.3: only a segment that reaches back to the last acknowledgement
             Echo::Rfc7323 => {
@@ -307,6 +336,9 @@ impl Receiver {
                 }
             }
             Echo::Latest => self.echo = Some(value),
+        }
+        if self.echo != before {
+            self.echo_at = now;
         }
     }
 
