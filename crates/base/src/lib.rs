@@ -4,12 +4,14 @@
 //! the environment is handed in by a driver (see `docs/architecture.md`).
 
 pub mod alternation;
+pub mod body;
 pub mod dist;
 pub mod event;
 pub mod named;
 pub mod packet;
 pub mod pool;
 pub mod rng;
+mod slab;
 pub mod tcp;
 pub mod time;
 pub mod trace;

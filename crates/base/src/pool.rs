@@ -1,8 +1,11 @@
-//! Where do bodies wait while heads travel? In one slab per network: no allocation once it has
-//! grown to the largest number of packets in flight. It is empty when a run is over.
+//! Pool of packet bodies: a slab per network and kind of body, without allocation once it has grown to the largest number
+//! of packets in flight. It is empty when a run is over.
 
+use crate::slab::{AnySlab, Slab};
 use crate::tcp::{SackBlocks, Segment, Timestamps};
 use crate::time::Time;
+
+pub use crate::body::{Body, Channel, Range};
 
 /// A body's place in the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +29,8 @@ pub struct Pool {
     /// none keeps its room for the next.
     buffers: Vec<Vec<u8>>,
     free_buffers: Vec<u32>,
+    /// Bodies of other protocols, a slab for each type. A slot's `len` says which, its `blocks` where in it.
+    slabs: Vec<Box<dyn AnySlab>>,
 }
 
 /// A segment without its SACK blocks, or a free place.
@@ -62,6 +67,8 @@ enum Holds {
     Segment,
     /// Bytes as they were on the wire, no segment; `blocks` says which buffer holds them.
     Bytes,
+    /// A body of another protocol.
+    Other,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
@@ -211,7 +218,59 @@ impl Pool {
         true
     }
 
-    /// Takes a body out. `None` if there is no segment there; bytes are gone all the same.
+    /// Stores a body of any type.
+    pub fn store<T: Send + 'static>(&mut self, body: T) -> BodyRef {
+        let known = self.slabs.iter().position(|slab| slab.as_any().is::<Slab<T>>());
+        let slab = known.unwrap_or_else(|| {
+            self.slabs.push(Box::new(Slab::<T>::default()));
+            self.slabs.len() - 1
+        });
+        let place = self.slabs[slab].as_any_mut().downcast_mut::<Slab<T>>().map(|slab| slab.put(body));
+        let at = self.place();
+        self.slots[at as usize] = Slot {
+            len: slab as u32,
+            blocks: place.unwrap_or(NOWHERE),
+            next: NOWHERE,
+            holds: Holds::Other,
+            ..FREE
+        };
+        BodyRef(at)
+    }
+
+    /// The slab and the place in it of a body that is no segment and no bytes.
+    fn other(&self, at: BodyRef) -> Option<(usize, u32)> {
+        let slot = self.slots.get(at.0 as usize).filter(|slot| slot.holds == Holds::Other)?;
+        Some((slot.len as usize, slot.blocks))
+    }
+
+    /// A body of this type, where it lies.
+    pub fn peek<T: Send + 'static>(&self, at: BodyRef) -> Option<&T> {
+        let (slab, place) = self.other(at)?;
+        self.slabs.get(slab)?.as_any().downcast_ref::<Slab<T>>()?.get(place)
+    }
+
+    /// Takes out a body of this type. `None` if none is there; what is there instead is discarded.
+    pub fn fetch<T: Send + 'static>(&mut self, at: BodyRef) -> Option<T> {
+        let body = self.other(at).and_then(|(slab, place)| {
+            self.slabs.get_mut(slab)?.as_any_mut().downcast_mut::<Slab<T>>()?.take(place)
+        });
+        self.discard(at);
+        body
+    }
+
+    /// Frees a body of whatever kind.
+    pub fn discard(&mut self, at: BodyRef) {
+        self.take(at);
+    }
+
+    #[cold]
+    fn discard_other(&mut self, slab: u32, place: u32) {
+        if let Some(slab) = self.slabs.get_mut(slab as usize) {
+            slab.discard(place);
+        }
+    }
+
+    /// Takes a body out. `None` if there is no segment there; any other body is discarded.
     #[inline(always)]
     pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
         let slot = self.slots.get_mut(at.0 as usize)?;
@@ -229,6 +288,9 @@ impl Pool {
             SackBlocks::default()
         } else if holds == Holds::Bytes {
             self.free_buffers.push(blocks);
+            return None;
+        } else if holds == Holds::Other {
+            self.discard_other(len, blocks);
             return None;
         } else {
             self.free_blocks.push(blocks);
@@ -308,6 +370,42 @@ mod tests {
                 }
                 prop_assert_eq!(pool.live() as usize, held.len());
             }
+        }
+
+        #[test]
+        fn bodies_of_other_protocols_keep_apart(ops in proptest::collection::vec((0..4u8, any::<u32>()), 1..200)) {
+            let mut pool = Pool::new();
+            let mut held: Vec<(BodyRef, bool, Vec<u8>)> = Vec::new();
+            let segment = pool.put(&segment(77));
+            for (op, pick) in ops {
+                let bytes = vec![pick as u8; pick as usize % 50];
+                match op {
+                    0 => held.push((pool.store(bytes.clone()), true, bytes)),
+                    1 => held.push((pool.store((u64::from(pick), bytes.clone())), false, bytes)),
+                    _ if held.is_empty() => {}
+                    _ => {
+                        let (at, plain, bytes) = held.swap_remove(pick as usize % held.len());
+                        if op == 2 {
+                            pool.discard(at);
+                        } else if plain {
+                            prop_assert_eq!(pool.fetch::<Vec<u8>>(at), Some(bytes));
+                        } else {
+                            prop_assert_eq!(pool.fetch::<(u64, Vec<u8>)>(at).map(|b| b.1), Some(bytes));
+                        }
+                        prop_assert!(pool.fetch::<Vec<u8>>(at).is_none());
+                    }
+                }
+                prop_assert_eq!(pool.live() as usize, held.len() + 1);
+                for (at, plain, bytes) in &held {
+                    prop_assert_eq!(pool.peek::<Vec<u8>>(*at), plain.then_some(bytes));
+                }
+            }
+            // A body that is asked for as another kind is gone.
+            for (at, plain, _) in held {
+                let none = if plain { pool.take(at).is_none() } else { pool.fetch::<Vec<u8>>(at).is_none() };
+                prop_assert!(none);
+            }
+            prop_assert!(pool.live() == 1 && pool.take(segment).is_some());
         }
 
         #[test]

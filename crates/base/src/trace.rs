@@ -1,13 +1,23 @@
 //! How are events kept? In memory, in the order they were recorded, if their category is on; a
 //! closure that builds a record is not called otherwise. Packets that hosts send and take in are kept beside them.
 
+use crate::body::Body;
 use crate::event::{Category, Event, Record, Source};
 use crate::packet::Packet;
 use crate::tcp::Segment;
 use crate::time::Time;
 
+/// A body as bytes: transport header and payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encoded {
+    /// The protocol number of the IP header.
+    pub protocol: u8,
+    /// Transport header and payload.
+    pub bytes: Vec<u8>,
+}
+
 /// A packet as a host sent it or took it in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sighting {
     /// When.
     pub t: Time,
@@ -15,8 +25,10 @@ pub struct Sighting {
     pub source: Source,
     /// Its head, with the marks it has got on the way.
     pub packet: Packet,
-    /// What it carries, where it is sent; `None` where it is taken in.
+    /// The TCP segment it carries, where it is sent; `None` where it is taken in.
     pub sent: Option<Segment>,
+    /// What it carries, where it is sent with a body of another protocol that has a wire format.
+    pub encoded: Option<Box<Encoded>>,
     /// How many events had been recorded before.
     pub after: usize,
 }
@@ -57,9 +69,14 @@ impl Tracer {
     }
     /// Keeps a packet that a host sends (and what it carries) or takes in. Ask [`Tracer::wants`] first.
     #[cold]
-    pub fn sight(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&Segment>) {
+    pub fn sight<B: Body>(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&B>) {
         let after = self.records.len();
-        self.sightings.push(Sighting { t, source, packet: *packet, sent: sent.copied(), after });
+        let segment = sent.and_then(Body::segment).copied();
+        let encoded = sent.filter(|_| segment.is_none()).and_then(|body| {
+            let mut bytes = Vec::new();
+            body.encode(&mut bytes).map(|protocol| Box::new(Encoded { protocol, bytes }))
+        });
+        self.sightings.push(Sighting { t, source, packet: *packet, sent: segment, encoded, after });
     }
     /// Everything recorded, in order of recording.
     pub fn records(&self) -> &[Record] {

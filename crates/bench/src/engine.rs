@@ -22,7 +22,7 @@ struct Source {
 
 impl Element for Source {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.absorb(&packet);
+        cx.discard(&packet);
     }
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let (body, id) = cx.emit(&Segment::default(), SIZE);

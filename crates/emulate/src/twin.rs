@@ -88,7 +88,9 @@ impl Gate for Plug {
 impl Element for Plug {
     /// What the host sends is to leave now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let (Some(segment), Ok(mut letters)) = (cx.absorb(&packet), self.letters.lock()) else { return };
+        let (Some(segment), Ok(mut letters)) = (cx.absorb::<Segment>(&packet), self.letters.lock()) else {
+            return;
+        };
         letters.0 += 1;
         let number = letters.0;
         letters.1.insert(number, (segment, packet));
@@ -152,17 +154,10 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
     let mut hosts = Vec::new();
     for (space, role) in spaces.iter().zip([Role::Active, Role::Passive]) {
         let mut network = Network::new(1, Tracer::off());
-        let head = HostConfig {
-            flow: FlowId(0),
-            node: NodeId(0),
-            peer: NodeId(1),
-            role,
-            start: ends.start,
-            tcp: shared.clone(),
-        };
+        let head = HostConfig { flow: FlowId(0), node: NodeId(0), peer: NodeId(1), role, start: ends.start };
         let app: Box<dyn App> =
             if role == Role::Active { Box::new(Bulk::new(bytes, lasts)) } else { Box::new(Sink::new(bytes)) };
-        let host = network.add(Host::new(head, app));
+        let host = network.add(Host::new(head, shared.clone(), app));
         let plug = network.add(Plug { letters: letters.clone(), leaving: VecDeque::new() });
         network.wire(host, Port(0), plug, Port(0));
         network.wire(plug, Port(0), host, Port(0));

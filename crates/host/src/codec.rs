@@ -10,7 +10,55 @@ use base::wire::segment::{self, End, Outside};
 use base::wire::{self, Digest, TcpHead, flag};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use transport::endpoint::Endpoint;
 use transport::tcp::{Config, Connection, Offer};
+
+/// The wire format of one endpoint's packets, where the other end is no model: bodies to IP packets and back, with the
+/// state that this takes (numbers, ports, what the peer has offered).
+pub trait WireCodec<E: Endpoint>: Send {
+    /// Writes a body as a packet and returns its size in bytes; [`WireCodec::written`] has the bytes.
+    fn write(&mut self, now: Time, body: &E::Body, ecn: u8) -> u32;
+    /// The packet that was written last.
+    fn written(&self) -> &[u8];
+    /// Reads a packet that arrived for `endpoint`; `None` if it says nothing to it.
+    fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8], endpoint: &mut E) -> Option<E::Body>;
+    /// Whether the endpoint owes an answer to this body whatever it makes of it; asked before it takes it in.
+    fn owes_answer(&self, _body: &E::Body, _endpoint: &E) -> bool {
+        false
+    }
+    /// Keeps a copy of what passes from now on.
+    fn keep(&mut self);
+    /// What has passed since this was last called, in order, and when.
+    fn take(&mut self) -> Vec<(Time, Vec<u8>)>;
+}
+
+impl WireCodec<Connection> for Codec {
+    fn write(&mut self, now: Time, body: &Segment, ecn: u8) -> u32 {
+        Codec::write(self, now, body, ecn)
+    }
+    fn written(&self) -> &[u8] {
+        &self.spare
+    }
+    fn read(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        bytes: &mut [u8],
+        endpoint: &mut Connection,
+    ) -> Option<Segment> {
+        Codec::read(self, now, packet, bytes, endpoint)
+    }
+    //= RFC 9293 section 3.10.7.4: what is not acceptable is answered, such as the probe of a closed window
+    fn owes_answer(&self, body: &Segment, endpoint: &Connection) -> bool {
+        body.end() == body.seq && body.seq < endpoint.receiver.next() && !body.rst
+    }
+    fn keep(&mut self) {
+        self.kept.get_or_insert_default();
+    }
+    fn take(&mut self) -> Vec<(Time, Vec<u8>)> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}
 
 /// Where the opening end's first connection comes from; the next one comes from the next port, so that both ends call a
 /// connection by the same number.
@@ -101,8 +149,8 @@ impl Codec {
         self.here.permits_sack = config.uses_sack();
     }
 
-    /// Writes a segment as a packet; says how large it is. [`Codec::written`] has it.
-    pub(crate) fn write(&mut self, now: Time, segment: &Segment, ecn: u8) -> u32 {
+    /// Writes a segment as a packet; says how large it is. [`WireCodec::written`] has it.
+    fn write(&mut self, now: Time, segment: &Segment, ecn: u8) -> u32 {
         self.packets = self.packets.wrapping_add(1);
         let outside = Outside { id: self.packets, ecn, class: 0, ttl: TTL };
         if let Some(stamps) = segment.timestamps {
@@ -114,21 +162,6 @@ impl Codec {
             kept.push((now, spare.clone()));
         }
         size
-    }
-
-    /// The packet that was written last.
-    pub(crate) fn written(&self) -> &[u8] {
-        &self.spare
-    }
-
-    /// Keeps what passes from now on.
-    pub(crate) fn keep(&mut self) {
-        self.kept.get_or_insert_default();
-    }
-
-    /// What has passed since it was last asked.
-    pub(crate) fn take(&mut self) -> Vec<(Time, Vec<u8>)> {
-        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn remember(&mut self, t: Time) {
@@ -154,7 +187,7 @@ impl Codec {
     }
 
     /// Reads a packet that came for `connection`; none if it says nothing to it. A first SYN is agreed upon.
-    pub(crate) fn read(
+    fn read(
         &mut self,
         now: Time,
         packet: &Packet,

@@ -85,7 +85,7 @@ impl DatagramConfig {
 impl Element for Speaker {
     /// Nobody answers datagrams; what comes is taken out.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.absorb(&packet);
+        cx.discard(&packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -133,7 +133,7 @@ impl Hearer {
 
 impl Element for Hearer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.absorb(&packet);
+        cx.discard(&packet);
         if let Some(ledger) = cx.ledger(&packet) {
             ledger.received(packet.ordinal);
         }

@@ -1,19 +1,19 @@
-//! How does a segment become a packet? Its end stamps a head on it, stores its body, tells the flow's
-//! ledger what was really sent, and sends it out by the only port.
+//! Packet dispatch: an endpoint's body gets a head, a place in the pool and a record in the flow's ledger, and leaves by
+//! the port of its path.
 
-use crate::codec::Codec;
+use crate::codec::WireCodec;
 use crate::host::{HostConfig, HostCounters};
+use base::body::Body;
 use base::event::{Category, Event};
 use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::tcp::{SackBlocks, Segment};
 use base::truth::Cause;
 use base::{Span, Time};
 use path::{Cx, Port};
 use transport::Outgoing;
-use transport::tcp::Role;
+use transport::endpoint::{Endpoint, Role};
 
 /// What one end puts on every packet, and what it counts.
-pub(crate) struct Dispatch {
+pub(crate) struct Dispatch<E: Endpoint> {
     flow: FlowId,
     node: NodeId,
     peer: NodeId,
@@ -26,7 +26,7 @@ pub(crate) struct Dispatch {
     pub(crate) base: u64,
     pub(crate) counters: HostCounters,
     /// What makes packets of bytes of its segments, if the other end is no model.
-    pub(crate) codec: Option<Box<Codec>>,
+    pub(crate) codec: Option<Box<dyn WireCodec<E>>>,
     last_data: Option<Time>,
     /// Stretches without sending data, longer than [`LONG`].
     pub(crate) silences: Vec<(Time, Time)>,
@@ -35,7 +35,7 @@ pub(crate) struct Dispatch {
 /// Shorter silences are what acknowledgement clocks do.
 const LONG: Span = Span::from_secs(1);
 
-impl Dispatch {
+impl<E: Endpoint> Dispatch<E> {
     pub(crate) fn new(config: &HostConfig) -> Self {
         let passive = config.role == Role::Passive;
         Dispatch {
@@ -54,22 +54,23 @@ impl Dispatch {
     }
 
     #[inline(always)]
-    pub(crate) fn send(&mut self, cx: &mut Cx<'_>, outgoing: &Outgoing) {
-        let segment = &outgoing.segment;
-        let data = segment.len > 0;
+    pub(crate) fn send(&mut self, cx: &mut Cx<'_>, outgoing: &Outgoing<E::Body>) {
+        let body = &outgoing.body;
+        let flags = body.flags();
+        let data = flags.has(Flags::DATA);
         let ordinal = &mut self.ordinals[usize::from(data)];
         *ordinal += 1;
         let ordinal = *ordinal;
         let mut size = outgoing.size;
-        let (body, id) = if let Some(codec) = &mut self.codec {
-            size = codec.write(cx.now(), segment, outgoing.ecn);
+        let (stored, id) = if let Some(codec) = &mut self.codec {
+            size = codec.write(cx.now(), body, outgoing.ecn);
             cx.emit_bytes(codec.written(), size)
         } else {
             let beside;
             let carried = if self.base == 0 {
-                segment
+                body
             } else {
-                beside = moved(segment, |n| n + self.base);
+                beside = body.rebased(self.base);
                 &beside
             };
             cx.emit(carried, size)
@@ -86,63 +87,39 @@ impl Dispatch {
             if !matches!(outgoing.cause, Cause::New | Cause::WindowProbe) {
                 self.counters.data_resent += 1;
             }
-            let (now, seq, end) = (cx.now(), segment.seq, segment.seq + u64::from(segment.len));
-            if let Some(ledger) = cx.ledger_at(self.ledger) {
-                ledger.sent(now, self.base + seq, self.base + end, ordinal, outgoing.cause);
-            }
-            cx.record(Category::Transport, now, || Event::DataSent {
-                packet: id,
-                seq,
-                len: segment.len,
-                cause: outgoing.cause,
+            let (now, base, ledger) = (cx.now(), self.base, self.ledger);
+            body.ranges(outgoing.cause, |range| {
+                let base = base + range.channel.base();
+                if let Some(ledger) = cx.ledger_at(ledger) {
+                    ledger.sent(now, base + range.from, base + range.to, ordinal, range.cause);
+                }
+                cx.record(Category::Transport, now, || Event::DataSent {
+                    packet: id,
+                    seq: range.from,
+                    len: (range.to - range.from) as u32,
+                    cause: range.cause,
+                });
             });
         } else {
             self.counters.acks_sent += 1;
         }
+        let again = Flags(Flags::AGAIN.0 * u16::from(outgoing.cause != Cause::New));
         let packet = Packet {
             id,
             born: cx.now(),
-            lives: Packet::ALWAYS,
-            body,
+            lives: outgoing.lives,
+            body: stored,
             flow: self.flow,
             size,
             ordinal,
             source: self.node,
             destination: self.peer,
-            interface: 0,
-            flags: self.flags.with(flags(outgoing)),
+            interface: u16::from(outgoing.path),
+            flags: self.flags.with(flags).with(again),
             class: 0,
             ecn: outgoing.ecn,
         };
-        cx.sight(&packet, Some(segment));
-        cx.forward_from(Port(0), &packet);
+        cx.sight(&packet, Some(body));
+        cx.forward_from(Port(u16::from(outgoing.path)), &packet);
     }
-}
-
-/// The segment with other sequence numbers: those of one connection, or those on the wire.
-#[cold]
-pub(crate) fn moved(segment: &Segment, to: impl Fn(u64) -> u64) -> Segment {
-    let mut sack = SackBlocks::default();
-    for block in segment.sack.as_slice() {
-        sack.push(to(block.left), to(block.right));
-    }
-    let ack = if segment.has_ack { to(segment.ack) } else { segment.ack };
-    Segment { seq: to(segment.seq), ack, sack, ..*segment }
-}
-
-#[inline]
-fn flags(outgoing: &Outgoing) -> Flags {
-    let segment = &outgoing.segment;
-    let when = |flag: Flags, on: bool| flag.0 * u16::from(on);
-    let usual = Flags(
-        when(Flags::DATA, segment.len > 0)
-            | when(Flags::ACK, segment.has_ack)
-            | when(Flags::AGAIN, outgoing.cause != Cause::New),
-    );
-    if segment.syn | segment.fin | segment.rst {
-        return usual.with(Flags(
-            when(Flags::SYN, segment.syn) | when(Flags::FIN, segment.fin) | when(Flags::RST, segment.rst),
-        ));
-    }
-    usual
 }

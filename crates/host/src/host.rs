@@ -1,9 +1,10 @@
-//! How do a connection and an application live on the path? The host takes packets in, wakes both when
-//! they want to run, and hands what they send to its dispatch.
+//! Host: the element of the path that holds one transport endpoint and its application. It takes packets in, wakes both
+//! when they want to run, and hands what they send to its dispatch.
 
-use crate::codec::{Codec, CodecConfig};
+use crate::codec::{Codec, CodecConfig, WireCodec};
 use crate::dispatch::Dispatch;
 use base::Time;
+use base::body::Body;
 use base::event::Source;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::tcp::Segment;
@@ -11,11 +12,13 @@ use base::truth::{CONNECTION, Cause};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
+use transport::endpoint::{Endpoint, Expiring, Role};
 use transport::recovery::tcb_cache::TcbCache;
-use transport::tcp::{Config, Connection, Role};
+use transport::tcp::{Config, Connection};
 use transport::{Io, Outgoing};
 
-/// One end of a flow.
+/// Where one end of a flow is, and when it starts.
+#[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
     /// Whose packets these are.
     pub flow: FlowId,
@@ -27,8 +30,6 @@ pub struct HostConfig {
     pub role: Role,
     /// When the application starts.
     pub start: Time,
-    /// The transport; flows that make the same choices share them.
-    pub tcp: Arc<Config>,
 }
 
 /// Always-on counters of one end.
@@ -48,18 +49,18 @@ pub struct HostCounters {
     pub expirations: u64,
 }
 
-/// The element that holds one end of a flow.
-pub struct Host {
+/// The element that holds one end of a flow, with an endpoint of any protocol.
+pub struct Host<E: Endpoint = Connection> {
     /// When to start; [`Time::NEVER`] once started.
     start: Time,
-    connection: Connection,
+    connection: E,
     app: Box<dyn App>,
     /// When the application wants to run, asked after every call.
     app_next: Time,
     /// Before so many bytes are received, or so many acknowledged, it has nothing to do.
     app_waits_for: (u64, u64),
-    out: Vec<Outgoing>,
-    dispatch: Dispatch,
+    out: Vec<Outgoing<E::Body>>,
+    dispatch: Dispatch<E>,
     progress: (u64, u64),
     expirations: u64,
     /// Bytes outstanding when the timer first expired.
@@ -67,12 +68,46 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host whose application has not started.
-    pub fn new(config: HostConfig, app: Box<dyn App>) -> Self {
+    /// A TCP host whose application has not started. Flows that make the same choices share `tcp`.
+    pub fn new(config: HostConfig, tcp: Arc<Config>, app: Box<dyn App>) -> Self {
+        let connection = Connection::new(tcp, config.role);
+        Host::holding(&config, connection, app)
+    }
+
+    /// The same with another end that is no model: it sends and takes packets of bytes. For the flow's `number`-th
+    /// connection.
+    #[must_use]
+    pub fn coded(mut self, config: &CodecConfig, number: usize) -> Self {
+        let mut codec = Codec::new(config, number, self.connection.role() == Role::Active);
+        codec.offer(&mut self.connection);
+        self.over(Box::new(codec))
+    }
+    /// The same with what other connections to this destination have learned of the path.
+    #[must_use]
+    pub fn sharing(mut self, cache: TcbCache) -> Self {
+        self.connection.share(cache);
+        self
+    }
+    /// Sends a reset: whatever the peer has for this connection, nobody will take it.
+    pub(crate) fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.reset_at(cx, self.connection.sender.max_sent());
+    }
+    /// The same where the peer expects it.
+    pub(crate) fn reset_at(&mut self, cx: &mut Cx<'_>, seq: u64) {
+        let ack = self.connection.receiver.next();
+        let segment = Segment { seq, ack, has_ack: true, rst: true, ..Segment::default() };
+        let size = self.connection.sender.config().wire.header;
+        self.dispatch.send(cx, &Outgoing::new(segment, size, Cause::New));
+    }
+}
+
+impl<E: Endpoint> Host<E> {
+    /// A host around an endpoint, whose application has not started.
+    pub fn holding(config: &HostConfig, endpoint: E, app: Box<dyn App>) -> Self {
         Host {
-            dispatch: Dispatch::new(&config),
+            dispatch: Dispatch::new(config),
             start: config.start,
-            connection: Connection::new(config.tcp, config.role),
+            connection: endpoint,
             app_next: app.next_timeout(),
             app_waits_for: app.waits_for(),
             app,
@@ -83,24 +118,15 @@ impl Host {
         }
     }
 
+    /// The same with another end that is no model: packets of bytes, written and read by `codec`.
+    #[must_use]
+    pub fn over(mut self, codec: Box<dyn WireCodec<E>>) -> Self {
+        self.dispatch.codec = Some(codec);
+        self
+    }
     /// The same as the flow's `number`-th connection, from 0.
     pub(crate) fn numbered(mut self, number: usize) -> Self {
         self.dispatch.base = CONNECTION * number as u64;
-        self
-    }
-    /// The same with another end that is no model: it sends and takes packets of bytes. For the flow's `number`-th
-    /// connection.
-    #[must_use]
-    pub fn coded(mut self, config: &CodecConfig, number: usize) -> Self {
-        let mut codec = Codec::new(config, number, self.connection.role() == Role::Active);
-        codec.offer(&mut self.connection);
-        self.dispatch.codec = Some(Box::new(codec));
-        self
-    }
-    /// The same with what other connections to this destination have learned of the path.
-    #[must_use]
-    pub fn sharing(mut self, cache: TcbCache) -> Self {
-        self.connection.share(cache);
         self
     }
     /// Keeps the packets that pass, where they are of bytes.
@@ -122,31 +148,20 @@ impl Host {
         self.progress
     }
     /// Its socket, for an application outside.
-    pub(crate) fn socket(&mut self) -> &mut Connection {
+    pub(crate) fn socket(&mut self) -> &mut E {
         &mut self.connection
     }
     /// Sends what the application outside has written.
     pub(crate) fn push(&mut self, cx: &mut Cx<'_>) {
         self.run(cx, |connection, io| connection.transmit(io));
     }
-    /// Sends a reset: whatever the peer has for this connection, nobody will take it.
-    pub(crate) fn reset(&mut self, cx: &mut Cx<'_>) {
-        self.reset_at(cx, self.connection.sender.max_sent());
-    }
-    /// The same where the peer expects it.
-    pub(crate) fn reset_at(&mut self, cx: &mut Cx<'_>, seq: u64) {
-        let ack = self.connection.receiver.next();
-        let segment = Segment { seq, ack, has_ack: true, rst: true, ..Segment::default() };
-        let size = self.connection.sender.config().wire.header;
-        self.dispatch.send(cx, &Outgoing { segment, size, cause: Cause::New, ecn: 0 });
-    }
 
     /// Its counters.
     pub fn counters(&self) -> HostCounters {
         HostCounters { expirations: self.expirations, ..self.dispatch.counters }
     }
-    /// Its connection.
-    pub fn connection(&self) -> &Connection {
+    /// Its connection or association.
+    pub fn connection(&self) -> &E {
         &self.connection
     }
     /// When its application was done, if it is.
@@ -173,28 +188,29 @@ impl Host {
 
     /// Takes in what a packet of this connection says.
     #[inline(always)]
-    pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet, segment: &Segment) {
+    pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
             if let Some(ledger) = cx.ledger(packet) {
                 ledger.received(packet.ordinal);
             }
         }
-        if segment.has_ack
-            && let Some(ledger) = cx.ledger_at(self.dispatch.ledger)
-        {
-            ledger.acked(self.dispatch.base + segment.ack, packet.born);
-        }
-        self.hear(cx, packet, segment);
+        let (base, ledger) = (self.dispatch.base, self.dispatch.ledger);
+        body.acks(|channel, ack| {
+            if let Some(ledger) = cx.ledger_at(ledger) {
+                ledger.acked(base + channel.base() + ack, packet.born);
+            }
+        });
+        self.hear(cx, packet, body);
         self.follow(cx);
     }
 
     // A call: in one piece with what comes before, all of it has to do with the registers that are left.
     #[inline(never)]
-    fn hear(&mut self, cx: &mut Cx<'_>, packet: &Packet, segment: &Segment) {
+    fn hear(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         let (now, source) = (cx.now(), Source(cx.me().0));
         let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
-        self.connection.on_packet(&mut io, segment, packet.id, packet.ecn);
+        self.connection.handle_packet(&mut io, body, packet);
     }
 
     /// A packet of bytes has come.
@@ -202,31 +218,31 @@ impl Host {
     fn take_bytes(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let mut bytes = Vec::new();
         if cx.absorb_bytes(packet, &mut bytes)
-            && let Some(segment) = self.read(cx.now(), packet, &mut bytes)
+            && let Some(body) = self.read(cx.now(), packet, &mut bytes)
         {
-            self.take_read(cx, packet, &segment);
+            self.take_read(cx, packet, &body);
         }
     }
 
-    /// What bytes say to this connection.
-    pub(crate) fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8]) -> Option<Segment> {
-        let Host { dispatch, connection, .. } = self;
-        dispatch.codec.as_mut()?.read(now, packet, bytes, connection)
-    }
-
     /// Takes in what was read.
-    pub(crate) fn take_read(&mut self, cx: &mut Cx<'_>, packet: &Packet, segment: &Segment) {
-        //= RFC 9293 section 3.10.7.4: what is not acceptable is answered, such as the probe of a closed window
-        let old = segment.end() == segment.seq && segment.seq < self.connection.receiver.next();
-        self.take(cx, packet, segment);
-        if old && !segment.rst {
+    pub(crate) fn take_read(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
+        let codec = self.dispatch.codec.as_ref();
+        let owes = codec.is_some_and(|codec| codec.owes_answer(body, &self.connection));
+        self.take(cx, packet, body);
+        if owes {
             self.run(cx, |connection, io| connection.answer(io));
         }
     }
 
+    /// What bytes say to this connection.
+    pub(crate) fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8]) -> Option<E::Body> {
+        let Host { dispatch, connection, .. } = self;
+        dispatch.codec.as_mut()?.read(now, packet, bytes, connection)
+    }
+
     /// Calls the connection and sends what it hands over.
     #[inline(always)]
-    fn run(&mut self, cx: &mut Cx<'_>, call: impl FnOnce(&mut Connection, &mut Io<'_>)) {
+    fn run(&mut self, cx: &mut Cx<'_>, call: impl FnOnce(&mut E, &mut Io<'_, E::Body>)) {
         let (now, source) = (cx.now(), Source(cx.me().0));
         let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
         call(&mut self.connection, &mut io);
@@ -249,13 +265,15 @@ impl Host {
 
     #[inline(always)]
     fn tell_app(&mut self, cx: &mut Cx<'_>) {
-        use transport::app::Socket as _;
         let progress = (self.connection.received(), self.connection.acknowledged());
-        if progress == self.progress {
+        if progress == self.progress && !self.connection.has_events() {
             return;
         }
         self.progress = progress;
-        if progress.0 >= self.app_waits_for.0 || progress.1 >= self.app_waits_for.1 {
+        if self.connection.has_events()
+            || progress.0 >= self.app_waits_for.0
+            || progress.1 >= self.app_waits_for.1
+        {
             self.report(cx);
         }
     }
@@ -263,11 +281,10 @@ impl Host {
     /// Tells the application of its progress, and sends what it writes.
     #[inline(never)]
     fn report(&mut self, cx: &mut Cx<'_>) {
-        let (end, closed) = (self.connection.sender.end(), self.connection.sender.done());
+        let before = self.connection.written();
         let asked = self.app.progress(cx.now(), &mut self.connection);
         (self.app_next, self.app_waits_for) = asked;
-        let wrote = self.connection.sender.end() != end || self.connection.sender.done() != closed;
-        if wrote {
+        if self.connection.written() != before {
             let (now, source) = (cx.now(), Source(cx.me().0));
             let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
             self.connection.transmit(&mut io);
@@ -283,7 +300,7 @@ impl Host {
     }
 }
 
-impl Element for Host {
+impl<E: Endpoint> Element for Host<E> {
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
         self.arrive(cx, port, &packet);
     }
@@ -293,9 +310,9 @@ impl Element for Host {
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
         if self.dispatch.codec.is_some() {
             self.take_bytes(cx, packet);
-        } else if let Some(segment) = cx.absorb(packet) {
-            cx.sight(packet, None);
-            self.take(cx, packet, &segment);
+        } else if let Some(body) = cx.absorb::<E::Body>(packet) {
+            cx.sight(packet, None::<&E::Body>);
+            self.take(cx, packet, &body);
         }
         self.next_wake()
     }
@@ -312,14 +329,13 @@ impl Element for Host {
             self.run(cx, |connection, io| connection.transmit(io));
         }
         if self.connection.next_timeout() <= now {
-            let sender = &self.connection.sender;
-            if sender.rto.deadline() <= now && sender.flight() > 0 {
+            if let Some(Expiring { flight, established }) = self.connection.expiring(now) {
                 self.expirations += 1;
-                if self.connection.sender.established() {
-                    self.first_timeout_flight.get_or_insert(self.connection.sender.flight());
+                if established {
+                    self.first_timeout_flight.get_or_insert(flight);
                 }
             }
-            self.run(cx, |connection, io| connection.on_timeout(io));
+            self.run(cx, |connection, io| connection.handle_timeout(io));
         }
     }
 

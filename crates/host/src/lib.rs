@@ -13,7 +13,7 @@ mod remote;
 mod said;
 mod wire;
 
-pub use self::codec::{ADDRESSES, CodecConfig};
+pub use self::codec::{ADDRESSES, CodecConfig, WireCodec};
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
 pub use self::door::{Door, DoorConfig, Gate, Told};
 pub use self::host::{Host, HostConfig, HostCounters};

@@ -3,9 +3,9 @@
 //! their sequence numbers begin (`base::truth::CONNECTION`).
 
 use crate::codec::{CodecConfig, FIRST_PORT};
-use crate::dispatch::moved;
 use crate::host::{Host, HostConfig, HostCounters};
 use base::packet::{FlowId, NodeId, Packet};
+use base::tcp::Segment;
 use base::truth::CONNECTION;
 use base::{Flags, Time};
 use path::{Cx, Element, Port};
@@ -13,8 +13,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use transport::app::lines::{Lines, Workload};
 use transport::app::{App, Socket};
+use transport::endpoint::Role;
 use transport::recovery::tcb_cache::TcbCache;
-use transport::tcp::{Config, Role};
+use transport::tcp::Config;
 
 /// One end of a flow, with any number of connections.
 pub struct Party {
@@ -104,9 +105,8 @@ impl Template {
             peer: self.peer,
             role: self.role,
             start: Time::NEVER,
-            tcp: self.tcp.clone(),
         };
-        let mut host = Host::new(config, Box::new(Outside)).numbered(number);
+        let mut host = Host::new(config, self.tcp.clone(), Box::new(Outside)).numbered(number);
         if let Some(cache) = &self.cache {
             host = host.sharing(cache.clone());
         }
@@ -149,8 +149,8 @@ impl Lines for Access<'_> {
 impl Party {
     /// A party that has not started. Of `config`, `start` is when the application starts at the end that opens
     /// connections; the other one is there from the beginning.
-    pub fn new(config: HostConfig, workload: Box<dyn Workload>) -> Self {
-        let HostConfig { flow, node, peer, role, start, tcp } = config;
+    pub fn new(config: HostConfig, tcp: Arc<Config>, workload: Box<dyn Workload>) -> Self {
+        let HostConfig { flow, node, peer, role, start } = config;
         Party {
             template: Template { flow, node, peer, role, tcp, codec: None, keeps: false, cache: None },
             start: if role == Role::Active { start } else { Time::NEVER },
@@ -310,10 +310,10 @@ impl Element for Party {
         if self.template.codec.is_some() {
             return self.take_bytes(cx, &packet);
         }
-        let Some(segment) = cx.absorb(&packet) else { return };
+        let Some(segment) = cx.absorb::<Segment>(&packet) else { return };
         let number = (segment.seq / CONNECTION) as usize;
         let base = number as u64 * CONNECTION;
-        let segment = if number == 0 { segment } else { moved(&segment, |n| n.saturating_sub(base)) };
+        let segment = if number == 0 { segment } else { segment.renumbered(|n| n.saturating_sub(base)) };
         if !self.admit(number) {
             return;
         }

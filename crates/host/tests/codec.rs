@@ -64,16 +64,9 @@ fn config() -> Config {
     }
 }
 
-fn head(role: Role, config: &Config) -> HostConfig {
+fn head(role: Role) -> HostConfig {
     let node = u16::from(role == Role::Passive);
-    HostConfig {
-        flow: FlowId(0),
-        node: NodeId(node),
-        peer: NodeId(1 - node),
-        role,
-        start: Time::ZERO,
-        tcp: Arc::new(*config),
-    }
+    HostConfig { flow: FlowId(0), node: NodeId(node), peer: NodeId(1 - node), role, start: Time::ZERO }
 }
 
 fn wire(role: Role, version: usize, origin: [u32; 2]) -> CodecConfig {
@@ -91,8 +84,8 @@ fn sent(
     let mut network = Network::new(1, Tracer::of(&[Category::Transport]));
     let end = |network: &mut Network, role| -> ElementId {
         let host = match role {
-            Role::Active => Host::new(head(role, config), Box::new(Bulk::new(Some(BYTES), None))),
-            Role::Passive => Host::new(head(role, config), Box::new(Sink::new(Some(BYTES)))),
+            Role::Active => Host::new(head(role), Arc::new(*config), Box::new(Bulk::new(Some(BYTES), None))),
+            Role::Passive => Host::new(head(role), Arc::new(*config), Box::new(Sink::new(Some(BYTES)))),
         };
         network.add(match wires {
             Some((version, origin)) => host.coded(&wire(role, version, origin), 0),
@@ -147,7 +140,7 @@ fn in_bytes_models_say_what_they_say_in_segments() {
 /// A model that waits for connections, and a door through which anything may come.
 fn waiting() -> (Network, ElementId) {
     let mut network = Network::new(1, Tracer::off());
-    let host = Host::new(head(Role::Passive, &config()), Box::new(Sink::new(None)));
+    let host = Host::new(head(Role::Passive), Arc::new(config()), Box::new(Sink::new(None)));
     let host = network.add(host.coded(&wire(Role::Passive, 0, [5, 5]), 0));
     let door = network.add(Door::new(DoorConfig {
         flow: FlowId(0),

@@ -18,7 +18,7 @@ struct Sink;
 
 impl Element for Sink {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.absorb(&packet);
+        cx.discard(&packet);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -117,7 +117,7 @@ impl Element for Absorber {
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         if packet.flags.has(Flags::VIRTUAL) && !self.through.contains(&packet.flow) {
-            cx.absorb(&packet);
+            cx.discard(&packet);
         } else {
             cx.forward(Port(0), packet);
         }

@@ -5,8 +5,7 @@ use crate::outbox::Outbox;
 use crate::wires::Wires;
 use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
-use base::pool::{BodyRef, Pool};
-use base::tcp::Segment;
+use base::pool::{Body, BodyRef, Pool};
 use base::trace::Tracer;
 use base::truth::Ledger;
 use base::{Rate, Time};
@@ -140,7 +139,7 @@ impl Cx<'_> {
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.core.counters.dropped += 1;
         self.core.counters.bytes[2] += u64::from(packet.size);
-        self.core.pool.take(packet.body);
+        self.core.pool.discard(packet.body);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()) {
             match (packet.flags.has(Flags::DATA), reason) {
                 (true, DropReason::QueueFull | DropReason::Early | DropReason::Expired) => {
@@ -168,7 +167,7 @@ impl Cx<'_> {
 
     /// For hosts: keeps a packet that is sent, and what it carries, or that is taken in; if packets are kept.
     #[inline(always)]
-    pub fn sight(&mut self, packet: &Packet, sent: Option<&Segment>) {
+    pub fn sight<B: Body>(&mut self, packet: &Packet, sent: Option<&B>) {
         if self.core.tracer.wants(Category::Packets) {
             // A copy, so that a packet of which nobody wants to know need not lie in memory.
             let packet = *packet;
@@ -200,12 +199,12 @@ impl Cx<'_> {
         self.core.counters.hops += 1;
     }
 
-    /// For hosts: stores a segment and gives its packet the next number.
+    /// For hosts: stores a body and gives its packet the next number.
     #[inline(always)]
-    pub fn emit(&mut self, segment: &Segment, size: u32) -> (BodyRef, u64) {
+    pub fn emit<B: Body>(&mut self, body: &B, size: u32) -> (BodyRef, u64) {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);
-        (self.core.pool.put(segment), self.core.counters.sent)
+        (body.put(&mut self.core.pool), self.core.counters.sent)
     }
 
     /// For sources of background load: counts a packet without a body and gives it its number.
@@ -216,12 +215,20 @@ impl Cx<'_> {
         self.core.counters.sent
     }
 
-    /// For hosts and doors: takes a packet out of the network and opens it.
+    /// For hosts and doors: takes a packet out of the network and opens it; `None` if its body is of another kind.
     #[inline(always)]
-    pub fn absorb(&mut self, packet: &Packet) -> Option<Segment> {
+    pub fn absorb<B: Body>(&mut self, packet: &Packet) -> Option<B> {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);
-        self.core.pool.take(packet.body)
+        B::take(&mut self.core.pool, packet.body)
+    }
+
+    /// Takes a packet out of the network without opening it.
+    #[inline]
+    pub fn discard(&mut self, packet: &Packet) {
+        self.core.counters.absorbed += 1;
+        self.core.counters.bytes[1] += u64::from(packet.size);
+        self.core.pool.discard(packet.body);
     }
 
     /// For doors: stores bytes as a body and gives their packet the next number.
@@ -238,7 +245,7 @@ impl Cx<'_> {
         self.core.counters.bytes[1] += u64::from(packet.size);
         let raw = self.core.pool.take_bytes(packet.body, into);
         if !raw {
-            self.core.pool.take(packet.body);
+            self.core.pool.discard(packet.body);
         }
         raw
     }

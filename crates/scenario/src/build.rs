@@ -250,10 +250,10 @@ impl Builder<'_> {
         };
         let cache = config.share.any().then(|| self.caches.entry((here, there)).or_default().clone());
         let tcp = self.shared(config);
-        let host = HostConfig { flow: flow_id, node, peer, role, start, tcp };
+        let host = HostConfig { flow: flow_id, node, peer, role, start };
         let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
         if let Some(workload) = workload(flow, role, letters, self.seed) {
-            let mut party = Party::new(host, workload);
+            let mut party = Party::new(host, tcp, workload);
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
@@ -267,7 +267,7 @@ impl Builder<'_> {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
         };
-        let mut host = Host::new(host, app);
+        let mut host = Host::new(host, tcp, app);
         if let Some(cache) = cache {
             host = host.sharing(cache);
         }

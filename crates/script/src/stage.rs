@@ -110,7 +110,7 @@ impl Stage {
             }
         }
         for out in self.out.drain(..) {
-            let segment = out.segment;
+            let segment = out.body;
             let again = segment.end() > segment.seq && segment.seq < self.highest;
             self.highest = self.highest.max(segment.end());
             log(Happening::Out { segment, again, ect: out.ecn != ecn::NOT_ECT });

@@ -5,10 +5,12 @@ pub mod ask;
 pub mod band;
 pub mod datagrams;
 pub mod lines;
+pub mod message;
 pub mod notes;
 pub mod seen;
 pub mod tell;
 
+use self::message::{Message, MessageEvent, MessageId};
 use base::{Span, Time};
 
 /// What an application may do with its connection.
@@ -29,6 +31,30 @@ pub trait Socket {
     fn received(&self) -> u64;
     /// Bytes acknowledged by the peer so far.
     fn acknowledged(&self) -> u64;
+
+    /// Offers a message for sending; its number, or `None` where the transport keeps no messages. A byte stream takes
+    /// its bytes.
+    fn send(&mut self, message: Message) -> Option<MessageId> {
+        self.write(message.bytes);
+        None
+    }
+    /// How many streams may be sent on; a byte stream is one.
+    fn streams(&self) -> u16 {
+        1
+    }
+    /// Whether the transport keeps message boundaries: [`Socket::poll_event`] then tells of every message.
+    fn keeps_messages(&self) -> bool {
+        false
+    }
+    /// True if there are events to poll. The host calls [`App::progressed`] whatever the application waits for.
+    #[inline]
+    fn has_events(&self) -> bool {
+        false
+    }
+    /// The oldest event not yet polled.
+    fn poll_event(&mut self) -> Option<MessageEvent> {
+        None
+    }
 }
 
 /// An application at one end of a connection.

@@ -1,46 +1,179 @@
-//! How does an endpoint speak to the world? Through [`Io`]: it is told the time and hands over what it
-//! sends; its host puts that on the path (or a test reads it). Nothing is called back.
+//! Transport endpoints: the contract between a protocol's state machine and the host that puts it on a path.
+//!
+//! An [`Endpoint`] is one end of one connection or association. It owns no clock, no randomness and no socket: the host
+//! hands in the time and the packets, and takes out what the endpoint sends through [`Io`]. Nothing is called back.
 
-use base::Time;
+use crate::app::Socket;
+use crate::tcp::Connection;
+use base::body::Body;
 use base::event::{Category, Event, Source};
+use base::packet::Packet;
 use base::tcp::Segment;
 use base::trace::Tracer;
 use base::truth::Cause;
+use base::{Span, Time};
 
-/// A segment on its way out.
+/// Which end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Opens the connection.
+    Active,
+    /// Waits for it.
+    Passive,
+}
+
+/// A packet on its way out of an endpoint.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Outgoing {
-    /// What it says.
-    pub segment: Segment,
+pub struct Outgoing<B = Segment> {
+    /// What it carries.
+    pub body: B,
     /// Bytes on the wire, headers counted.
     pub size: u32,
     /// Why it was sent, if it carries data.
     pub cause: Cause,
     /// ECN codepoint of its IP header (`tcp::ecn`).
     pub ecn: u8,
+    /// Which of the endpoint's network paths it takes: the host's port, 0 the primary.
+    pub path: u8,
+    /// Microseconds after which it is of no use; [`Packet::ALWAYS`] if it always is.
+    pub lives: u32,
+}
+
+impl<B> Outgoing<B> {
+    /// A packet on the primary path that never expires and is not ECN-capable.
+    #[inline(always)]
+    pub fn new(body: B, size: u32, cause: Cause) -> Self {
+        Outgoing { body, size, cause, ecn: 0, path: 0, lives: Packet::ALWAYS }
+    }
+
+    /// The same, of use for so long from the time it is sent.
+    #[must_use]
+    pub fn living(mut self, lifetime: Span) -> Self {
+        let micros = lifetime.as_nanos() / 1000;
+        self.lives = u32::try_from(micros).map_or(Packet::ALWAYS - 1, |m| m.min(Packet::ALWAYS - 1));
+        self
+    }
 }
 
 /// What an endpoint may do while it runs.
-pub struct Io<'a> {
+pub struct Io<'a, B = Segment> {
     /// The present.
     pub now: Time,
     /// What it sends, in order. The host empties it after every call.
-    pub out: &'a mut Vec<Outgoing>,
+    pub out: &'a mut Vec<Outgoing<B>>,
     /// The recorder.
     pub tracer: &'a mut Tracer,
     /// Who it is in the trace.
     pub source: Source,
 }
 
-impl Io<'_> {
-    /// Sends a segment.
+impl<B> Io<'_, B> {
+    /// Sends a packet on the primary path.
     #[inline]
-    pub fn send(&mut self, segment: Segment, size: u32, cause: Cause) {
-        self.out.push(Outgoing { segment, size, cause, ecn: 0 });
+    pub fn send(&mut self, body: B, size: u32, cause: Cause) {
+        self.out.push(Outgoing::new(body, size, cause));
     }
     /// Records an event that happens now.
     #[inline]
     pub fn record(&mut self, event: impl FnOnce() -> Event) {
         self.tracer.record(Category::Transport, self.now, self.source, event);
+    }
+}
+
+/// A retransmission timer that is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expiring {
+    /// Data outstanding, in the unit of the protocol's congestion window (bytes).
+    pub flight: u64,
+    /// The connection is established: it is not the timer of the handshake.
+    pub established: bool,
+}
+
+/// One end of one connection or association, whatever its protocol.
+///
+/// # Contract
+///
+/// There are four kinds of methods:
+///
+/// 1. *Events in*: [`open`](Endpoint::open), [`handle_packet`](Endpoint::handle_packet),
+///    [`handle_timeout`](Endpoint::handle_timeout). They change state and append packets to `io.out`.
+/// 2. *The application*: the methods of [`Socket`]. They change what is to be sent and never send; the host calls
+///    [`transmit`](Endpoint::transmit) after the application has returned, if [`written`](Endpoint::written) changed.
+/// 3. *Polling*: [`next_timeout`](Endpoint::next_timeout), [`written`](Endpoint::written),
+///    [`expiring`](Endpoint::expiring). They are pure and cheap; the host asks after every call.
+/// 4. *Reports* after the run, which each protocol adds to its own type.
+///
+/// # Order
+///
+/// `open` is called once, at the start time, after the application has written its first data. At the passive end it
+/// sends nothing. Before `open`, `handle_packet` and `transmit` may be called (the peer may start earlier);
+/// `handle_timeout` is called only when `next_timeout` is not later than `io.now`. `expiring` is asked just before
+/// `handle_timeout`, with the same time. `io.now` never goes back. Any other order is legal, and every method may be
+/// called after the connection has ended: it then does nothing.
+///
+/// # Guarantees
+///
+/// * `handle_timeout` makes progress: afterwards `next_timeout` is later than `io.now`, or the next call changes the
+///   state again and this ends.
+/// * What an endpoint does is a function of its configuration and of these calls. It draws random numbers only from a
+///   stream that it was given when it was made.
+/// * A body from a hostile peer changes no more than the protocol allows, and never panics.
+/// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; what was sent before leaves
+///   again with a cause other than [`Cause::New`]. The ledger relies on both.
+pub trait Endpoint: Socket + Send + 'static {
+    /// What its packets carry.
+    type Body: Body;
+    /// The start time has come: the active end sends its first packet.
+    fn open(&mut self, io: &mut Io<'_, Self::Body>);
+    /// A packet arrived; `head.interface` is the path by which it came, `head.ecn` its codepoint.
+    fn handle_packet(&mut self, io: &mut Io<'_, Self::Body>, body: &Self::Body, head: &Packet);
+    /// The time of [`Endpoint::next_timeout`] has come.
+    fn handle_timeout(&mut self, io: &mut Io<'_, Self::Body>);
+    /// Sends what the application has written, as far as the protocol allows.
+    fn transmit(&mut self, io: &mut Io<'_, Self::Body>);
+    /// Repeats its acknowledgement: a packet came that changes nothing and has to be answered all the same. Asked only
+    /// opposite a stack that is no model.
+    fn answer(&mut self, _io: &mut Io<'_, Self::Body>) {}
+    /// When it wants to run; [`Time::NEVER`] if not.
+    fn next_timeout(&self) -> Time;
+    /// How much the application has written so far, in any unit that grows, and whether it has closed.
+    fn written(&self) -> (u64, bool);
+    /// The retransmission timer, if that is what is due at `now`.
+    fn expiring(&self, now: Time) -> Option<Expiring>;
+}
+
+impl Endpoint for Connection {
+    type Body = Segment;
+    #[inline(always)]
+    fn open(&mut self, io: &mut Io<'_>) {
+        Self::open(self, io);
+    }
+    #[inline(always)]
+    fn handle_packet(&mut self, io: &mut Io<'_>, body: &Segment, head: &Packet) {
+        Self::on_packet(self, io, body, head.id, head.ecn);
+    }
+    #[inline(always)]
+    fn handle_timeout(&mut self, io: &mut Io<'_>) {
+        Self::on_timeout(self, io);
+    }
+    #[inline(always)]
+    fn transmit(&mut self, io: &mut Io<'_>) {
+        Self::transmit(self, io);
+    }
+    fn answer(&mut self, io: &mut Io<'_>) {
+        Self::answer(self, io);
+    }
+    #[inline(always)]
+    fn next_timeout(&self) -> Time {
+        Self::next_timeout(self)
+    }
+    #[inline(always)]
+    fn written(&self) -> (u64, bool) {
+        (self.sender.end(), self.sender.done())
+    }
+    #[inline(always)]
+    fn expiring(&self, now: Time) -> Option<Expiring> {
+        let due = self.sender.rto.deadline() <= now && self.sender.flight() > 0;
+        due.then(|| Expiring { flight: self.sender.flight(), established: self.sender.established() })
     }
 }

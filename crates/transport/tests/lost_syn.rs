@@ -31,15 +31,15 @@ fn after(words: &[(&str, &str)], first_arrives: bool) -> (usize, Option<bool>) {
     ends[0].write(40_000);
     let (first, _) = run(&mut ends[0], 1000, |c, io| c.open(io));
     let (again, _) = run(&mut ends[0], 2000, |c, io| c.on_timeout(io));
-    assert!(first[0].segment.syn && again[0].segment.syn, "the timer expires after a second");
+    assert!(first[0].body.syn && again[0].body.syn, "the timer expires after a second");
     let heard = if first_arrives { &first[0] } else { &again[0] };
-    let (answer, _) = run(&mut ends[1], 2500, |c, io| c.on_segment(io, &heard.segment, 0));
-    let (data, decided) = run(&mut ends[0], 2600, |c, io| c.on_segment(io, &answer[0].segment, 1));
+    let (answer, _) = run(&mut ends[1], 2500, |c, io| c.on_segment(io, &heard.body, 0));
+    let (data, decided) = run(&mut ends[0], 2600, |c, io| c.on_segment(io, &answer[0].body, 1));
     let verdict = decided.iter().find_map(|event| match event {
         Event::Verdict { spurious, .. } => Some(*spurious),
         _ => None,
     });
-    (data.iter().filter(|out| out.segment.len > 0).count(), verdict)
+    (data.iter().filter(|out| out.body.len > 0).count(), verdict)
 }
 
 #[test]

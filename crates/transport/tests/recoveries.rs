@@ -39,7 +39,7 @@ impl Path {
         what(&mut self.ends[end], &mut io);
         self.losses_are_heard();
         for sent in out {
-            let segment = sent.segment;
+            let segment = sent.body;
             if end == 0 && segment.len > 0 {
                 self.resent += u64::from(segment.seq < self.highest);
                 self.highest = self.highest.max(segment.end());

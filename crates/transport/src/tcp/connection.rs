@@ -19,14 +19,7 @@ use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::truth::Cause;
 use std::sync::Arc;
 
-/// Which end this is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// Opens the connection.
-    Active,
-    /// Waits for it.
-    Passive,
-}
+pub use crate::endpoint::Role;
 
 /// One end of a TCP connection.
 #[derive(Clone, Debug)]
@@ -202,7 +195,7 @@ impl Connection {
         if self.role == Role::Active && self.config.handshake_ack == HandshakeAck::Alone && !self.one_way() {
             self.acknowledge(io);
             if let Some(out) = io.out.last_mut() {
-                out.segment.seq = self.sender.una();
+                out.body.seq = self.sender.una();
             }
             io.out[first..].rotate_right(1);
         }
@@ -248,8 +241,8 @@ impl Connection {
             && let Some(out) = io.out.last_mut()
         {
             // Where it lies: a segment is mostly room for SACK blocks, and copied as a whole.
-            out.segment.sack = self.receiver.take_report(self.config.timestamps);
-            out.size += self.report_size(&out.segment.sack);
+            out.body.sack = self.receiver.take_report(self.config.timestamps);
+            out.size += self.report_size(&out.body.sack);
         }
     }
 
@@ -262,7 +255,7 @@ impl Connection {
         }
         let config = &*self.config;
         for out in io.out.iter_mut().skip(first) {
-            let segment = &mut out.segment;
+            let segment = &mut out.body;
             if self.sender.ecn.wanted {
                 //= RFC 3168 section 6.1.1.1: no answer to the SYN: it may be sent again without the offer
                 let again = segment.syn && out.cause != Cause::New && self.role == Role::Active;
@@ -292,30 +285,30 @@ impl Connection {
     fn push(&self, io: &mut Io<'_>, first: usize) {
         let group = self.sender.group();
         let mut so_many = 0;
-        for out in io.out.iter_mut().skip(first).filter(|out| out.segment.len > 0) {
+        for out in io.out.iter_mut().skip(first).filter(|out| out.body.len > 0) {
             so_many = if out.cause == Cause::New { so_many + 1 } else { 0 };
-            let ends = out.segment.seq + u64::from(out.segment.len) == self.sender.end();
-            out.segment.push = so_many == group || ends;
+            let ends = out.body.seq + u64::from(out.body.len) == self.sender.end();
+            out.body.push = so_many == group || ends;
             so_many %= group;
         }
         // The rest of more than one is a group too.
         if so_many > 1
-            && let Some(last) = io.out.iter_mut().skip(first).rfind(|out| out.segment.len > 0)
+            && let Some(last) = io.out.iter_mut().skip(first).rfind(|out| out.body.len > 0)
         {
-            last.segment.push = true;
+            last.body.push = true;
         }
     }
 
     /// The sender's segments carry the acknowledgement.
     fn piggyback(&mut self, io: &mut Io<'_>, first: usize) {
-        if io.out.iter().skip(first).any(|out| out.segment.len > 0) {
+        if io.out.iter().skip(first).any(|out| out.body.len > 0) {
             self.receiver.on_own_data(io.now);
         }
         let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
         // What it has to report goes out once, with the first of several.
         let mut report = ack.sack;
         for out in io.out.iter_mut().skip(first) {
-            let segment = &mut out.segment;
+            let segment = &mut out.body;
             (segment.ack, segment.has_ack) = (ack.ack, true);
             segment.timestamps = ack.timestamps;
             segment.resent_echo = ack.resent_echo;

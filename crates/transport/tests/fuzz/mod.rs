@@ -89,10 +89,10 @@ impl Attacked {
         // A window of nothing may be probed with one segment.
         let probe = u64::from(config.mss) + 1;
         for sent in self.out.drain(..) {
-            let end = sent.segment.end();
+            let end = sent.body.end();
             assert!(end <= self.allowed + probe, "sent up to {end}, allowed {}", self.allowed);
             assert!(end <= sender.end() + 1, "sent more than was written");
-            assert!(sent.segment.len <= config.mss, "a segment larger than the MSS");
+            assert!(sent.body.len <= config.mss, "a segment larger than the MSS");
         }
         assert!(sender.una() <= sender.max_sent() && sender.nxt() <= sender.max_sent());
         assert!(sender.window.cwnd.is_finite() && sender.window.cwnd >= 0.0);

@@ -270,7 +270,7 @@ impl Sender {
             && self.config.push == Push::Groups
             && let Some(out) = io.out.last_mut()
         {
-            out.segment.push = true;
+            out.body.push = true;
         }
         self.rto.ensure(io.now);
         if self.probes && cause == Cause::New {

@@ -1,0 +1,135 @@
+//! EGPRS families: which scheme repeats an RLC block, and resegmentation (3GPP TS 44.060 section 8.1.1, tables
+//! 8.1.1.1 and 8.1.1.2).
+//!
+//! A block keeps its BSN and its content for life. Without resegmentation it is repeated with a scheme of equal
+//! payload, which incremental redundancy can combine with earlier receptions; with it a large block may be cut in
+//! two halves of the family's basic unit. GPRS repeats with the original scheme only.
+
+use crate::coding::Scheme;
+
+/// The scheme of the same payload that carries one RLC block only: MCS-7 to 5, MCS-8 and 9 to 6. MCS-8 pads.
+pub fn single(scheme: Scheme) -> Scheme {
+    match scheme {
+        Scheme::Mcs7 => Scheme::Mcs5,
+        Scheme::Mcs8 | Scheme::Mcs9 => Scheme::Mcs6,
+        other => other,
+    }
+}
+
+/// The scheme that carries half of its block: MCS-6, 8, 9 to 3, MCS-5 and 7 to 2, MCS-4 to 1.
+pub fn half(scheme: Scheme) -> Option<Scheme> {
+    match scheme {
+        Scheme::Mcs4 => Some(Scheme::Mcs1),
+        Scheme::Mcs5 | Scheme::Mcs7 => Some(Scheme::Mcs2),
+        Scheme::Mcs6 | Scheme::Mcs8 | Scheme::Mcs9 => Some(Scheme::Mcs3),
+        _ => None,
+    }
+}
+
+/// How a block is sent again: with which scheme, and whether in two halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Again {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// Each transmission carries one half of the block.
+    pub split: bool,
+}
+
+/// How a block first sent with `first` is repeated when `wanted` is the scheme of the moment.
+pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> Again {
+    let whole = |scheme| Again { scheme, split: false };
+    if !first.is_egprs() {
+        return whole(first);
+    }
+    let halves = half(first).filter(|small| resegment && wanted < lowest_whole(first) && *small < first);
+    if let Some(scheme) = halves {
+        return Again { scheme, split: true };
+    }
+    whole(match first {
+        Scheme::Mcs9 | Scheme::Mcs6 => {
+            if wanted >= Scheme::Mcs9 {
+                Scheme::Mcs9
+            } else {
+                Scheme::Mcs6
+            }
+        }
+        Scheme::Mcs8 => {
+            if wanted >= Scheme::Mcs8 {
+                Scheme::Mcs8
+            } else {
+                Scheme::Mcs6
+            }
+        }
+        Scheme::Mcs7 | Scheme::Mcs5 => {
+            if wanted >= Scheme::Mcs7 {
+                Scheme::Mcs7
+            } else {
+                Scheme::Mcs5
+            }
+        }
+        other => other,
+    })
+}
+
+/// The most robust scheme that carries the whole block.
+fn lowest_whole(first: Scheme) -> Scheme {
+    single(first)
+}
+
+/// Whether two blocks can share one radio block of `scheme`: both payloads are its payload. A block of MCS-9 fits
+/// beside one of MCS-6, not beside one of MCS-8.
+pub fn pairs(scheme: Scheme, first: Scheme) -> bool {
+    scheme.is_dual() && scheme.payload() == first.payload()
+}
+
+/// Whether two transmissions of one block can be combined softly: both carry the same coded payload.
+pub fn combines(a: Again, b: Again) -> bool {
+    a.split == b.split && (a.scheme == b.scheme || a.scheme.payload() == b.scheme.payload())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Scheme::*;
+
+    /// EG-10: the table of retransmissions, row by row.
+    #[test]
+    fn eg_10_schemes_of_retransmissions() {
+        let rows: [(Scheme, &[Scheme], Option<Scheme>); 9] = [
+            (Mcs9, &[Mcs9, Mcs6], Some(Mcs3)),
+            (Mcs8, &[Mcs8, Mcs6], Some(Mcs3)),
+            (Mcs7, &[Mcs7, Mcs5], Some(Mcs2)),
+            (Mcs6, &[Mcs6, Mcs9], Some(Mcs3)),
+            (Mcs5, &[Mcs5, Mcs7], Some(Mcs2)),
+            (Mcs4, &[Mcs4], Some(Mcs1)),
+            (Mcs3, &[Mcs3], None),
+            (Mcs2, &[Mcs2], None),
+            (Mcs1, &[Mcs1], None),
+        ];
+        for (first, whole, split) in rows {
+            for &wanted in Scheme::EGPRS {
+                let plain = again(first, wanted, false);
+                assert!(!plain.split && whole.contains(&plain.scheme), "{first} at {wanted}: {plain:?}");
+                let cut = again(first, wanted, true);
+                match (cut.split, split) {
+                    (true, Some(half)) => assert_eq!(cut.scheme, half),
+                    (true, None) => panic!("{first} has no halves"),
+                    (false, _) => assert!(whole.contains(&cut.scheme)),
+                }
+            }
+            let lowest = again(first, Mcs1, true);
+            assert_eq!(lowest.split, split.is_some(), "{first} at MCS-1");
+        }
+    }
+
+    #[test]
+    fn gprs_repeats_with_the_original_scheme() {
+        assert_eq!(again(Cs4, Cs1, true), Again { scheme: Cs4, split: false });
+    }
+
+    #[test]
+    fn only_equal_payloads_share_a_radio_block() {
+        assert!(pairs(Mcs9, Mcs6) && pairs(Mcs9, Mcs9) && pairs(Mcs7, Mcs5) && pairs(Mcs8, Mcs8));
+        assert!(!pairs(Mcs9, Mcs8) && !pairs(Mcs9, Mcs5) && !pairs(Mcs6, Mcs6));
+    }
+}

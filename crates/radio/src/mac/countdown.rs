@@ -1,0 +1,25 @@
+//! Countdown value of uplink blocks (3GPP TS 44.060 section 9.3.1, annex F).
+
+/// The value that says "more than BS_CV_MAX blocks are left".
+pub const MANY: u32 = 15;
+
+/// CV of a block after which `left` blocks remain, with `slots` timeslots: their number in block periods, or 15
+/// above `BS_CV_MAX`.
+pub fn value(left: u32, slots: u32, bs_cv_max: u32) -> u32 {
+    let periods = left.div_ceil(slots.max(1));
+    if periods <= bs_cv_max.min(MANY) { periods } else { MANY }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Annex F: 155 blocks on 3 timeslots, BS_CV_MAX 6.
+    #[test]
+    fn the_example_of_annex_f() {
+        let cv = |number: u32| value(154 - number, 3, 6);
+        assert_eq!((cv(0), cv(135)), (15, 15));
+        assert_eq!([136, 137, 138].map(cv), [6, 6, 6]);
+        assert_eq!([139, 150, 151, 153, 154].map(cv), [5, 2, 1, 1, 0]);
+    }
+}

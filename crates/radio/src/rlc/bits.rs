@@ -1,0 +1,147 @@
+//! A ring of bits, one for each block of a window, addressed by absolute sequence number.
+
+use super::Bsn;
+
+/// Words of the largest window.
+const WORDS: usize = 16;
+
+/// Up to 1024 bits; which block a bit belongs to follows from the sequence number modulo the ring's length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bits {
+    words: [u64; WORDS],
+    /// Length less one; the length is a power of two from 64 to 1024.
+    mask: u32,
+}
+
+impl Bits {
+    /// All clear, for a ring of `length` blocks (a power of two from 64 to 1024).
+    pub fn new(length: u32) -> Bits {
+        let length = length.next_power_of_two().clamp(64, 64 * WORDS as u32);
+        Bits { words: [0; WORDS], mask: length - 1 }
+    }
+
+    /// Blocks in the ring.
+    #[inline]
+    pub fn length(&self) -> u32 {
+        self.mask + 1
+    }
+
+    /// The ring index of a block.
+    #[inline]
+    pub fn index(&self, bsn: Bsn) -> usize {
+        (bsn & self.mask) as usize
+    }
+
+    /// Whether the bit of `bsn` is set.
+    #[inline]
+    pub fn get(&self, bsn: Bsn) -> bool {
+        let i = self.index(bsn);
+        self.words[i / 64] >> (i % 64) & 1 == 1
+    }
+    /// Sets the bit of `bsn`.
+    #[inline]
+    pub fn set(&mut self, bsn: Bsn) {
+        let i = self.index(bsn);
+        self.words[i / 64] |= 1 << (i % 64);
+    }
+    /// Clears the bit of `bsn`.
+    #[inline]
+    pub fn clear(&mut self, bsn: Bsn) {
+        let i = self.index(bsn);
+        self.words[i / 64] &= !(1 << (i % 64));
+    }
+    /// Whether no bit is set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.used().iter().all(|w| *w == 0)
+    }
+    /// How many bits are set.
+    pub fn count(&self) -> u32 {
+        self.used().iter().map(|w| w.count_ones()).sum()
+    }
+
+    /// Words in use.
+    fn used(&self) -> &[u64] {
+        &self.words[..(self.mask as usize + 1) / 64]
+    }
+
+    /// The first set bit at or after `from` and before `to`; the range is at most one ring long.
+    #[inline]
+    pub fn first(&self, from: Bsn, to: Bsn) -> Option<Bsn> {
+        self.scan(from, to, 0)
+    }
+    /// The first clear bit at or after `from` and before `to`.
+    #[inline]
+    pub fn first_clear(&self, from: Bsn, to: Bsn) -> Option<Bsn> {
+        self.scan(from, to, u64::MAX)
+    }
+
+    #[inline]
+    fn scan(&self, from: Bsn, to: Bsn, flip: u64) -> Option<Bsn> {
+        let mut at = from;
+        while at < to {
+            let i = self.index(at);
+            let rest = (self.words[i / 64] ^ flip) >> (i % 64);
+            if rest != 0 {
+                let found = at + rest.trailing_zeros();
+                return (found < to).then_some(found);
+            }
+            at += 64 - (i % 64) as u32;
+        }
+        None
+    }
+
+    /// Calls `word(index, mask)` for each word that the range touches, with a mask of the range's bits. Each word may
+    /// come twice when the range wraps within it.
+    #[inline]
+    pub(crate) fn words_in(&self, from: Bsn, to: Bsn, mut word: impl FnMut(usize, u64)) {
+        let mut at = from;
+        while at < to {
+            let i = self.index(at);
+            let room = 64 - (i % 64) as u32;
+            let n = room.min(to - at);
+            let mask = if n == 64 { u64::MAX } else { ((1u64 << n) - 1) << (i % 64) };
+            word(i / 64, mask);
+            at += n;
+        }
+    }
+    /// A word of the ring.
+    #[inline]
+    pub(crate) fn word(&self, i: usize) -> u64 {
+        self.words[i]
+    }
+    /// A word of the ring, to be changed.
+    #[inline]
+    pub(crate) fn word_mut(&mut self, i: usize) -> &mut u64 {
+        &mut self.words[i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a plain vector of flags.
+        #[test]
+        fn agrees_with_a_vector(words in 0u32..5, base in 0u32..5000, sets in proptest::collection::vec(0u32..1024, 0..80), from in 0u32..1024, len in 0u32..1024) {
+            let length = 64u32 << words;
+            let mut bits = Bits::new(length);
+            let mut plain = vec![false; length as usize];
+            for s in &sets {
+                let b = base + s % length;
+                bits.set(b);
+                plain[(b % length) as usize] = true;
+            }
+            let (from, to) = (base + from % length, base + from % length + len % (length + 1));
+            let find = |want: bool| (from..to).find(|b| plain[(b % length) as usize] == want);
+            prop_assert_eq!(bits.first(from, to), find(true));
+            prop_assert_eq!(bits.first_clear(from, to), find(false));
+            prop_assert_eq!(bits.count() as usize, plain.iter().filter(|p| **p).count());
+            let mut inside = 0;
+            bits.words_in(from, to, |i, mask| inside += (bits.word(i) & mask).count_ones());
+            prop_assert_eq!(inside as usize, (from..to).filter(|b| plain[(b % length) as usize]).count());
+        }
+    }
+}

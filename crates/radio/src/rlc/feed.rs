@@ -1,0 +1,298 @@
+//! Segmentation of LLC PDUs into RLC data blocks by byte offset (3GPP TS 44.060 sections 9.1.11, 10.4.14, annex B).
+//!
+//! Blocks carry byte ranges; a PDU is never split in memory. Each PDU that ends inside a block costs one octet of
+//! length indicator there. Where a PDU fits exactly, GPRS needs a length indicator all the same unless the block is
+//! the last of the TBF (value 0, the last octet moves on); EGPRS puts a length indicator of 0 into the next block.
+
+use super::Bsn;
+use std::collections::VecDeque;
+
+/// An LLC PDU in the queue of a TBF direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pdu<T> {
+    /// Octets, LLC header and check included.
+    pub size: u32,
+    /// What the owner knows it by.
+    pub token: T,
+    /// Its first block, once cut.
+    pub first: Bsn,
+    /// Its last block, once cut whole; [`UNCUT`] before.
+    pub last: Bsn,
+    /// Handed over at the receiving end already, in this TBF or in an earlier one.
+    pub delivered: bool,
+}
+
+/// [`Pdu::last`] before the PDU is cut whole.
+pub const UNCUT: Bsn = Bsn::MAX;
+
+/// What one block carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cut {
+    /// Number of the PDU (counted from the start of the queue) whose octets come first.
+    pub pdu: u64,
+    /// Octets of that PDU that went before.
+    pub offset: u32,
+    /// LLC octets in the block, length indicators and padding not counted.
+    pub octets: u16,
+    /// PDUs that end in the block.
+    pub ends: u8,
+    /// A length indicator of value 0 comes first (EGPRS) or last (GPRS).
+    pub zero: bool,
+}
+
+/// The LLC queue of one TBF direction and the place up to which it is cut.
+#[derive(Clone, Debug)]
+pub struct Feed<T> {
+    pdus: VecDeque<Pdu<T>>,
+    /// Number of the PDU at the front.
+    front: u64,
+    /// Index in `pdus` of the PDU being cut.
+    at: usize,
+    /// Octets of it cut.
+    offset: u32,
+    /// Index in `pdus` before which all are delivered.
+    delivered: usize,
+    /// Octets not cut.
+    waiting: u64,
+    /// EGPRS: the last PDU filled its block exactly.
+    exact: bool,
+    egprs: bool,
+}
+
+impl<T: Copy> Feed<T> {
+    /// An empty queue.
+    pub fn new(egprs: bool) -> Self {
+        Feed {
+            pdus: VecDeque::new(),
+            front: 0,
+            at: 0,
+            offset: 0,
+            delivered: 0,
+            waiting: 0,
+            exact: false,
+            egprs,
+        }
+    }
+
+    /// Adds a PDU at the end.
+    pub fn push(&mut self, size: u32, token: T) {
+        let size = size.max(1);
+        self.pdus.push_back(Pdu { size, token, first: 0, last: UNCUT, delivered: false });
+        self.waiting += u64::from(size);
+    }
+
+    /// Octets not cut into blocks.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+    /// Whether something is left to cut.
+    #[inline]
+    pub fn has_data(&self) -> bool {
+        self.waiting > 0
+    }
+    /// PDUs held: queued, in blocks, or not acknowledged.
+    pub fn len(&self) -> usize {
+        self.pdus.len()
+    }
+    /// Whether no PDU is held.
+    pub fn is_empty(&self) -> bool {
+        self.pdus.is_empty()
+    }
+    /// PDUs held, oldest first.
+    pub fn pdus(&self) -> impl Iterator<Item = &Pdu<T>> {
+        self.pdus.iter()
+    }
+    /// PDUs that no block has begun to carry.
+    pub fn untouched(&self) -> usize {
+        self.pdus.len() - self.at - usize::from(self.offset > 0 && self.at < self.pdus.len())
+    }
+
+    /// Cuts one block of `room` octets with the number `bsn`. None if nothing is left.
+    pub fn cut(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let mut cut = Cut { pdu: self.front + self.at as u64, offset: self.offset, ..Cut::default() };
+        let mut room = room;
+        if std::mem::take(&mut self.exact) {
+            (cut.zero, room) = (true, room - 1);
+        }
+        while room > 0 {
+            let Some(pdu) = self.pdus.get_mut(self.at) else { break };
+            if self.offset == 0 {
+                pdu.first = bsn;
+            }
+            let left = pdu.size - self.offset;
+            let is_last = self.waiting == u64::from(left);
+            // GPRS, exact fit with more to come: a length indicator of 0 takes the place of the last octet.
+            let zero = left == room && !is_last && !self.egprs;
+            let taken = if zero { room - 1 } else { left.min(room) };
+            cut.octets += taken as u16;
+            self.waiting -= u64::from(taken);
+            if taken < left {
+                cut.zero |= zero;
+                self.offset += taken;
+                break;
+            }
+            pdu.last = bsn;
+            (self.at, self.offset) = (self.at + 1, 0);
+            cut.ends += 1;
+            if left == room {
+                self.exact = self.egprs && !is_last;
+                break;
+            }
+            room -= left + 1;
+        }
+        Some(cut)
+    }
+
+    /// Hands over PDUs of which all blocks before `all` have come, in order. Calls `deliver` for each not handed
+    /// over before.
+    pub fn deliver(&mut self, all: Bsn, mut deliver: impl FnMut(T)) {
+        while let Some(pdu) = self.pdus.get_mut(self.delivered).filter(|p| p.last < all) {
+            if !pdu.delivered {
+                pdu.delivered = true;
+                deliver(pdu.token);
+            }
+            self.delivered += 1;
+        }
+    }
+
+    /// The oldest PDU not handed over, if all its blocks are cut; for unacknowledged mode.
+    pub fn undelivered(&self) -> Option<&Pdu<T>> {
+        self.pdus.get(self.delivered).filter(|p| p.last != UNCUT)
+    }
+    /// Marks that PDU as handed over, or as lost with blocks; gives its token.
+    pub fn settle(&mut self) -> Option<T> {
+        let pdu = self.pdus.get_mut(self.delivered).filter(|p| p.last != UNCUT)?;
+        pdu.delivered = true;
+        self.delivered += 1;
+        Some(pdu.token)
+    }
+
+    /// Forgets PDUs of which all blocks before `acknowledged` are acknowledged.
+    #[inline]
+    pub fn release(&mut self, acknowledged: Bsn) {
+        while self.delivered > 0 && self.pdus.front().is_some_and(|p| p.last < acknowledged) {
+            self.pdus.pop_front();
+            (self.front, self.at, self.delivered) = (self.front + 1, self.at - 1, self.delivered - 1);
+        }
+    }
+
+    /// The TBF is gone: cutting starts anew with the oldest PDU that is not acknowledged (44.060 section 9.4.2).
+    /// Those delivered meanwhile will arrive twice; `again` gets their tokens.
+    pub fn rewind(&mut self, mut again: impl FnMut(T)) {
+        (self.at, self.offset, self.exact, self.delivered) = (0, 0, false, 0);
+        self.waiting = 0;
+        for pdu in &mut self.pdus {
+            if pdu.delivered {
+                again(pdu.token);
+            }
+            (pdu.first, pdu.last) = (0, UNCUT);
+            self.waiting += u64::from(pdu.size);
+        }
+    }
+
+    /// Takes out every PDU from the first that no block carries on; calls `gone` for each.
+    pub fn take_untouched(&mut self, mut gone: impl FnMut(T)) {
+        let from = self.at + usize::from(self.offset > 0);
+        for pdu in self.pdus.drain(from.min(self.pdus.len())..) {
+            self.waiting -= u64::from(pdu.size);
+            gone(pdu.token);
+        }
+    }
+
+    /// Takes out the oldest PDU that no block carries, if `late` says so of it.
+    pub fn expire(&mut self, mut late: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T)) {
+        let from = self.at + usize::from(self.offset > 0);
+        while self.pdus.get(from).is_some_and(&mut late) {
+            if let Some(pdu) = self.pdus.remove(from) {
+                self.waiting -= u64::from(pdu.size);
+                gone(pdu.token);
+            }
+        }
+    }
+
+    /// Empties the queue; calls `gone` for each PDU with whether it was delivered.
+    pub fn clear(&mut self, mut gone: impl FnMut(T, bool)) {
+        self.front += self.pdus.len() as u64;
+        self.pdus.drain(..).for_each(|p| gone(p.token, p.delivered));
+        (self.at, self.offset, self.exact, self.delivered, self.waiting) = (0, 0, false, 0, 0);
+    }
+
+    /// Blocks of `room` octets that what waits still needs, one length indicator for each PDU.
+    pub fn blocks_left(&self, room: u32) -> u32 {
+        let indicators = (self.pdus.len() - self.at) as u64;
+        (self.waiting + indicators.saturating_sub(1)).div_ceil(u64::from(room.max(1))) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(sizes: &[u32], room: u32, egprs: bool) -> Vec<Cut> {
+        let mut feed = Feed::new(egprs);
+        sizes.iter().enumerate().for_each(|(i, s)| feed.push(*s, i));
+        (0..).map_while(|n| feed.cut(room, n)).collect()
+    }
+
+    /// GP-07: 1500 octets of IP in one LLC frame are 1510 octets and a length indicator: 51 blocks of CS-2.
+    #[test]
+    fn gp_07_blocks_of_a_packet() {
+        assert_eq!(blocks(&[1510], 30, false).len(), 51);
+        assert_eq!(blocks(&[1510], 148, true).len(), 11, "MCS-9, two RLC blocks at once");
+    }
+
+    #[test]
+    fn a_pdu_that_fits_exactly() {
+        assert_eq!(blocks(&[60], 30, false).len(), 2, "the last of the TBF needs no length indicator");
+        let gprs = blocks(&[60, 10], 30, false);
+        assert_eq!(
+            gprs.iter().map(|c| (c.octets, c.ends, c.zero)).collect::<Vec<_>>(),
+            [(30, 0, false), (29, 0, true), (11, 2, false)]
+        );
+        let egprs = blocks(&[60, 10], 30, true);
+        assert_eq!(
+            egprs.iter().map(|c| (c.octets, c.ends, c.zero)).collect::<Vec<_>>(),
+            [(30, 0, false), (30, 1, false), (10, 1, true)]
+        );
+    }
+
+    #[test]
+    fn a_tbf_that_ends_starts_its_pdus_anew() {
+        let mut feed = Feed::new(false);
+        feed.push(45, 'a');
+        feed.push(45, 'b');
+        (0..3).for_each(|n| assert!(feed.cut(30, n).is_some()));
+        let mut got = Vec::new();
+        feed.deliver(2, |t| got.push(t));
+        assert_eq!(got, ['a']);
+        let mut twice = Vec::new();
+        feed.rewind(|t| twice.push(t));
+        assert_eq!((twice, feed.waiting()), (vec!['a'], 90));
+        (0..4).for_each(|n| assert_eq!(feed.cut(30, n).is_some(), n < 4));
+        feed.deliver(4, |t| got.push(t));
+        assert_eq!(got, ['a', 'b'], "what was handed over is not handed over again");
+        feed.release(4);
+        assert!(feed.is_empty() && !feed.has_data());
+    }
+
+    proptest! {
+        /// GP-07: every octet is in exactly one block, and every PDU ends once, in order.
+        #[test]
+        fn gp_07_octets_add_up(sizes in proptest::collection::vec(1u32..1600, 1..20), room in 20u32..75, egprs in any::<bool>()) {
+            let cuts = blocks(&sizes, room, egprs);
+            prop_assert_eq!(cuts.iter().map(|c| u32::from(c.octets)).sum::<u32>(), sizes.iter().sum::<u32>());
+            prop_assert_eq!(cuts.iter().map(|c| u32::from(c.ends)).sum::<u32>() as usize, sizes.len());
+            for c in &cuts {
+                prop_assert!(u32::from(c.octets) + u32::from(c.zero) <= room);
+            }
+            let total: u32 = sizes.iter().sum();
+            let least = total.div_ceil(room) as usize;
+            prop_assert!(cuts.len() >= least && cuts.len() <= (total as usize + 2 * sizes.len()).div_ceil(room as usize) + 1);
+        }
+    }
+}

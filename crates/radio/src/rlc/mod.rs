@@ -1,0 +1,83 @@
+//! Radio link control: one TBF direction as a pair of state machines (3GPP TS 44.060 sections 9.1 to 9.3).
+//!
+//! [`send::Sender`] holds V(S), V(A) and the state of each block, [`receive::Receiver`] holds V(R), V(Q) and V(N),
+//! [`feed::Feed`] cuts LLC PDUs into blocks by byte offset, [`poll`] says when the peer must report. Block sequence
+//! numbers are absolute here ([`Bsn`]); [`Numbering`] maps them to the wire.
+
+pub mod bits;
+pub mod feed;
+pub mod poll;
+pub mod receive;
+pub mod send;
+
+/// Block sequence number counted from the start of the TBF, never wrapped.
+pub type Bsn = u32;
+
+base::named! {
+    /// RLC modes (44.060 section 9.3.1).
+    pub enum Mode {
+        /// Selective repeat until everything is there.
+        Acknowledged = "acknowledged",
+        /// Each block once.
+        Unacknowledged = "unacknowledged",
+    }
+}
+
+/// Sequence number space and window of a TBF.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbering {
+    /// SNS: numbers on the wire wrap here.
+    pub space: u32,
+    /// WS: blocks that may be outstanding.
+    pub window: u32,
+}
+
+impl Numbering {
+    /// GPRS: 128 numbers, 64 outstanding.
+    pub const GPRS: Numbering = Numbering { space: 128, window: 64 };
+
+    /// EGPRS: 2048 numbers; `window` is brought into 64 to 1024 in steps of 32 (44.060 section 9.1.9.2).
+    pub fn egprs(window: u32) -> Numbering {
+        Numbering { space: 2048, window: (window / 32 * 32).clamp(64, 1024) }
+    }
+
+    /// The largest EGPRS window for a number of timeslots (44.060 table 9.1.9.2.1).
+    pub fn largest(slots: u32) -> u32 {
+        if slots <= 1 { 192 } else { (128 * slots).min(1024) }
+    }
+
+    /// The number on the wire.
+    #[inline]
+    pub fn wire(self, bsn: Bsn) -> u32 {
+        bsn & (self.space - 1)
+    }
+
+    /// The absolute number of a wire number, taken as the first one at or after `base`.
+    #[inline]
+    pub fn absolute(self, wire: u32, base: Bsn) -> Bsn {
+        base.wrapping_add(wire.wrapping_sub(base) & (self.space - 1))
+    }
+
+    /// Slots of a ring that holds one window.
+    pub(crate) fn ring(self) -> u32 {
+        self.window.next_power_of_two()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GP-08, GP-12: numbers modulo 128 and a window of 64; EGPRS windows from 64 to 1024 by timeslots.
+    #[test]
+    fn gp_08_gp_12_windows() {
+        assert_eq!((Numbering::GPRS.space, Numbering::GPRS.window), (128, 64));
+        assert_eq!(Numbering::GPRS.wire(130), 2);
+        assert_eq!(Numbering::GPRS.absolute(2, 120), 130);
+        assert_eq!(Numbering::egprs(10).window, 64);
+        assert_eq!(Numbering::egprs(200).window, 192);
+        assert_eq!(Numbering::egprs(9999).window, 1024);
+        let largest: Vec<u32> = (1..=8).map(Numbering::largest).collect();
+        assert_eq!(largest, [192, 256, 384, 512, 640, 768, 896, 1024]);
+    }
+}

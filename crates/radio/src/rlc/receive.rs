@@ -1,0 +1,265 @@
+//! RLC receiver: V(R), V(Q), V(N) and the bitmap report (3GPP TS 44.060 sections 9.1.5 to 9.1.8).
+//!
+//! Which blocks arrive is the caller's decision: [`Receiver::take`] is called for those that did.
+
+use super::bits::Bits;
+use super::{Bsn, Mode, Numbering};
+
+/// Which part of an RLC block a transmission carries (resegmentation; the SPB field).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its first half.
+    First,
+    /// Its second half.
+    Second,
+}
+
+impl Part {
+    /// One bit for each half.
+    const fn bits(self) -> u8 {
+        match self {
+            Part::Whole => 3,
+            Part::First => 1,
+            Part::Second => 2,
+        }
+    }
+}
+
+/// What a block that arrived did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// It held nothing that was missing.
+    pub duplicate: bool,
+    /// It left a gap: blocks before it are missing and were not known to be.
+    pub gap: bool,
+    /// V(Q) after it: all blocks before have come.
+    pub complete: Bsn,
+}
+
+/// A report of what has come: the content of a Packet Uplink or Downlink Ack/Nack.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// V(Q): all blocks before have come.
+    pub complete: Bsn,
+    /// The report says nothing about this block and later ones; V(R) where the whole window fits.
+    pub end: Bsn,
+    /// Which of those between have come.
+    pub received: Bits,
+    /// The final block has come, and all before it.
+    pub last: bool,
+}
+
+/// The receiving side of a TBF direction.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    numbering: Numbering,
+    mode: Mode,
+    /// V(R): one after the highest block that has come.
+    vr: Bsn,
+    /// V(Q): the oldest block that has not come.
+    vq: Bsn,
+    /// V(N), set where a block has come.
+    received: Bits,
+    /// Halves of a block in flight, by ring index; empty without resegmentation.
+    halves: Vec<u8>,
+    /// The block with the final block indicator, or with countdown value 0.
+    last: Option<Bsn>,
+}
+
+impl Receiver {
+    /// At the start of a TBF. `halves` if blocks may come in two.
+    pub fn new(numbering: Numbering, mode: Mode, halves: bool) -> Self {
+        let ring = numbering.ring();
+        Receiver {
+            numbering,
+            mode,
+            vr: 0,
+            vq: 0,
+            received: Bits::new(ring),
+            halves: if halves { vec![0; ring as usize] } else { Vec::new() },
+            last: None,
+        }
+    }
+
+    /// V(R).
+    #[inline]
+    pub fn vr(&self) -> Bsn {
+        self.vr
+    }
+    /// V(Q).
+    #[inline]
+    pub fn vq(&self) -> Bsn {
+        self.vq
+    }
+    /// Whether a block has come, as far as the window knows.
+    #[inline]
+    pub fn has(&self, bsn: Bsn) -> bool {
+        bsn < self.vq || bsn < self.vr && self.received.get(bsn)
+    }
+    /// Whether everything up to the final block has come.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.last.is_some_and(|last| last < self.vq)
+    }
+
+    /// The absolute number of a number on the wire; none if it lies outside of the window.
+    pub fn resolve(&self, wire: u32) -> Option<Bsn> {
+        let ahead = self.numbering.absolute(wire, self.vq);
+        if ahead - self.vq < self.numbering.window {
+            return Some(ahead);
+        }
+        // Below V(Q): received before.
+        let behind = ahead.checked_sub(self.numbering.space)?;
+        (self.vq - behind <= self.numbering.window).then_some(behind)
+    }
+
+    /// A block has arrived; `last` if it carries the final block indicator or countdown value 0.
+    #[inline]
+    pub fn take(&mut self, bsn: Bsn, part: Part, last: bool) -> Taken {
+        if last {
+            self.last = Some(bsn);
+        }
+        if self.mode == Mode::Unacknowledged {
+            return self.take_unacknowledged(bsn);
+        }
+        let outside = bsn >= self.vq + self.numbering.window;
+        if bsn < self.vq || outside || bsn < self.vr && self.received.get(bsn) {
+            return Taken { duplicate: true, gap: false, complete: self.vq };
+        }
+        let gap = bsn > self.vr;
+        if bsn >= self.vr {
+            self.raise(bsn + 1);
+        }
+        if !self.halves.is_empty() {
+            let i = self.received.index(bsn);
+            let before = self.halves[i];
+            let now = before | part.bits();
+            self.halves[i] = now;
+            if now != 3 {
+                return Taken { duplicate: now == before, gap, complete: self.vq };
+            }
+        }
+        self.received.set(bsn);
+        if bsn == self.vq {
+            self.vq = self.received.first_clear(self.vq, self.vr).unwrap_or(self.vr);
+        }
+        Taken { duplicate: false, gap, complete: self.vq }
+    }
+
+    /// V(R) goes up; the ring is cleaned for the blocks it now covers.
+    #[inline]
+    fn raise(&mut self, to: Bsn) {
+        for b in self.vr..to {
+            self.received.clear(b);
+            if !self.halves.is_empty() {
+                let i = self.received.index(b);
+                self.halves[i] = 0;
+            }
+        }
+        self.vr = to;
+    }
+
+    /// In unacknowledged mode V(Q) follows V(R) at the distance of a window (44.060 section 9.1.6).
+    fn take_unacknowledged(&mut self, bsn: Bsn) -> Taken {
+        if bsn < self.vr {
+            let duplicate = self.vr - bsn > self.received.length() || self.received.get(bsn);
+            self.received.set(bsn);
+            return Taken { duplicate, gap: false, complete: self.vr };
+        }
+        let gap = bsn > self.vr;
+        let from = self.vr.max((bsn + 1).saturating_sub(self.received.length()));
+        (from..=bsn).for_each(|b| self.received.clear(b));
+        self.vr = bsn + 1;
+        self.vq = self.vr.saturating_sub(self.numbering.window);
+        self.received.set(bsn);
+        Taken { duplicate: false, gap, complete: self.vr }
+    }
+
+    /// Of unacknowledged mode: whether all blocks of a range have come; none if one may still come.
+    pub fn has_all(&self, first: Bsn, last: Bsn) -> Option<bool> {
+        if last >= self.vr {
+            return None;
+        }
+        let known = self.vr.saturating_sub(self.received.length());
+        Some(first >= known && self.received.first_clear(first, last + 1).is_none())
+    }
+
+    /// The whole window in one report.
+    #[inline]
+    pub fn report(&self) -> Report {
+        Report { complete: self.vq, end: self.vr, received: self.received, last: self.is_complete() }
+    }
+
+    /// A report of at most `bits` blocks from V(Q) on: what fits into one control message without compression.
+    pub fn report_of(&self, bits: u32) -> Report {
+        Report { end: self.vr.min(self.vq.saturating_add(bits)), ..self.report() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver() -> Receiver {
+        Receiver::new(Numbering::GPRS, Mode::Acknowledged, false)
+    }
+
+    #[test]
+    fn v_q_waits_for_the_oldest_missing_block() {
+        let mut r = receiver();
+        assert_eq!(r.take(0, Part::Whole, false).complete, 1);
+        let after_gap = r.take(3, Part::Whole, false);
+        assert!(after_gap.gap && after_gap.complete == 1);
+        assert!(!r.take(4, Part::Whole, false).gap, "no new gap");
+        assert!(r.take(3, Part::Whole, false).duplicate);
+        r.take(2, Part::Whole, false);
+        assert_eq!(r.take(1, Part::Whole, true).complete, 5);
+        assert!(!r.take(1, Part::Whole, true).gap && r.is_complete());
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_window_is_not_taken() {
+        let mut r = receiver();
+        assert!(r.take(64, Part::Whole, false).duplicate);
+        assert_eq!(r.vr(), 0);
+        assert_eq!((r.resolve(63), r.resolve(64)), (Some(63), None));
+        (0..70).for_each(|b| assert!(!r.take(b, Part::Whole, false).duplicate));
+        assert_eq!(
+            (r.resolve(70), r.resolve(69), r.resolve(6), r.resolve(5)),
+            (Some(70), Some(69), Some(6), Some(133))
+        );
+    }
+
+    #[test]
+    fn halves_make_a_block() {
+        let mut r = Receiver::new(Numbering::egprs(64), Mode::Acknowledged, true);
+        assert_eq!(r.take(0, Part::Second, false), Taken { duplicate: false, gap: false, complete: 0 });
+        assert!(r.take(0, Part::Second, false).duplicate);
+        assert_eq!(r.take(0, Part::First, false).complete, 1);
+        assert_eq!(r.take(1, Part::Whole, false).complete, 2);
+    }
+
+    /// GP-09: unacknowledged mode knows which PDUs are whole.
+    #[test]
+    fn gp_09_unacknowledged_mode() {
+        let mut r = Receiver::new(Numbering::GPRS, Mode::Unacknowledged, false);
+        for b in [0, 1, 3, 4, 5] {
+            r.take(b, Part::Whole, false);
+        }
+        assert_eq!(
+            [(0, 1), (2, 2), (3, 5), (5, 6)].map(|(a, b)| r.has_all(a, b)),
+            [Some(true), Some(false), Some(true), None]
+        );
+    }
+
+    #[test]
+    fn a_short_report_says_nothing_about_the_rest() {
+        let mut r = receiver();
+        (1..40).for_each(|b| _ = r.take(b, Part::Whole, false));
+        let report = r.report_of(8);
+        assert_eq!((report.complete, report.end), (0, 8));
+    }
+}

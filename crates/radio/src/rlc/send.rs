@@ -1,0 +1,434 @@
+//! RLC sender: V(S), V(A), the states of blocks, and the order of transmission (3GPP TS 44.060 sections 9.1.1 to
+//! 9.1.3, 9.3.2).
+//!
+//! Order: the oldest block reported missing; then a new block while the window is open; then, if pre-emptive
+//! retransmission is on, blocks not acknowledged, cyclically from V(A) (what P7 calls idle retransmission). A report
+//! that predates the last transmission of a block does not make it missing again while [`Rules::hold_off`] lasts.
+
+use super::bits::Bits;
+use super::feed::{Cut, Feed};
+use super::receive::{Part, Report};
+use super::{Bsn, Mode, Numbering};
+use crate::coding::Scheme;
+use crate::family;
+use crate::tdma::Tick;
+
+/// What may vary between vendors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// Pre-emptive retransmission of blocks not acknowledged when nothing else can be sent.
+    pub preemptive: bool,
+    /// A block is not repeated again within so many block periods; 0: each report counts.
+    pub hold_off: u32,
+    /// EGPRS: blocks may be repeated in halves with a more robust scheme.
+    pub resegment: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { preemptive: true, hold_off: 0, resegment: false }
+    }
+}
+
+base::named! {
+    /// Why a block is sent.
+    pub enum Reason {
+        /// For the first time.
+        New = "new",
+        /// It was reported missing.
+        Missing = "missing",
+        /// Nothing else could be sent (pre-emptive).
+        Idle = "idle",
+    }
+}
+
+/// One RLC block of a radio block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unit {
+    /// Its number.
+    pub bsn: Bsn,
+    /// Which part of it.
+    pub part: Part,
+    /// Why it is sent.
+    pub reason: Reason,
+    /// Transmissions of this block before this one.
+    pub attempt: u8,
+    /// It ends the TBF's data as far as is known: final block indicator, or countdown value 0.
+    pub last: bool,
+    /// The block was first sent with this scheme, which fixes its content.
+    pub first_scheme: Scheme,
+}
+
+/// What one radio block carries: one RLC block, or two with MCS-7 to MCS-9.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RadioBlock {
+    /// Its coding scheme.
+    pub scheme: Scheme,
+    /// The first RLC block.
+    pub first: Unit,
+    /// The second one.
+    pub second: Option<Unit>,
+}
+
+impl RadioBlock {
+    /// Its RLC blocks.
+    #[inline]
+    pub fn units(&self) -> impl Iterator<Item = Unit> {
+        [Some(self.first), self.second].into_iter().flatten()
+    }
+}
+
+/// What a report did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Heard {
+    /// Blocks acknowledged by it.
+    pub acknowledged: u32,
+    /// Blocks that it names missing and that will be repeated.
+    pub missing: u32,
+    /// Blocks that it names missing and that the hold-off protects.
+    pub held_off: u32,
+    /// Everything that was ever sent is acknowledged.
+    pub all: bool,
+}
+
+/// Counters of one TBF direction, since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// RLC blocks sent for the first time.
+    pub new: u64,
+    /// RLC blocks repeated because they were reported missing.
+    pub missing: u64,
+    /// RLC blocks repeated because nothing else could be sent.
+    pub idle: u64,
+    /// Block periods in which data waited and the window was closed.
+    pub stalled: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    sent: Tick,
+    scheme: Scheme,
+    attempts: u8,
+    /// Which half is due next when it is repeated in halves.
+    half: bool,
+}
+
+/// The sending side of a TBF direction with its LLC queue.
+#[derive(Clone, Debug)]
+pub struct Sender<T> {
+    /// The LLC queue.
+    pub feed: Feed<T>,
+    numbering: Numbering,
+    mode: Mode,
+    rules: Rules,
+    /// V(S).
+    vs: Bsn,
+    /// V(A).
+    va: Bsn,
+    /// Next block of the pre-emptive cycle.
+    cycle: Bsn,
+    /// Sent and not acknowledged.
+    pending: Bits,
+    /// Of those, reported missing.
+    missing: Bits,
+    missing_count: u32,
+    states: Vec<State>,
+    cuts: Option<Vec<Cut>>,
+    counts: Counts,
+}
+
+impl<T: Copy> Sender<T> {
+    /// At the start of a TBF with an empty queue.
+    pub fn new(numbering: Numbering, mode: Mode, rules: Rules) -> Self {
+        let ring = numbering.ring();
+        let state = State { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
+        Sender {
+            feed: Feed::new(numbering.space > 128),
+            numbering,
+            mode,
+            rules,
+            vs: 0,
+            va: 0,
+            cycle: 0,
+            pending: Bits::new(ring),
+            missing: Bits::new(ring),
+            missing_count: 0,
+            states: vec![state; ring as usize],
+            cuts: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Keeps what each block of the window carries, for [`Sender::cut_of`].
+    #[must_use]
+    pub fn keeping_cuts(mut self) -> Self {
+        self.cuts = Some(vec![Cut::default(); self.states.len()]);
+        self
+    }
+
+    /// V(S).
+    #[inline]
+    pub fn vs(&self) -> Bsn {
+        self.vs
+    }
+    /// V(A).
+    #[inline]
+    pub fn va(&self) -> Bsn {
+        self.va
+    }
+    /// Window and number space.
+    #[inline]
+    pub fn numbering(&self) -> Numbering {
+        self.numbering
+    }
+    /// Blocks sent and not acknowledged.
+    pub fn outstanding(&self) -> u32 {
+        self.pending.count()
+    }
+    /// Counters since the sender was made, over all its TBFs.
+    #[inline]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+    /// The window is closed: V(S) = V(A) + WS.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.mode == Mode::Acknowledged && self.vs >= self.va + self.numbering.window
+    }
+    /// Data wait and the window is closed, and nothing is known to be missing.
+    #[inline]
+    pub fn is_stalled(&self) -> bool {
+        self.is_closed() && self.feed.has_data()
+    }
+    /// A missing block or a new one can be sent now.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.missing_count > 0 || self.feed.has_data() && !self.is_closed()
+    }
+    /// Blocks are not acknowledged.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        self.va < self.vs
+    }
+    /// Nothing waits, nothing is outstanding.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        !self.feed.has_data() && self.va == self.vs
+    }
+    /// What a block in the window carries; none unless kept.
+    pub fn cut_of(&self, bsn: Bsn) -> Option<Cut> {
+        self.cuts.as_ref()?.get(self.pending.index(bsn)).copied()
+    }
+
+    /// The next radio block with the scheme of the moment, and counts it. `preempt` lets blocks not acknowledged be
+    /// sent again if nothing else can be, where the rules allow it.
+    #[inline]
+    pub fn next(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
+        if self.is_stalled() {
+            self.counts.stalled += 1;
+        }
+        let (bsn, reason) = self.choose(preempt)?;
+        if !wanted.is_egprs() {
+            let first = self.send(bsn, reason, now, wanted, Part::Whole)?;
+            return Some(RadioBlock { scheme: first.first_scheme, first, second: None });
+        }
+        self.next_egprs(now, wanted, preempt, bsn, reason)
+    }
+
+    fn next_egprs(
+        &mut self,
+        now: Tick,
+        wanted: Scheme,
+        preempt: bool,
+        bsn: Bsn,
+        reason: Reason,
+    ) -> Option<RadioBlock> {
+        let again = if reason == Reason::New {
+            // A second RLC block must be there to fill a radio block of two.
+            let lone = self.feed.waiting() < u64::from(wanted.payload());
+            family::Again {
+                scheme: if wanted.is_dual() && lone { family::single(wanted) } else { wanted },
+                split: false,
+            }
+        } else {
+            family::again(self.states[self.pending.index(bsn)].scheme, wanted, self.rules.resegment)
+        };
+        if again.split {
+            let first = self.send_half(bsn, reason, now)?;
+            return Some(RadioBlock { scheme: again.scheme, first, second: None });
+        }
+        let first_scheme =
+            if reason == Reason::New { again.scheme } else { self.states[self.pending.index(bsn)].scheme };
+        let first = self.send(bsn, reason, now, first_scheme, Part::Whole)?;
+        let mut block = RadioBlock { scheme: again.scheme, first, second: None };
+        if again.scheme.is_dual() {
+            block.second = self.partner(now, again.scheme, first, preempt);
+            if block.second.is_none() {
+                block.scheme = family::single(again.scheme);
+            }
+        }
+        Some(block)
+    }
+
+    /// A second RLC block for a radio block of two: missing, new, or pre-emptive, of equal payload.
+    fn partner(&mut self, now: Tick, scheme: Scheme, beside: Unit, preempt: bool) -> Option<Unit> {
+        let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.pending.index(b)].scheme);
+        let mut at = self.va;
+        while let Some(b) = self.missing.first(at, self.vs) {
+            if payload_fits(self, b) && b != beside.bsn {
+                let first = self.states[self.pending.index(b)].scheme;
+                return self.send(b, Reason::Missing, now, first, Part::Whole);
+            }
+            at = b + 1;
+        }
+        if self.feed.has_data() && !self.is_closed() {
+            return self.send(self.vs, Reason::New, now, scheme, Part::Whole);
+        }
+        if !(preempt && self.rules.preemptive) {
+            return None;
+        }
+        let from = self.cycle.max(self.va);
+        let b = self.pending.first(from, self.vs).or_else(|| self.pending.first(self.va, from))?;
+        if b == beside.bsn || !payload_fits(self, b) {
+            return None;
+        }
+        let first = self.states[self.pending.index(b)].scheme;
+        self.send(b, Reason::Idle, now, first, Part::Whole)
+    }
+
+    /// Which block comes next, and why.
+    #[inline]
+    fn choose(&self, preempt: bool) -> Option<(Bsn, Reason)> {
+        if self.missing_count > 0
+            && let Some(b) = self.missing.first(self.va, self.vs)
+        {
+            return Some((b, Reason::Missing));
+        }
+        if self.feed.has_data() && !self.is_closed() {
+            return Some((self.vs, Reason::New));
+        }
+        if preempt && self.rules.preemptive && self.va < self.vs {
+            let from = self.cycle.max(self.va);
+            let b = self.pending.first(from, self.vs).or_else(|| self.pending.first(self.va, from))?;
+            return Some((b, Reason::Idle));
+        }
+        None
+    }
+
+    #[inline]
+    fn send(&mut self, bsn: Bsn, reason: Reason, now: Tick, scheme: Scheme, part: Part) -> Option<Unit> {
+        let i = self.pending.index(bsn);
+        match reason {
+            Reason::New => {
+                let cut = self.feed.cut(scheme.payload(), bsn)?;
+                if let Some(cuts) = &mut self.cuts {
+                    cuts[i] = cut;
+                }
+                self.vs += 1;
+                self.states[i] = State { sent: now, scheme, attempts: 0, half: false };
+                if self.mode == Mode::Acknowledged {
+                    self.pending.set(bsn);
+                } else {
+                    self.va = self.vs;
+                }
+                self.counts.new += 1;
+            }
+            Reason::Missing => {
+                self.missing.clear(bsn);
+                self.missing_count -= 1;
+                self.counts.missing += 1;
+            }
+            Reason::Idle => {
+                self.cycle = bsn + 1;
+                self.counts.idle += 1;
+            }
+        }
+        let state = &mut self.states[i];
+        let attempt = state.attempts;
+        (state.sent, state.attempts) = (now, attempt.saturating_add(1));
+        let last = !self.feed.has_data() && bsn + 1 == self.vs;
+        Some(Unit { bsn, part, reason, attempt, last, first_scheme: state.scheme })
+    }
+
+    /// One half of a block; the block stays missing until both were sent.
+    fn send_half(&mut self, bsn: Bsn, reason: Reason, now: Tick) -> Option<Unit> {
+        let i = self.pending.index(bsn);
+        let (scheme, second) = (self.states[i].scheme, self.states[i].half);
+        self.states[i].half = !second;
+        let part = if second { Part::Second } else { Part::First };
+        let unit = self.send(bsn, reason, now, scheme, part)?;
+        if !second && reason == Reason::Missing {
+            self.missing.set(bsn);
+            self.missing_count += 1;
+        }
+        Some(unit)
+    }
+
+    /// A report has come. What it says about blocks outside of V(A) to V(S) is ignored, so that an old or a forged
+    /// one does no harm.
+    pub fn on_report(&mut self, report: &Report, now: Tick) -> Heard {
+        let mut heard = Heard::default();
+        let end = report.end.min(self.vs);
+        let complete = report.complete.min(end);
+        let received = &report.received;
+        let (pending, missing) = (&mut self.pending, &mut self.missing);
+        let mut acknowledge = |pending: &mut Bits, i: usize, bits: u64| {
+            heard.acknowledged += (pending.word(i) & bits).count_ones();
+            *pending.word_mut(i) &= !bits;
+            *missing.word_mut(i) &= !bits;
+        };
+        let from = self.va;
+        let ranges = *pending;
+        if from < complete {
+            ranges.words_in(from, complete, |i, mask| acknowledge(pending, i, mask));
+        }
+        let from = from.max(complete);
+        if from < end && received.length() == ranges.length() {
+            ranges.words_in(from, end, |i, mask| acknowledge(pending, i, mask & received.word(i)));
+        }
+        self.missing_count = self.missing.count();
+        let mut at = from;
+        while let Some(b) = self.pending.first(at, end) {
+            at = b + 1;
+            if self.missing.get(b) {
+                continue;
+            }
+            if now.saturating_sub(self.states[self.pending.index(b)].sent) < self.rules.hold_off {
+                heard.held_off += 1;
+                continue;
+            }
+            self.missing.set(b);
+            self.missing_count += 1;
+            heard.missing += 1;
+        }
+        self.va = self.pending.first(self.va, self.vs).unwrap_or(self.vs);
+        self.feed.release(self.va);
+        heard.all = self.is_done();
+        heard
+    }
+
+    /// Blocks of unacknowledged mode that the receiver is done with need no report.
+    pub fn settle_unacknowledged(&mut self, all: Bsn) {
+        if self.mode == Mode::Unacknowledged {
+            self.feed.release(all);
+        }
+    }
+
+    /// The TBF is over and a new one begins with block 0. PDUs not acknowledged are cut anew; `again` gets the tokens
+    /// of those that were delivered and will arrive twice.
+    pub fn restart(&mut self, numbering: Numbering, again: impl FnMut(T)) {
+        self.feed.rewind(again);
+        let ring = numbering.ring();
+        if numbering != self.numbering {
+            let state = State { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
+            self.states = vec![state; ring as usize];
+            self.cuts = self.cuts.take().map(|_| vec![Cut::default(); ring as usize]);
+            self.numbering = numbering;
+        }
+        (self.vs, self.va, self.cycle, self.missing_count) = (0, 0, 0, 0);
+        (self.pending, self.missing) = (Bits::new(ring), Bits::new(ring));
+    }
+}
+
+#[cfg(test)]
+mod tests;
