@@ -219,7 +219,7 @@ impl Pool {
     }
 
     /// Stores a body of any type.
-    pub fn store<T: Send + 'static>(&mut self, body: T) -> BodyRef {
+    pub fn store<T: Clone + Send + 'static>(&mut self, body: T) -> BodyRef {
         let known = self.slabs.iter().position(|slab| slab.as_any().is::<Slab<T>>());
         let slab = known.unwrap_or_else(|| {
             self.slabs.push(Box::new(Slab::<T>::default()));
@@ -256,6 +256,31 @@ impl Pool {
         });
         self.discard(at);
         body
+    }
+
+    /// Stores a second copy of a body of whatever kind; [`BodyRef::NONE`] of none.
+    #[cold]
+    pub fn copy(&mut self, at: BodyRef) -> BodyRef {
+        let Some(mut slot) = self.slots.get(at.0 as usize).copied() else { return BodyRef::NONE };
+        match slot.holds {
+            Holds::Nothing => return BodyRef::NONE,
+            Holds::Bytes => {
+                let bytes = self.buffers[slot.blocks as usize].clone();
+                return self.put_bytes(&bytes);
+            }
+            Holds::Segment if slot.blocks == NOWHERE => {}
+            Holds::Segment => {
+                let blocks = self.blocks[slot.blocks as usize];
+                slot.blocks = self.put_blocks(&blocks);
+            }
+            Holds::Other => {
+                let Some(slab) = self.slabs.get_mut(slot.len as usize) else { return BodyRef::NONE };
+                slot.blocks = slab.copy(slot.blocks).unwrap_or(NOWHERE);
+            }
+        }
+        let place = self.place();
+        self.slots[place as usize] = slot;
+        BodyRef(place)
     }
 
     /// Frees a body of whatever kind.
@@ -351,6 +376,22 @@ mod tests {
             sack,
             timestamps: bit(6).then_some(stamps),
         }
+    }
+
+    #[test]
+    fn a_copy_of_any_kind_is_equal_and_apart() {
+        let mut pool = Pool::new();
+        let (plain, reporting) = (segment(5), segment(8));
+        let originals = [pool.put(&plain), pool.put(&reporting), pool.put_bytes(b"abc"), pool.store((7u64, 'x'))];
+        let copies = originals.map(|at| pool.copy(at));
+        assert_eq!((pool.live(), pool.copy(BodyRef::NONE)), (8, BodyRef::NONE));
+        for [a, b, bytes, other] in [originals, copies] {
+            assert_eq!((pool.take(a), pool.take(b)), (Some(plain), Some(reporting)));
+            assert_eq!((pool.bytes(bytes), pool.peek(other)), (Some(&b"abc"[..]), Some(&(7u64, 'x'))));
+            pool.discard(bytes);
+            assert_eq!(pool.fetch(other), Some((7u64, 'x')));
+        }
+        assert_eq!((pool.live(), pool.copy(originals[0])), (0, BodyRef::NONE));
     }
 
     proptest! {

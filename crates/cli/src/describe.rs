@@ -5,7 +5,7 @@ use base::{Rate, Span};
 use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
-    Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
+    Capacity, ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
     LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
 };
 use serde_json::{Value, json};
@@ -209,20 +209,25 @@ fn timing(timing: &Timing) -> String {
 }
 
 fn loss_words(loss: &Loss) -> String {
+    let fate = match loss.fate {
+        Fate::Lost => "lost",
+        Fate::Marked => "marked, or lost where that cannot be,",
+        Fate::Duplicated => "duplicated",
+    };
     let percent = |p: f64| format!("{} %", trim(100.0 * p));
     match &loss.kind {
         LossKind::Packets(ranges) => {
             let n: u64 = ranges.iter().map(|r| r.end().saturating_sub(*r.start()).saturating_add(1)).sum();
-            format!("{n} given packets are lost")
+            format!("{n} given packets are {fate}")
         }
-        LossKind::Probability(p) => format!("{} of packets are lost at random", percent(*p)),
+        LossKind::Probability(p) => format!("{} of packets are {fate} at random", percent(*p)),
         LossKind::PerPacketStates { loss_good, loss_bad, .. } => format!(
-            "{} or {} of packets are lost, in states that change from packet to packet",
+            "{} or {} of packets are {fate}, in states that change from packet to packet",
             percent(*loss_good),
             percent(*loss_bad)
         ),
         LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => format!(
-            "{} of packets are lost for {}, then {} for {}",
+            "{} of packets are {fate} for {}, then {} for {}",
             percent(*loss_good),
             dist_words(good),
             percent(*loss_bad),

@@ -322,7 +322,7 @@ impl Builder<'_> {
             let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
             let id = self.add(
                 loss.name.clone(),
-                Loss::new(rule(&loss.kind, &loss.name, seed), stream).marking(loss.mark),
+                Loss::new(rule(&loss.kind, &loss.name, seed), stream).fate(loss.fate),
             );
             chain(self, id);
         }

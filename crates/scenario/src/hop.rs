@@ -48,6 +48,7 @@ pub(crate) static HOP: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        fault::DUPLICATIONS,
         background::BACKGROUNDS,
         COMPRESSION,
     ],

@@ -178,6 +178,7 @@ pub(crate) static LINK: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        fault::DUPLICATIONS,
         background::BACKGROUNDS,
         COMPRESSION,
     ],

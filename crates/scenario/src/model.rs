@@ -338,18 +338,20 @@ pub enum ChangedRate {
     Times(f64),
 }
 
-/// Packets lost on the way, after they were transmitted.
+/// Packets lost, marked or duplicated on the way, after they were transmitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     /// Element name: `radio.noise`.
     pub name: String,
     /// Which ones.
     pub kind: LossKind,
-    /// Packets that can be marked are marked, and not lost.
-    pub mark: bool,
+    /// What becomes of them.
+    pub fate: Fate,
     /// The links it is on.
     pub links: Vec<usize>,
 }
+
+pub use path::loss::Fate;
 
 /// Which packets are lost.
 #[derive(Clone, Debug, PartialEq)]

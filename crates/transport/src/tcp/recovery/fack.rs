@@ -122,10 +122,10 @@ fn look_for_reordering(sender: &mut Sender, ack: &AckDigest) {
     if !sender.config().fack_until_reordering || state(sender).reordered {
         return;
     }
-    let (una, recover) = (sender.una(), sender.recover());
+    let (una, recover, doubted) = (sender.una(), sender.recover(), sender.verdicts().spurious_fast > 0);
     let s = state(sender);
     let overtaken = ack.newly_acked > 0 && s.point.is_none() && s.fack > una && una >= recover;
-    s.reordered = overtaken || sender.verdicts().spurious_fast > 0;
+    s.reordered = overtaken || doubted;
 }
 
 fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
