@@ -1,6 +1,8 @@
-//! What does an agent do that carries the path for a controller? A thread of its own takes up the lines to the hosts that
-//! lend machines, has repetitions played one after the other, and tells what came out as soon as it is there; the thread
-//! that hears the line goes on hearing.
+//! Agent side of a path carried for a controller: a thread plays repetitions and returns each result when it is
+//! complete.
+//!
+//! A thread of its own takes up the lines to the hosts that lend machines, has repetitions played one after the
+//! other, and tells what came out as soon as it is there; the thread that hears the line goes on hearing.
 
 use crate::control::Control;
 use crate::line::Line;

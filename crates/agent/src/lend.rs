@@ -1,5 +1,7 @@
-//! What does an agent do for a controller, one repetition after the other? A thread of its own makes ready what is
-//! ordered, waits for the start, runs it and tells what came out; the thread that hears the line goes on hearing.
+//! Worker thread of an agent: prepares, starts and runs each repetition, then returns its results.
+//!
+//! A thread of its own makes ready what is ordered, waits for the start, runs it and tells what came out; the thread
+//! that hears the line goes on hearing.
 
 use crate::carrier::Carrier;
 use crate::line::Line;

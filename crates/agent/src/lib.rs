@@ -1,4 +1,4 @@
-//! Several hosts in one emulation: one carries the path, others lend machines. What goes between them?
+//! Distributed emulation: one host carries the path, other hosts lend namespaces.
 //!
 //! | question | file |
 //! |---|---|

@@ -1,7 +1,8 @@
-//! How do a controller and an agent come to trust each other? Both say which protocol they speak, in the clear; then a
-//! Noise handshake (NNpsk0, X25519, ChaCha20-Poly1305, BLAKE2s) in which each proves that it has the token and both
-//! agree on keys that nobody learns from a token that is stolen later. All that follows is encrypted, on loopback too:
-//! there is no second way to get wrong.
+//! Encrypted control connection between controller and agent.
+//!
+//! Both say which protocol they speak, in the clear; then a Noise handshake (NNpsk0, X25519, ChaCha20-Poly1305,
+//! BLAKE2s) in which each proves that it has the token and both agree on keys that nobody learns from a token that is
+//! stolen later. All that follows is encrypted, on loopback too: there is no second way to get wrong.
 
 use crate::PROTOCOL;
 use crate::message::{self, Message, PIECE, Pieces};

@@ -1,5 +1,7 @@
-//! Who is at the other end of a line to an agent? It is asked for the time twice a second, so that both ends know of each
-//! other; what it says is heard by a thread of its own, and its loss at once.
+//! Liveness of the peer on a control connection.
+//!
+//! It is asked for the time twice a second, so that both ends know of each other; what it says is heard by a thread
+//! of its own, and its loss at once.
 
 use crate::clocks::Bounds;
 use crate::line::{self, BEAT, Ear, Fault, Line};

@@ -1,5 +1,7 @@
-//! How does a host lend itself? It listens, serves one controller at a time, with machines or with the path, and stops
-//! everything it has started for one when that is gone: its connection ended, or nothing was heard of it for a while.
+//! Agent server: accepts one controller at a time and releases its resources when the connection ends.
+//!
+//! It listens, serves one controller at a time, with machines or with the path, and stops everything it has started
+//! for one when that is gone: its connection ended, or nothing was heard of it for a while.
 
 use crate::carry::{Carries, Carrying};
 use crate::lend::Work;

@@ -1,5 +1,7 @@
-//! What travels? A small fixed head, copied by value; the body waits in the [`crate::pool::Pool`]
-//! and only hosts, doors and taps open it.
+//! Packet head: fixed size, copied by value.
+//!
+//! A small fixed head, copied by value; the body waits in the [`crate::pool::Pool`] and only hosts, doors and taps
+//! open it.
 
 use crate::pool::BodyRef;
 use crate::time::{Span, Time};

@@ -1,7 +1,9 @@
-//! What do the bytes of an IP packet say? [`IpHead`] and [`TcpHead`] read one header each, also of packets of which
-//! a capture kept the beginning only; [`read`] digests a whole packet for a head: length, ECN, which protocol, and of
-//! a TCP segment its numbers and options. Nothing here trusts what it reads: whatever the bytes are, the answer is
-//! what they say or a reason why they say nothing.
+//! IP packet headers read from bytes.
+//!
+//! [`IpHead`] and [`TcpHead`] read one header each, also of packets of which a capture kept the beginning only;
+//! [`read`] digests a whole packet for a head: length, ECN, which protocol, and of a TCP segment its numbers and
+//! options. Nothing here trusts what it reads: whatever the bytes are, the answer is what they say or a reason why
+//! they say nothing.
 //!
 //! Sequence numbers are 32 bits here and nowhere else; [`unwrap`] makes stream offsets of them.
 

@@ -1,4 +1,6 @@
-//! What does a scenario do, in plain words? Its nodes, links, faults and flows, one line each.
+//! Scenario description in text: nodes, links, faults, flows.
+//!
+//! Its nodes, links, faults and flows, one line each.
 
 use base::dist::Dist;
 use base::{Rate, Span};

@@ -1,7 +1,9 @@
-//! What would a packet capture of a repetition show? Its packets as bytes, at every host and at both sides of every
-//! link, each with a comment that tells what no real capture can know: whether a retransmission was needed, how long
-//! the packet waited in queues, where it ended. `docs/captures.md` says how the model becomes bytes; packets of real
-//! stacks are bytes already, and are shown at every tap as they came in at their door.
+//! Packet capture of a virtual run, with ground truth as packet comments.
+//!
+//! Its packets as bytes, at every host and at both sides of every link, each with a comment that tells what no real
+//! capture can know: whether a retransmission was needed, how long the packet waited in queues, where it ended.
+//! `docs/captures.md` says how the model becomes bytes; packets of real stacks are bytes already, and are shown at
+//! every tap as they came in at their door.
 
 mod collector;
 

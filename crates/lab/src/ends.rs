@@ -1,5 +1,4 @@
-//! What is known of one end of a flow, whatever stands there: a model with one connection or with several, or the door
-//! to a kernel?
+//! Flow end lookup: model host, multi-connection host or door to a kernel.
 
 use base::Time;
 use host::{Door, Host, HostCounters, Party};

@@ -1,5 +1,7 @@
-//! What did a flow achieve, and at what cost? Numbers from always-on counters and the ledger of what
-//! really happened; the names are those of the scenario's expectations.
+//! Flow metrics from always-on counters and the ground-truth ledger.
+//!
+//! Numbers from always-on counters and the ledger of what really happened; the names are those of the scenario's
+//! expectations.
 
 use crate::ends::End;
 use base::rng::Seed;

@@ -1,5 +1,6 @@
-//! What did one repetition look like? Its trace, joined with the truth about every copy, as the
-//! time-sequence picture of one flow.
+//! Time-sequence picture of one flow, from its trace and the ground truth.
+//!
+//! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
 
 mod states;
 

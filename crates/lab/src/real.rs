@@ -1,5 +1,7 @@
-//! What did a flow of a real stack achieve? The same numbers as of a model, as far as they can be seen from the
-//! doors at its ends: what was sent and what became of it, not why.
+//! Flow metrics of a real stack, from packets at its doors.
+//!
+//! The same numbers as of a model, as far as they can be seen from the doors at its ends: what was sent and what
+//! became of it, not why.
 
 use crate::ends::End;
 use crate::measure::{FlowMeasures, Tally, longest_silence};

@@ -1,5 +1,6 @@
-//! What did a workload of requests, pages or messages achieve? Times as its ends saw them, and what it cost, the
-//! packets of both directions together where both carry data.
+//! Metrics of request, page and message workloads.
+//!
+//! Times as its ends saw them, and what it cost, the packets of both directions together where both carry data.
 
 use crate::ends::End;
 use crate::measure::{FlowMeasures, Tally};

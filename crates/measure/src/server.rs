@@ -1,5 +1,7 @@
-//! Who answers? A thread a connection, and one for the datagrams of each address. Nothing that a client says is
-//! kept, and nothing is sent that it did not ask for.
+//! Measurement server: one thread per connection and per UDP address.
+//!
+//! A thread a connection, and one for the datagrams of each address. Nothing that a client says is kept, and nothing
+//! is sent that it did not ask for.
 
 use crate::clock::{self, Clock};
 use crate::flow::Out;

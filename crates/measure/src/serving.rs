@@ -1,5 +1,7 @@
-//! What does the server say and do on one connection? It greets, takes one job after the other, and reports what
-//! it saw of each. Bytes and the time come in, bytes go out; sockets are elsewhere.
+//! Server protocol state machine on one connection.
+//!
+//! It greets, takes one job after the other, and reports what it saw of each. Bytes and the time come in, bytes go
+//! out; sockets are elsewhere.
 
 use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};

@@ -1,5 +1,7 @@
-//! How fast does a link send, and when? A service curve: given when a packet's first bit is served,
-//! when is its last? Rates may change under a packet, and rate 0 freezes it in the middle.
+//! Service curve of a link: constant, scheduled or varying rate.
+//!
+//! A service curve: given when a packet's first bit is served, when is its last? Rates may change under a packet, and
+//! rate 0 freezes it in the middle.
 
 use crate::gate::Gate;
 use base::{Rate, Span, Time};

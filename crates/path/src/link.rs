@@ -1,4 +1,6 @@
-//! What does a link do to a packet? Queue it (drop-tail, drop-head, RED), serialise it, carry it. One direction.
+//! Link: queue, serialisation and propagation, one direction.
+//!
+//! Queue it (drop-tail, drop-head, RED), serialise it, carry it. One direction.
 //!
 //! Service is lazy. Since a FIFO queue in front of a known service curve leaves nothing open, the
 //! instant at which a packet starts and ends its transmission is computed when it joins the queue, and

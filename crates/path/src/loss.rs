@@ -1,5 +1,7 @@
-//! Packet loss, marking and duplication: named packets, for building cases ("data segments 9-15"), and random ones, each
-//! on its own or in bursts by the two-state model of Gilbert and Elliott.
+//! Loss models, also for marking and duplication: listed packets, independent choices, Gilbert-Elliott.
+//!
+//! Named packets, for building cases ("data segments 9-15"), and random ones: each on its own, or in bursts by the
+//! two-state model of Gilbert and Elliott.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;

@@ -1,5 +1,7 @@
-//! How does a model become a network? Elements in the order of ties (downstream first), wired along
-//! the flows' routes; every random quantity with its own named stream.
+//! Network builder: elements, wiring and random streams from a scenario model.
+//!
+//! Elements in the order of ties (downstream first), wired along the flows' routes; every random quantity with its
+//! own named stream.
 //!
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.

@@ -1,5 +1,7 @@
-//! What will a run cost before it is started? How many cells and repetitions, and roughly how many
-//! packets and simulated seconds; and whether somebody should be asked first.
+//! Cost estimate of a run: repetitions, packets, simulated seconds.
+//!
+//! How many cells and repetitions, and roughly how many packets and simulated seconds; and whether somebody should be
+//! asked first.
 //!
 //! The counts of cells and runs are exact. The rest is an estimate, within a factor of a few: bulk
 //! transfers at the rate of their slowest link or of their window, lengthened by the share of time

@@ -1,5 +1,7 @@
-//! What will a scenario do? The first cell in words, for people who want to read it before they run
-//! it: the path, the weather, the flows, and what the grid varies.
+//! Scenario description: path, weather, flows and grid in text.
+//!
+//! The first cell in words, for people who want to read it before they run it: the path, the weather, the flows, and
+//! what the grid varies.
 
 pub mod channel;
 

@@ -1,5 +1,7 @@
-//! Which two ends of a flow can speak with each other? Two kernels that speak the same over the same version of IP,
-//! and a kernel with a model of TCP whose words can all be said in bytes.
+//! Compatibility of two different flow ends: kernels, or a kernel and a model.
+//!
+//! Two kernels that speak the same over the same version of IP, and a kernel with a model of TCP whose words can all
+//! be said in bytes.
 
 use crate::model::{Protocol, Transport};
 use transport::tcp::config::{Handshake, Spurious};

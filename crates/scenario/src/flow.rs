@@ -1,5 +1,6 @@
-//! Who talks to whom, with which protocol, about what? A flow opens at `start`, its application
-//! writes at `from`, and its acknowledgements come back on their own way.
+//! Grammar of flows (`[[flow]]`).
+//!
+//! A flow opens at `start`, its application writes at `from`, and its acknowledgements come back on their own way.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

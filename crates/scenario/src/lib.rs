@@ -44,6 +44,7 @@ mod scenario;
 pub mod schema;
 mod set;
 pub mod shape;
+mod shortest;
 pub mod source;
 pub mod starter;
 mod syntax;

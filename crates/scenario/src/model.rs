@@ -1,6 +1,7 @@
-//! What does a scenario say, once everything in it is known to be right? Plain data: nodes and
-//! links by index, parameters resolved for each direction, faults that know which links they are
-//! on. Whoever builds a network from it needs no grammar, no defaults and no checks.
+//! Scenario model: checked plain data.
+//!
+//! Plain data: nodes and links by index, parameters resolved for each direction, faults that know which links they
+//! are on. Whoever builds a network from it needs no grammar, no defaults and no checks.
 
 mod carrier;
 pub mod channel;

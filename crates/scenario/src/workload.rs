@@ -1,5 +1,7 @@
-//! What do the applications of a flow do? Bulk data, requests and replies, web pages, and messages at their own
-//! pace: at a constant rate, in bursts, or as a news ticker.
+//! Grammar of workloads: bulk, request, web page, messages.
+//!
+//! Bulk data, requests and replies, web pages, and messages at their own pace: at a constant rate, in bursts, or as a
+//! news ticker.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,5 +1,7 @@
-//! What does the application do? It writes, reads and closes; the connection below may be a model or a
-//! kernel's socket. Applications count bytes, they do not carry any.
+//! Application interface over a byte stream: bulk transfer, sink, slow reader.
+//!
+//! It writes, reads and closes; the connection below may be a model or a kernel's socket. Applications count bytes,
+//! they do not carry any.
 
 pub mod ask;
 pub mod band;

@@ -1,6 +1,8 @@
-//! What would a model's segment look like on a wire? An IP packet with the options that its connection has and
-//! checksums that are right. Stream offsets of 64 bits become sequence numbers of 32 here, instants become ticks of a
-//! millisecond, windows are shifted; the payload is zeros, of which only as many are made as are kept.
+//! Serialisation of a model's segment as an IP packet.
+//!
+//! An IP packet with the options that its connection has and checksums that are right. Stream offsets of 64 bits
+//! become sequence numbers of 32 here, instants become ticks of a millisecond, windows are shifted; the payload is
+//! zeros, of which only as many are made as are kept.
 
 use super::checksum::Sum;
 use super::{TCP, flag, option};

@@ -1,5 +1,6 @@
-//! At which taps was each packet of a run, and what became of it? Crossings of doors, sightings of hosts and events of the
-//! path are joined by the packets' numbers.
+//! Join of door crossings, host sightings and path events by packet number.
+//!
+//! Crossings of doors, sightings of hosts and events of the path are joined by the packets' numbers.
 
 use super::{Body, Capture, Crossing, Glimpse, Sent, inner, mark};
 use ::capture::Tap;

@@ -1,6 +1,8 @@
-//! What if a link repeats what came wrong? A frame that was discarded is sent again, before new ones, when the far end
-//! has told; so often or for so long as the link persists, and then the packet is given up (catalogue SW-28, SW-29,
-//! SW-39 from inside). Frames that are not yet acknowledged fill a window.
+//! Link-layer ARQ: retransmission of discarded frames with persistence limits.
+//!
+//! A frame that was discarded is sent again, before new ones, when the far end has told; so often or for so long as
+//! the link persists, and then the packet is given up (catalogue SW-28, SW-29, SW-39 from inside). Frames that are
+//! not yet acknowledged fill a window.
 
 use base::dist::Sampler;
 use base::{Span, Time};

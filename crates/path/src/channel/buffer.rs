@@ -1,6 +1,8 @@
-//! What is on a link behind its input queue? The packets of the send buffer, the one in service, those on their way,
-//! and those that wait in the receive buffer for what is missing before them (catalogue SW-27, SW-28). One list in the
-//! order in which they came; each packet knows how far it is.
+//! Send buffer, frames in flight and receive reordering buffer of a link.
+//!
+//! The packets of the send buffer, the one in service, those on their way, and those that wait in the receive buffer
+//! for what is missing before them (catalogue SW-27, SW-28). One list in the order in which they came; each packet
+//! knows how far it is.
 
 use super::queue::{Room, Waiting};
 use base::packet::{DropReason, Packet};

@@ -1,5 +1,7 @@
-//! What does a link of a mobile network do to a packet? More than a plain [`crate::link::Link`]: the channel of
-//! Seawind (Kojo and others 2001, section 4.3), one direction. In the order in which a packet meets them:
+//! Channel of a mobile link: queue, framing, ARQ, errors and buffers in one direction.
+//!
+//! More than a plain [`crate::link::Link`]: the channel of Seawind (Kojo and others 2001, section 4.3), one
+//! direction. In the order in which a packet meets them:
 //!
 //! input queues, by class ([`class`], [`queue`], managers) -> send buffer ([`buffer`]) -> resources ([`allocation`])
 //! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->

@@ -1,5 +1,6 @@
-//! How does background load enter the network, and where does it end? Behind its own link, or behind a later one that it
-//! travels to, led on by the numbers of its packets.
+//! Builder of background load and its absorbers.
+//!
+//! Behind its own link, or behind a later one that it travels to, led on by the numbers of its packets.
 
 use super::Builder;
 use crate::model::Model;

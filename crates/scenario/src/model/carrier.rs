@@ -1,4 +1,4 @@
-//! Who carries a flow: a model, kernels, or one of each?
+//! Transport of a flow: model, kernel, or one of each.
 
 use super::Linux;
 use transport::tcp::{Config, Role};
