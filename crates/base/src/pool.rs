@@ -4,6 +4,8 @@
 use crate::slab::{AnySlab, Slab};
 use crate::tcp::{SackBlocks, Segment, Timestamps};
 use crate::time::Time;
+use crate::truth::CONNECTION;
+use crate::wire;
 
 pub use crate::body::{Body, Channel, Range};
 
@@ -256,6 +258,17 @@ impl Pool {
         });
         self.discard(at);
         body
+    }
+
+    /// Which connection a body belongs to, equal for both directions: of a segment the connection's number within its flow;
+    /// of bytes a hash of addresses and ports; else 0.
+    pub fn connection(&self, at: BodyRef) -> u64 {
+        let Some(slot) = self.slots.get(at.0 as usize) else { return 0 };
+        match slot.holds {
+            Holds::Segment => slot.seq / CONNECTION,
+            Holds::Bytes => self.bytes(at).and_then(wire::connection).unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// Stores a second copy of a body of whatever kind; [`BodyRef::NONE`] of none.

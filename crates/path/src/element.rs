@@ -235,6 +235,13 @@ impl Cx<'_> {
         self.core.pool.discard(packet.body);
     }
 
+    /// Which connection a packet belongs to, equal for both directions: a number within its flow, or, of bytes, a hash of
+    /// addresses and ports.
+    #[cold]
+    pub fn connection(&self, packet: &Packet) -> u64 {
+        self.core.pool.connection(packet.body)
+    }
+
     /// A second copy of a packet, body included, as a network makes it.
     pub fn duplicate(&mut self, packet: &Packet) -> Packet {
         self.core.counters.sent += 1;

@@ -19,6 +19,7 @@ mod outbox;
 pub mod red;
 mod ring;
 pub mod router;
+pub mod rst_flush;
 pub mod schedule;
 pub mod states;
 pub mod trigger;

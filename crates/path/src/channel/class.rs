@@ -5,7 +5,8 @@
 //! those of one priority share by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
 //! Using Deficit Round Robin", 1995).
 
-use super::queue::{Queue, QueueConfig, Waiting};
+use super::qdisc::{Qdisc as _, Queue};
+use super::queue::{QueueConfig, Waiting};
 use crate::element::Cx;
 use base::packet::{Flags, Packet};
 use base::{Span, Time};
@@ -208,10 +209,10 @@ impl Classes {
         }
     }
 
-    /// Drops everything.
-    pub(crate) fn flush(&mut self, cx: &mut Cx<'_>) {
+    /// Drops the packets for which `which` holds.
+    pub(crate) fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) {
         for class in &mut self.classes {
-            self.packets -= class.queue.flush(cx);
+            self.packets -= class.queue.flush(cx, which);
         }
     }
 }
