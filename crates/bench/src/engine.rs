@@ -42,6 +42,7 @@ impl Element for Source {
             flags: Flags::DATA,
             class: 0,
             ecn: 0,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
         self.left -= 1;

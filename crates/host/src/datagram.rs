@@ -78,6 +78,7 @@ impl DatagramConfig {
             flags: Flags::DATA,
             class: 0,
             ecn: 0,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
     }

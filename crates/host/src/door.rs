@@ -288,6 +288,7 @@ impl Gate for Door {
             flags,
             class: digest.class,
             ecn: digest.ecn,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
         Ok(Some(id))

@@ -118,6 +118,7 @@ impl Gate for Machine {
             flags: if peer.reply { Flags(flags.0 | Flags::REPLY.0) } else { flags },
             class: digest.class,
             ecn: digest.ecn,
+            unit: 0,
         };
         cx.forward(Port(port as u16), packet);
         Ok(Some(id))

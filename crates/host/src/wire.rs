@@ -98,6 +98,7 @@ impl Gate for Wire {
             flags,
             class: digest.as_ref().map_or(0, |digest| digest.class),
             ecn: digest.as_ref().map_or(0, |digest| digest.ecn),
+            unit: 0,
         };
         cx.forward(Port(0), packet);
         Ok(Some(id))

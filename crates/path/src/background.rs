@@ -81,6 +81,7 @@ impl Element for Background {
                 flags: Flags::VIRTUAL,
                 class: 0,
                 ecn: 0,
+                unit: 0,
             };
             cx.forward(Port(0), packet);
             self.next = if self.gap.is_zero() { Time::NEVER } else { self.next + self.gap() };

@@ -84,6 +84,12 @@ impl Capacity {
         }
     }
 
+    /// If the rate at `t` is below `floor` bit/s: until when that is known to stay so.
+    pub fn below(&mut self, t: Time, floor: u64) -> Option<Time> {
+        let (rate, until) = self.segment(t, t);
+        rate.filter(|rate| rate.bps() < floor).map(|_| until)
+    }
+
     /// How many bits are served from `from`, not before the present, to `to`; rounded down.
     pub fn bits_between(&mut self, from: Time, to: Time) -> u64 {
         let mut t = from;

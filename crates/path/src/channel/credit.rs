@@ -31,6 +31,7 @@ pub(crate) fn grant() -> Packet {
         flags: Flags::VIRTUAL,
         class: 0,
         ecn: 0,
+        unit: 0,
     }
 }
 
