@@ -271,6 +271,26 @@ impl Pool {
         }
     }
 
+    /// Whether two bodies carry the same data of the same connection: equal sequence numbers and length of segments, of bytes
+    /// those in their headers of TCP.
+    pub fn same_data(&self, one: BodyRef, other: BodyRef) -> bool {
+        let slot = |at: BodyRef| self.slots.get(at.0 as usize);
+        match (slot(one), slot(other)) {
+            (Some(a), Some(b)) if a.holds == Holds::Segment && b.holds == Holds::Segment => {
+                (a.seq, a.len) == (b.seq, b.len)
+            }
+            (Some(a), Some(b)) if a.holds == Holds::Bytes && b.holds == Holds::Bytes => {
+                let read = |at: BodyRef| {
+                    let digest = wire::read(self.bytes(at)?).ok()?;
+                    Some((digest.tcp?.seq, digest.payload))
+                };
+                read(one).is_some_and(|range| read(other) == Some(range))
+                    && self.connection(one) == self.connection(other)
+            }
+            _ => false,
+        }
+    }
+
     /// Stores a second copy of a body of whatever kind; [`BodyRef::NONE`] of none.
     #[cold]
     pub fn copy(&mut self, at: BodyRef) -> BodyRef {
@@ -395,7 +415,8 @@ mod tests {
     fn a_copy_of_any_kind_is_equal_and_apart() {
         let mut pool = Pool::new();
         let (plain, reporting) = (segment(5), segment(8));
-        let originals = [pool.put(&plain), pool.put(&reporting), pool.put_bytes(b"abc"), pool.store((7u64, 'x'))];
+        let originals =
+            [pool.put(&plain), pool.put(&reporting), pool.put_bytes(b"abc"), pool.store((7u64, 'x'))];
         let copies = originals.map(|at| pool.copy(at));
         assert_eq!((pool.live(), pool.copy(BodyRef::NONE)), (8, BodyRef::NONE));
         for [a, b, bytes, other] in [originals, copies] {

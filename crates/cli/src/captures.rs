@@ -181,7 +181,8 @@ pub(crate) fn nodes(capture: &[u8], model: &Model) -> Vec<(String, Vec<u8>)> {
         let (bytes, comment) = (frame.bytes.to_vec(), frame.comments().next().unwrap_or_default().to_owned());
         while files.len() <= at {
             let interface = reader.interfaces().get(files.len());
-            let named = interface.and_then(|i| Some((i.name.clone()?, i.link))).filter(|(name, _)| node(name));
+            let named =
+                interface.and_then(|i| Some((i.name.clone()?, i.link))).filter(|(name, _)| node(name));
             files.push(named.and_then(|(name, link)| {
                 let tap = Tap { link, ..Tap::ip(&name) };
                 let writer = PcapngWriter::new(Vec::new(), vec![tap], &format!("williwaw {VERSION}")).ok()?;

@@ -7,8 +7,8 @@ use base::{Rate, Span};
 use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
-    Capacity, ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
-    LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
+    Capacity, ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux,
+    Loss, LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
 };
 use serde_json::{Value, json};
 
@@ -94,6 +94,39 @@ fn wire_words(wire: &Wire) -> String {
     }
 }
 
+/// What a scenario takes for granted, as the studies do that it may be compared with (catalogue ME-03): one long flow, and nothing
+/// that competes with acknowledgements on the way back.
+pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    if model.flows.is_empty() || !model.commands.is_empty() {
+        return out;
+    }
+    let long = |flow: &Flow| match flow.app.bulk() {
+        Some((bytes, _)) => bytes.is_none_or(|bytes| bytes >= LONG),
+        None => false,
+    };
+    if let [only] = model.flows.as_slice()
+        && long(only)
+        && model.backgrounds.is_empty()
+    {
+        out.push("one long flow: nothing competes with it for the queue");
+    }
+    let data = |flow: &Flow| match flow.app {
+        // Requests carry data in both directions.
+        scenario::model::App::Ask(_) => [flow.route.clone(), flow.way_back.clone()].concat(),
+        _ => flow.route.clone(),
+    };
+    let carries: Vec<usize> = model.flows.iter().flat_map(data).collect();
+    let loaded = |link: &usize| carries.contains(link) || !model.links[*link].backgrounds.is_empty();
+    if !model.flows.iter().flat_map(|flow| &flow.way_back).any(loaded) {
+        out.push("no traffic the other way: acknowledgements wait for nothing but each other");
+    }
+    out
+}
+
+/// A bulk transfer of at least so many bytes is long: its slow start is a small part of it.
+const LONG: u64 = 50_000;
+
 /// The same for programs.
 pub(crate) fn document(model: &Model) -> Value {
     let node = |i: usize| model.nodes[i].name.as_str();
@@ -121,6 +154,7 @@ pub(crate) fn document(model: &Model) -> Value {
         "commands": model.commands.iter().map(|command| json!({
             "name": command.name, "at": node(command.node), "about": command.run, "serves": command.serves,
         })).collect::<Vec<_>>(),
+        "assumptions": assumptions(model),
         "limit_s": model.run.limit.as_secs_f64(),
     })
 }

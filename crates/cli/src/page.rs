@@ -138,7 +138,9 @@ fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
     let heading = "How it comes about".to_owned();
     if drawn.is_empty() {
         let text = match sweep.cells.iter().all(|cell| cell.model.flows.is_empty()) {
-            true => "The scenario has commands and no flows, so there is no sequence to draw; `emulate --captures` keeps the packets of its commands.",
+            true => {
+                "The scenario has commands and no flows, so there is no sequence to draw; `emulate --captures` keeps the packets of its commands."
+            }
             false => "No flow of these repetitions was recorded.",
         };
         return Section { heading, text: text.to_owned(), items: Vec::new() };

@@ -131,6 +131,45 @@ fn captions_speak_of_what_is_drawn() {
     assert!(ended.out.contains("were lost on the way, at radio.down"), "{}{}", ended.out, ended.err);
 }
 
+/// Assumptions are told (ME-03), time and data sent stand side by side without being asked for (ME-02), the receiver's trace can be
+/// drawn apart (NS-16), and a run keeps what it was made of (ME-06).
+#[test]
+fn assumptions_costs_and_parameters_are_told() {
+    let desk = desk();
+    desk.write("one.toml", &format!("{PATH}{}", DOWNLOAD.replace("20 kB", "200 kB")));
+    let ended = desk.run(&["check", "one.toml"]);
+    assert!(
+        ended.out.contains("one long flow") && ended.out.contains("no traffic the other way"),
+        "{}",
+        ended.out
+    );
+    let ended = desk.run(&["check", "mixed.toml"]);
+    assert!(!ended.out.contains("one long flow"), "{}", ended.out);
+    let ended = desk.run(&["run", "one.toml", "--out", "kept", "--set", "hop.radio.delay=70 ms"]);
+    assert!(ended.out.contains("download time") && ended.out.contains("segments sent"), "{}", ended.out);
+    let again = desk.run(&["plot", "kept", "--json"]);
+    let other = desk.run(&["plot", "one.toml", "--json", "--set", "hop.radio.delay=70 ms"]);
+    let picture =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["picture"]["sent"].clone();
+    assert_eq!(picture(&again.out), picture(&other.out), "the folder repeats the run");
+    for (offset, bytes) in [("25 segments", 25 * 1460), ("20000 B", 20_000)] {
+        let moved = desk.run(&["plot", "kept", "--json", "--receiver-offset", offset]);
+        let first = |text: &str| {
+            serde_json::from_str::<serde_json::Value>(text).unwrap()["picture"]["received"][0]["seq"]
+                .as_u64()
+                .unwrap()
+        };
+        assert_eq!(first(&moved.out), first(&again.out) + bytes, "{offset}");
+    }
+    // RB-03: the combination that the paper forbids is warned of.
+    let wrong = ["--set", "flow.download.transport.tcp.rto.restart-on-duplicates=each"];
+    let ended = desk.run(&[&["check", "one.toml"][..], &wrong].concat());
+    assert!(ended.err.contains("MUST NOT"), "{}", ended.err);
+    let safe = ["--set", "flow.download.transport.tcp.duplicates.in-recovery=ignore"];
+    let ended = desk.run(&[&["check", "one.toml"][..], &wrong, &safe].concat());
+    assert!(!ended.err.contains("MUST NOT"), "{}", ended.err);
+}
+
 /// Commands alone can be reported on, and each node has a capture of its own.
 #[cfg(target_os = "linux")]
 #[test]
@@ -140,8 +179,21 @@ fn real_time_answers_every_output_option() {
         let file = format!("{kind}.toml");
         let folder = format!("{kind}.emulate");
         let everything = [
-            "emulate", &file, "--reps", "1", "--lateness", "1 s", "--out", &folder, "--report", "--captures",
-            "--events", "--metrics", "all", "--pcap", "first.pcapng",
+            "emulate",
+            &file,
+            "--reps",
+            "1",
+            "--lateness",
+            "1 s",
+            "--out",
+            &folder,
+            "--report",
+            "--captures",
+            "--events",
+            "--metrics",
+            "all",
+            "--pcap",
+            "first.pcapng",
         ];
         let ended = desk.run(&everything);
         if ended.code == 3 {

@@ -8,6 +8,7 @@
 //! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
 
 mod change;
+mod queue;
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -59,7 +60,7 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    PROBES.iter().chain(change::PROBES).any(|(n, _)| *n == name)
+    PROBES.iter().chain(change::PROBES).chain(queue::PROBES).any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -114,6 +115,7 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return Readings::new() };
     let mut readings = numbers(&seen, gate, rate, f64::from(config.mss));
     change::take(&records, ends.from.0, &mut readings);
+    let _ = queue::take(model, &outcome, flow, &records, &mut readings);
     readings
 }
 

@@ -72,9 +72,12 @@ fn copies_arrive_and_the_books_balance() {
             assert!(counters.sent >= of_plain.sent + 4 && counters.sent <= of_plain.sent + 12, "{rule}");
         }
         assert_eq!(metric(&outcome, Metric::SpuriousTimeouts), 0.0, "{rule}");
-        assert_eq!(metric(&outcome, Metric::PacketsDropped), metric(&plain, Metric::PacketsDropped), "{rule}");
-        let (with, without) =
-            (metric(&outcome, Metric::DownloadTime), metric(&plain, Metric::DownloadTime));
+        assert_eq!(
+            metric(&outcome, Metric::PacketsDropped),
+            metric(&plain, Metric::PacketsDropped),
+            "{rule}"
+        );
+        let (with, without) = (metric(&outcome, Metric::DownloadTime), metric(&plain, Metric::DownloadTime));
         assert!(with < 1.5 * without, "{rule}: {with} s against {without} s");
     }
 }
@@ -105,8 +108,10 @@ fn copied_acknowledgements_blind_frto_and_not_eifel() {
 #[test]
 fn copied_data_switch_the_dsack_detector_off() {
     let options = "spurious = \"dsack\", recovery = \"newreno\", sack = true, response = \"undo\"";
-    let alone = verdicts(&play(&model(PAUSES, options)));
+    // A pause that one expiration outlasts: of what was resent twice nothing is concluded.
+    let short = PAUSES.replace("\"4 s\"], [\"14 s\", \"5 s\"]", "\"2 s\"], [\"14 s\", \"2 s\"]");
+    let alone = verdicts(&play(&model(&short, options)));
     assert!(alone.0 > 0, "{alone:?}");
-    let with = verdicts(&play(&model(&copies("down", "packets = \"2\""), options)));
+    let with = verdicts(&play(&model(&copies("down", "packets = \"2\"").replace(PAUSES, &short), options)));
     assert_eq!(with.0, 0, "{with:?}");
 }

@@ -235,6 +235,12 @@ impl Cx<'_> {
         self.core.pool.discard(packet.body);
     }
 
+    /// Whether two packets of one flow and direction carry the same data of the same connection.
+    #[cold]
+    pub fn same_data(&self, one: &Packet, other: &Packet) -> bool {
+        self.core.pool.same_data(one.body, other.body)
+    }
+
     /// Which connection a packet belongs to, equal for both directions: a number within its flow, or, of bytes, a hash of
     /// addresses and ports.
     #[cold]

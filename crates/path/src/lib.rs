@@ -15,6 +15,7 @@ pub mod hold;
 pub mod jitter;
 pub mod link;
 pub mod loss;
+pub mod meter;
 pub mod network;
 mod outbox;
 pub mod red;

@@ -8,12 +8,13 @@
 
 mod channel;
 mod load;
+mod manager;
 
 pub use self::load::path_numbers;
 
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
-    Position, Queue, Timing, Transport,
+    App, ChangedRate, CountedFrom, Delay, Direction, First, Flow, GateMode, Ip, Link, LinkRate, Linux,
+    LossKind, Model, Position, Queue, Timing, Transport,
 };
 use crate::protocol::Site;
 use base::dist::Sampler;
@@ -30,8 +31,10 @@ use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
 use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
+use path::meter::Meter;
 use path::red::Red;
 use path::router::Router;
+use path::rst_flush::RstWatch;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::collections::BTreeMap;
@@ -42,6 +45,7 @@ use transport::app::tell::{Listener, Pace, Teller, Useful};
 use transport::app::{Bulk, Reading, Sink};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
+use transport::tcp::receiver::WindowManager;
 
 /// A network with its ends.
 pub struct World {
@@ -92,6 +96,10 @@ struct Builder<'a> {
     choices: Vec<Arc<transport::tcp::Config>>,
     /// What the connections from one node to another have learned, where they share it.
     caches: BTreeMap<(usize, usize), TcbCache>,
+    /// Watches for resets, and the link that each empties.
+    watches: Vec<(ElementId, usize)>,
+    /// Congestion managers, by node.
+    managers: BTreeMap<usize, WindowManager>,
 }
 
 /// How many numbers flows, loads that travel, pairs of stations and other network paths have.
@@ -141,6 +149,8 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         travels,
         choices: Vec::new(),
         caches: BTreeMap::new(),
+        watches: Vec::new(),
+        managers: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     let mut told = Vec::with_capacity(model.flows.len());
@@ -167,6 +177,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
     b.wire(&ends, &stations);
     b.wire_credit();
+    b.wire_flush();
     World {
         network: b.network,
         flows: ends,
@@ -281,12 +292,16 @@ impl Builder<'_> {
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
+            if let Some(manager) = self.manager(here) {
+                party = party.managed(manager, flow.priority);
+            }
             return match codec {
                 Some(codec) => self.add(name, party.coded(codec)),
                 None => self.add(name, party),
             };
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+        let manager = self.manager(here);
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
@@ -294,6 +309,9 @@ impl Builder<'_> {
         let mut host = Host::new(host, tcp, app);
         if let Some(cache) = cache {
             host = host.sharing(cache);
+        }
+        if let Some(manager) = manager {
+            host = host.managed(&manager, flow.priority);
         }
         match codec {
             Some(codec) => self.add(name, host.coded(&codec, 0)),
@@ -326,6 +344,18 @@ impl Builder<'_> {
             }
             next = Some(id);
         };
+        let up = link.direction == Some(Direction::Up);
+        for place in
+            ["radio", "gateway"].into_iter().filter(|place| link.charging && (up || *place == "radio"))
+        {
+            let id = self.add(format!("{}.{place}", link.name), Meter::default());
+            chain(self, id);
+        }
+        if let Some(down) = link.flushes {
+            let id = self.add(format!("{}.rst-watch", link.name), RstWatch);
+            self.watches.push((id, down));
+            chain(self, id);
+        }
         if let Some(through) = self.absorbs(index) {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
@@ -393,6 +423,10 @@ impl Builder<'_> {
             }
             let id = self.add(load.name.clone(), source);
             self.backgrounds.push(id);
+            chain(self, id);
+        }
+        if link.charging && !up {
+            let id = self.add(format!("{}.gateway", link.name), Meter::default());
             chain(self, id);
         }
         if let (Some(entry), Some(exit)) = (next, exit) {

@@ -7,8 +7,8 @@ pub mod channel;
 
 use crate::cost::Cost;
 use crate::model::{
-    ChangedRate, CountedFrom, Delay, Fate, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind, Model,
-    Position, Protocol, RateChange, Timing, Transport,
+    ChangedRate, CountedFrom, Delay, Fate, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind,
+    Model, Position, Protocol, RateChange, Timing, Transport,
 };
 use crate::scenario::Scenario;
 use crate::workload_words;

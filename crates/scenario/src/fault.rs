@@ -17,7 +17,8 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::leaf;
 use crate::model::{
-    ChangedRate, CountedFrom, Direction, Fate, First, Gate, GateMode, Loss, LossKind, Position, RateChange, Timing,
+    ChangedRate, CountedFrom, Direction, Fate, First, Gate, GateMode, Loss, LossKind, Position, RateChange,
+    Timing,
 };
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};

@@ -247,7 +247,8 @@ impl Dialogue {
         let mut keys = Vec::new();
         for event in &self.events {
             let What::State(values) = &event.what else { continue };
-            let skipped = values.iter().filter(|(key, value)| !crate::observe::knows(key) || value.is_array());
+            let skipped =
+                values.iter().filter(|(key, value)| !crate::observe::knows(key) || value.is_array());
             keys.extend(skipped.map(|(key, _)| format!("`{key}` (line {})", event.line)));
         }
         keys

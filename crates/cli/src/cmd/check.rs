@@ -86,6 +86,9 @@ fn text(scenario: &Scenario) -> String {
             out.push_str(&format!("  {}: {}\n", name.join(", "), values.join(" | ")));
         }
     }
+    for (i, assumed) in describe::assumptions(scenario.first()).iter().enumerate() {
+        out.push_str(&format!("{}  {assumed}\n", if i == 0 { "\nAssumes\n" } else { "" }));
+    }
     let cost = scenario.cost();
     out.push_str(&format!(
         "\nCost\n  {cost}\n  {} on {} cores of this machine\n",

@@ -23,6 +23,7 @@ pub mod fq_codel;
 pub mod frame;
 pub mod manager;
 pub mod pie;
+pub mod policer;
 mod qdisc;
 pub mod queue;
 pub mod threshold;

@@ -56,13 +56,22 @@ pub struct QueueConfig {
     pub stay: Option<Span>,
     /// Speaks up before it is full.
     pub manager: Option<Manager>,
+    /// A copy of data that still wait is dropped.
+    pub unique: bool,
     /// Flow queues with CoDel, in place of all but `room`.
     pub fair: Option<FqCoDelConfig>,
 }
 
 impl Default for QueueConfig {
     fn default() -> Self {
-        QueueConfig { room: Room::default(), discard: Discard::Tail, stay: None, manager: None, fair: None }
+        QueueConfig {
+            room: Room::default(),
+            discard: Discard::Tail,
+            stay: None,
+            manager: None,
+            unique: false,
+            fair: None,
+        }
     }
 }
 
@@ -177,6 +186,16 @@ impl Qdisc for Fifo {
 
     fn join(&mut self, cx: &mut Cx<'_>, mut packet: Packet, idle: Span, at_once: bool) -> usize {
         let now = cx.now();
+        if self.config.unique
+            && packet.flags.has(Flags::DATA)
+            && self
+                .waiting
+                .iter()
+                .any(|w| w.packet.ledger() == packet.ledger() && cx.same_data(&w.packet, &packet))
+        {
+            cx.drop(packet, DropReason::Early);
+            return 1;
+        }
         let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
         if let Some(manager) = &mut self.config.manager {
             let (packets, bytes) = (self.waiting.len(), self.bytes);

@@ -219,7 +219,10 @@ fn netem(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(
             "duplicate" => {
                 let share = required(words, word, "a share such as 1%", percent)?;
                 if let Some(next) = optional(words, percent) {
-                    out(format!("duplicate: that each depends on the one before by {} %", trim(next * 100.0)));
+                    out(format!(
+                        "duplicate: that each depends on the one before by {} %",
+                        trim(next * 100.0)
+                    ));
                 }
                 n.duplicate = share;
             }

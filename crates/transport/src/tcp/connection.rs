@@ -8,7 +8,7 @@
 
 use super::config::{Config, Handshake, HandshakeAck, Push};
 use super::ecn::{self, Ecn};
-use super::receiver::{Answer, Receiver};
+use super::receiver::{Answer, Receiver, WindowManager};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
@@ -79,6 +79,11 @@ impl Connection {
         if self.role == Role::Active {
             self.transmit(io);
         }
+    }
+
+    /// The receiving half offers no more than a share of its host's window.
+    pub fn manage(&mut self, manager: &WindowManager, priority: u32) {
+        self.receiver.manage(manager.join(priority, self.config.mss));
     }
 
     /// Sends what may be sent, after the application wrote or closed.
@@ -154,6 +159,7 @@ impl Connection {
             }
             if !self.peer_fin && self.fin_end.is_some_and(|end| self.receiver.next() >= end) {
                 self.peer_fin = true;
+                self.receiver.finish();
                 answer = Answer::Now;
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.
                 self.sender.close();

@@ -7,6 +7,7 @@
 mod buffer;
 mod linux;
 mod quick;
+mod shared_window;
 
 use super::config::{Config, Echo, Handshake, ReceiverConfig};
 use crate::recovery::rto::RtoTimer;
@@ -14,6 +15,7 @@ use base::tcp::{Block, SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use buffer::Kept;
 use linux::{Came, Linux};
+pub use shared_window::{Aggregate, WindowManager, WindowShare};
 
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
@@ -59,6 +61,18 @@ pub struct Receiver {
     resent: bool,
     /// What is left to the rules of Linux.
     linux: Option<Box<Linux>>,
+    /// Its part of the window of the host, if the host has a manager.
+    shared: Option<Box<Shared>>,
+}
+
+/// The part of a host's window that a connection may offer.
+#[derive(Clone, Debug)]
+struct Shared {
+    share: WindowShare,
+    /// When the receiver was last asked for something.
+    now: Time,
+    /// One past the last byte that was ever offered.
+    edge: u64,
 }
 
 /// What to do after a segment.
@@ -126,14 +140,27 @@ impl Receiver {
             last_ack_sent: 0,
             resent: false,
             linux,
+            shared: None,
+        }
+    }
+
+    /// From now on it offers no more than its share of the host's window.
+    pub(super) fn manage(&mut self, share: WindowShare) {
+        self.shared = Some(Box::new(Shared { share, now: Time::ZERO, edge: 0 }));
+    }
+
+    /// The peer has sent everything: the share is for others.
+    pub(super) fn finish(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.share.leave();
         }
     }
 
     /// Takes over the choices of `fresh` before anything was received; how the application reads stays.
     pub(super) fn start_anew(&mut self, fresh: Receiver) {
-        let unread = self.unread;
+        let (unread, shared) = (self.unread, self.shared.take());
         *self = fresh;
-        self.unread = unread;
+        (self.unread, self.shared) = (unread, shared);
         self.edge = if unread.is_some() { self.next + u64::from(self.window) } else { 0 };
     }
 
@@ -173,6 +200,9 @@ impl Receiver {
     #[inline(always)] // the connection's only call
     pub fn receive(&mut self, now: Time, segment: &Segment, rto: &RtoTimer) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
+        if let Some(shared) = &mut self.shared {
+            shared.now = now;
+        }
         if self.unacked == 0 {
             self.resent = segment.resent;
         }
@@ -198,6 +228,11 @@ impl Receiver {
             self.hold(seq, end);
         }
         let delivered = self.next - before;
+        if let Some(shared) = &self.shared
+            && segment.len > 0
+        {
+            shared.share.arrived(delivered, seq > before && !duplicate);
+        }
         let answer = match self.linux {
             Some(_) if !segment.syn => self.answer_as_linux(now, segment, rto, before, had, duplicate),
             _ => self.answer(now, seq, end, before),
@@ -421,6 +456,12 @@ impl Receiver {
     /// The same without its SACK blocks, which most do not have.
     #[inline(always)]
     pub(super) fn acknowledge_bare(&mut self, now: Time, timestamps: bool) -> Segment {
+        if let Some(shared) = &mut self.shared {
+            shared.now = now;
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.now = now;
+        }
         let window = self.offered();
         self.unacked = 0;
         self.ack_due = Time::NEVER;
@@ -483,6 +524,21 @@ impl Receiver {
 
     #[inline]
     fn offered(&mut self) -> u32 {
+        let alone = self.offered_alone();
+        if self.shared.is_some() { self.offered_of_share(alone) } else { alone }
+    }
+
+    /// Of what the buffer allows, as much as the host's manager gives it; an edge that was offered stays.
+    #[cold]
+    fn offered_of_share(&mut self, alone: u32) -> u32 {
+        let Some(shared) = &mut self.shared else { return alone };
+        let share = shared.share.window(shared.now) >> self.shift << self.shift;
+        shared.edge = shared.edge.max(self.next + share.min(u64::from(alone)));
+        u32::try_from(shared.edge - self.next).map_or(alone, |window| window.min(alone))
+    }
+
+    #[inline]
+    fn offered_alone(&mut self) -> u32 {
         if self.linux.is_some() && self.growing() {
             let (kept, next) = (self.kept(), self.next);
             return self.linux.as_mut().map_or(0, |l| l.offered(next, kept));

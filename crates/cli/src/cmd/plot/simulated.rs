@@ -125,6 +125,9 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         ("repetition".to_owned(), args.rep.to_string()),
     ];
     let caption = picture.caption();
+    if let Some(offset) = all.receiver_offset {
+        offset.apply(&mut picture);
+    }
     if all.json {
         talk.document(&json!({
             "schema": "williwaw-plot/1",
