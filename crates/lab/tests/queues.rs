@@ -368,36 +368,6 @@ fn an_outage_of_minutes_meets_persistence() {
     assert_eq!((of("200 s"), of("0 s")), (300.0, 300.0));
 }
 
-/// With a window of twice the bandwidth-delay product a loss is repaired while the link stays busy; with one it idles (PR-20).
-#[test]
-fn twice_the_product_keeps_the_link_busy_in_recovery() {
-    // 400 kbit/s x 0.42 s = 21 packets of 1000 B.
-    let of = |window: u32| {
-        let lossy = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"300, 600, 900\"";
-        let mut model = bulk("\"unlimited\"", 1, lossy);
-        if let scenario::model::Transport::Tcp { config, .. } = &mut model.flows[0].transport {
-            config.recovery = transport::tcp::config::Recovery::Rfc6675;
-            config.sack = transport::tcp::config::Sack::On;
-            config.receiver.window = transport::tcp::config::WindowSize::Segments(window);
-            config.initial_ssthresh = transport::tcp::config::WindowSize::Segments(window);
-        }
-        let outcome = play(&model);
-        let starts: Vec<f64> = (outcome.world.network.records().iter())
-            .filter(|r| {
-                matches!(r.event, Event::ServiceStarted { .. })
-                    && outcome.world.names[r.source.0 as usize] == "radio.down"
-            })
-            .map(|r| r.t.as_secs_f64())
-            .filter(|t| *t > 5.0 && *t < 55.0)
-            .collect();
-        starts.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max)
-    };
-    // A packet takes 20 ms; with twice the product the link never waits for longer than that.
-    let (twice, once) = (of(44), of(21));
-    assert!(twice < 0.025, "{twice}");
-    assert!(once > 0.05, "{once}");
-}
-
 /// The share of the link that went to segments sent without need (TA-12).
 #[test]
 fn the_share_of_unneeded_segments_is_told() {

@@ -9,6 +9,7 @@
 mod channel;
 mod load;
 mod manager;
+mod service;
 
 pub use self::load::path_numbers;
 
@@ -23,13 +24,11 @@ use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
 use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
-use path::capacity::{Capacity, Change};
 use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
-use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
 use path::meter::Meter;
 use path::red::Red;
@@ -432,52 +431,6 @@ impl Builder<'_> {
         if let (Some(entry), Some(exit)) = (next, exit) {
             self.chains[index] = Some(Chain { entry, exit });
         }
-    }
-
-    fn config(&self, link: &Link) -> LinkConfig {
-        let base = match &link.rate {
-            LinkRate::Unlimited => Capacity::Unlimited,
-            LinkRate::Constant(rate) => Capacity::Fixed(*rate),
-            LinkRate::Schedule(s) => Capacity::Steps { steps: s.steps.clone(), period: s.repeat },
-        };
-        let changes: Vec<(Gate, Change)> = link
-            .rate_changes
-            .iter()
-            .map(|&c| {
-                let change = &self.model.rate_changes[c];
-                let to = match change.to {
-                    ChangedRate::To(rate) => Change::To(rate),
-                    ChangedRate::Times(factor) => Change::Times(factor),
-                };
-                (gate_of(&change.timing, &change.name, self.seed), to)
-            })
-            .collect();
-        let capacity =
-            if changes.is_empty() { base } else { Capacity::Changing { base: Box::new(base), changes } };
-        let delay = match &link.delay {
-            Delay::Constant(span) => *span,
-            _ => Span::ZERO,
-        };
-        let limit = match link.queue {
-            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
-                QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
-            }
-            Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
-            // The others are no plain link's.
-            _ => QueueLimit::default(),
-        };
-        LinkConfig { capacity, delay, limit }
-    }
-
-    fn gates(&self, link: &Link) -> Vec<LinkGate> {
-        let after = link.gates.iter().map(|&g| &self.model.gates[g]);
-        after
-            .filter(|g| g.at == Position::AfterQueue)
-            .map(|g| LinkGate {
-                gate: gate_of(&g.timing, &g.name, self.seed),
-                stores: g.mode == GateMode::Hold,
-            })
-            .collect()
     }
 
     /// What stands before a host that discards packets with wrong bits.

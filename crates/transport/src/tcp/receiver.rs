@@ -6,6 +6,7 @@
 
 mod buffer;
 mod linux;
+mod paws;
 mod quick;
 mod shared_window;
 
@@ -15,6 +16,7 @@ use base::tcp::{Block, SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use buffer::Kept;
 use linux::{Came, Linux};
+use shared_window::Shared;
 pub use shared_window::{Aggregate, WindowManager, WindowShare};
 
 /// The receiving half of a connection.
@@ -65,16 +67,6 @@ pub struct Receiver {
     shared: Option<Box<Shared>>,
 }
 
-/// The part of a host's window that a connection may offer.
-#[derive(Clone, Debug)]
-struct Shared {
-    share: WindowShare,
-    /// When the receiver was last asked for something.
-    now: Time,
-    /// One past the last byte that was ever offered.
-    edge: u64,
-}
-
 /// What to do after a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
@@ -98,9 +90,6 @@ pub struct Arrival {
     /// Bytes that became readable.
     pub delivered: u64,
 }
-
-/// How long a timestamp is compared with (RFC 7323 section 5.5).
-const PAWS_IDLE: Span = Span::from_secs(24 * 86_400);
 
 /// Out-of-order blocks a receiver keeps at most; a peer that sends more holes is not honest.
 const MAX_HELD: usize = 4096;
@@ -144,18 +133,6 @@ impl Receiver {
         }
     }
 
-    /// From now on it offers no more than its share of the host's window.
-    pub(super) fn manage(&mut self, share: WindowShare) {
-        self.shared = Some(Box::new(Shared { share, now: Time::ZERO, edge: 0 }));
-    }
-
-    /// The peer has sent everything: the share is for others.
-    pub(super) fn finish(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared.share.leave();
-        }
-    }
-
     /// Takes over the choices of `fresh` before anything was received; how the application reads stays.
     pub(super) fn start_anew(&mut self, fresh: Receiver) {
         let (unread, shared) = (self.unread, self.shared.take());
@@ -172,28 +149,6 @@ impl Receiver {
     /// When it wants to acknowledge at the latest.
     pub fn next_timeout(&self) -> Time {
         self.ack_due
-    }
-
-    /// Protection against wrapped sequence numbers: whether this segment, which occupies sequence numbers, is older than
-    /// what has been received. Pure acknowledgements pass, as in Linux (`tcp_disordered_ack`).
-    #[inline]
-    pub(super) fn fails_paws(&self, now: Time, segment: &Segment) -> bool {
-        let (Some(ts), Some(recent)) = (segment.timestamps, self.echo) else { return false };
-        //= RFC 7323 section 5.3 step R1: SEG.TSval < TS.Recent, and no SYN
-        //= RFC 7323 section 5.5: after 24 days of silence TS.Recent is not valid
-        ts.value < recent
-            && self.config.paws
-            && self.config.echo != Echo::Latest
-            && !segment.syn
-            && now.since(self.echo_at) < PAWS_IDLE
-    }
-
-    /// A segment was discarded for its age: what of it had been received before is reported (RFC 2883).
-    #[cold]
-    pub(super) fn discard_old(&mut self, segment: &Segment) {
-        if self.config.dsack && self.sack {
-            self.note_repeated(segment.seq, segment.end());
-        }
     }
 
     /// Takes in a segment that occupies sequence numbers.
@@ -526,15 +481,6 @@ impl Receiver {
     fn offered(&mut self) -> u32 {
         let alone = self.offered_alone();
         if self.shared.is_some() { self.offered_of_share(alone) } else { alone }
-    }
-
-    /// Of what the buffer allows, as much as the host's manager gives it; an edge that was offered stays.
-    #[cold]
-    fn offered_of_share(&mut self, alone: u32) -> u32 {
-        let Some(shared) = &mut self.shared else { return alone };
-        let share = shared.share.window(shared.now) >> self.shift << self.shift;
-        shared.edge = shared.edge.max(self.next + share.min(u64::from(alone)));
-        u32::try_from(shared.edge - self.next).map_or(alone, |window| window.min(alone))
     }
 
     #[inline]

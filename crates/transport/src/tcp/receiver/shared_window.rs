@@ -7,6 +7,7 @@
 //! data are missing. A right edge that was offered is never taken back (RFC 9293 section 3.8.6.2.1), so that a smaller share
 //! takes hold as data arrive.
 
+use super::Receiver;
 use base::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -114,6 +115,39 @@ impl WindowShare {
         let sum = mine + others.map(|(_, m)| u64::from(m.priority)).sum::<u64>();
         let share = u128::from(all) * u128::from(mine) / u128::from(sum);
         u64::try_from(share).unwrap_or(u64::MAX).max(LEAST_SEGMENTS * self.mss)
+    }
+}
+
+/// The part of a host's window that a connection may offer.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) share: WindowShare,
+    /// When the receiver was last asked for something.
+    pub(super) now: Time,
+    /// One past the last byte that was ever offered.
+    pub(super) edge: u64,
+}
+
+impl Receiver {
+    /// From now on it offers no more than its share of the host's window.
+    pub(in crate::tcp) fn manage(&mut self, share: WindowShare) {
+        self.shared = Some(Box::new(Shared { share, now: Time::ZERO, edge: 0 }));
+    }
+
+    /// The peer has sent everything: the share is for others.
+    pub(in crate::tcp) fn finish(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.share.leave();
+        }
+    }
+
+    /// Of what the buffer allows, as much as the host's manager gives it; an edge that was offered stays.
+    #[cold]
+    pub(super) fn offered_of_share(&mut self, alone: u32) -> u32 {
+        let Some(shared) = &mut self.shared else { return alone };
+        let share = shared.share.window(shared.now) >> self.shift << self.shift;
+        shared.edge = shared.edge.max(self.next + share.min(u64::from(alone)));
+        u32::try_from(shared.edge - self.next).map_or(alone, |window| window.min(alone))
     }
 }
 
