@@ -6,6 +6,7 @@
 //! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
 
 mod change;
+mod queue;
 mod window;
 
 use crate::once::{Options, run_once};
@@ -62,7 +63,7 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    PROBES.iter().chain(change::PROBES).chain(window::PROBES).any(|(n, _)| *n == name)
+    PROBES.iter().chain(change::PROBES).chain(queue::PROBES).chain(window::PROBES).any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -122,8 +123,9 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     };
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
-    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: f64::from(config.mss), gate };
+    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
     window::take(&records, &sight, &verdicts, &mut readings);
+    let _ = queue::take(model, &outcome, flow, &records, &mut readings);
     readings
 }
 

@@ -8,12 +8,14 @@
 
 mod channel;
 mod load;
+mod manager;
+mod service;
 
 pub use self::load::path_numbers;
 
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
-    Position, Queue, Timing, Transport,
+    App, ChangedRate, CountedFrom, Delay, Direction, First, Flow, GateMode, Ip, Link, LinkRate, Linux,
+    LossKind, Model, Position, Queue, Timing, Transport,
 };
 use crate::protocol::Site;
 use base::dist::Sampler;
@@ -22,16 +24,16 @@ use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
 use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
-use path::capacity::{Capacity, Change};
 use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
-use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
+use path::meter::Meter;
 use path::red::Red;
 use path::router::Router;
+use path::rst_flush::RstWatch;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::collections::BTreeMap;
@@ -42,6 +44,7 @@ use transport::app::tell::{Listener, Pace, Teller, Useful};
 use transport::app::{Bulk, Reading, Sink};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
+use transport::tcp::receiver::WindowManager;
 
 /// A network with its ends.
 pub struct World {
@@ -92,6 +95,10 @@ struct Builder<'a> {
     choices: Vec<Arc<transport::tcp::Config>>,
     /// What the connections from one node to another have learned, where they share it.
     caches: BTreeMap<(usize, usize), TcbCache>,
+    /// Watches for resets, and the link that each empties.
+    watches: Vec<(ElementId, usize)>,
+    /// Congestion managers, by node.
+    managers: BTreeMap<usize, WindowManager>,
 }
 
 /// How many numbers flows, loads that travel, pairs of stations and other network paths have.
@@ -141,6 +148,8 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         travels,
         choices: Vec::new(),
         caches: BTreeMap::new(),
+        watches: Vec::new(),
+        managers: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     let mut told = Vec::with_capacity(model.flows.len());
@@ -167,6 +176,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
     b.wire(&ends, &stations);
     b.wire_credit();
+    b.wire_flush();
     World {
         network: b.network,
         flows: ends,
@@ -281,12 +291,16 @@ impl Builder<'_> {
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
+            if let Some(manager) = self.manager(here) {
+                party = party.managed(manager, flow.priority);
+            }
             return match codec {
                 Some(codec) => self.add(name, party.coded(codec)),
                 None => self.add(name, party),
             };
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+        let manager = self.manager(here);
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
@@ -294,6 +308,9 @@ impl Builder<'_> {
         let mut host = Host::new(host, tcp, app);
         if let Some(cache) = cache {
             host = host.sharing(cache);
+        }
+        if let Some(manager) = manager {
+            host = host.managed(&manager, flow.priority);
         }
         match codec {
             Some(codec) => self.add(name, host.coded(&codec, 0)),
@@ -326,6 +343,18 @@ impl Builder<'_> {
             }
             next = Some(id);
         };
+        let up = link.direction == Some(Direction::Up);
+        for place in
+            ["radio", "gateway"].into_iter().filter(|place| link.charging && (up || *place == "radio"))
+        {
+            let id = self.add(format!("{}.{place}", link.name), Meter::default());
+            chain(self, id);
+        }
+        if let Some(down) = link.flushes {
+            let id = self.add(format!("{}.rst-watch", link.name), RstWatch);
+            self.watches.push((id, down));
+            chain(self, id);
+        }
         if let Some(through) = self.absorbs(index) {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
@@ -346,7 +375,7 @@ impl Builder<'_> {
             let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
             let id = self.add(
                 loss.name.clone(),
-                Loss::new(rule(&loss.kind, &loss.name, seed), stream).marking(loss.mark),
+                Loss::new(rule(&loss.kind, &loss.name, seed), stream).fate(loss.fate),
             );
             chain(self, id);
         }
@@ -395,55 +424,13 @@ impl Builder<'_> {
             self.backgrounds.push(id);
             chain(self, id);
         }
+        if link.charging && !up {
+            let id = self.add(format!("{}.gateway", link.name), Meter::default());
+            chain(self, id);
+        }
         if let (Some(entry), Some(exit)) = (next, exit) {
             self.chains[index] = Some(Chain { entry, exit });
         }
-    }
-
-    fn config(&self, link: &Link) -> LinkConfig {
-        let base = match &link.rate {
-            LinkRate::Unlimited => Capacity::Unlimited,
-            LinkRate::Constant(rate) => Capacity::Fixed(*rate),
-            LinkRate::Schedule(s) => Capacity::Steps { steps: s.steps.clone(), period: s.repeat },
-        };
-        let changes: Vec<(Gate, Change)> = link
-            .rate_changes
-            .iter()
-            .map(|&c| {
-                let change = &self.model.rate_changes[c];
-                let to = match change.to {
-                    ChangedRate::To(rate) => Change::To(rate),
-                    ChangedRate::Times(factor) => Change::Times(factor),
-                };
-                (gate_of(&change.timing, &change.name, self.seed), to)
-            })
-            .collect();
-        let capacity =
-            if changes.is_empty() { base } else { Capacity::Changing { base: Box::new(base), changes } };
-        let delay = match &link.delay {
-            Delay::Constant(span) => *span,
-            _ => Span::ZERO,
-        };
-        let limit = match link.queue {
-            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
-                QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
-            }
-            Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
-            // The others are no plain link's.
-            _ => QueueLimit::default(),
-        };
-        LinkConfig { capacity, delay, limit }
-    }
-
-    fn gates(&self, link: &Link) -> Vec<LinkGate> {
-        let after = link.gates.iter().map(|&g| &self.model.gates[g]);
-        after
-            .filter(|g| g.at == Position::AfterQueue)
-            .map(|g| LinkGate {
-                gate: gate_of(&g.timing, &g.name, self.seed),
-                stores: g.mode == GateMode::Hold,
-            })
-            .collect()
     }
 
     /// What stands before a host that discards packets with wrong bits.

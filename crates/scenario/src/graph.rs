@@ -15,7 +15,9 @@ use crate::leaf;
 use crate::link::{self, LINK, NODE};
 use crate::linux;
 use crate::model::channel::Error;
-use crate::model::{Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Node, RateChange};
+use crate::model::{
+    Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Manager, Node, RateChange,
+};
 use crate::queue::queue;
 use crate::reader::Reader;
 use crate::shortest::Paths;
@@ -51,7 +53,7 @@ impl Graph {
         if let Some(index) = self.index.get(name) {
             return *index;
         }
-        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default(), wire: None });
+        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default(), wire: None, manager: None });
         self.index.insert(name.to_owned(), self.nodes.len() - 1);
         self.nodes.len() - 1
     }
@@ -185,7 +187,36 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
         }
     }
     background::routes(root, &mut graph, cx);
+    for node in root.tables("node", &NODE) {
+        manager(node, &mut graph, cx);
+    }
     graph
+}
+
+/// Reads the congestion manager of a node, once all hops and links are known.
+fn manager(node: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
+    let tree = node.get("congestion-manager")?;
+    let at = *graph.index.get(&node.name()?)?;
+    let reader = Reader::new(tree, &link::MANAGER);
+    let hop = leaf::name(reader.get("hop")?).ok()?;
+    let Some(link) = graph.links.iter().position(|link| link.owner == hop && link.to == at) else {
+        if graph.complete {
+            let message = format!("no hop or link `{hop}` leads to this node");
+            cx.push(
+                Diagnostic::error("no-link", reader.place("hop"), message)
+                    .help("name the access hop, one of whose two ends is this node"),
+            );
+        }
+        return None;
+    };
+    let estimate = reader.get("estimate").and_then(|_| reader.bytes("estimate"));
+    graph.nodes[at].manager = Some(Manager {
+        link,
+        beyond: reader.span("beyond")?,
+        headroom: reader.number("headroom")?,
+        estimate,
+    });
+    Some(())
 }
 
 fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
@@ -218,6 +249,8 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     }
     let name = name?;
     let compression = link::compression(reader);
+    let (flush, charging) = (reader.flag("rst-flush")?, reader.flag("charging")?);
+    let unique = reader.flag("delete-copies")?;
     let mut links = Vec::new();
     for (direction, values) in parts {
         let (((rate, delay), queue), channel) = values?;
@@ -237,8 +270,17 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             backgrounds: Vec::new(),
             compression,
             channel,
+            flushes: None,
+            charging,
         };
         links.push((graph.add(link, place), Some(direction)));
+    }
+    if unique && let Some((down, _)) = links.first() {
+        graph.links[*down].channel_mut().unique = true;
+    }
+    if flush && let [(down, _), (up, _)] = links[..] {
+        graph.links[down].channel_mut();
+        graph.links[up].flushes = Some(down);
     }
     graph.faults(reader, &name, &links, cx);
     Some(())
@@ -280,6 +322,8 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         backgrounds: Vec::new(),
         compression,
         channel: channel?,
+        flushes: None,
+        charging: false,
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

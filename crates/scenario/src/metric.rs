@@ -26,6 +26,8 @@ named! {
         SegmentsRetransmitted = "segments_retransmitted",
         /// Those of which an earlier copy arrives.
         UnneededRetransmissions = "unneeded_retransmissions",
+        /// Those per data segment that reached the link.
+        UnneededLinkRatio = "unneeded_link_ratio",
         /// Timeouts that resent what arrives anyway.
         SpuriousTimeouts = "spurious_timeouts",
         /// All other timeouts.
@@ -53,6 +55,12 @@ named! {
         PacketsDropped = "packets_dropped",
         /// Time in queues, seconds.
         QueueDelay = "queue_delay_s",
+        /// Bytes of the flow, both directions, that the gateway of hops with `charging` has counted.
+        BilledGateway = "billed_gateway_bytes",
+        /// Bytes that their radio side has counted.
+        BilledRadio = "billed_radio_bytes",
+        /// Of these, bytes of data that the transport had sent before.
+        BilledResent = "billed_resent_bytes",
         /// Fairness between flows, 1/n to 1.
         JainIndex = "jain_index",
         /// From a request to the last byte of its answer, the opening of a connection included, seconds; the
@@ -148,9 +156,11 @@ impl Metric {
         match self {
             _ if self.name().ends_with("_s") => Unit::Seconds,
             Metric::Throughput => Unit::BitsPerSecond,
-            Metric::GoodputRatio | Metric::GoodputLinkRatio | Metric::JainIndex | Metric::LossRatio => {
-                Unit::Ratio
-            }
+            Metric::GoodputRatio
+            | Metric::GoodputLinkRatio
+            | Metric::UnneededLinkRatio
+            | Metric::JainIndex
+            | Metric::LossRatio => Unit::Ratio,
             _ => Unit::Count,
         }
     }
@@ -168,6 +178,7 @@ impl Metric {
             Metric::SegmentsSent
             | Metric::SegmentsRetransmitted
             | Metric::UnneededRetransmissions
+            | Metric::UnneededLinkRatio
             | Metric::SpuriousTimeouts
             | Metric::GenuineTimeouts
             | Metric::SpuriousEpisodes

@@ -35,6 +35,17 @@ pub fn queue(queue: &Queue) -> String {
         Queue::Threshold(t) => {
             format!("queue of {} that marks from {} on", capacity(&t.limit), capacity(&t.mark))
         }
+        Queue::Dual(d) => {
+            format!(
+                "queue that drops one packet ({}) at {}, all from {} on",
+                d.victim.name(),
+                capacity(&d.soft),
+                capacity(&d.hard)
+            )
+        }
+        Queue::FqCoDel(f) => {
+            format!("FQ-CoDel of {} queues, {}, {} for {}", f.flows, capacity(&f.limit), f.target, f.interval)
+        }
         Queue::CoDel(c) => format!("CoDel queue of {}, {} for {}", capacity(&c.limit), c.target, c.interval),
         Queue::Pie(p) => format!("PIE queue of {}, {}", capacity(&p.limit), p.target),
     }
