@@ -27,6 +27,8 @@ pub struct Outcome {
     pub flows: Vec<FlowMeasures>,
     /// The network as it was left, with its trace.
     pub world: World,
+    /// Populations of networks of cells: name and numbers, in the order of the model.
+    pub populations: Vec<(String, FlowMeasures)>,
     /// Every workload was done before the limit.
     pub complete: bool,
 }
@@ -68,7 +70,8 @@ pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties
         world.network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Outcome { flows, world, complete }
+    let populations = crate::system::populations(model, &world, &flows, limit);
+    Outcome { flows, populations, world, complete }
 }
 
 /// Whether the workload of a flow is done; true for doors, whose workloads are outside.
