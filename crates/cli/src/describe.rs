@@ -60,10 +60,14 @@ pub(crate) fn model(model: &Model) -> String {
     for (node, wire) in &wires {
         out.push_str(&format!("  {}: {}\n", node.name, wire_words(wire)));
     }
-    if (wires.is_empty() && model.commands.is_empty()) || !model.flows.is_empty() {
+    for system in &model.systems {
+        out.push_str(&system_words(system));
+    }
+    let quiet = wires.is_empty() && model.commands.is_empty() && model.systems.is_empty();
+    if quiet || !model.plain_flows().is_empty() {
         out.push_str("\nFlows\n");
     }
-    for flow in &model.flows {
+    for flow in model.plain_flows() {
         out.push_str(&format!("  {}: {}\n", flow.name, flow_words(model, flow)));
     }
     if !model.commands.is_empty() {
@@ -362,4 +366,25 @@ fn dist_words(dist: &Dist) -> String {
 fn trim(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A network of cells and who uses it.
+fn system_words(system: &scenario::model::System) -> String {
+    let c = &system.plan.config;
+    let mut out = format!(
+        "\nSystem {}\n  {} cells, {} slots for packet data in each, a mobile has {} down and {} up; reuse {}, hopping {} over {}\n",
+        system.name,
+        3 * c.side * c.side,
+        c.mac.slots,
+        c.mac.mobile_slots[0],
+        c.mac.mobile_slots[1],
+        c.reuse,
+        c.hopping,
+        c.carriers
+    );
+    for group in lab::system::groups(system) {
+        let members = system.users.iter().filter(|user| user.group == group).count();
+        out.push_str(&format!("  {group}: {members} users\n"));
+    }
+    out
 }

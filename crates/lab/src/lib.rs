@@ -8,6 +8,7 @@ pub mod picture;
 pub mod probe;
 pub mod reproduce;
 pub mod sweep;
+pub mod system;
 mod workload;
 
 pub use once::{Outcome, run_once};

@@ -10,6 +10,7 @@ mod channel;
 mod load;
 mod manager;
 mod service;
+mod system;
 
 pub use self::load::path_numbers;
 
@@ -58,6 +59,8 @@ pub struct World {
     pub backgrounds: Vec<ElementId>,
     /// The doors of machines with commands, or the two ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
+    /// Networks of cells, in the order of the model's systems.
+    pub systems: Vec<ElementId>,
     /// What the two ends of each flow tell each other beside the network, in the order of the model.
     pub letters: Vec<Letters>,
 }
@@ -177,12 +180,14 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     b.wire(&ends, &stations);
     b.wire_credit();
     b.wire_flush();
+    let systems = b.systems(&ends);
     World {
         network: b.network,
         flows: ends,
         names: b.names,
         backgrounds: b.backgrounds,
         stations,
+        systems,
         letters: told,
     }
 }
@@ -496,11 +501,16 @@ impl Builder<'_> {
                 [check(&flow.route, ends.to, Role::Passive), check(&flow.way_back, ends.from, Role::Active)]
             })
             .collect();
+        // Users of a system are wired to it, and to no link.
+        let users = || self.model.systems.iter().flat_map(|s| &s.users).map(|u| u.flow);
+        let of_systems = users().min().unwrap_or(0)..users().max().map_or(0, |last| last + 1);
         let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {
             let mut targets: Vec<ElementId> =
                 route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
             targets.push(to);
-            self.network.wire(from, port, targets[0], Port(0));
+            if ledger < 2 * of_systems.start || ledger >= 2 * of_systems.end {
+                self.network.wire(from, port, targets[0], Port(0));
+            }
             for (k, &link) in route.iter().enumerate() {
                 after[link].push((ledger, targets[k + 1]));
             }

@@ -93,8 +93,12 @@ pub fn describe(model: &Model) -> String {
     for trigger in &model.triggers {
         let _ = writeln!(out, "  {}", channel::trigger(trigger, model));
     }
+    for system in &model.systems {
+        let mobiles = system.users.len();
+        let _ = writeln!(out, "system {} with {mobiles} users: {:?}", system.name, system.plan.config.reuse);
+    }
     let _ = writeln!(out, "flows");
-    for flow in &model.flows {
+    for flow in model.plain_flows() {
         let what = workload_words::of(&flow.app, &dist);
         let way: Vec<&str> = flow.route.iter().map(|&l| model.links[l].name.as_str()).collect();
         let _ = writeln!(

@@ -196,7 +196,7 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
     }
 }
 
-fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
+pub(crate) fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
     if !parted(&tree, &ENDS) {
         return carrier(&tree, cx);

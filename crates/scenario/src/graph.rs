@@ -49,7 +49,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    fn node(&mut self, name: &str) -> usize {
+    pub(crate) fn node(&mut self, name: &str) -> usize {
         if let Some(index) = self.index.get(name) {
             return *index;
         }

@@ -49,6 +49,7 @@ mod shortest;
 pub mod source;
 pub mod starter;
 mod syntax;
+mod system;
 mod tcp_options;
 mod tree;
 mod trigger;

@@ -116,6 +116,24 @@ named! {
         Heartbeats = "heartbeats",
         /// Changes of the network path of new data, at both ends (RFC 9260 section 6.4).
         Failovers = "failovers",
+        /// Bytes of a page or reply over its time, bit/s; the mean over the transfers of a population.
+        TransferRate = "transfer_rate_bps",
+        /// Of a population: mean way of a packet to its mobile and of one back, seconds.
+        RoundTrip = "round_trip_s",
+        /// Timeslots in use by packet data in a cell of the system, on average (Erlang).
+        Erlang = "erlang",
+        /// Changes of cell in a transfer, on average.
+        ReselectionsPerTransfer = "reselections_per_transfer",
+        /// Spurious timeouts for each first change of cell of a transfer.
+        TimeoutsAfterFirst = "timeouts_after_first",
+        /// Spurious timeouts for each later change of cell of a transfer.
+        TimeoutsAfterLater = "timeouts_after_later",
+        /// Share of RLC blocks lost in the system, downlink.
+        BlockErrorRate = "block_error_rate",
+        /// A tenth of radio blocks have less C/I, dB, downlink.
+        CiP10 = "ci_p10_db",
+        /// Half of radio blocks have less C/I, dB, downlink.
+        CiMedian = "ci_median_db",
     }
 }
 
@@ -155,7 +173,14 @@ impl Metric {
     pub fn unit(self) -> Unit {
         match self {
             _ if self.name().ends_with("_s") => Unit::Seconds,
-            Metric::Throughput => Unit::BitsPerSecond,
+            Metric::Throughput | Metric::TransferRate => Unit::BitsPerSecond,
+            Metric::Erlang
+            | Metric::ReselectionsPerTransfer
+            | Metric::TimeoutsAfterFirst
+            | Metric::TimeoutsAfterLater
+            | Metric::BlockErrorRate
+            | Metric::CiP10
+            | Metric::CiMedian => Unit::Ratio,
             Metric::GoodputRatio
             | Metric::GoodputLinkRatio
             | Metric::UnneededLinkRatio
@@ -169,6 +194,7 @@ impl Metric {
     pub fn better(self) -> Option<Ordering> {
         match self {
             Metric::Throughput
+            | Metric::TransferRate
             | Metric::GoodputRatio
             | Metric::GoodputLinkRatio
             | Metric::JainIndex
@@ -187,6 +213,7 @@ impl Metric {
             | Metric::PacketsDropped
             | Metric::PagesAborted
             | Metric::MessagesLate
+            | Metric::BlockErrorRate
             | Metric::LossRatio => Some(Ordering::Less),
             _ => (self.unit() == Unit::Seconds).then_some(Ordering::Less),
         }

@@ -47,6 +47,8 @@ pub struct Model {
     pub triggers: Vec<channel::Trigger>,
     /// Connections and what they carry.
     pub flows: Vec<Flow>,
+    /// Networks of cells; their users' flows stand in `flows`, one system's after the other.
+    pub systems: Vec<System>,
     /// Programs at the nodes, for real time.
     pub commands: Vec<Command>,
     /// Indexes of the nodes that are machines of their own: where commands run, and the ends of the graph; or of the
@@ -484,6 +486,28 @@ impl App {
             App::Ask(_) | App::Tell(_) => None,
         }
     }
+}
+
+/// A network of cells with its users.
+#[derive(Clone, Debug, PartialEq)]
+pub struct System {
+    /// Its name.
+    pub name: String,
+    /// Its cells and mobiles.
+    pub plan: Arc<cells::system::Plan>,
+    /// The user of each mobile, in the order of mobiles.
+    pub users: Vec<User>,
+}
+
+/// A user of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Index of its flow.
+    pub flow: usize,
+    /// The population it belongs to.
+    pub group: String,
+    /// The mobile asks; otherwise the server writes.
+    pub mobile_asks: bool,
 }
 
 /// How often, with which seed, how long.
