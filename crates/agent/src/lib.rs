@@ -41,4 +41,4 @@ pub mod serve;
 /// Where agents listen unless they are told otherwise.
 pub const PORT: u16 = 7171;
 /// The version of what is said; both ends need the same.
-pub const PROTOCOL: u16 = 3;
+pub const PROTOCOL: u16 = 4;

@@ -24,6 +24,8 @@ use std::net::IpAddr;
 pub const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const UDP: u8 = 17;
+/// Protocol number of DCCP.
+pub const DCCP: u8 = 33;
 /// Protocol number of SCTP.
 pub const SCTP: u8 = 132;
 

@@ -258,6 +258,7 @@ fn transport_words(transport: &Transport) -> String {
     match transport {
         // No end is made of ends.
         Transport::Ends(_) => String::new(),
+        Transport::Model(spec) => format!("{} ({})", spec.name(), spec.words()),
         Transport::Udp(udp) => format!("datagrams of at most {} bytes", udp.payload),
         Transport::Tcp { config, profile } => format!(
             "TCP {} ({profile} profile), spurious timeouts judged by: {}",

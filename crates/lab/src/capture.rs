@@ -66,6 +66,8 @@ enum Body<'a> {
     Segment { head: Packet, id: u16, segment: Segment },
     /// The bytes that a real stack has sent.
     Bytes(&'a [u8]),
+    /// A packet of a model of another protocol than TCP, from the head of IP on.
+    Packet(Vec<u8>),
 }
 
 /// A packet as it was sent, and what became of it.
@@ -196,6 +198,14 @@ impl<'a> Capture<'a> {
                     let reply = head.ledger() % 2;
                     let outside = Outside { id: *id, ecn: glimpse.ecn, class: head.class, ttl: TTL };
                     segment::packet(&mut bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
+                }
+                Body::Packet(as_sent) => {
+                    bytes.clear();
+                    bytes.extend_from_slice(as_sent);
+                    if glimpse.ecn != sent.ecn {
+                        mark(&mut bytes, self.framing, glimpse.ecn);
+                    }
+                    bytes.len() as u32
                 }
                 Body::Bytes(as_sent) => {
                     bytes.clear();

@@ -1,12 +1,10 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
-mod ends;
 pub mod measure;
 pub mod once;
 pub mod picture;
 pub mod probe;
-mod real;
 pub mod reproduce;
 pub mod sweep;
 mod workload;

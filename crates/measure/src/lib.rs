@@ -91,6 +91,9 @@ pub enum Error {
         /// What happened.
         why: String,
     },
+    /// The system gives no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
     /// The server was out of reach for too long.
     #[error("the server was out of reach for {0} s")]
     Gone(f64),

@@ -14,6 +14,7 @@
 //! packets not yet started, and the rest of the one in service, are computed again.
 
 use crate::capacity::Capacity;
+use crate::channel::MOST_LOAD;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
 use crate::red::{Red, Verdict};
@@ -362,6 +363,9 @@ impl Link {
             return cx.drop(*packet, DropReason::QueueFull);
         }
         let waiting = self.slots.len() - self.started;
+        if packet.flags.has(Flags::VIRTUAL) && waiting as usize >= MOST_LOAD {
+            return cx.drop(*packet, DropReason::QueueFull);
+        }
         let start = self.join(now, packet);
         // How long it waits behind a link that is closed for good, nobody knows.
         if packet.flags.has(Flags::DATA)

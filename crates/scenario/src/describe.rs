@@ -135,6 +135,10 @@ fn carrier(out: &mut String, transport: &Transport) {
     let (profile, config) = match transport {
         Transport::Tcp { profile, config } => (profile, config),
         Transport::Ends(_) => return,
+        Transport::Model(spec) => {
+            let _ = writeln!(out, " {}: {}", spec.name(), spec.words());
+            return;
+        }
         Transport::Udp(udp) => {
             let _ = writeln!(
                 out,

@@ -34,6 +34,7 @@ mod machine;
 pub mod metric;
 pub mod model;
 pub mod preset;
+pub mod protocol;
 mod queue;
 mod reader;
 mod red;

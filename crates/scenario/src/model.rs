@@ -417,6 +417,9 @@ pub struct Flow {
     pub route: Vec<usize>,
     /// Links of the acknowledgements, in order.
     pub way_back: Vec<usize>,
+    /// Other network paths between the two ends, for a transport that uses several: routes of the data and of the way
+    /// back.
+    pub other_paths: Vec<[Vec<usize>; 2]>,
     /// Its protocol.
     pub transport: Transport,
     /// Its workload.

@@ -271,7 +271,7 @@ pub(crate) const DATAGRAMS: Variant = Variant {
 };
 
 /// The word and the table behind a choice; the table is empty where the word stands alone.
-fn chosen<'t>(
+pub(crate) fn chosen<'t>(
     tree: &'t Tree,
     shape: impl Fn(&str) -> Option<&'static TableShape>,
 ) -> Option<(&'t str, Reader<'t>)> {
@@ -339,6 +339,11 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
     };
     match (app, transport) {
         (_, Transport::Ends(ends)) => ends.iter().for_each(|end| fits(app, end, place, cx)),
+        (app, Transport::Model(spec)) => {
+            if let Err(misfit) = spec.fits(app) {
+                complain(misfit.message, misfit.help);
+            }
+        }
         (
             App::Bulk { .. } | App::Ask(_),
             Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),
