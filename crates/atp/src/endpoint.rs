@@ -9,7 +9,7 @@ use base::truth::Cause;
 use base::{Span, Time};
 use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
-use transport::endpoint::{Endpoint, Expiring, Io, Outgoing, Role};
+use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing, Role};
 use transport::recovery::rto::RtoTimer;
 use transport::tcp::config::{Estimator, RtoConfig};
 
@@ -586,6 +586,28 @@ impl Endpoint for AtpEnd {
 
     fn written(&self) -> (u64, bool) {
         (self.sender.written(), self.sender.is_closed())
+    }
+
+    fn report(&self) -> EndpointReport {
+        let counters = self.counters();
+        let named = if self.role == Role::Active {
+            vec![
+                ("units_infeasible", counters.infeasible as f64),
+                ("units_expired", counters.expired as f64),
+                ("congestion_events", counters.congestion as f64),
+            ]
+        } else {
+            Vec::new()
+        };
+        EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
+    }
+
+    fn delivered(&self) -> u64 {
+        self.receiver.bytes
+    }
+
+    fn takes_stubs(&self) -> bool {
+        true
     }
 
     fn expiring(&self, now: Time) -> Option<Expiring> {

@@ -7,6 +7,7 @@
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
 
 mod channel;
+mod deadline;
 mod load;
 
 pub use self::load::path_numbers;
@@ -25,6 +26,7 @@ use path::background::{Absorber, Background};
 use path::capacity::{Capacity, Change};
 use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
+use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
@@ -266,8 +268,8 @@ impl Builder<'_> {
                     let useful = plan.map_or(Useful::Always, |plan| plan.useful);
                     return self.add(name, Hearer::new(letters.clone(), useful));
                 };
-                let sizes =
-                    DatagramConfig { flow: flow_id, node, peer, payload: udp.payload, header: udp.header };
+                let (payload, header, lifetime) = (udp.payload, udp.header, udp.lifetime);
+                let sizes = DatagramConfig { flow: flow_id, node, peer, payload, header, lifetime };
                 let pace = Pace::new(plan, &flow.name, self.seed);
                 return self.add(name, Speaker::new(sizes, start, pace, letters.clone()));
             }
@@ -359,19 +361,29 @@ impl Builder<'_> {
             chain(self, id);
         }
         let id = if link.channel.is_some() || !link.queue.is_plain() {
-            self.channel(index)
+            Some(self.channel(index))
         } else {
-            let plain = path::link::Link::new(self.config(link), self.gates(link));
-            let managed = match &link.queue {
+            let (config, gates) = (self.config(link), self.gates(link));
+            if let Queue::Deadline(deadline) = &link.queue {
+                let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
+                let id = self.add(link.name.clone(), DeadlineLink::new(config, gates, policy));
+                chain(self, id);
+                None
+            } else {
+                Some(path::link::Link::new(config, gates))
+            }
+            .map(|plain| match &link.queue {
                 Queue::Red(red) => {
                     let stream = seed.stream(&link.name, "red");
                     plain.managed(Red::new(red.decided(&link.rate), stream))
                 }
                 _ => plain,
-            };
-            self.add(link.name.clone(), managed)
+            })
+            .map(|managed| self.add(link.name.clone(), managed))
         };
-        chain(self, id);
+        if let Some(id) = id {
+            chain(self, id);
+        }
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
             if gate.at == Position::BeforeQueue {
@@ -425,7 +437,9 @@ impl Builder<'_> {
             _ => Span::ZERO,
         };
         let limit = match link.queue {
-            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
+            Queue::DropTail(c)
+            | Queue::Red(crate::model::Red { limit: c, .. })
+            | Queue::Deadline(crate::model::Deadline { limit: c, .. }) => {
                 QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
             }
             Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },

@@ -11,7 +11,7 @@ mod wire;
 
 pub use carrier::{Transport, Udp};
 pub use linux::{Ip, Linux, Protocol};
-pub use queue::{Capacity, CoDel, Pie, Queue, Red, Threshold};
+pub use queue::{Capacity, CoDel, Deadline, Margin, Pie, Queue, Red, Threshold};
 pub use wire::Wire;
 
 use crate::metric::{Metric, Statistic};
