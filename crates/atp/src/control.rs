@@ -185,11 +185,13 @@ impl Control {
     /// Estimate of the rate, bytes per second, of fragments of `size` bytes; none where nothing limits.
     pub fn rate(&self, rtt: Span, size: u32) -> Option<f64> {
         let rtt = rtt.as_secs_f64();
-        let of = |window: &Window| (rtt > 0.0).then(|| window.size.max(1.0) * f64::from(size) / rtt);
+        // In slow start the window says nothing yet about the path.
+        let known = |window: &Window| rtt > 0.0 && window.size >= window.threshold;
+        let of = |window: &Window| known(window).then(|| window.size.max(1.0) * f64::from(size) / rtt);
         match self {
             Control::Aimd(window) => of(window),
             Control::Shared(shared) => of(&shared.lock()),
-            Control::Tfrc(sender) => (sender.reports() > 1).then(|| sender.rate()),
+            Control::Tfrc(sender) => (sender.loss() > 0.0).then(|| sender.rate()),
             Control::None => None,
         }
     }

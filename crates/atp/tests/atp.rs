@@ -99,6 +99,8 @@ struct Outcome {
     sent: Vec<MessageEvent>,
     received: Vec<MessageEvent>,
     clean: bool,
+    /// Packets without data that the receiver sent.
+    acks: u64,
 }
 
 fn run(plan: &Plan) -> Outcome {
@@ -148,7 +150,8 @@ fn run(plan: &Plan) -> Outcome {
     let counters = |id: ElementId| network.element::<Host<AtpEnd>>(id).unwrap().connection().counters();
     let (sent, received) = (sent.lock().unwrap().clone(), received.lock().unwrap().clone());
     let clean = network.bodies() == 0 && network.packets_inside() == 0;
-    Outcome { from: counters(from), to: counters(to), sent, received, clean }
+    let acks = network.element::<Host<AtpEnd>>(to).unwrap().counters().acks_sent;
+    Outcome { from: counters(from), to: counters(to), sent, received, clean, acks }
 }
 
 fn acknowledged(events: &[MessageEvent]) -> usize {
@@ -159,7 +162,7 @@ fn received(events: &[MessageEvent]) -> usize {
     events.iter().filter(|e| matches!(e, MessageEvent::Received { .. })).count()
 }
 
-/// AT-01, AT-02, AT-03, AT-07, AT-29: every method delivers whole units in time, and says so for each.
+/// AT-01, AT-02, AT-03, AT-07, AT-29, AT-34, RT-02, RT-03, RT-12: every method, over UDP and RTP, delivers whole units in time, and says so for each.
 #[test]
 fn units_arrive_whole_and_the_application_hears_of_each() {
     for control in [Method::Aimd, Method::Tfrc, Method::Shared, Method::None] {
@@ -175,7 +178,7 @@ fn units_arrive_whole_and_the_application_hears_of_each() {
     }
 }
 
-/// AT-15, AT-16: lost fragments alone are sent again, and all units arrive that live long enough.
+/// AT-15, AT-16, RT-04: lost fragments alone are sent again, and all units arrive that live long enough.
 #[test]
 fn lost_fragments_are_sent_again_within_the_lifetime() {
     let config = Config { fragment: FragmentLife::RtoAndRtt, feasibility: false, ..Config::default() };
@@ -204,7 +207,7 @@ fn an_outage_expires_fragments_and_none_arrives_late_or_twice() {
     }
 }
 
-/// AT-09, C172: units that the path cannot carry in time are given up before they waste it.
+/// AT-09, AT-36, C172: units that the path cannot carry in time are given up before they waste it.
 #[test]
 fn infeasible_units_are_given_up_by_the_sender() {
     let slow = Plan { bps: 9_600, units: 40, every: 4.0, lifetime: Some(4.0), ..Plan::default() };
@@ -245,6 +248,26 @@ fn either_end_may_begin_and_either_may_end_it() {
     assert_eq!(out.sent, [MessageEvent::Expired(0), MessageEvent::Expired(1)]);
 }
 
+/// AT-19: fewer acknowledgements where one answers more fragments; the timer bounds their delay.
+#[test]
+fn acknowledgements_answer_as_many_fragments_as_asked() {
+    let acks = |ack_every| {
+        let config = Config { ack_every, feasibility: false, ..Config::default() };
+        let out = run(&Plan {
+            config,
+            units: 10,
+            bytes: 10_240,
+            every: 10.0,
+            lifetime: Some(30.0),
+            ..Plan::default()
+        });
+        assert_eq!(out.to.whole, 10);
+        out.acks
+    };
+    let [one, two, four] = [1, 2, 4].map(acks);
+    assert!(one >= 160 && two >= 80 && two < one && four < two, "{one} {two} {four}");
+}
+
 /// AT-14: a receiver that cannot follow slows the sender down with CE.
 #[test]
 fn a_slow_receiver_halves_the_window() {
@@ -258,7 +281,7 @@ fn a_slow_receiver_halves_the_window() {
     assert!(slow.from.reductions > fast.from.reductions + 3, "{:?} {:?}", slow.from, fast.from);
 }
 
-/// AT-10, AT-11, AT-38: figure 2's rows stand where they should, and the checksum covers what was asked.
+/// AT-10, AT-11, AT-13, AT-38: figure 2's rows stand where they should, and the checksum covers what was asked.
 #[test]
 fn the_header_is_that_of_figure_2() {
     let content = Content::Fragment {

@@ -119,14 +119,16 @@ impl Element for Speaker {
 /// The end that listens.
 pub struct Hearer {
     hearing: Hearing,
-    /// Datagrams that came after their deadline.
+    /// Datagrams that came after their deadline, and when the first and the last of them did.
     late: u64,
+    late_from: Option<Time>,
+    late_until: Time,
 }
 
 impl Hearer {
     /// Hears what `letters` tell; see [`transport::app::tell::Telling::useful`].
     pub fn new(letters: Letters, useful: Useful) -> Self {
-        Hearer { hearing: Hearing::new(letters, useful), late: 0 }
+        Hearer { hearing: Hearing::new(letters, useful), late: 0, late_from: None, late_until: Time::ZERO }
     }
 
     /// Since when the other end has nothing more to say, if so.
@@ -145,6 +147,10 @@ impl Hearer {
     pub fn late(&self) -> u64 {
         self.late
     }
+    /// From the first of them to the last, seconds.
+    pub fn late_span_s(&self) -> f64 {
+        self.late_from.map_or(0.0, |from| self.late_until.since(from).as_secs_f64())
+    }
     /// When the last one came.
     pub fn last(&self) -> Time {
         self.hearing.last()
@@ -158,7 +164,11 @@ impl Element for Hearer {
         if packet.flags.has(Flags::STUB) {
             return;
         }
-        self.late += u64::from(packet.deadline() < cx.now());
+        if packet.deadline() < cx.now() {
+            self.late += 1;
+            self.late_from.get_or_insert(cx.now());
+            self.late_until = cx.now();
+        }
         if let Some(ledger) = cx.ledger(&packet) {
             ledger.received(packet.ordinal);
         }

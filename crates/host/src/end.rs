@@ -232,6 +232,7 @@ impl FlowEnd for Hearer {
             received: self.seen().bytes,
             finished: Hearer::finished(self),
             datagrams_over: Some(self.last()),
+            named: vec![("late_span_s", self.late_span_s())],
             stats: Some(self.seen().clone()),
             ..EndReport::default()
         }

@@ -8,6 +8,7 @@
 //! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
 
 mod change;
+mod lifetime;
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -59,7 +60,7 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    PROBES.iter().chain(change::PROBES).any(|(n, _)| *n == name)
+    PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -110,10 +111,13 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
         LinkRate::Schedule(s) => s.steps.last().map(|(_, rate)| rate.bps() as f64),
         LinkRate::Unlimited => None,
     });
-    // A kernel does not run in virtual time: nothing was taken.
-    let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return Readings::new() };
+    let mut any = Readings::new();
+    lifetime::take(&records, ends.from.0, gate, &mut any);
+    // A kernel does not run in virtual time: nothing was taken. What follows is about TCP.
+    let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return any };
     let mut readings = numbers(&seen, gate, rate, f64::from(config.mss));
     change::take(&records, ends.from.0, &mut readings);
+    readings.extend(any);
     readings
 }
 

@@ -100,6 +100,8 @@ named! {
         Jitter = "jitter_s",
         /// Data packets that arrived after their deadline.
         PacketsLate = "packets_late",
+        /// From the first to the last of them, seconds; of datagrams.
+        LateSpan = "late_span_s",
         /// Data packets that arrived before their deadline, or have none.
         PacketsValid = "packets_valid",
         /// Data packets that arrived too late or once more, of all that arrived: what the link carried in vain.

@@ -87,9 +87,15 @@ static DEADLINE: TableShape = table(
         ),
         field(
             "margin",
-            Shape::Either(&[Shape::One(Kind::Span), Shape::One(Kind::Word(&["path"]))]),
+            Shape::One(Kind::Span),
             Need::Default("\"0 s\""),
-            "Lifetime that a packet needs to be worth its transmission; \"path\": what the remaining links take at least.",
+            "Lifetime that a packet needs to be worth its transmission: an estimate of the one-way latency.",
+        ),
+        field(
+            "margin-of",
+            Shape::One(Kind::Word(&["estimate", "path"])),
+            Need::Default("\"estimate\""),
+            "Where that comes from: from `margin`, or from what the remaining links take at least.",
         ),
         field(
             "expired",
@@ -249,11 +255,7 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
 }
 
 fn deadline(r: Reader<'_>) -> Option<Deadline> {
-    let margin = r.or_default("margin")?;
-    let margin = match leaf::span(&margin) {
-        Ok(span) => Margin::Fixed(span),
-        Err(_) => Margin::Path,
-    };
+    let margin = if r.word("margin-of")? == "path" { Margin::Path } else { Margin::Fixed(r.span("margin")?) };
     let ns = |key: &str| Some(i64::try_from(r.span(key)?.as_nanos()).unwrap_or(i64::MAX));
     Some(Deadline {
         limit: capacity(&*r.or_default("limit")?)?,

@@ -20,14 +20,11 @@ pub(super) const VARIANT: Variant = Variant {
     bare: true,
 };
 
-/// Words of a lifetime that follows from the sender's estimates.
-pub(super) const LIVES: &[&str] = &["always", "rto", "rto-and-rtt", "message"];
-const LIFETIME: Shape = Shape::Either(&[Shape::One(Kind::Span), Shape::One(Kind::Word(LIVES))]);
 pub(super) const LIFETIME_FIELD: Field = field(
     "lifetime",
-    LIFETIME,
+    Shape::One(Kind::Text),
     Need::Default("\"always\""),
-    "For how long data packets are of use to the network: a time, until the timeout (rto), that and a round trip, or as long as their message.",
+    "For how long data packets are of use to the network: a time such as \"5 s\", rto (until the timeout), rto-and-rtt, message (as long as theirs), or always.",
 );
 pub(super) const ACK_LIFETIME_FIELD: Field = field(
     "ack-lifetime",
@@ -89,17 +86,21 @@ pub(super) static TABLE: TableShape = table(
 struct Choice(Config);
 
 /// The lifetime that a table asks for.
-pub(super) fn lifetime(reader: Reader<'_>) -> Option<Lifetime> {
+pub(super) fn lifetime(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Lifetime> {
     let tree = reader.or_default("lifetime")?;
-    if let Ok(span) = crate::leaf::span(&tree) {
-        return Some(Lifetime::For(span));
+    match tree.text()? {
+        "always" => return Some(Lifetime::Always),
+        "rto" => return Some(Lifetime::Rto),
+        "rto-and-rtt" => return Some(Lifetime::RtoAndRtt),
+        "message" => return Some(Lifetime::Message),
+        _ => {}
     }
-    Some(match tree.text()? {
-        "rto" => Lifetime::Rto,
-        "rto-and-rtt" => Lifetime::RtoAndRtt,
-        "message" => Lifetime::Message,
-        _ => Lifetime::Always,
-    })
+    let span = crate::leaf::span(&tree).ok();
+    if span.is_none() {
+        let message = "`lifetime` is a time such as \"5 s\", or one of always, rto, rto-and-rtt, message";
+        cx.push(Diagnostic::error("bad-value", reader.place("lifetime"), message));
+    }
+    span.map(Lifetime::For)
 }
 
 /// A time that may be absent.
@@ -146,7 +147,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         initial_window: reader.count("initial-window")? as u32,
         send_queue: reader.count("send-queue")? as u32,
         ecn: reader.flag("ecn")?,
-        lifetime: lifetime(reader)?,
+        lifetime: lifetime(reader, cx)?,
         ack_lifetime: optional_span(reader, "ack-lifetime")?,
         ..Config::default()
     })))

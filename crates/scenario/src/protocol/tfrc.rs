@@ -64,7 +64,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         initial_window: reader.count("initial-window")? as u32,
         discounting: reader.flag("discounting")?,
         damping: reader.flag("damping")?,
-        lifetime: lifetime(reader)?,
+        lifetime: lifetime(reader, cx)?,
         ack_lifetime: optional_span(reader, "ack-lifetime")?,
     })))
 }
