@@ -47,6 +47,8 @@ impl Flags {
     pub const LAST: Flags = Flags(1 << 12);
     /// Its application data unit is of no use without it: its sender retransmits nothing.
     pub const WHOLE: Flags = Flags(1 << 13);
+    /// Its sender gave its application data unit up: what waits of it may be discarded. ATP's ABR bit.
+    pub const ABORT: Flags = Flags(1 << 14);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {

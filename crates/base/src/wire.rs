@@ -8,6 +8,7 @@
 //! Sequence numbers are 32 bits here and nowhere else; [`unwrap`] makes stream offsets of them.
 
 pub mod checksum;
+pub mod deadline;
 pub mod frame;
 pub mod hdlc;
 mod ip;

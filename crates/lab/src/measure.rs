@@ -211,6 +211,17 @@ impl Counted<'_> {
         closures(model, seed, end).iter().filter(|c| c.1 >= self.start).count() as f64
     }
 
+    /// What came too late at the receiving end, by its own count; `again` retransmissions were not needed.
+    pub(crate) fn late(&self, metric: Metric, again: u64) -> Option<f64> {
+        let (received, late) = (self.to.counters.data_received as f64, self.to.counters.data_late as f64);
+        match metric {
+            Metric::PacketsLate => Some(late),
+            Metric::PacketsValid => Some(received - late),
+            Metric::UnneededRatio => (received > 0.0).then(|| (late + again as f64) / received),
+            _ => None,
+        }
+    }
+
     /// What only the protocol counts, both ends together.
     pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
         let ends = self.from.named.iter().chain(&self.to.named);
@@ -279,7 +290,7 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
         // Fairness is for all flows; the rest is for workloads of other kinds.
-        metric => counted.named(*metric),
+        metric => counted.named(*metric).or_else(|| counted.late(*metric, tally.unneeded)),
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }

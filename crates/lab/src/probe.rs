@@ -6,6 +6,7 @@
 //! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
 
 mod change;
+mod lifetime;
 mod queue;
 mod window;
 
@@ -63,7 +64,8 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    PROBES.iter().chain(change::PROBES).chain(queue::PROBES).chain(window::PROBES).any(|(n, _)| *n == name)
+    let all = PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).chain(queue::PROBES).chain(window::PROBES);
+    all.into_iter().any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -114,18 +116,21 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
         LinkRate::Schedule(s) => s.steps.last().map(|(_, rate)| rate.bps() as f64),
         LinkRate::Unlimited => None,
     });
-    // A kernel does not run in virtual time: nothing was taken.
+    let mut any = Readings::new();
+    lifetime::take(&records, ends.from.0, gate, &mut any);
+    // A kernel does not run in virtual time: no more is taken.
     let segment = match &model.flows[flow].transport {
         Transport::Tcp { config, .. } => f64::from(config.mss),
         // It numbers chunks or packets, not bytes.
         Transport::Model(_) => 1.0,
-        _ => return Readings::new(),
+        _ => return any,
     };
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
     let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
     window::take(&records, &sight, &verdicts, &mut readings);
     let _ = queue::take(model, &outcome, flow, &records, &mut readings);
+    readings.extend(any);
     readings
 }
 

@@ -131,7 +131,15 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
         Metric::TimeoutsJudgedGenuine => judged(|v| v.genuine_timeouts),
         Metric::FastRetransmitsJudgedSpurious => judged(|v| v.spurious_fast),
         Metric::Connections if !datagrams => Some(from.connections as f64),
-        metric => view.value(*metric).or_else(|| counted.named(*metric)),
+        Metric::UnitsInTime if view.asks => None,
+        Metric::UnitsInTime => {
+            let in_time = to_saw.delays.len() as f64 - to_saw.late as f64;
+            (from_saw.sent > 0).then(|| in_time / from_saw.sent as f64)
+        }
+        metric => {
+            let late = || counted.late(*metric, tally.unneeded);
+            view.value(*metric).or_else(|| counted.named(*metric)).or_else(late)
+        }
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }

@@ -7,6 +7,7 @@
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
 
 mod channel;
+mod deadline;
 mod load;
 mod manager;
 mod service;
@@ -27,6 +28,7 @@ use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostCon
 use path::background::{Absorber, Background};
 use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
+use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
@@ -281,8 +283,8 @@ impl Builder<'_> {
                     let useful = plan.map_or(Useful::Always, |plan| plan.useful);
                     return self.add(name, Hearer::new(letters.clone(), useful));
                 };
-                let sizes =
-                    DatagramConfig { flow: flow_id, node, peer, payload: udp.payload, header: udp.header };
+                let (payload, header, lifetime) = (udp.payload, udp.header, udp.lifetime);
+                let sizes = DatagramConfig { flow: flow_id, node, peer, payload, header, lifetime };
                 let pace = Pace::new(plan, &flow.name, self.seed);
                 return self.add(name, Speaker::new(sizes, start, pace, letters.clone()));
             }
@@ -393,19 +395,29 @@ impl Builder<'_> {
             chain(self, id);
         }
         let id = if link.channel.is_some() || !link.queue.is_plain() {
-            self.channel(index)
+            Some(self.channel(index))
         } else {
-            let plain = path::link::Link::new(self.config(link), self.gates(link));
-            let managed = match &link.queue {
+            let (config, gates) = (self.config(link), self.gates(link));
+            if let Queue::Deadline(deadline) = &link.queue {
+                let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
+                let id = self.add(link.name.clone(), DeadlineLink::new(config, gates, policy));
+                chain(self, id);
+                None
+            } else {
+                Some(path::link::Link::new(config, gates))
+            }
+            .map(|plain| match &link.queue {
                 Queue::Red(red) => {
                     let stream = seed.stream(&link.name, "red");
                     plain.managed(Red::new(red.decided(&link.rate), stream))
                 }
                 _ => plain,
-            };
-            self.add(link.name.clone(), managed)
+            })
+            .map(|managed| self.add(link.name.clone(), managed))
         };
-        chain(self, id);
+        if let Some(id) = id {
+            chain(self, id);
+        }
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
             if gate.at == Position::BeforeQueue {

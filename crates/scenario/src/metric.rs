@@ -106,6 +106,28 @@ named! {
         LossRatio = "loss_ratio",
         /// Interarrival jitter at the end, seconds (RFC 3550 section 6.4.1): of datagrams, or of messages over TCP.
         Jitter = "jitter_s",
+        /// Data packets that arrived after their deadline.
+        PacketsLate = "packets_late",
+        /// From the first to the last of them, seconds; of datagrams.
+        LateSpan = "late_span_s",
+        /// Data packets that arrived before their deadline, or have none.
+        PacketsValid = "packets_valid",
+        /// Data packets that arrived too late or once more, of all that arrived: what the link carried in vain.
+        UnneededRatio = "unneeded_ratio",
+        /// Application data units that arrived whole and in time, of all that were made.
+        UnitsInTime = "units_in_time",
+        /// Data packets that the acknowledgements call lost.
+        PacketsReportedLost = "packets_reported_lost",
+        /// Loss events of TFRC at the receiver.
+        LossEvents = "loss_events",
+        /// Congestion events as the sender counts them: reductions, or rises of the loss event rate.
+        CongestionEvents = "congestion_events",
+        /// Sync packets that DCCP sent.
+        Synchronisations = "synchronisations",
+        /// Application data units that ATP gave up because they could not arrive in time.
+        UnitsInfeasible = "units_infeasible",
+        /// Those whose lifetime ended in its buffer or on the way.
+        UnitsExpired = "units_expired",
         /// Datagrams that arrived behind one that was sent after them.
         Reordered = "reordered",
         /// Messages given up before they were delivered (RFC 3758).
@@ -185,7 +207,9 @@ impl Metric {
             | Metric::GoodputLinkRatio
             | Metric::UnneededLinkRatio
             | Metric::JainIndex
-            | Metric::LossRatio => Unit::Ratio,
+            | Metric::LossRatio
+            | Metric::UnneededRatio
+            | Metric::UnitsInTime => Unit::Ratio,
             _ => Unit::Count,
         }
     }
@@ -200,7 +224,9 @@ impl Metric {
             | Metric::JainIndex
             | Metric::Responses
             | Metric::Pages
-            | Metric::MessagesDelivered => Some(Ordering::Greater),
+            | Metric::MessagesDelivered
+            | Metric::PacketsValid
+            | Metric::UnitsInTime => Some(Ordering::Greater),
             Metric::SegmentsSent
             | Metric::SegmentsRetransmitted
             | Metric::UnneededRetransmissions
@@ -214,6 +240,8 @@ impl Metric {
             | Metric::PagesAborted
             | Metric::MessagesLate
             | Metric::BlockErrorRate
+            | Metric::PacketsLate
+            | Metric::UnneededRatio
             | Metric::LossRatio => Some(Ordering::Less),
             _ => (self.unit() == Unit::Seconds).then_some(Ordering::Less),
         }

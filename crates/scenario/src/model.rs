@@ -11,7 +11,9 @@ mod wire;
 
 pub use carrier::{Transport, Udp};
 pub use linux::{Ip, Linux, Protocol};
-pub use queue::{Another, Capacity, CoDel, Dual, FqCoDel, Pie, Queue, Rearm, Red, Threshold, Victim};
+pub use queue::{
+    Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Red, Threshold, Victim,
+};
 pub use wire::Wire;
 
 use crate::metric::{Metric, Statistic};

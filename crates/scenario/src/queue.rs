@@ -3,11 +3,14 @@
 //! The words that `queue` takes.
 
 use crate::leaf;
-use crate::model::{Another, Capacity, CoDel, Dual, FqCoDel, Pie, Queue, Rearm, Threshold, Victim};
+use crate::model::{
+    Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Threshold, Victim,
+};
 use crate::reader::Reader;
 use crate::red::{self, RED};
 use crate::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::tree::Tree;
+use path::deadline::{Check, Expired, Order, Overflow, Units};
 
 static LIMITED: TableShape = table(
     "queue",
@@ -137,6 +140,82 @@ static PIE: TableShape = table(
     ],
 );
 
+static DEADLINE: TableShape = table(
+    "deadline",
+    "A router that knows the lifetimes of packets (catalogue AT-21 to AT-28, AT-37, AT-40). Only packets of transports with a \
+     `lifetime` have deadlines.",
+    &[
+        LIMIT,
+        field(
+            "check",
+            Shape::One(Kind::Word(Check::NAMES)),
+            Need::Default("\"queue\""),
+            "When deadlines are looked at: off, at the head before each transmission, or in the whole queue at every packet.",
+        ),
+        field(
+            "margin",
+            Shape::One(Kind::Span),
+            Need::Default("\"0 s\""),
+            "Lifetime that a packet needs to be worth its transmission: an estimate of the one-way latency.",
+        ),
+        field(
+            "margin-of",
+            Shape::One(Kind::Word(&["estimate", "path"])),
+            Need::Default("\"estimate\""),
+            "Where that comes from: from `margin`, or from what the remaining links take at least.",
+        ),
+        field(
+            "expired",
+            Shape::One(Kind::Word(Expired::NAMES)),
+            Need::Default("\"drop\""),
+            "What becomes of expired packets: dropped, sent last, or sent as headers alone.",
+        ),
+        field(
+            "header",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"40 B\""),
+            "Headers of a packet that is cut.",
+        ),
+        field(
+            "order",
+            Shape::One(Kind::Word(Order::NAMES)),
+            Need::Default("\"fifo\""),
+            "Which packet is sent next.",
+        ),
+        field(
+            "units",
+            Shape::One(Kind::Word(Units::NAMES)),
+            Need::Default("\"ignore\""),
+            "What is done with application data units: nothing, dropped whole after one drop, or collected before sending.",
+        ),
+        field(
+            "overflow",
+            Shape::One(Kind::Word(Overflow::NAMES)),
+            Need::Default("\"tail\""),
+            "Who makes room in a full queue: the packet that comes, or a less important one.",
+        ),
+        field(
+            "clock-ahead",
+            Shape::One(Kind::Span),
+            Need::Default("\"0 s\""),
+            "How far the router's clock is ahead of the senders'.",
+        ),
+        field("clock-behind", Shape::One(Kind::Span), Need::Default("\"0 s\""), "How far it is behind."),
+        field(
+            "signals",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether the packet after expired ones says so (ATP's EXP bit).",
+        ),
+        field(
+            "hold-below",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "While the link's rate is below this, packets wait for a better one as long as their deadlines allow.",
+        ),
+    ],
+);
+
 const fn limited(name: &'static str, doc: &'static str) -> Variant {
     Variant { name, doc, shape: Shape::Table(&LIMITED), bare: false }
 }
@@ -186,6 +265,12 @@ pub(crate) static QUEUES: &[Variant] = &[
         name: "codel",
         doc: "Controlled delay: watches how long packets wait.",
         shape: Shape::Table(&CODEL),
+        bare: true,
+    },
+    Variant {
+        name: "deadline",
+        doc: "Drops, orders or cuts packets by their deadlines.",
+        shape: Shape::Table(&DEADLINE),
         bare: true,
     },
     Variant {
@@ -257,6 +342,7 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
                 limit: room(r)?,
             }))
         }
+        "deadline" => deadline(Reader::new(inner, &DEADLINE)).map(Queue::Deadline),
         "pie" => {
             let r = Reader::new(inner, &PIE);
             Some(Queue::Pie(Pie {
@@ -269,6 +355,27 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
         }
         _ => None,
     }
+}
+
+fn deadline(r: Reader<'_>) -> Option<Deadline> {
+    let margin = if r.word("margin-of")? == "path" { Margin::Path } else { Margin::Fixed(r.span("margin")?) };
+    let ns = |key: &str| Some(i64::try_from(r.span(key)?.as_nanos()).unwrap_or(i64::MAX));
+    Some(Deadline {
+        limit: capacity(&*r.or_default("limit")?)?,
+        check: Check::from_name(r.word("check")?)?,
+        margin,
+        expired: Expired::from_name(r.word("expired")?)?,
+        header: u32::try_from(r.bytes("header")?).ok()?,
+        order: Order::from_name(r.word("order")?)?,
+        units: Units::from_name(r.word("units")?)?,
+        overflow: Overflow::from_name(r.word("overflow")?)?,
+        skew_ns: ns("clock-ahead")?.saturating_sub(ns("clock-behind")?),
+        signals: r.flag("signals")?,
+        hold_below: match r.get("hold-below") {
+            Some(_) => Some(r.rate("hold-below")?),
+            None => None,
+        },
+    })
 }
 
 /// An amount as a limit.

@@ -224,6 +224,12 @@ static UDP: TableShape = table(
             "Most bytes of a message in one datagram; larger messages take several.",
         ),
         field("header", Shape::One(Kind::Bytes), Need::Default("\"28 B\""), "Headers of each: IPv4 and UDP."),
+        field(
+            "lifetime",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long each is of use: its deadline for routers with queue = deadline. Without it, for ever.",
+        ),
     ],
 );
 
@@ -304,7 +310,10 @@ pub(crate) fn udp(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Transport>> {
         good
     };
     let (payload, header) = (size("payload", 1), size("header", 0));
-    Some((|| Some(Transport::Udp(crate::model::Udp { payload: payload?, header: header? })))())
+    let lifetime = optional(reader, "lifetime", |key| reader.span(key));
+    Some((|| {
+        Some(Transport::Udp(crate::model::Udp { payload: payload?, header: header?, lifetime: lifetime? }))
+    })())
 }
 
 /// Reads `app`.

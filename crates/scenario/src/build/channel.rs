@@ -157,6 +157,8 @@ impl Builder<'_> {
             Queue::DropRandom(c) => (*c, Discard::Random(stream("queue")), None),
             Queue::DropOldest(c) => (*c, Discard::Oldest, None),
             Queue::DropLate(c) => (*c, Discard::Late, None),
+            // A link with radio parts looks at deadlines at the head of its queue and when it is full.
+            Queue::Deadline(d) => (d.limit, Discard::Late, None),
             Queue::Red(red) => {
                 let red_of = Red::new(red.decided(&link.rate), stream("red"));
                 (red.limit, Discard::Tail, Some(Manager::Red(Box::new(red_of))))

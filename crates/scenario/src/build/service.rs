@@ -33,7 +33,9 @@ impl Builder<'_> {
             _ => Span::ZERO,
         };
         let limit = match link.queue {
-            Queue::DropTail(c) | Queue::Red(crate::model::Red { limit: c, .. }) => {
+            Queue::DropTail(c)
+            | Queue::Red(crate::model::Red { limit: c, .. })
+            | Queue::Deadline(crate::model::Deadline { limit: c, .. }) => {
                 QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
             }
             Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },

@@ -47,6 +47,21 @@ pub fn queue(queue: &Queue) -> String {
             format!("FQ-CoDel of {} queues, {}, {} for {}", f.flows, capacity(&f.limit), f.target, f.interval)
         }
         Queue::CoDel(c) => format!("CoDel queue of {}, {} for {}", capacity(&c.limit), c.target, c.interval),
+        Queue::Deadline(d) => {
+            let skew = if d.skew_ns == 0 {
+                String::new()
+            } else {
+                format!(", clock {} ms off", d.skew_ns / 1_000_000)
+            };
+            format!(
+                "deadline queue of {}, check {}, expired {}, order {}, units {}{skew}",
+                capacity(&d.limit),
+                d.check,
+                d.expired,
+                d.order,
+                d.units
+            )
+        }
         Queue::Pie(p) => format!("PIE queue of {}, {}", capacity(&p.limit), p.target),
     }
 }

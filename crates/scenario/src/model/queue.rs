@@ -1,7 +1,8 @@
 //! Queue model: limits and drop policy or AQM.
 
-use base::Span;
+use base::{Rate, Span};
 pub use path::channel::dual_threshold::{Another, Rearm, Victim};
+use path::deadline::{Check, Expired, Order, Overflow, Units};
 
 /// What waits for service, beside the packet in service.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,13 +31,54 @@ pub enum Queue {
     CoDel(CoDel),
     /// First in, first out; packets are dropped as they come, so that the wait stays short.
     Pie(Pie),
+    /// Knows the lifetimes of packets.
+    Deadline(Deadline),
 }
 
 impl Queue {
     /// Whether a plain link has such a queue.
     pub fn is_plain(&self) -> bool {
-        matches!(self, Queue::Unlimited | Queue::DropTail(_) | Queue::DropHead(_) | Queue::Red(_))
+        matches!(
+            self,
+            Queue::Unlimited | Queue::DropTail(_) | Queue::DropHead(_) | Queue::Red(_) | Queue::Deadline(_)
+        )
     }
+}
+
+/// A deadline-aware queue: see [`path::deadline`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deadline {
+    /// What may wait at most.
+    pub limit: Capacity,
+    /// When deadlines are looked at.
+    pub check: Check,
+    /// Lifetime that a packet needs.
+    pub margin: Margin,
+    /// What becomes of expired packets.
+    pub expired: Expired,
+    /// Bytes of their headers.
+    pub header: u32,
+    /// Which packet is sent next.
+    pub order: Order,
+    /// What is done with whole units.
+    pub units: Units,
+    /// Who makes room.
+    pub overflow: Overflow,
+    /// The router's clock less the senders', nanoseconds.
+    pub skew_ns: i64,
+    /// The packet after an expired one says so.
+    pub signals: bool,
+    /// Below this rate packets wait as long as they can.
+    pub hold_below: Option<Rate>,
+}
+
+/// Lifetime that a packet needs at a router to be worth its transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Margin {
+    /// This much.
+    Fixed(Span),
+    /// What the remaining links take at least.
+    Path,
 }
 
 /// Marks above a threshold.

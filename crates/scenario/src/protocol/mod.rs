@@ -149,7 +149,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { sctp }
+protocols! { sctp, dccp, tfrc, atp }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {

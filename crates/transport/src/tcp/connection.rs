@@ -6,17 +6,18 @@
 //! One-way, as in the simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one
 //! direction and nothing is closed.
 
-use super::config::{Config, Handshake, HandshakeAck, Push};
+use super::config::{Config, Handshake, HandshakeAck, Lifetime, Push};
 use super::ecn::{self, Ecn};
 use super::receiver::{Answer, Receiver, WindowManager};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
 use crate::recovery::tcb_cache::TcbCache;
-use base::Time;
 use base::event::Event;
+use base::packet::Packet;
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::truth::Cause;
+use base::{Span, Time};
 use std::sync::Arc;
 
 pub use crate::endpoint::Role;
@@ -277,11 +278,26 @@ impl Connection {
                 }
             }
         }
+        if config.lifetime != Lifetime::Always {
+            self.limit_lives(io, first);
+        }
         if config.push == Push::Groups && !self.sender.keeps_portions() {
             self.push(io, first);
         }
         if self.peer_open && !self.one_way() {
             self.piggyback(io, first);
+        }
+    }
+
+    /// Data segments from `first` on are of use until the timeout that holds now.
+    #[cold]
+    fn limit_lives(&self, io: &mut Io<'_>, first: usize) {
+        let rto = &self.sender.rto;
+        let beyond = if self.config.lifetime == Lifetime::RtoAndRtt { rto.srtt() } else { Span::ZERO };
+        let micros = (rto.timeout() + beyond).as_nanos() / 1000;
+        let lives = u32::try_from(micros).unwrap_or(Packet::ALWAYS - 1).min(Packet::ALWAYS - 1);
+        for out in io.out.iter_mut().skip(first).filter(|out| out.body.len > 0) {
+            out.lives = lives;
         }
     }
 

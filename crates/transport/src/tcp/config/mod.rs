@@ -199,6 +199,8 @@ pub struct Config {
     pub prr_bound: PrrBound,
     /// PRR: in what it counts.
     pub prr_unit: PrrUnit,
+    /// Lifetime of data segments in the network.
+    pub lifetime: Lifetime,
     /// NewReno-SACK: when every partial acknowledgement resends.
     pub partial_resend: PartialResend,
     /// RACK: probe the tail of a flight.
@@ -375,6 +377,7 @@ impl Default for Config {
             reduction: Reduction::Halving,
             prr_bound: PrrBound::Ssrb,
             prr_unit: PrrUnit::Bytes,
+            lifetime: Lifetime::Always,
             partial_resend: PartialResend::Always,
             tail_loss_probe: true,
             rack_order: RackOrder::Any,

@@ -91,6 +91,7 @@ word_settings!(
     Reduction,
     PrrBound,
     PrrUnit,
+    Lifetime,
     ProbeUntil,
     RackCopy,
     RackOrder,
@@ -176,6 +177,7 @@ options! {
     "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
     "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
     "prr.unit" => prr_unit, Kind::Word(PrrUnit::NAMES), Setting::read, "In what it counts: bytes, or whole segments.";
+    "lifetime" => lifetime, Kind::Word(Lifetime::NAMES), Setting::read, "For how long data segments are of use to the network: always, or until the timeout, as deadlines for routers with queue = deadline.";
     "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
     "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
