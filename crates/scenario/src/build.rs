@@ -4,8 +4,10 @@
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
 
+mod chance;
 mod channel;
 mod load;
+mod radio;
 
 use crate::model::{
     App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
@@ -50,6 +52,8 @@ pub struct World {
     pub backgrounds: Vec<ElementId>,
     /// The doors of machines with commands, or the two ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
+    /// The cell of each bearer and the number of its mobile there, in the order of the model.
+    pub bearers: Vec<(ElementId, usize)>,
     /// What the two ends of each flow tell each other beside the network, in the order of the model.
     pub letters: Vec<Letters>,
 }
@@ -68,8 +72,15 @@ pub struct Ends {
 /// The element that a link's packets enter and the one they leave.
 #[derive(Clone, Copy)]
 struct Chain {
-    entry: ElementId,
-    exit: ElementId,
+    entry: (ElementId, Port),
+    exit: (ElementId, Port),
+}
+
+impl Chain {
+    /// One element with one way through it.
+    fn of(id: ElementId) -> Chain {
+        Chain { entry: (id, Port(0)), exit: (id, Port(0)) }
+    }
 }
 
 struct Builder<'a> {
@@ -79,6 +90,8 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
+    /// The elements of bearers.
+    cells: Vec<Option<ElementId>>,
     /// The elements of links that are more than plain ones.
     channels: Vec<Option<ElementId>>,
     plans: Vec<Arc<Plan>>,
@@ -121,6 +134,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
+        cells: vec![None; model.bearers.len()],
         channels: vec![None; model.links.len()],
         plans: channel::plans(model, seed),
         travels: load::travels(model),
@@ -149,12 +163,14 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
     b.wire(&ends, &stations);
     b.wire_credit();
+    let bearers = b.placed_bearers();
     World {
         network: b.network,
         flows: ends,
         names: b.names,
         backgrounds: b.backgrounds,
         stations,
+        bearers,
         letters: told,
     }
 }
@@ -293,15 +309,16 @@ impl Builder<'_> {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
         // Downstream first: losses, propagation that varies, the link, gates before its queue.
-        let mut next: Option<ElementId> = None;
-        let mut exit: Option<ElementId> = None;
-        let mut chain = |b: &mut Self, id: ElementId| {
+        let mut next: Option<(ElementId, Port)> = None;
+        let mut exit: Option<(ElementId, Port)> = None;
+        let mut lead = |b: &mut Self, way: Chain| {
             match next {
-                Some(to) => b.network.wire(id, Port(0), to, Port(0)),
-                None => exit = Some(id),
+                Some((to, port)) => b.network.wire(way.exit.0, way.exit.1, to, port),
+                None => exit = Some(way.exit),
             }
-            next = Some(id);
+            next = Some(way.entry);
         };
+        let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
         if let Some(through) = self.absorbs(index) {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
@@ -334,20 +351,14 @@ impl Builder<'_> {
             let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * self.numbers()));
             chain(self, id);
         }
-        let id = if link.channel.is_some() || !link.queue.is_plain() {
-            self.channel(index)
+        if let Some(bearer) = link.bearer {
+            let way = self.bearer(bearer, index);
+            lead(self, way);
         } else {
-            let plain = path::link::Link::new(self.config(link), self.gates(link));
-            let managed = match &link.queue {
-                Queue::Red(red) => {
-                    let stream = seed.stream(&link.name, "red");
-                    plain.managed(Red::new(red.decided(&link.rate), stream))
-                }
-                _ => plain,
-            };
-            self.add(link.name.clone(), managed)
-        };
-        chain(self, id);
+            let id = self.service(index);
+            lead(self, Chain::of(id));
+        }
+        let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
             if gate.at == Position::BeforeQueue {
@@ -373,6 +384,24 @@ impl Builder<'_> {
         }
         if let (Some(entry), Some(exit)) = (next, exit) {
             self.chains[index] = Some(Chain { entry, exit });
+        }
+    }
+
+    /// What serves a link's packets: a channel, or a plain link.
+    fn service(&mut self, index: usize) -> ElementId {
+        let link = &self.model.links[index];
+        if link.channel.is_some() || !link.queue.is_plain() {
+            self.channel(index)
+        } else {
+            let plain = path::link::Link::new(self.config(link), self.gates(link));
+            let managed = match &link.queue {
+                Queue::Red(red) => {
+                    let stream = self.seed.stream(&link.name, "red");
+                    plain.managed(Red::new(red.decided(&link.rate), stream))
+                }
+                _ => plain,
+            };
+            self.add(link.name.clone(), managed)
         }
     }
 
@@ -467,7 +496,7 @@ impl Builder<'_> {
 
     /// Leads hosts into their first link, each link into the next or into the host at its end.
     fn wire(&mut self, ends: &[Ends], stations: &[ElementId]) {
-        let mut after: Vec<Vec<(usize, ElementId)>> = vec![Vec::new(); self.model.links.len()];
+        let mut after: Vec<Vec<(usize, (ElementId, Port))>> = vec![Vec::new(); self.model.links.len()];
         // What reaches a model's host has been checked, where bits may be wrong.
         let checked: Vec<[ElementId; 2]> = ends
             .iter()
@@ -482,10 +511,10 @@ impl Builder<'_> {
             })
             .collect();
         let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {
-            let mut targets: Vec<ElementId> =
+            let mut targets: Vec<(ElementId, Port)> =
                 route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
-            targets.push(to);
-            self.network.wire(from, port, targets[0], Port(0));
+            targets.push((to, Port(0)));
+            self.network.wire(from, port, targets[0].0, targets[0].1);
             for (k, &link) in route.iter().enumerate() {
                 after[link].push((ledger, targets[k + 1]));
             }
@@ -518,10 +547,10 @@ impl Builder<'_> {
             let Some(chain) = self.chains[link] else { continue };
             let Some(&(_, first)) = nexts.first() else { continue };
             if nexts.iter().all(|(_, to)| *to == first) {
-                self.network.wire(chain.exit, Port(0), first, Port(0));
+                self.network.wire(chain.exit.0, chain.exit.1, first.0, first.1);
                 continue;
             }
-            let mut targets: Vec<ElementId> = Vec::new();
+            let mut targets: Vec<(ElementId, Port)> = Vec::new();
             let mut ports = vec![None; 2 * self.numbers()];
             for (ledger, to) in nexts {
                 let port = targets.iter().position(|t| *t == to).unwrap_or_else(|| {
@@ -532,53 +561,10 @@ impl Builder<'_> {
             }
             let name = self.model.nodes[self.model.links[link].to].name.clone();
             let router = self.add(name, Router::new(ports));
-            self.network.wire(chain.exit, Port(0), router, Port(0));
-            for (port, to) in targets.into_iter().enumerate() {
-                self.network.wire(router, Port(port as u16), to, Port(0));
+            self.network.wire(chain.exit.0, chain.exit.1, router, Port(0));
+            for (port, (to, into)) in targets.into_iter().enumerate() {
+                self.network.wire(router, Port(port as u16), to, into);
             }
         }
     }
-}
-
-fn jitter(link: &Link, seed: Seed) -> Option<Jitter> {
-    match &link.delay {
-        Delay::Constant(_) => None,
-        Delay::PerPacket { dist, reorder } => {
-            let sampler = Sampler::new(dist.clone(), seed.stream(&link.name, "delay"));
-            Some(Jitter::new(Delays::Drawn(sampler), *reorder))
-        }
-        Delay::Schedule(s) => {
-            Some(Jitter::new(Delays::Steps { steps: s.steps.clone(), period: s.repeat }, false))
-        }
-    }
-}
-
-fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
-    match kind {
-        LossKind::Packets(ranges) => Rule::Scripted(
-            ranges.iter().map(|r| (*r.start() as u32, (*r.end()).min(u64::from(u32::MAX)) as u32)).collect(),
-        ),
-        LossKind::Probability(p) => Rule::Random(*p),
-        LossKind::PerPacketStates { to_bad, to_good, loss_good, loss_bad } => Rule::GilbertElliott {
-            leave_good: *to_bad,
-            leave_bad: *to_good,
-            loss_good: *loss_good,
-            loss_bad: *loss_bad,
-        },
-        LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => {
-            let bad = gate_of_closures(good, bad, name, seed);
-            Rule::Weather { bad, loss_good: *loss_good, loss_bad: *loss_bad }
-        }
-    }
-}
-
-/// A bad state that is weather: how long the good one and how long the bad one lasts, in turn.
-fn gate_of_closures(good: &base::dist::Dist, bad: &base::dist::Dist, name: &str, seed: Seed) -> Gate {
-    let closures = Closures::Process {
-        every: good.clone(),
-        from: gate::From::End,
-        first: gate::First::Drawn(good.clone()),
-        lasts: bad.clone(),
-    };
-    Gate::new(&closures, name, seed)
 }

@@ -31,6 +31,7 @@ pub(crate) struct Graph {
     pub(crate) places: Vec<Place>,
     /// Links of each hop or link, by its name.
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
+    pub(crate) bearers: Vec<crate::model::Bearer>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
@@ -213,6 +214,8 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     }
     let name = name?;
     let compression = link::compression(reader);
+    let bearer = crate::radio::read(reader, &name, cx)?;
+    let number = bearer.is_some().then_some(graph.bearers.len());
     let mut links = Vec::new();
     for (direction, values) in parts {
         let (((rate, delay), queue), channel) = values?;
@@ -232,8 +235,13 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             backgrounds: Vec::new(),
             compression,
             channel,
+            bearer: number,
         };
         links.push((graph.add(link, place), Some(direction)));
+    }
+    if let (Some(mut bearer), [(down, _), (up, _)]) = (bearer, links.as_slice()) {
+        bearer.links = [*down, *up];
+        graph.bearers.push(bearer);
     }
     graph.faults(reader, &name, &links, cx);
     Some(())
@@ -275,6 +283,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         backgrounds: Vec::new(),
         compression,
         channel: channel?,
+        bearer: None,
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

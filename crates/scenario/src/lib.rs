@@ -35,6 +35,7 @@ pub mod metric;
 pub mod model;
 pub mod preset;
 mod queue;
+mod radio;
 mod reader;
 mod red;
 pub mod render;

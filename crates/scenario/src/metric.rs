@@ -98,6 +98,48 @@ named! {
         Jitter = "jitter_s",
         /// Datagrams that arrived behind one that was sent after them.
         Reordered = "reordered",
+        /// Radio blocks on the air of the mobile's bearer, both directions, all purposes.
+        RadioBlocks = "radio_blocks",
+        /// Radio blocks of data that had been sent before.
+        RadioBlocksRepeated = "radio_blocks_repeated",
+        /// Of them, those sent because nothing else could be (idle retransmission).
+        RadioBlocksIdle = "radio_blocks_idle",
+        /// Radio blocks that held nothing new for their receiver.
+        RadioBlocksDuplicate = "radio_blocks_duplicate",
+        /// Radio blocks without data that keep a TBF: slots scheduled to an idle mobile.
+        RadioBlocksDummy = "radio_blocks_dummy",
+        /// Downlink radio blocks that the mobile decoded for nothing.
+        RadioDecodedForNothing = "radio_decoded_for_nothing",
+        /// Blocks of reports and assignments.
+        RadioSignalling = "radio_signalling",
+        /// TBFs set up.
+        TbfSetups = "tbf_setups",
+        /// TBFs lost.
+        TbfsLost = "tbfs_lost",
+        /// RLC reports sent.
+        RlcReports = "rlc_reports",
+        /// Times that an RLC window closed with data waiting.
+        RlcStalls = "rlc_stalls",
+        /// Time in which it was closed, seconds; neither more nor less is better of itself.
+        RlcStalled = "rlc_stalled_s",
+        /// From the first report of a missing block, or its first loss, to its arrival, seconds; the mean.
+        RlcRepair = "rlc_repair_s",
+        /// Timeslots times seconds assigned to the mobile, both directions.
+        RadioSlotTime = "radio_slot_s",
+        /// Radio blocks for each kilobyte of packets delivered.
+        RadioBlocksPerKilobyte = "radio_blocks_per_kb",
+        /// LLC frames that arrived twice.
+        LlcDuplicates = "llc_duplicates",
+        /// LLC frames that acknowledged LLC sent again.
+        LlcRepeated = "llc_repeated",
+        /// Octets of them.
+        LlcRepeatedOctets = "llc_repeated_octets",
+        /// Packets lost with a cell.
+        PacketsFlushed = "packets_flushed",
+        /// Changes of cell.
+        CellChanges = "cell_changes",
+        /// Longest time between two LLC frames around a change of cell, seconds.
+        LlcGap = "llc_gap_s",
     }
 }
 

@@ -6,11 +6,13 @@ mod carrier;
 pub mod channel;
 mod linux;
 mod queue;
+pub mod radio;
 mod wire;
 
 pub use carrier::{Transport, Udp};
 pub use linux::{Ip, Linux, Protocol};
 pub use queue::{Capacity, CoDel, Pie, Queue, Red, Threshold};
+pub use radio::Bearer;
 pub use wire::Wire;
 
 use crate::metric::{Metric, Statistic};
@@ -30,6 +32,8 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// Links, each in one direction. A hop is two, down before up.
     pub links: Vec<Link>,
+    /// Radio bearers, one for each hop that has one.
+    pub bearers: Vec<Bearer>,
     /// Gates. One that acts in both directions is one gate on two links: same weather for both.
     pub gates: Vec<Gate>,
     /// Changes of rate, likewise.
@@ -146,6 +150,8 @@ pub struct Link {
     pub compression: bool,
     /// What makes it more than a plain link.
     pub channel: Option<Box<channel::Channel>>,
+    /// Index of the bearer of which it is one direction.
+    pub bearer: Option<usize>,
 }
 
 impl Link {

@@ -12,6 +12,9 @@ use base::{Span, Time};
 /// FLUSH-LL that goes to the new cell arrives there this long after data flow.
 const WRONG_FLUSH: Span = Span::from_millis(300);
 
+/// A direction without a frame for this long before a change did not flow.
+const QUIET: Span = Span::from_secs(1);
+
 /// The next instant after `seen` at which a change of cell does something.
 pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
     let wrong = change.resumed + WRONG_FLUSH;
@@ -59,6 +62,11 @@ impl User {
             self.say(side, change.decision, CellStep::Failed);
         }
         self.changes[0] += 1;
+        for flow in [&mut self.down, &mut self.up] {
+            // Where nothing flowed just before, the gap begins with the decision.
+            let idle = change.decision.since(flow.last_frame) > QUIET;
+            flow.gap_from = Some(if idle { change.decision } else { flow.last_frame });
+        }
         self.abort(Direction::Down, n, air, side);
         self.abort(Direction::Up, n, air, side);
         self.down.state = State::Idle;

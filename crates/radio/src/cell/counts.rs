@@ -17,8 +17,10 @@ pub struct DirectionCounts {
     pub errors: u64,
     /// Radio blocks that carried only what had come before.
     pub duplicates: u64,
-    /// Block periods in which the window was closed with data waiting.
+    /// Block periods with the window closed and data waiting, for each timeslot that was scheduled.
     pub stalled: u64,
+    /// Block periods with the window closed and data waiting.
+    pub stalled_ticks: u64,
     /// Times that it closed.
     pub stalls: u64,
     /// TBFs set up.
@@ -47,6 +49,8 @@ pub struct DirectionCounts {
     pub repair: u64,
     /// Blocks that were repaired.
     pub repaired: u64,
+    /// Longest time between two frames that arrived before and after a change of cell, ns.
+    pub gap: u64,
     /// Reports sent about this direction's data.
     pub reports: u64,
 }

@@ -73,7 +73,9 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     let before = d.receiver.vq();
     let mut complete = before;
     for unit in block.units() {
-        if d.quality.decodes(n, block.scheme, false) {
+        let decoded = d.quality.decodes(n, block.scheme, false);
+        d.repair(unit.bsn, unit.attempt, decoded, n);
+        if decoded {
             arrived = true;
             let taken = d.receiver.take(unit.bsn, unit.part, unit.last && !extended);
             useful |= !taken.duplicate;

@@ -28,6 +28,9 @@ use std::collections::VecDeque;
 /// Block periods without a report after which the last blocks are sent again where idle retransmission is off.
 const SILENCE: u32 = 25;
 
+/// Of a block that was not lost.
+const NOT_LOST: Tick = Tick::MAX;
+
 /// One direction: RLC on both ends and the state of its TBF.
 pub(super) struct Flow {
     pub(super) sender: Sender<FrameId>,
@@ -60,6 +63,11 @@ pub(super) struct Flow {
     pub(super) busy: u32,
     pub(super) judged: Tick,
     assigned_at: Tick,
+    /// By ring index: when a block was first lost; `NOT_LOST` if it was not.
+    lost_at: Vec<Tick>,
+    /// When an LLC frame last arrived, and the one before a change of cell.
+    pub(super) last_frame: Time,
+    pub(super) gap_from: Option<Time>,
     /// When a block was last sent.
     pub(super) sent_at: Tick,
 }
@@ -97,6 +105,9 @@ impl Flow {
             busy: 0,
             judged: 0,
             assigned_at: 0,
+            lost_at: vec![NOT_LOST; config.numbering.window.next_power_of_two() as usize],
+            last_frame: Time::ZERO,
+            gap_from: None,
             sent_at: 0,
         }
     }
@@ -119,6 +130,7 @@ impl Flow {
         self.receiver = Receiver::new(self.numbering, self.mode, self.halves);
         self.poller = Poller::new(self.policy);
         self.reports.clear();
+        self.lost_at.fill(NOT_LOST);
         (self.used, self.was_stalled) = (0, false);
     }
 
@@ -126,6 +138,34 @@ impl Flow {
     pub(super) fn account(&mut self, n: Tick) {
         self.counts.assigned += u64::from(self.used) * u64::from(n.saturating_sub(self.assigned_at));
         self.assigned_at = n;
+    }
+
+    /// Counts how long a block that was lost once was missing.
+    #[inline]
+    pub(super) fn repair(&mut self, bsn: u32, attempt: u8, arrived: bool, n: Tick) {
+        if arrived && attempt == 0 {
+            return;
+        }
+        let mask = self.lost_at.len() - 1;
+        let lost_at = &mut self.lost_at[bsn as usize & mask];
+        if !arrived {
+            if attempt == 0 {
+                *lost_at = n;
+            }
+        } else if *lost_at != NOT_LOST {
+            self.counts.repair += u64::from(n - *lost_at);
+            self.counts.repaired += 1;
+            *lost_at = NOT_LOST;
+        }
+    }
+
+    /// An LLC frame has arrived.
+    fn frame_arrived(&mut self, t: Time) {
+        self.counts.frames += 1;
+        if let Some(from) = self.gap_from.take() {
+            self.counts.gap = self.counts.gap.max(t.since(from).as_nanos());
+        }
+        self.last_frame = t;
     }
 
     /// The next report that has arrived by tick `n`.
@@ -452,7 +492,8 @@ impl User {
             self.frames.release(id);
             return;
         }
-        counts.frames += 1;
+        let flow = if up { &mut self.up } else { &mut self.down };
+        flow.frame_arrived(t);
         side.note(t, || llc(u32::from(self.me), up, packet.id, frame.octets, FrameFate::Delivered));
         if let Some([down, upward]) = &mut self.abm {
             if up { upward.arrived(id, t) } else { down.arrived(id, t) }
@@ -504,6 +545,9 @@ impl User {
             self.give_up_old(n, t, air, side);
         }
         self.advance_tbfs(n, air, side);
+        for flow in [&mut self.down, &mut self.up] {
+            flow.counts.stalled_ticks += u64::from(flow.state == State::Active && flow.sender.is_stalled());
+        }
     }
 
     /// Uplink frames join RLC unless its countdown has begun.
