@@ -1,5 +1,8 @@
-//! Who orders where another host carries the path? A controller with a line to that host: it hands over what is to be played,
-//! and collects what came out, repetition by repetition.
+//! Controller side of a path carried by another host: sends the scenario, then collects results repetition by
+//! repetition.
+//!
+//! A controller with a line to that host: it hands over what is to be played, and collects what came out, repetition
+//! by repetition.
 
 use crate::list::Host;
 use crate::message::{Lender, MOST, Message};

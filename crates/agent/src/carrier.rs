@@ -1,5 +1,7 @@
-//! Who carries packets at a host that lends machines? One thread between the devices and a socket: what comes from the
-//! host with the path goes into the device of its way, what a device gives goes out at once.
+//! Packet relay of a worker host: one thread between TUN devices and the UDP socket.
+//!
+//! One thread between the devices and a socket: what comes from the host with the path goes into the device of its
+//! way, what a device gives goes out at once.
 
 use crate::line::Keys;
 use crate::message::Carried;

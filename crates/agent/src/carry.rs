@@ -1,6 +1,5 @@
-//! What does an agent do that carries the path for a controller? A thread of its own takes up the lines to the hosts that
-//! lend machines, has repetitions played one after the other, and tells what came out as soon as it is there; the thread
-//! that hears the line goes on hearing.
+//! Path of an emulation at an agent: a worker thread connects to the hosts that lend machines, plays repetitions and reports
+//! each result at once. The thread that reads the connection stays free.
 
 use crate::control::Control;
 use crate::line::Line;
@@ -62,8 +61,9 @@ impl Carrying {
     ) -> Carrying {
         let (stop, playing) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         let (orders, ordered) = channel();
+        let told = line.clone();
         let work = Working { line, stop: stop.clone(), playing: playing.clone() };
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             let connected = connect(lenders, clock_limit);
             let begun = connected.and_then(|control| carries.begin(&task, control));
             work.playing.store(false, Ordering::Relaxed);
@@ -76,7 +76,9 @@ impl Carrying {
                 Err(why) => _ = work.line.say(&Message::Refused(why), &[]),
             }
         });
-        Carrying { stop, playing, orders: Some(orders), thread: Some(thread) }
+        let refused =
+            |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
+        Carrying { stop, playing, orders: Some(orders), thread: thread.map_err(refused).ok() }
     }
 
     /// Has something played.

@@ -1,6 +1,8 @@
-//! How far is another host's clock ahead of ours? A question that was sent at `sent` and answered by the time `there` at
-//! `back` says that it is ahead by at least `there - back` and at most `there - sent`, however long either way took. What all
-//! of a few questions in a row say at once is kept; half its width is what nobody can know.
+//! Clock offset between two hosts, bounded by request-reply timestamps.
+//!
+//! A question that was sent at `sent` and answered by the time `there` at `back` says that it is ahead by at least
+//! `there - back` and at most `there - sent`, however long either way took. What all of a few questions in a row say
+//! at once is kept; half its width is what nobody can know.
 
 use base::Span;
 use emulate::between::Compared;

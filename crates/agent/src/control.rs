@@ -1,5 +1,7 @@
-//! Who asks agents? The host that carries the path: it keeps a line to each of them for all repetitions of a run, knows
-//! how far their clocks are ahead, hears at once when one is gone, and collects what they return.
+//! Controller of remote agents: connections, clock offsets, loss of an agent, returned results.
+//!
+//! The host that carries the path: it keeps a line to each of them for all repetitions of a run, knows how far their
+//! clocks are ahead, hears at once when one is gone, and collects what they return.
 
 use crate::clocks::Bounds;
 use crate::line::Keys;

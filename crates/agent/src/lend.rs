@@ -1,9 +1,9 @@
-//! What does an agent do for a controller, one repetition after the other? A thread of its own makes ready what is
-//! ordered, waits for the start, runs it and tells what came out; the thread that hears the line goes on hearing.
+//! Machines of an agent for one repetition: a worker thread prepares them, waits for the start, runs them and reports.
+//! The thread that reads the connection stays free.
 
 use crate::carrier::Carrier;
 use crate::line::Line;
-use crate::message::Message;
+use crate::message::{Carried, Message};
 use emulate::clock::Clock;
 use emulate::elsewhere::{Orders, Returned};
 use emulate::lent::Lent;
@@ -30,8 +30,8 @@ impl Work {
     pub(crate) fn begin(line: Arc<Line>, around: Arc<Surroundings>, first: u32, orders: Orders) -> Work {
         let over = Arc::new(AtomicBool::new(false));
         let (start, started) = channel();
-        let ended = over.clone();
-        let thread = std::thread::spawn(move || {
+        let (ended, told) = (over.clone(), line.clone());
+        let thread = std::thread::Builder::new().spawn(move || {
             let work = Working { line: &line, around: &around, over: &ended };
             match work.run(first, orders, &started) {
                 Ok(()) => {}
@@ -40,7 +40,9 @@ impl Work {
                 Err(Failed::Late(error)) => _ = line.say(&Message::Failed(error.to_string()), &[]),
             }
         });
-        Work { over, start, thread: Some(thread) }
+        let refused =
+            |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
+        Work { over, start, thread: thread.map_err(refused).ok() }
     }
 
     /// Starts it: t = 0 by our clock, and how far that is ahead.
@@ -90,7 +92,14 @@ impl Working<'_> {
         let carrier = carrier.map_err(gone).map_err(Failed::Early)?;
         let start = OnceLock::new();
         let (returned, carried) = std::thread::scope(|scope| {
-            let carrying = scope.spawn(|| carrier.run(self.over, &start));
+            let carry = || carrier.run(self.over, &start);
+            let carrying = match std::thread::Builder::new().spawn_scoped(scope, carry) {
+                Ok(carrying) => carrying,
+                Err(source) => {
+                    let what = "starting a thread".to_owned();
+                    return (Err(Error::Refused { what, source }), Carried::default());
+                }
+            };
             let _ = self.line.say(&Message::Prepared, &[]);
             let returned = match self.wait(started) {
                 None => Ok(Returned::default()),

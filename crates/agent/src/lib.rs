@@ -1,4 +1,4 @@
-//! Several hosts in one emulation: one carries the path, others lend machines. What goes between them?
+//! Distributed emulation: one host carries the path, other hosts lend namespaces.
 //!
 //! | question | file |
 //! |---|---|
@@ -41,4 +41,4 @@ pub mod serve;
 /// Where agents listen unless they are told otherwise.
 pub const PORT: u16 = 7171;
 /// The version of what is said; both ends need the same.
-pub const PROTOCOL: u16 = 3;
+pub const PROTOCOL: u16 = 4;

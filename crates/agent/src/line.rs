@@ -1,12 +1,16 @@
-//! How do a controller and an agent come to trust each other? Both say which protocol they speak, in the clear; then a
-//! Noise handshake (NNpsk0, X25519, ChaCha20-Poly1305, BLAKE2s) in which each proves that it has the token and both
-//! agree on keys that nobody learns from a token that is stolen later. All that follows is encrypted, on loopback too:
-//! there is no second way to get wrong.
+//! Encrypted control connection between a controller and an agent: handshake, framing, liveness.
+//!
+//! Both ends send their protocol version in the clear, then run a Noise handshake (NNpsk0, X25519, ChaCha20-Poly1305,
+//! BLAKE2s) that proves possession of the token with forward secrecy. The first Noise message can be replayed by an
+//! eavesdropper, so the controller confirms the fresh keys with one encrypted frame before the agent believes it. One
+//! deadline covers the whole handshake, and its frames have fixed lengths. Everything later is encrypted, on loopback
+//! too.
 
 use crate::PROTOCOL;
 use crate::message::{self, Message, PIECE, Pieces};
 use crate::token::Token;
 use crate::way;
+use emulate::clock::monotonic;
 use snow::{Builder, StatelessTransportState};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -23,6 +27,14 @@ pub const SILENCE: Duration = Duration::from_secs(4);
 pub const BEAT: Duration = Duration::from_millis(500);
 /// A connection is made within this, or not.
 pub const CONNECT: Duration = Duration::from_secs(4);
+/// Limit of the whole handshake once the connection is made.
+pub const HANDSHAKE: Duration = Duration::from_secs(4);
+/// Bytes of both Noise messages: an X25519 key and the tag of an empty payload.
+const NOISE: usize = 32 + TAG;
+/// Bytes of the Poly1305 tag, which is all that the confirmation has.
+const TAG: usize = 16;
+/// Messages on the line are numbered from here: 0 is the confirmation.
+const FIRST: u64 = 1;
 
 /// Why there is no line, or none any more.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +54,18 @@ pub enum Fault {
     /// It has another token.
     #[error("has another token: copy the token file of one to the other")]
     Token,
+    /// The handshake was not completed with the keys that it began: a replay, or a damaged connection.
+    #[error("did not prove that it has the token: the handshake was replayed or damaged on the way")]
+    Unproven,
+    /// The handshake exceeded its deadline.
+    #[error("did not complete the handshake within {} s", HANDSHAKE.as_secs())]
+    Slow,
+    /// More connections wait for their handshake than the agent has places for.
+    #[error("closed this connection for newer ones: too many connections wait for their handshake")]
+    Crowded,
+    /// The agent ends.
+    #[error("is stopping")]
+    Stopping,
     /// It is at work for somebody else.
     #[error("is busy with a run of {0}")]
     Busy(String),
@@ -94,6 +118,106 @@ fn write_frame(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(&frame)
 }
 
+/// Why an agent refuses a handshake: one byte in the clear in place of its Noise message. It is a hint only, for the
+/// message to the user.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Refusal {
+    Token = 1,
+    Crowded = 2,
+    Stopping = 3,
+    Nonsense = 4,
+}
+
+impl Refusal {
+    fn fault(code: u8) -> Fault {
+        match code {
+            1 => Fault::Token,
+            2 => Fault::Crowded,
+            3 => Fault::Stopping,
+            _ => Fault::Nonsense("a refusal of the first message of the handshake".to_owned()),
+        }
+    }
+}
+
+/// Refuses a connection that is in its handshake; the peer may be gone already.
+fn refuse(mut stream: &TcpStream, why: Refusal) {
+    let _ = stream.write_all(&[0, 1, why as u8]);
+}
+
+/// Tells a controller in its handshake that its place went to a newer connection, or that the agent stops.
+pub(crate) fn evict(stream: &TcpStream, stopping: bool) {
+    refuse(stream, if stopping { Refusal::Stopping } else { Refusal::Crowded });
+}
+
+/// The reading side of a connection in its handshake: one deadline for all reads.
+struct Handshake<'a> {
+    stream: &'a mut TcpStream,
+    /// On the monotonic clock, nanoseconds.
+    until: u64,
+    began: bool,
+}
+
+impl<'a> Handshake<'a> {
+    fn new(stream: &'a mut TcpStream, limit: Duration) -> Self {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Handshake { stream, until: monotonic().saturating_add(limit), began: false }
+    }
+
+    fn read(&mut self, mut into: &mut [u8]) -> Result<(), Fault> {
+        while !into.is_empty() {
+            let left = self.until.saturating_sub(monotonic());
+            if left == 0 {
+                return Err(Fault::Slow);
+            }
+            // A timeout of zero would mean none.
+            self.stream.set_read_timeout(Some(Duration::from_nanos(left))).map_err(|e| lost(&e))?;
+            match self.stream.read(into) {
+                Ok(0) => return Err(lost(&io::ErrorKind::UnexpectedEof.into())),
+                Ok(n) => {
+                    self.began = true;
+                    into = &mut into[n..];
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Err(Fault::Slow);
+                }
+                Err(e) => return Err(lost(&e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The other end's greeting.
+    fn hello(&mut self, peer: SocketAddr) -> Result<(), Fault> {
+        let mut theirs = [0; HELLO];
+        // Byte by byte where the greeting already differs: a stranger need not send all of it.
+        for i in 0..HELLO {
+            self.read(&mut theirs[i..=i])?;
+            if i < GREETING.len() && theirs[i] != GREETING[i] {
+                return Err(Fault::Stranger(peer));
+            }
+        }
+        let version = u16::from_be_bytes([theirs[HELLO - 2], theirs[HELLO - 1]]);
+        if version == PROTOCOL { Ok(()) } else { Err(Fault::Version(version)) }
+    }
+
+    /// A frame of exactly `N` bytes, or a refusal of one byte.
+    fn frame<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (mut length, mut frame) = ([0; 2], [0; N]);
+        self.read(&mut length)?;
+        match usize::from(u16::from_be_bytes(length)) {
+            n if n == N => self.read(&mut frame)?,
+            1 => {
+                self.read(&mut frame[..1])?;
+                return Err(Refusal::fault(frame[0]));
+            }
+            n => return Err(Fault::Nonsense(format!("a handshake message of {n} B instead of {N} B"))),
+        }
+        Ok(frame)
+    }
+}
+
 fn read_frame(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
     let mut length = [0; 2];
     stream.read_exact(&mut length)?;
@@ -122,57 +246,78 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
     let unreachable = |error| Fault::Unreachable(to, error);
     let mut stream = TcpStream::connect_timeout(&to, CONNECT).map_err(unreachable)?;
     settle(&stream).map_err(unreachable)?;
-    stream.write_all(&hello()).map_err(|e| lost(&e))?;
-    read_hello(&mut stream, to)?;
+    let _ = stream.write_all(&hello());
     let mut noise = initiator(token).map_err(|e| Fault::Nonsense(e.to_string()))?;
-    let mut buffer = vec![0; PIECE];
-    let n = noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
-    write_frame(&mut stream, &buffer[..n]).map_err(|e| lost(&e))?;
-    let mut frame = Vec::new();
-    read_frame(&mut stream, &mut frame).map_err(|e| lost(&e))?;
-    // An empty answer is what an agent gives to a token that is not its own.
-    if frame.is_empty() || noise.read_message(&frame, &mut buffer).is_err() {
+    let mut shake = Handshake::new(&mut stream, HANDSHAKE);
+    shake.hello(to).map_err(|fault| match fault {
+        // A listener that accepts and never greets is another program.
+        Fault::Slow if !shake.began => Fault::Stranger(to),
+        fault => fault,
+    })?;
+    let mut buffer = [0; NOISE];
+    noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    // An agent that refuses may have closed its side already: its reason is still to be read.
+    let _ = write_frame(shake.stream, &buffer);
+    let answer = shake.frame::<NOISE>()?;
+    if noise.read_message(&answer, &mut buffer).is_err() {
         return Err(Fault::Token);
     }
-    open(stream, noise)
+    let keys = keys(noise)?;
+    let mut proof = [0; TAG];
+    let sealed = keys.0.write_message(way::number(0, 0), &[], &mut proof);
+    sealed.map_err(|e| Fault::Nonsense(e.to_string()))?;
+    write_frame(&mut stream, &proof).map_err(|e| lost(&e))?;
+    open(stream, keys)
 }
 
-/// Answers a controller.
+/// Answers a controller: what is returned has proved that it has the token.
 ///
 /// # Errors
-/// Whoever came is none, or has another token or version.
-pub fn accept(mut stream: TcpStream, token: &Token) -> Result<(Line, Ear), Fault> {
+/// The peer is none, or has another token or version, or did not complete the handshake in time.
+pub fn accept(stream: TcpStream, token: &Token) -> Result<(Line, Ear), Fault> {
+    accept_within(stream, token, HANDSHAKE)
+}
+
+/// [`accept`] with another limit of the whole handshake.
+///
+/// # Errors
+/// As there.
+pub fn accept_within(mut stream: TcpStream, token: &Token, limit: Duration) -> Result<(Line, Ear), Fault> {
     let peer = stream.peer_addr().map_err(|e| lost(&e))?;
     settle(&stream).map_err(|e| lost(&e))?;
     stream.write_all(&hello()).map_err(|e| lost(&e))?;
-    read_hello(&mut stream, peer)?;
+    let mut shake = Handshake::new(&mut stream, limit);
+    shake.hello(peer)?;
+    let first = shake.frame::<NOISE>().inspect_err(|fault| {
+        if matches!(fault, Fault::Nonsense(_)) {
+            refuse(shake.stream, Refusal::Nonsense);
+        }
+    })?;
     let mut noise = responder(token).map_err(|e| Fault::Nonsense(e.to_string()))?;
-    let (mut frame, mut buffer) = (Vec::new(), vec![0; PIECE]);
-    read_frame(&mut stream, &mut frame).map_err(|e| lost(&e))?;
-    if noise.read_message(&frame, &mut buffer).is_err() {
-        let _ = write_frame(&mut stream, &[]);
+    let mut buffer = [0; NOISE];
+    if noise.read_message(&first, &mut buffer).is_err() {
+        refuse(shake.stream, Refusal::Token);
         return Err(Fault::Token);
     }
-    let n = noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
-    write_frame(&mut stream, &buffer[..n]).map_err(|e| lost(&e))?;
-    open(stream, noise)
+    noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    write_frame(shake.stream, &buffer).map_err(|e| lost(&e))?;
+    let keys = keys(noise)?;
+    let proof = shake.frame::<TAG>()?;
+    if keys.0.read_message(way::number(0, 0), &proof, &mut []).is_err() {
+        return Err(Fault::Unproven);
+    }
+    open(stream, keys)
 }
 
 fn settle(stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))
 }
 
-fn read_hello(stream: &mut TcpStream, peer: SocketAddr) -> Result<(), Fault> {
-    let mut theirs = [0; HELLO];
-    stream.read_exact(&mut theirs).map_err(|_| Fault::Stranger(peer))?;
-    if theirs[..GREETING.len()] != GREETING[..] {
-        return Err(Fault::Stranger(peer));
-    }
-    let version = u16::from_be_bytes([theirs[HELLO - 2], theirs[HELLO - 1]]);
-    if version == PROTOCOL { Ok(()) } else { Err(Fault::Version(version)) }
+fn keys(noise: snow::HandshakeState) -> Result<Keys, Fault> {
+    let keys = noise.into_stateless_transport_mode().map_err(|e| Fault::Nonsense(e.to_string()))?;
+    Ok(Keys(Arc::new(keys)))
 }
 
 fn initiator(token: &Token) -> Result<snow::HandshakeState, snow::Error> {
@@ -183,13 +328,12 @@ fn responder(token: &Token) -> Result<snow::HandshakeState, snow::Error> {
     Builder::new(PATTERN.parse()?).psk(0, &token.0)?.prologue(&hello())?.build_responder()
 }
 
-fn open(stream: TcpStream, noise: snow::HandshakeState) -> Result<(Line, Ear), Fault> {
-    let keys = noise.into_stateless_transport_mode().map_err(|e| Fault::Nonsense(e.to_string()))?;
-    let keys = Keys(Arc::new(keys));
+fn open(stream: TcpStream, keys: Keys) -> Result<(Line, Ear), Fault> {
+    stream.set_read_timeout(Some(SILENCE)).map_err(|e| lost(&e))?;
     let ours = stream.try_clone().map_err(|e| lost(&e))?;
-    let line = Line { keys: keys.clone(), out: Mutex::new((ours, 0)) };
-    let ear =
-        Ear { keys, stream, next: 0, pieces: Pieces::default(), frame: Vec::new(), clear: vec![0; PIECE] };
+    let line = Line { keys: keys.clone(), out: Mutex::new((ours, FIRST)) };
+    let (pieces, frame, clear) = (Pieces::default(), Vec::new(), vec![0; PIECE]);
+    let ear = Ear { keys, stream, next: FIRST, pieces, frame, clear };
     Ok((line, ear))
 }
 

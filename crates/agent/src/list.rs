@@ -1,5 +1,6 @@
-//! Which host has which machine? A small file says so, beside the scenario and not in it: the scenario is the same on one
-//! host.
+//! Agent list file: which host provides which node.
+//!
+//! A small file says so, beside the scenario and not in it: the scenario is the same on one host.
 //!
 //! ```toml
 //! token-file = "agents.token"     # looked for beside this file

@@ -1,6 +1,7 @@
-//! What is said on a line between a controller and an agent, and in which pieces does it come? A message is a line of
-//! JSON and bytes behind it: four bytes with the length of the JSON, the JSON, the bytes. It is cut into pieces that a
-//! frame of the line can hold, each with a byte before it: 1 if more follow.
+//! Message framing on the control connection.
+//!
+//! A message is a line of JSON and bytes behind it: four bytes with the length of the JSON, the JSON, the bytes. It
+//! is cut into pieces that a frame of the line can hold, each with a byte before it: 1 if more follow.
 
 use emulate::lateness::Packed;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Who is at the other end of a line to an agent? It is asked for the time twice a second, so that both ends know of each
-//! other; what it says is heard by a thread of its own, and its loss at once.
+//! Controller's end of a connection to one agent: a receiving thread, and clock queries twice a second that keep both ends
+//! aware of each other.
 
 use crate::clocks::Bounds;
 use crate::line::{self, BEAT, Ear, Fault, Line};
@@ -60,23 +60,30 @@ impl Peer {
         let (beating, beats) = channel();
         let hearing = (shared.clone(), line.clone());
         let asking = (shared.clone(), line.clone());
-        let threads = vec![
-            std::thread::spawn(move || hear(&mut ear, &hearing.0, &hearing.1, &tell)),
-            std::thread::spawn(move || {
-                while let Err(RecvTimeoutError::Timeout) = beats.recv_timeout(BEAT) {
-                    ask(&asking.1, &asking.0);
-                }
-            }),
-        ];
-        Ok(Peer {
+        let mut peer = Peer {
             name: host.name.clone(),
             address: host.address,
             line,
             shared,
             inbox: Mutex::new(inbox),
             beating: Some(beating),
-            threads,
-        })
+            threads: Vec::new(),
+        };
+        // Should the second thread fail, dropping `peer` ends the first one.
+        peer.start(move || hear(&mut ear, &hearing.0, &hearing.1, &tell))?;
+        peer.start(move || {
+            while let Err(RecvTimeoutError::Timeout) = beats.recv_timeout(BEAT) {
+                ask(&asking.1, &asking.0);
+            }
+        })?;
+        Ok(peer)
+    }
+
+    fn start(&mut self, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let thread = std::thread::Builder::new().spawn(work);
+        let refused = |source| Error::Refused { what: "starting a thread".to_owned(), source };
+        self.threads.push(thread.map_err(refused)?);
+        Ok(())
     }
 
     pub(crate) fn fault(&self, why: impl Into<String>) -> Error {

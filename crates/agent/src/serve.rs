@@ -1,5 +1,7 @@
-//! How does a host lend itself? It listens, serves one controller at a time, with machines or with the path, and stops
-//! everything it has started for one when that is gone: its connection ended, or nothing was heard of it for a while.
+//! Listening side of an agent: admission, one session at a time, clean-up when the controller is gone.
+//!
+//! A session lends machines or carries the path. It ends with its connection, after [`SILENCE`](crate::line::SILENCE)
+//! without a message, or when the agent stops. Only a controller that completed the handshake occupies the agent.
 
 use crate::carry::{Carries, Carrying};
 use crate::lend::Work;
@@ -8,15 +10,16 @@ use crate::message::Message;
 use crate::token::Token;
 use base::Span;
 use emulate::Surroundings;
+use emulate::admission::{Lobby, Place};
 use emulate::clock::monotonic;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Who may be in the middle of proving that it has the token, at the same time.
-const KNOCKING: usize = 16;
+/// Connections in their handshake at the same time; newer ones evict older ones.
+const WAITING: usize = 64;
 /// Between two looks at whether it should end.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -29,7 +32,7 @@ pub struct Agent {
     version: String,
     /// Whom it serves.
     busy: Mutex<Option<String>>,
-    knocking: AtomicUsize,
+    lobby: Lobby,
 }
 
 impl Agent {
@@ -53,7 +56,7 @@ impl Agent {
             carries,
             version: version.to_owned(),
             busy: Mutex::new(None),
-            knocking: AtomicUsize::new(0),
+            lobby: Lobby::new(WAITING, line::evict),
         })
     }
 
@@ -71,26 +74,40 @@ impl Agent {
             while !stop.load(Ordering::Relaxed) {
                 match self.listener.accept() {
                     Ok((stream, peer)) => {
-                        if self.knocking.fetch_add(1, Ordering::Relaxed) >= KNOCKING {
-                            self.knocking.fetch_sub(1, Ordering::Relaxed);
-                            continue; // dropped: it may come again
+                        let entered = self.lobby.enter(&stream, peer.ip()).and_then(|place| {
+                            let serve = move || self.one(stream, peer, &place, stop, tell);
+                            std::thread::Builder::new().spawn_scoped(scope, serve)
+                        });
+                        if let Err(error) = entered {
+                            tell(&format!("{peer}: refused: this host cannot serve it: {error}"));
                         }
-                        scope.spawn(move || self.one(stream, peer, stop, tell));
                     }
-                    #[allow(clippy::disallowed_methods, reason = "real time: nobody has come")]
+                    #[allow(clippy::disallowed_methods, reason = "real time: no connection waits")]
                     Err(_) => std::thread::sleep(LOOK),
                 }
             }
+            self.lobby.close();
         });
     }
 
-    fn one(&self, stream: TcpStream, peer: SocketAddr, stop: &AtomicBool, tell: &(dyn Fn(&str) + Sync)) {
-        let accepted = line::accept(stream, &self.token);
-        self.knocking.fetch_sub(1, Ordering::Relaxed);
-        let (line, mut ear) = match accepted {
+    fn one(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: &Place<'_>,
+        stop: &AtomicBool,
+        tell: &(dyn Fn(&str) + Sync),
+    ) {
+        let (line, mut ear) = match line::accept(stream, &self.token) {
             Ok(both) => both,
-            Err(Fault::Token) => return tell(&format!("{peer}: refused: it has another token")),
-            Err(fault) => return tell(&format!("{peer}: refused: {fault}")),
+            Err(_) if stop.load(Ordering::Relaxed) => return,
+            Err(_) if place.is_evicted() => {
+                return tell(&format!("{peer}: refused: newer connections took its place"));
+            }
+            Err(Fault::Stranger(_)) => {
+                return tell(&format!("{peer}: refused: it is no williwaw controller"));
+            }
+            Err(fault) => return tell(&format!("{peer}: refused: it {fault}")),
         };
         let before = {
             let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,12 +119,16 @@ impl Agent {
             let _ = line.say(&Message::Busy(other.clone()), &[]);
             return tell(&format!("{peer}: refused: this agent is busy with a run of {other}"));
         }
+        place.admit();
         tell(&format!("{peer}: a run begins"));
         let line = Arc::new(line);
         let ended = self.session(&line, &mut ear, stop);
         line.close();
         *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = None;
         match ended {
+            (_, true) if stop.load(Ordering::Relaxed) => {
+                tell(&format!("{peer}: this agent stops; everything of its run was stopped"));
+            }
             // Closing between repetitions is how a controller leaves.
             (fault, true) => tell(&format!("{peer}: it {fault}; everything of its run was stopped")),
             (_, false) => tell(&format!("{peer}: its run has ended")),
@@ -123,7 +144,7 @@ impl Agent {
         }
         loop {
             if stop.load(Ordering::Relaxed) {
-                return (Fault::Lost("this agent was told to stop".to_owned()), work.is_going());
+                return (Fault::Stopping, work.is_going());
             }
             let (message, bytes) = match ear.hear() {
                 Ok(heard) => heard,

@@ -1,5 +1,7 @@
-//! Who may use an agent? Whoever has its token: 32 random bytes, written as 64 digits of a file that both ends hold.
-//! It is the key of the line too, so it has to be random: a word that people choose could be guessed by whoever listens.
+//! Pre-shared token that authenticates controller and agent.
+//!
+//! Whoever has its token: 32 random bytes, written as 64 digits of a file that both ends hold. It is the key of the
+//! line too, so it has to be random: a word that people choose could be guessed by whoever listens.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _, Write as _};

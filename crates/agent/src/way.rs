@@ -1,7 +1,8 @@
-//! How does a packet travel between the host with the path and the one with its stack? As a datagram: eight bytes of a
-//! number that is never used twice, then, encrypted, the instant of sending and the packet. The upper 24 bits of the
-//! number are the way's, the lower 40 count. Nothing is repeated and nothing put in order: what a network between hosts
-//! loses or turns round is counted, and how long it took is measured.
+//! Encrypted datagram encapsulation of packets between hosts.
+//!
+//! As a datagram: eight bytes of a number that is never used twice, then, encrypted, the instant of sending and the
+//! packet. The upper 24 bits of the number are the way's, the lower 40 count. Nothing is repeated and nothing put in
+//! order: what a network between hosts loses or turns round is counted, and how long it took is measured.
 
 use crate::message::Carried;
 use base::Span;

@@ -1,5 +1,7 @@
-//! Which verdict is told? The rules' verdict on each retransmission once it is closed, and what all courses of events
-//! together say of it once its trouble is over.
+//! Reconciliation of rule verdicts with the posterior of the event-course model.
+//!
+//! The rules' verdict on each retransmission once it is closed, and what all courses of events together say of it
+//! once its trouble is over.
 
 use crate::copies::Evidence;
 use crate::direction::Direction;

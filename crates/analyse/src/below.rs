@@ -1,5 +1,6 @@
-//! Which event of a lower layer lies under which trouble of the transport, and how likely is that an accident? A list of
-//! what the radio or the link did, with times, is laid beside the timeouts and silences of a connection.
+//! Correlation of lower-layer events with timeouts and idle periods, with the probability of coincidence.
+//!
+//! A list of what the radio or the link did, with times, is laid beside the timeouts and silences of a connection.
 //!
 //! An event lies under a trouble if the two share some time. Whether that means anything hangs on how often such an
 //! event happens: where a stretch as long as the trouble touches one wherever it is laid, nothing follows. So each

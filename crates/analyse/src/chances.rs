@@ -1,6 +1,8 @@
-//! Which packets can still be lost? What an answer tells of must have arrived by then, and of what it reports as a
-//! duplicate two copies: once no other copy is left that could have, no course of events may lose this one. Courses that
-//! would come to nothing later end here, so that they do not crowd out those that explain everything.
+//! Feasibility constraints: which copies can still be lost, given later ACKs and DSACK reports.
+//!
+//! What an answer tells of must have arrived by then, and of what it reports as a duplicate two copies: once no other
+//! copy is left that could have, no course of events may lose this one. Courses that would come to nothing later end
+//! here, so that they do not crowd out those that explain everything.
 
 use crate::course::reachable;
 use crate::lattice::{Heard, Sent};

@@ -1,5 +1,7 @@
-//! When did an acknowledgement leave the receiver? Its timestamp counts ticks of the receiver's clock. The tick is
-//! found from how fast they count, the offset from the acknowledgements that travelled fastest.
+//! Receiver timestamp clock: tick and offset, from the TSval of its ACKs.
+//!
+//! Its timestamp counts ticks of the receiver's clock. The tick is found from how fast they count, the offset from
+//! the acknowledgements that travelled fastest.
 
 use base::{Span, Time};
 

@@ -1,5 +1,7 @@
-//! What was sent, when, and what became of it? Every copy of every byte that is still of interest: first
-//! transmissions in the order of their bytes, retransmissions in the order of time, numbered in one row.
+//! Send log of one direction: first transmissions and retransmissions with their fate.
+//!
+//! Every copy of every byte that is still of interest: first transmissions in the order of their bytes,
+//! retransmissions in the order of time, numbered in one row.
 
 use base::Time;
 use std::collections::VecDeque;

@@ -1,5 +1,7 @@
-//! What can become of a packet that was sent, and of its answer? It arrives in its turn, or is overtaken and arrives later, or is
-//! lost; the receiver answers as its copy in `mirror.rs` would; the answer is lost, or is the next one that was seen.
+//! State transitions of the event-course model: arrival, reordering or loss of a packet, and loss of its ACK.
+//!
+//! It arrives in its turn, or is overtaken and arrives later, or is lost; the receiver answers as its copy in
+//! `mirror.rs` would; the answer is lost, or is the next one that was seen.
 
 use crate::chances::Chances;
 use crate::lattice::{Heard, Rates, Sent};

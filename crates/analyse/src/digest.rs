@@ -1,4 +1,6 @@
-//! What does an acknowledgement say? Every fact it carries, compared with what was said before; no judgement.
+//! Facts carried by an ACK, compared with the previous ones.
+//!
+//! Every fact it carries, compared with what was said before; no judgement.
 
 use base::Time;
 

@@ -1,5 +1,7 @@
-//! What does an interruption of the path cost? Reselections, handovers, outages, one after the other: how often, how
-//! long, how long the transport was silent, and how many segments of either direction were lost in each.
+//! Cost of path interruptions: count, duration, transport idle time and losses of each outage.
+//!
+//! Reselections, handovers, outages, one after the other: how often, how long, how long the transport was silent, and
+//! how many segments of either direction were lost in each.
 
 use crate::below::{Event, seconds, touches};
 use crate::flow::{Flow, SpikeKind};

@@ -1,4 +1,6 @@
-//! How evenly do connections share? Jain's index: 1 if all get the same, 1/n if one gets everything.
+//! Jain's fairness index over connections.
+//!
+//! Jain's index: 1 if all get the same, 1/n if one gets everything.
 
 /// Jain's fairness index of these rates: the square of the sum over n times the sum of squares (Jain, Chiu, Hawe
 /// 1984); `None` if there is nothing to compare.

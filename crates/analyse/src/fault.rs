@@ -1,5 +1,7 @@
-//! What did a stack do that none should? The faults that the study of delays found in stacks of its time
-//! (early timers, early fast retransmits, windows exceeded, large first flights), and a few of their kin.
+//! Implementation faults of TCP stacks visible in a capture.
+//!
+//! The faults that the study of delays found in stacks of its time (early timers, early fast retransmits, windows
+//! exceeded, large first flights), and a few of their kin.
 
 use base::Time;
 

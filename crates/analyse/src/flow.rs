@@ -1,5 +1,7 @@
-//! What is told of a connection? Plain data, in the order of time: offsets count from the first sequence number
-//! of their direction, so that the SYN is 0 and data begin at 1.
+//! Connection report: plain data in order of time.
+//!
+//! Plain data, in the order of time: offsets count from the first sequence number of their direction, so that the SYN
+//! is 0 and data begin at 1.
 
 use crate::copies::Evidence;
 use crate::fault::Fault;

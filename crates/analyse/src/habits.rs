@@ -1,5 +1,7 @@
-//! How do a path and its receiver behave while nothing is amiss? How many segments an acknowledgement answers, how
-//! many answers are missing, how precisely they come when they should.
+//! Baseline of path and receiver: segments per ACK, ACK loss and ACK delay without trouble.
+//!
+//! How many segments an acknowledgement answers, how many answers are missing, how precisely they come when they
+//! should.
 
 use base::Span;
 

@@ -1,4 +1,6 @@
-//! What kept the sender from sending? Every pause between two data segments has one cause.
+//! Causes of pauses between two data segments: application, window, timer or path.
+//!
+//! Every pause between two data segments has one cause.
 
 use crate::direction::Direction;
 use crate::place::Side;

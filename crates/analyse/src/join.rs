@@ -1,6 +1,7 @@
-//! What if the receiver was captured too? Then every copy is seen to arrive or not: packets of the two captures are
-//! matched by their IP identification, numbers and stamps. Only what cannot be matched keeps the verdict of the
-//! sender's capture.
+//! Join of sender-side and receiver-side captures by IP identification, sequence numbers and timestamps.
+//!
+//! Then every copy is seen to arrive or not: packets of the two captures are matched by their IP identification,
+//! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
 
 use crate::copies::Evidence;
 use crate::flow::{Flow, Kind, Retransmission, Way};

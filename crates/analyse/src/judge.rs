@@ -1,5 +1,7 @@
-//! Was this retransmission needed? It was not if an earlier copy of all its bytes ever reaches the receiver. What
-//! reached it is inferred from what it answers.
+//! Verdict on a retransmission: needed or not, inferred from the ACKs.
+//!
+//! It was not if an earlier copy of all its bytes ever reaches the receiver. What reached it is inferred from what it
+//! answers.
 //!
 //! An acknowledgement is caused by the arrival of one packet, its trigger, and tells what had arrived by then.
 //! So each one bounds what was on the way: no copy can be the trigger that was sent less than a round trip ago,

@@ -1,4 +1,4 @@
-//! How much of what was seen stays in memory?
+//! Memory limits of the analyser.
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,11 @@
-//! Which course of events explains what came back? Copies arrive in the order they were sent or are lost, the receiver
-//! answers each arrival as its copy in `mirror.rs` would, answers are lost or are the next one that was seen. Every
-//! course that explains all answers is followed at once; courses that have led to the same are followed as one
-//! (a hidden Markov model). What share of the weight of all courses has the earlier bytes at the receiver when a
-//! retransmission's turn comes is how likely it was unneeded.
+//! Likelihood search over event courses that explain the observed ACKs (a hidden Markov model over packet and ACK
+//! fates).
+//!
+//! Copies arrive in the order they were sent or are lost, the receiver answers each arrival as its copy in
+//! `mirror.rs` would, answers are lost or are the next one that was seen. Every course that explains all answers is
+//! followed at once; courses that have led to the same are followed as one (a hidden Markov model). What share of the
+//! weight of all courses has the earlier bytes at the receiver when a retransmission's turn comes is how likely it
+//! was unneeded.
 
 use crate::chances::Chances;
 use crate::copies::later;

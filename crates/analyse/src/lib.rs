@@ -1,5 +1,7 @@
-//! Why was this transfer slow? Packets that were seen go in, connections with verdicts come out: which
-//! retransmission was needed, which timeout spurious, what the sender waited for, and how each is known.
+//! TCP capture analysis: verdicts on retransmissions and timeouts, causes of idle time, evidence.
+//!
+//! Packets that were seen go in, connections with verdicts come out: which retransmission was needed, which timeout
+//! spurious, what the sender waited for, and how each is known.
 //!
 //! Nothing here reads a file or knows a clock: whoever reads a capture makes an [`Observation`] of every TCP
 //! segment and hands it to an [`Analyser`]. Memory hangs on the connections that are open and on what went wrong in

@@ -1,6 +1,7 @@
-//! What does a receiver know, and what would it answer? A small copy of the receiving half of TCP: what has arrived of
-//! the bytes, the timestamp it would echo, whether an acknowledgement may wait. Hypotheses of what arrived are played
-//! through it.
+//! Receiver model: reassembly, timestamp echo and delayed ACK of a hypothetical receiver.
+//!
+//! A small copy of the receiving half of TCP: what has arrived of the bytes, the timestamp it would echo, whether an
+//! acknowledgement may wait. Hypotheses of what arrived are played through it.
 
 use base::rng::mix;
 use hashbrown::HashTable;

@@ -1,7 +1,8 @@
-//! How many packets did the peer send that never got here? Many hosts number the packets of a connection one after the other
-//! in the identification of IP: Linux counts for each socket, others for each peer or for the whole host. Nothing
-//! obliges them to (RFC 6864 section 4), so whether this one counts is learned from it. A gap is what was lost on
-//! its way here, or what went elsewhere.
+//! IP identification numbering: packets of the peer lost before the capture point.
+//!
+//! Many hosts number the packets of a connection one after the other in the identification of IP: Linux counts for
+//! each socket, others for each peer or for the whole host. Nothing obliges them to (RFC 6864 section 4), so whether
+//! this one counts is learned from it. A gap is what was lost on its way here, or what went elsewhere.
 
 /// Where the numbers jump further than this, they say nothing.
 const FAR: u64 = 1 << 12;

@@ -1,5 +1,6 @@
-//! What is seen of a packet at the place of the capture? Its instant, its addresses and what its headers say.
-//! Nothing here is believed: the numbers are those of the wire.
+//! Observation of one captured segment: capture time, addresses and header fields.
+//!
+//! Its instant, its addresses and what its headers say. Nothing here is believed: the numbers are those of the wire.
 
 use base::Time;
 use base::wire::TcpHead;

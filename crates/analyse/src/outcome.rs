@@ -1,5 +1,7 @@
-//! What was it, in the end? From the verdicts on single retransmissions follow those on timeouts, fast retransmits,
-//! runs of go-back-N, silences of the path and losses side by side.
+//! Classification of timeouts, fast retransmits, go-back-N runs, delay spikes and losses from single verdicts.
+//!
+//! From the verdicts on single retransmissions follow those on timeouts, fast retransmits, runs of go-back-N,
+//! silences of the path and losses side by side.
 
 use crate::direction::Direction;
 use crate::fault::{Fault, FaultKind};

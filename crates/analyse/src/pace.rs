@@ -1,6 +1,8 @@
-//! When should an answer come? A path that keeps its order lets one packet through after the other: an answer comes a
-//! round trip after its packet was sent, or right behind the answer before it, and seldom later. How precisely this
-//! holds is learned from the connection while nothing is amiss.
+//! ACK timing model: expected arrival of an ACK, learned from undisturbed parts of the connection.
+//!
+//! A path that keeps its order lets one packet through after the other: an answer comes a round trip after its packet
+//! was sent, or right behind the answer before it, and seldom later. How precisely this holds is learned from the
+//! connection while nothing is amiss.
 
 use crate::lattice::Sent;
 use base::{Span, Time};

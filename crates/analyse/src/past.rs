@@ -1,5 +1,7 @@
-//! What went before? Losses of either direction come in runs: how often something is lost hangs on what became of what
-//! was sent just before it, and on how long ago that was.
+//! Burstiness of losses: loss probability conditioned on the preceding packets.
+//!
+//! Losses of either direction come in runs: how often something is lost hangs on what became of what was sent just
+//! before it, and on how long ago that was.
 
 use base::Span;
 

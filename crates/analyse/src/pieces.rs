@@ -1,5 +1,7 @@
-//! Where can a trouble that nothing explains as a whole be taken apart? Where all that had been sent is acknowledged, and where
-//! nothing had come for long: what was on the way has arrived by then, or is lost, or is held up.
+//! Segmentation of an unexplained episode at idle gaps.
+//!
+//! Where all that had been sent is acknowledged, and where nothing had come for long: what was on the way has arrived
+//! by then, or is lost, or is held up.
 
 use crate::lattice::{Heard, Sent};
 use crate::mirror::Mirror;

@@ -1,5 +1,7 @@
-//! Where does the capture stand? Data that are answered at once are seen next to their receiver; acknowledgements
-//! that are answered at once, next to the data's sender.
+//! Capture point: next to the sender, next to the receiver, or between.
+//!
+//! Data that are answered at once are seen next to their receiver; acknowledgements that are answered at once, next
+//! to the data's sender.
 
 use base::Span;
 

@@ -1,6 +1,8 @@
-//! What follows without weighing courses? Where packets keep their order, an answer tells that all that was sent before its cause
-//! has arrived or is lost. Where that alone says of each retransmission whether its bytes were there, every course of
-//! events says the same, and none need be followed.
+//! Order rules: verdicts that follow from in-order delivery alone.
+//!
+//! Where packets keep their order, an answer tells that all that was sent before its cause has arrived or is lost.
+//! Where that alone says of each retransmission whether its bytes were there, every course of events says the same,
+//! and none need be followed.
 //!
 //! A receiver lists first what changed last (RFC 2018 section 4), so what is missing from a list with room in it is missing. No
 //! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are

@@ -1,4 +1,4 @@
-//! Does the connection follow RFC 3481, the advice for TCP over 2.5G and 3G links, and what is to be changed?
+//! Conformance of a connection with RFC 3481 (TCP over 2.5G and 3G links).
 
 use crate::flow::{Options, Way};
 

@@ -1,4 +1,6 @@
-//! Which bytes? Half-open ranges, ascending and apart.
+//! Sets of half-open byte ranges, ascending and disjoint.
+//!
+//! Half-open ranges, ascending and apart.
 
 /// A set of bytes.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]

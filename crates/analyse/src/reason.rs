@@ -1,5 +1,6 @@
-//! Why was this segment sent again? From outside one sees what came just before it, how long the sender had
-//! waited, and what it was doing since.
+//! Trigger of a retransmission: timeout, fast retransmit, go-back-N or recovery.
+//!
+//! From outside one sees what came just before it, how long the sender had waited, and what it was doing since.
 
 use crate::rtt::age;
 use base::{Span, Time};

@@ -1,5 +1,7 @@
-//! What happened between the first sign of trouble and its end? While something is amiss, what is sent and what comes
-//! back is noted; once all of it is answered, `lattice.rs` weighs the courses of events that explain it.
+//! Episode recorder: packets and ACKs from the first sign of loss to full acknowledgement.
+//!
+//! While something is amiss, what is sent and what comes back is noted; once all of it is answered, `lattice.rs`
+//! weighs the courses of events that explain it.
 
 use crate::copies::Copies;
 use crate::course;

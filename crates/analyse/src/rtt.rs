@@ -1,5 +1,6 @@
-//! How long does a round trip take? Samples of segments that were sent once, their least, their spread, and the
-//! timeout that RFC 6298 makes of them.
+//! RTT samples of segments sent once, and the RTO of RFC 6298.
+//!
+//! Samples of segments that were sent once, their least, their spread, and the timeout that RFC 6298 makes of them.
 
 use base::alternation::{Alternation, Zigzag};
 use base::{Span, Time};

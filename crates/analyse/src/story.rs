@@ -1,5 +1,6 @@
-//! What cost the most time, how sure is that, and what is to be done? Three sentences in plain words for somebody
-//! who never read a capture.
+//! Summary sentences: largest cost in time, certainty, advice.
+//!
+//! Three sentences in plain words for somebody who never read a capture.
 
 use crate::fairness::jain_index;
 use crate::flow::{Flow, Kind, SpikeKind, Way};

@@ -1,4 +1,6 @@
-//! Whose packet is it? Connections by their ends; a SYN with another number begins a new one.
+//! Connection table by four-tuple.
+//!
+//! Connections by their ends; a SYN with another number begins a new one.
 
 use crate::connection::Connection;
 use crate::flow::Flow;

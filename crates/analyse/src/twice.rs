@@ -1,6 +1,8 @@
-//! Did the capture take a packet twice? A copy that the capture made, on a second interface or at a switch that
-//! mirrors both ways, has the same identification, numbers and stamps, and comes within a moment. What a sender
-//! sends again has another identification, or comes later.
+//! Duplicate frames of the capture itself, from several interfaces or mirrored ports.
+//!
+//! A copy that the capture made, on a second interface or at a switch that mirrors both ways, has the same
+//! identification, numbers and stamps, and comes within a moment. What a sender sends again has another
+//! identification, or comes later.
 
 use crate::observation::Observation;
 use base::{Span, Time};

@@ -1,5 +1,7 @@
-//! Does a series jump to and fro between two levels? Every second ping over GPRS took 100 to 200 ms longer than the one
-//! before, because its way had to be set up anew (Gurtov et al., Multi-Layer Tracing of TCP over GPRS, section IV.A).
+//! Alternating RTT series: successive samples on two levels.
+//!
+//! Every second ping over GPRS took 100 to 200 ms longer than the one before, because its way had to be set up anew
+//! (Gurtov et al., Multi-Layer Tracing of TCP over GPRS, section IV.A).
 //!
 //! Three values in a row alternate if the middle one lies above or below both others, which differ by less than half of
 //! that. Of values drawn independently, whatever their distribution, less than 0.26 of the triples do so (uniform 0.22,

@@ -58,6 +58,16 @@ pub trait Body: Clone + Send + 'static {
     fn ranges(&self, cause: Cause, each: impl FnMut(Range));
     /// Calls `each` with every channel acknowledged cumulatively, and the number below which everything is acknowledged.
     fn acks(&self, each: impl FnMut(Channel, u64));
+    /// Number of its application data unit in the flow, from 1; 0: none that the network may know.
+    #[inline(always)]
+    fn unit(&self) -> u16 {
+        0
+    }
+    /// Service class, 0 the default: routers with classes may forward the others later or drop them first.
+    #[inline(always)]
+    fn class(&self) -> u8 {
+        0
+    }
     /// The TCP segment, if it is one: captures write it with the state of both ends.
     #[inline(always)]
     fn segment(&self) -> Option<&Segment> {

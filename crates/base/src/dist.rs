@@ -1,5 +1,7 @@
-//! Which random quantities can a scenario ask for? Every one listed in [`Dist`], sampled by our own
-//! code on `libm`, so that the same seed gives the same bits on every machine and in every build.
+//! Probability distributions of scenario parameters, sampled by inverse CDF on `libm`.
+//!
+//! Every one listed in [`Dist`], sampled by our own code on `libm`, so that the same seed gives the same bits on
+//! every machine and in every build.
 //!
 //! One uniform draw per sample (the inverse distribution function) wherever there is one, so that
 //! two scenarios that differ in a parameter stay paired draw by draw; gamma is the exception.

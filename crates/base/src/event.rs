@@ -1,5 +1,7 @@
-//! What can happen? THE table of events. Each is declared once, with the name that logs and plots
-//! use and one sentence; the Rust type, the reference page and every exporter come from it.
+//! Event table of traces.
+//!
+//! THE table of events. Each is declared once, with the name that logs and plots use and one sentence; the Rust type,
+//! the reference page and every exporter come from it.
 //!
 //! A record is small and `Copy`; recording one is a store, formatting happens after the run.
 

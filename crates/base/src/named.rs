@@ -1,4 +1,5 @@
-//! How does a variant get the same name in the code, the scenario file, the trace and the legend?
+//! Named variants: one word per variant for code, scenario file, trace and legend.
+//!
 //! By being declared once with [`crate::named!`].
 
 /// Declares an enum of named variants: `ALL` lists them, `name()` is the word users see,

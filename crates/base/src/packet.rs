@@ -1,5 +1,7 @@
-//! What travels? A small fixed head, copied by value; the body waits in the [`crate::pool::Pool`]
-//! and only hosts, doors and taps open it.
+//! Packet head: fixed size, copied by value.
+//!
+//! A small fixed head, copied by value; the body waits in the [`crate::pool::Pool`] and only hosts, doors and taps
+//! open it.
 
 use crate::pool::BodyRef;
 use crate::time::{Span, Time};
@@ -37,6 +39,14 @@ impl Flags {
     pub const REPLY: Flags = Flags(1 << 8);
     /// Carries data that were sent before.
     pub const AGAIN: Flags = Flags(1 << 9);
+    /// A router dropped an expired packet of this flow just before it: ATP's EXP bit.
+    pub const EXPIRED: Flags = Flags(1 << 10);
+    /// Headers alone: a router cut the payload off.
+    pub const STUB: Flags = Flags(1 << 11);
+    /// The last packet of its application data unit.
+    pub const LAST: Flags = Flags(1 << 12);
+    /// Its application data unit is of no use without it: its sender retransmits nothing.
+    pub const WHOLE: Flags = Flags(1 << 13);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {
@@ -78,6 +88,8 @@ pub struct Packet {
     pub class: u8,
     /// ECN codepoint of the IP header (RFC 3168 section 5): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
+    /// Number of its application data unit in the flow, from 1, modulo 65535; 0: none is known.
+    pub unit: u16,
 }
 
 impl Packet {
@@ -99,6 +111,7 @@ impl Packet {
         flags: Flags(0),
         class: 0,
         ecn: 0,
+        unit: 0,
     };
 
     /// When it stops being of use; [`Time::NEVER`] if it always is.

@@ -1,5 +1,7 @@
-//! Where does chance come from? From named streams: one generator per (seed, repetition, element,
-//! purpose), so that adding an element or changing a sender never changes another's draws.
+//! Random streams: one generator per (seed, repetition, element, purpose).
+//!
+//! From named streams: one generator per (seed, repetition, element, purpose), so that adding an element or changing
+//! a sender never changes another's draws.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;

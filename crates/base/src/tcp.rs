@@ -1,5 +1,7 @@
-//! What does a TCP segment say? Its meaning, without wire format: sequence numbers are 64-bit
-//! stream offsets (wrap-around lives only where bytes are read or written), timestamps are instants.
+//! TCP segment without wire format.
+//!
+//! Its meaning, without wire format: sequence numbers are 64-bit stream offsets (wrap-around lives only where bytes
+//! are read or written), timestamps are instants.
 
 use crate::time::Time;
 

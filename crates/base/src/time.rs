@@ -1,5 +1,7 @@
-//! How is time told? In whole nanoseconds from the start of the run: instants ([`Time`]) and
-//! lengths ([`Span`]) are different types, so that "now plus now" does not compile.
+//! Simulated time: instants ([`Time`]) and durations ([`Span`]) in nanoseconds.
+//!
+//! In whole nanoseconds from the start of the run: instants ([`Time`]) and lengths ([`Span`]) are different types, so
+//! that "now plus now" does not compile.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

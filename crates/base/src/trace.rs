@@ -1,5 +1,7 @@
-//! How are events kept? In memory, in the order they were recorded, if their category is on; a
-//! closure that builds a record is not called otherwise. Packets that hosts send and take in are kept beside them.
+//! Trace recorder: events in memory, by category.
+//!
+//! In memory, in the order they were recorded, if their category is on; a closure that builds a record is not called
+//! otherwise. Packets that hosts send and take in are kept beside them.
 
 use crate::body::Body;
 use crate::event::{Category, Event, Record, Source};

@@ -1,6 +1,8 @@
-//! What really happened to every copy? A simulator can know what no endpoint can: whether an earlier
-//! copy of a retransmitted segment ever reached the receiver. One [`Ledger`] per flow keeps just
-//! enough for that: a bit per data packet, the window of first transmissions, the retransmissions.
+//! Ground truth of every copy: which retransmission was unneeded.
+//!
+//! A simulator can know what no endpoint can: whether an earlier copy of a retransmitted segment ever reached the
+//! receiver. One [`Ledger`] per flow keeps just enough for that: a bit per data packet, the window of first
+//! transmissions, the retransmissions.
 //!
 //! The words are those of the project (see the glossary in `docs/`): a retransmission is *unneeded*
 //! if an earlier copy of all its bytes ever reaches the receiver; a timeout is *spurious* if the

@@ -1,6 +1,7 @@
-//! How are quantities written? With their unit, always: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`.
-//! `k` is 1000 and `Ki` is 1024; the space is optional; the words of `tc` (`5mbit`, `100ms`, `64kb`)
-//! are read too, and never printed.
+//! Quantities with units: rates, times and sizes as text.
+//!
+//! With their unit, always: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`. `k` is 1000 and `Ki` is 1024; the space is
+//! optional; the words of `tc` (`5mbit`, `100ms`, `64kb`) are read too, and never printed.
 
 use crate::time::Span;
 use std::fmt;

@@ -1,7 +1,9 @@
-//! What do the bytes of an IP packet say? [`IpHead`] and [`TcpHead`] read one header each, also of packets of which
-//! a capture kept the beginning only; [`read`] digests a whole packet for a head: length, ECN, which protocol, and of
-//! a TCP segment its numbers and options. Nothing here trusts what it reads: whatever the bytes are, the answer is
-//! what they say or a reason why they say nothing.
+//! IP packet headers read from bytes.
+//!
+//! [`IpHead`] and [`TcpHead`] read one header each, also of packets of which a capture kept the beginning only;
+//! [`read`] digests a whole packet for a head: length, ECN, which protocol, and of a TCP segment its numbers and
+//! options. Nothing here trusts what it reads: whatever the bytes are, the answer is what they say or a reason why
+//! they say nothing.
 //!
 //! Sequence numbers are 32 bits here and nowhere else; [`unwrap`] makes stream offsets of them.
 
@@ -22,6 +24,8 @@ use std::net::IpAddr;
 pub const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const UDP: u8 = 17;
+/// Protocol number of DCCP.
+pub const DCCP: u8 = 33;
 /// Protocol number of SCTP.
 pub const SCTP: u8 = 132;
 

@@ -1,5 +1,7 @@
-//! How long did it take? Processor time of this thread where the system tells it (Linux), so that other
-//! work on the machine counts little; wall time elsewhere.
+//! CPU time of the measuring thread; wall time where the system has none.
+//!
+//! Processor time of this thread where the system tells it (Linux), so that other work on the machine counts little;
+//! wall time elsewhere.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
-//! What does the engine alone cost? Packets at a steady pace through a chain of links, with few or many of
-//! them in flight, from a source that does nothing else into a sink that does nothing at all.
+//! Benchmark of the event engine: packets through a chain of links.
+//!
+//! Packets at a steady pace through a chain of links, with few or many of them in flight, from a source that does
+//! nothing else into a sink that does nothing at all.
 
 use crate::clock::{Clock, each, least};
 use crate::say;
@@ -40,6 +42,7 @@ impl Element for Source {
             flags: Flags::DATA,
             class: 0,
             ecn: 0,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
         self.left -= 1;

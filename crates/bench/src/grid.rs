@@ -1,5 +1,6 @@
-//! How long does a table take? 36 configurations, 100 repetitions each, on two threads, and the same with
-//! more repetitions.
+//! Benchmark of a parameter grid: 36 cells of 100 repetitions on two threads.
+//!
+//! 36 configurations, 100 repetitions each, on two threads, and the same with more repetitions.
 
 use crate::clock::Clock;
 use crate::say;

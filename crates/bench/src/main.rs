@@ -1,5 +1,7 @@
-//! How fast is the laboratory? Each figure of `benches/README.md` is one word here: run alone, on one
-//! core, several times, and the least is reported.
+//! Benchmark driver for the figures of `benches/README.md`.
+//!
+//! Each figure of `benches/README.md` is one word here: run alone, on one core, several times, and the least is
+//! reported.
 //!
 //!     taskset -c 1 williwaw-bench dumbbell gprs engine growth
 //!     williwaw-bench grid

@@ -1,7 +1,9 @@
-//! How can a capture be shown to others? As a copy that has kept what transports are judged by and lost the rest:
-//! addresses are mapped so that those of one network stay in one network, payloads, link headers, unknown options,
-//! comments and names are gone, checksums are right for a payload of zeros. Ports, times, lengths, sequence numbers and
-//! timestamps stay: who holds the same traffic can still recognise it by them.
+//! Anonymisation of captures: prefix-preserving addresses, no payload.
+//!
+//! As a copy that has kept what transports are judged by and lost the rest: addresses are mapped so that those of one
+//! network stay in one network, payloads, link headers, unknown options, comments and names are gone, checksums are
+//! right for a payload of zeros. Ports, times, lengths, sequence numbers and timestamps stay: who holds the same
+//! traffic can still recognise it by them.
 //!
 //! The mapping is that of Crypto-PAn (Xu, Fan, Ammar, Moon 2002): each bit is turned or not by what a keyed function
 //! says of the bits before it. The key makes it the same in several files, and nobody without it can turn it back. The

@@ -1,5 +1,7 @@
-//! How is a file of any length read in bounded memory? Through one window that moves over it: large reads, and no
-//! copy of a byte but the rest that is moved to the front before the next one.
+//! Sliding read buffer of bounded size.
+//!
+//! Through one window that moves over it: large reads, and no copy of a byte but the rest that is moved to the front
+//! before the next one.
 
 use std::io::{self, Read};
 

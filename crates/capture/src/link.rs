@@ -1,5 +1,7 @@
-//! Where in a frame does the IP packet begin? That hangs on the link type (the LINKTYPE_ values of
-//! draft-ietf-opsawg-pcaplinktype) and on what stands between it and IP: VLAN tags, MPLS labels, PPPoE, SNAP.
+//! Link-layer headers of captures (LINKTYPE values), down to the IP packet.
+//!
+//! That hangs on the link type (the LINKTYPE_ values of draft-ietf-opsawg-pcaplinktype) and on what stands between it
+//! and IP: VLAN tags, MPLS labels, PPPoE, SNAP.
 
 use crate::packet::Unread;
 use crate::wrapped;

@@ -1,5 +1,6 @@
-//! What was not as it should be in a file? The first places of each kind, and how often it was: a damaged file can
-//! have as many mistakes as bytes.
+//! Notices about damaged capture files: first positions and counts per kind.
+//!
+//! The first places of each kind, and how often it was: a damaged file can have as many mistakes as bytes.
 
 base::named! {
     /// What a notice is about.

@@ -1,5 +1,7 @@
-//! What do the headers of a frame say? Link, IP and transport in one pass, no byte copied; lengths are those that IP
-//! tells, so that a capture of headers only counts the same bytes as a whole one.
+//! Decoder of link, IP and transport headers in one pass.
+//!
+//! Link, IP and transport in one pass, no byte copied; lengths are those that IP tells, so that a capture of headers
+//! only counts the same bytes as a whole one.
 
 use crate::link::{Link, Place};
 use crate::tunnel;

@@ -1,5 +1,7 @@
-//! What was captured, frame after frame? One reader for pcap and pcapng, which looks at the first bytes to know which
-//! it is. Memory hangs on the largest frame and the number of interfaces, never on how long the file is.
+//! Capture reader for pcap and pcapng.
+//!
+//! One reader for pcap and pcapng, which looks at the first bytes to know which it is. Memory hangs on the largest
+//! frame and the number of interfaces, never on how long the file is.
 
 use crate::buffer::Buffer;
 use crate::link::Link;

@@ -1,5 +1,7 @@
-//! Does an IP packet carry another one? Tunnels of mobile cores (GTP-U), of access lines (L2TP, PPTP), of data centres
-//! (VXLAN, Geneve) and of everybody (IP in IP, GRE) hide the connection that is asked about in a packet of their own ends.
+//! Tunnel decapsulation: GTP-U, L2TP, PPTP, VXLAN, Geneve, IP in IP, GRE.
+//!
+//! Tunnels of mobile cores (GTP-U), of access lines (L2TP, PPTP), of data centres (VXLAN, Geneve) and of everybody
+//! (IP in IP, GRE) hide the connection that is asked about in a packet of their own ends.
 
 use crate::link::{Link, Place, behind, ethertype, ppp, u16_at};
 use crate::packet::Transport;

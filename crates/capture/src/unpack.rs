@@ -1,5 +1,6 @@
-//! What if the file is packed? gzip is unpacked on the way, in as little memory as the file itself needs; the reader
-//! never knows.
+//! gzip decompression of capture files in bounded memory.
+//!
+//! gzip is unpacked on the way, in as little memory as the file itself needs; the reader never knows.
 
 use crate::reader::{Error, Reader};
 use flate2::read::MultiGzDecoder;

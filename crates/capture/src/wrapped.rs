@@ -1,5 +1,4 @@
-//! Where does the packet begin in frames that somebody else wrapped: IEEE 802.11 with what the card measured before it,
-//! and headers that name the link type of what follows (PPI, Apple's PKTAP, Linux's NFLOG)?
+//! Pseudo-headers of captures: IEEE 802.11 with radiotap, PPI, PKTAP, NFLOG.
 //!
 //! Lengths and numbers of these headers are those of the machine that captured: little-endian nearly always; where both
 //! are possible, the one that fits the frame is taken.

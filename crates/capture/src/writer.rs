@@ -1,5 +1,7 @@
-//! How do others read what was captured here? As pcapng with an interface per tap, nanoseconds, and comments on
-//! packets; or as classic pcap for programs that know nothing else.
+//! Capture writer: pcapng with one interface per tap, classic pcap.
+//!
+//! As pcapng with an interface per tap, nanoseconds, and comments on packets; or as classic pcap for programs that
+//! know nothing else.
 
 use crate::link::Link;
 use std::io::{self, Write};

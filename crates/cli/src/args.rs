@@ -1,4 +1,6 @@
-//! What can every command say? The binary itself, and what goes with each verb.
+//! Command-line grammar.
+//!
+//! The binary itself, and what goes with each verb.
 
 use crate::cmd::Verb;
 use clap::{Args, Parser, ValueEnum};

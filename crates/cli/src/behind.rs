@@ -1,5 +1,6 @@
-//! What stands between a command and the world in `shell`, and between the two ends in `wire`? A scenario: from a file, or
-//! made of a few words; with what each verb puts at its ends.
+//! Link of `shell` and `wire`: a scenario from a file or from arguments.
+//!
+//! A scenario: from a file, or made of a few words; with what each verb puts at its ends.
 
 use crate::environment;
 use crate::exit::Failure;

@@ -1,5 +1,7 @@
-//! What is shown of a run's numbers? A board: one line per cell (or flow of a cell), the mean of
-//! each metric with its 95 % interval, in units and digits that suit the whole column.
+//! Result table: one row per cell or flow, mean and 95 % interval per metric.
+//!
+//! A board: one line per cell (or flow of a cell), the mean of each metric with its 95 % interval, in units and
+//! digits that suit the whole column.
 
 use crate::exit::Failure;
 use crate::labels;

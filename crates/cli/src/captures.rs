@@ -1,4 +1,4 @@
-//! Which repetitions are to be written down packet by packet, and how are the files called?
+//! Selection and file names of per-repetition captures.
 
 use crate::exit::Failure;
 use crate::kernels::Stage;

@@ -1,5 +1,6 @@
-//! How does this host play for a controller elsewhere, as its agent? As `williwaw emulate` would, but that nothing is written
-//! to its disk: what came out goes back as it comes.
+//! Agent-side player of a path carried for a controller.
+//!
+//! As `williwaw emulate` would, but that nothing is written to its disk: what came out goes back as it comes.
 
 use crate::exit::Failure;
 use crate::here::{Here, kernel_version};

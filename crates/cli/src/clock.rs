@@ -1,4 +1,6 @@
-//! What time is it? The only place of the command line that asks.
+//! Wall clock of the command line; the only place that reads it.
+//!
+//! The only place of the command line that asks.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,6 @@
-//! What is said of two runs beside each other? One sentence, a table, a document, a page.
+//! Comparison output: sentence, table, JSON document and page.
+//!
+//! One sentence, a table, a document, a page.
 
 use crate::board::{self, Board, Face};
 use crate::labels;

@@ -1,4 +1,6 @@
-//! What does a scenario do, in plain words? Its nodes, links, faults and flows, one line each.
+//! Scenario description in text: nodes, links, faults, flows.
+//!
+//! Its nodes, links, faults and flows, one line each.
 
 use base::dist::Dist;
 use base::{Rate, Span};
@@ -256,6 +258,7 @@ fn transport_words(transport: &Transport) -> String {
     match transport {
         // No end is made of ends.
         Transport::Ends(_) => String::new(),
+        Transport::Model(spec) => format!("{} ({})", spec.name(), spec.words()),
         Transport::Udp(udp) => format!("datagrams of at most {} bytes", udp.payload),
         Transport::Tcp { config, profile } => format!(
             "TCP {} ({profile} profile), spurious timeouts judged by: {}",

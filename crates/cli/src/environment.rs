@@ -1,5 +1,6 @@
-//! What is around us? Terminals, their width, the machine. The only place of the command line that
-//! reads the environment.
+//! Process environment of the command line: terminals, width, machine; the only place that reads it.
+//!
+//! Terminals, their width, the machine. The only place of the command line that reads the environment.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
-//! How does a verb end? Seven ways, and the sentence for those that are not good.
+//! Exit codes of the command and their messages.
+//!
+//! Seven ways, and the sentence for those that are not good.
 
 use results::Error;
 use scenario::{Diagnostics, Style};

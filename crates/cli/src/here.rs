@@ -1,5 +1,6 @@
-//! How is a repetition played at this host? With the models of the sweep, in the surroundings of this process; machines may
-//! be at other hosts.
+//! Local player of repetitions, in virtual or real time.
+//!
+//! With the models of the sweep, in the surroundings of this process; machines may be at other hosts.
 
 use crate::exit::Failure;
 use crate::played::Played;

@@ -1,5 +1,6 @@
-//! What does the scenario say, and which files does it name? Read from disk or from stdin; whatever
-//! is wrong is told at once.
+//! Scenario input from disk or stdin, with the files it names.
+//!
+//! Read from disk or from stdin; whatever is wrong is told at once.
 
 use crate::exit::Failure;
 use scenario::Scenario;

@@ -1,5 +1,7 @@
-//! What happens at Ctrl-C? The first one lets the repetitions in hand finish and be written; the
-//! second one ends the process at once, which loses only those.
+//! Ctrl-C handling: the first one ends the run in order, the second one ends the process.
+//!
+//! The first one lets the repetitions in hand finish and be written; the second one ends the process at once, which
+//! loses only those.
 
 use crate::exit::End;
 use crate::talk::Talk;

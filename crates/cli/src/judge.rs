@@ -1,4 +1,6 @@
-//! Did it come out as expected? Every line of `[expect]` against every cell of the grid.
+//! Evaluation of `[expect]` on every cell of the grid.
+//!
+//! Every line of `[expect]` against every cell of the grid.
 
 use crate::labels;
 use crate::talk::Talk;

@@ -1,6 +1,7 @@
-//! What did a kernel's own TCP think while its picture was taken? What the doors saw is in the picture; what
-//! `TCP_INFO` told is added here: windows, timers, timeouts, and the verdict that shows in a window that comes
-//! back.
+//! Kernel TCP state beside a time-sequence picture, from `TCP_INFO`.
+//!
+//! What the doors saw is in the picture; what `TCP_INFO` told is added here: windows, timers, timeouts, and the
+//! verdict that shows in a window that comes back.
 
 use emulate::facts::{FlowFacts, TcpInfo};
 use report::{Kind, Picture, Timeout, TimerSample, Truth, WindowSample};

@@ -1,5 +1,7 @@
-//! Which kernels run in virtual time, and what did they say? One that the user names, else the one that was built;
-//! every repetition in which kernels take part is played here, and what they counted is kept beside its measures.
+//! Kernels in virtual time: selection, repetitions and counters.
+//!
+//! One that the user names, else the one that was built; every repetition in which kernels take part is played here,
+//! and what they counted is kept beside its measures.
 
 use crate::clock::Stopwatch;
 use crate::exit::{End, Failure};

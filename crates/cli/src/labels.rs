@@ -1,5 +1,7 @@
-//! How are a grid's keys and values called where room is short? By the last parts of their paths,
-//! as many as tell them apart: `flow.download.transport.tcp.recovery` is `recovery`.
+//! Short names of grid keys and values.
+//!
+//! By the last parts of their paths, as many as tell them apart: `flow.download.transport.tcp.recovery` is
+//! `recovery`.
 
 use serde_json::Value;
 

@@ -1,4 +1,6 @@
-//! How exact is it, while it runs? A line on the terminal with the lateness of the repetitions in hand.
+//! Live lateness display of an emulation.
+//!
+//! A line on the terminal with the lateness of the repetitions in hand.
 
 use crate::talk::Talk;
 use base::Span;

@@ -1,4 +1,6 @@
-//! How is a measurement shown? A board with a line for each metric of each test.
+//! Result table of a measurement.
+//!
+//! A board with a line for each metric of each test.
 
 use crate::board::Board;
 use measure::summary::{Measured, Outcome, Tested};

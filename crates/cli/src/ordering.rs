@@ -1,5 +1,7 @@
-//! How is a run played by a host elsewhere that carries the path? It is told of the scenario once and of each repetition in
-//! its turn, and what it brings is taken as if it had been played here.
+//! Controller-side player of repetitions carried by an agent.
+//!
+//! It is told of the scenario once and of each repetition in its turn, and what it brings is taken as if it had been
+//! played here.
 
 use crate::exit::Failure;
 use crate::others::Listed;

@@ -1,4 +1,6 @@
-//! Which other hosts take part? The file of `--agents`, the tokens it names, and the lines to the agents.
+//! Agents of a run: list file, tokens and connections.
+//!
+//! The file of `--agents`, the tokens it names, and the lines to the agents.
 
 use crate::exit::Failure;
 use crate::talk::Talk;

@@ -1,5 +1,6 @@
-//! What does a run's report show? The table, the means as bars, and a few repetitions as
-//! time-sequence pictures, chosen across the grid.
+//! HTML report of a run: table, bars, time-sequence pictures.
+//!
+//! The table, the means as bars, and a few repetitions as time-sequence pictures, chosen across the grid.
 
 use crate::board::{self, Board, Choice};
 use crate::labels;

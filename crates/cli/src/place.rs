@@ -1,5 +1,6 @@
-//! Where do a run's results go? Into the folder that was named, into `runs/NAME` with a number where
-//! that is taken, or nowhere.
+//! Output folder of a run.
+//!
+//! Into the folder that was named, into `runs/NAME` with a number where that is taken, or nowhere.
 
 use crate::exit::Failure;
 use crate::record::Record;

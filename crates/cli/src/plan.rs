@@ -1,5 +1,6 @@
-//! What is meant by a `run` command? The scenario read, defaults filled in, contradictions refused
-//! before anything is made or started.
+//! Plan of a `run`: scenario, defaults, contradictory arguments.
+//!
+//! The scenario read, defaults filled in, contradictions refused before anything is made or started.
 
 use crate::board::Choice;
 use crate::captures::Wanted;

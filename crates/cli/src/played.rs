@@ -1,4 +1,4 @@
-//! What is told and kept of a repetition that was played in real time, beside its row in the table?
+//! Report of a repetition in real time, beside its result row.
 
 use crate::told::Told;
 use crate::{kernel, labels};

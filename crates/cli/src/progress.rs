@@ -1,4 +1,6 @@
-//! How far is it? A line on the terminal, once a run has lasted a second.
+//! Progress line of a long run.
+//!
+//! A line on the terminal, once a run has lasted a second.
 
 use crate::talk::Talk;
 use indicatif::{ProgressBar, ProgressStyle};

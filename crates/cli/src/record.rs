@@ -1,5 +1,7 @@
-//! What does a run's folder tell about the run? Everything needed to understand its numbers and to
-//! continue it: the scenario's text and changes, the files it named, seed, version, machine.
+//! Run record: scenario text, changes, files, seed, version and machine.
+//!
+//! Everything needed to understand its numbers and to continue it: the scenario's text and changes, the files it
+//! named, seed, version, machine.
 
 use crate::clock;
 use crate::environment;

@@ -1,6 +1,7 @@
-//! How does a board look on a terminal? As a table where it fits; with intervals on a second line
-//! where that makes it fit; as several tables below each other; at last cell by cell. Nothing is cut
-//! off.
+//! Terminal layout of the result table.
+//!
+//! As a table where it fits; with intervals on a second line where that makes it fit; as several tables below each
+//! other; at last cell by cell. Nothing is cut off.
 
 use crate::board::Board;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};

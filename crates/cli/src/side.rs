@@ -1,5 +1,6 @@
-//! What is one side of a comparison? A scenario that is run now, or the folder of a run that was made before, by
-//! either clock.
+//! One side of a comparison: a scenario to run, or a finished run folder.
+//!
+//! A scenario that is run now, or the folder of a run that was made before, by either clock.
 
 use crate::clock::Stopwatch;
 use crate::cmd::run::Kept;

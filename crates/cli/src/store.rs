@@ -1,5 +1,6 @@
-//! Where does it lie what is kept of a repetition beside its rows? In folders of the run's folder, named by cell and
-//! repetition.
+//! Paths of per-repetition artefacts in a run folder.
+//!
+//! In folders of the run's folder, named by cell and repetition.
 
 use crate::exit::Failure;
 use crate::told::{Brought, Told};

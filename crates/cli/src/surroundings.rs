@@ -1,4 +1,6 @@
-//! Where are we? Behind how many links already, and on whose behalf.
+//! Nesting of emulated links and the calling user.
+//!
+//! Behind how many links already, and on whose behalf.
 
 use crate::environment;
 use crate::exit::Failure;

@@ -1,5 +1,7 @@
-//! How does the program speak? Data on stdout, in one piece; everything else on stderr, in colour
-//! only where it is seen. A reader that goes away is no error.
+//! Standard streams: data on stdout, messages on stderr.
+//!
+//! Data on stdout, in one piece; everything else on stderr, in colour only where it is seen. A reader that goes away
+//! is no error.
 
 use crate::args::{Color, Everywhere};
 use crate::environment;

@@ -1,5 +1,7 @@
-//! What is said to a host that is to carry the path? The scenario with all its files, and how it is to be played; then which
-//! repetition, one after the other. The host has nothing of its own to look anything up in.
+//! Task description for an agent that carries the path: scenario, files, repetition.
+//!
+//! The scenario with all its files, and how it is to be played; then which repetition, one after the other. The host
+//! has nothing of its own to look anything up in.
 
 use crate::exit::Failure;
 use crate::input::{self, Input, Inputs};

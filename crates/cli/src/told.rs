@@ -1,5 +1,6 @@
-//! What is known of a repetition that was played in real time, at whichever host? Words that go from one host to another,
-//! and the bytes of the files that come with them.
+//! Serialised report of a repetition in real time, with its files.
+//!
+//! Words that go from one host to another, and the bytes of the files that come with them.
 
 use crate::exit::End;
 use crate::talk::Talk;

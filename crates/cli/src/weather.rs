@@ -1,5 +1,7 @@
-//! Do two scenarios have the same weather? It follows from seed, repetition, the name of what makes it and how that
-//! is described; traffic has no part in it (decision 0004).
+//! Equality of the weather of two scenarios (decision 0004).
+//!
+//! It follows from seed, repetition, the name of what makes it and how that is described; traffic has no part in it
+//! (decision 0004).
 
 use scenario::Model;
 use scenario::model::channel::ErrorKind;

@@ -1,5 +1,6 @@
-//! How is a file written so that it is there whole or not at all? Beside its place first, then put there: a full disk
-//! or a kill leaves what was there before.
+//! Atomic file writes by rename.
+//!
+//! Beside its place first, then put there: a full disk or a kill leaves what was there before.
 
 use crate::exit::Failure;
 use std::fs;

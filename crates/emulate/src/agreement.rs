@@ -1,6 +1,8 @@
-//! Does the model of Linux do what Linux does? The same path, played twice: by the kernel in real time and by
-//! the model in virtual time. A case says what is switched on; what the kernel did is recorded with its version,
-//! so that the model can be held against it where nobody has rights.
+//! Agreement of the Linux model with Linux: one path in real and in virtual time.
+//!
+//! The same path, played twice: by the kernel in real time and by the model in virtual time. A case says what is
+//! switched on; what the kernel did is recorded with its version, so that the model can be held against it where
+//! nobody has rights.
 
 use base::event::{Event, Record};
 use base::{Span, Time};

@@ -1,5 +1,7 @@
-//! What did it cost that the run was spread over several hosts? The way of each packet between the host with the
-//! path and the one with the stack, and how well their clocks are known to agree.
+//! Overhead of distribution: packet transport between hosts and clock uncertainty.
+//!
+//! The way of each packet between the host with the path and the one with the stack, and how well their clocks are
+//! known to agree.
 
 use crate::lateness::Histogram;
 use base::Span;

@@ -1,6 +1,7 @@
-//! What speaks through the kernel's sockets? Bulk data in one direction: one end connects and writes, the
-//! other accepts and reads, each in a thread inside its own namespace. The writer looks at the kernel's
-//! `TCP_INFO` as it goes.
+//! Bulk transfer over kernel sockets, with `TCP_INFO` samples.
+//!
+//! Bulk data in one direction: one end connects and writes, the other accepts and reads, each in a thread inside its
+//! own namespace. The writer looks at the kernel's `TCP_INFO` as it goes.
 
 use crate::clock::Clock;
 use crate::elsewhere::Slowly;

@@ -1,5 +1,7 @@
-//! How exact can this machine be, now? Before a run the timer is tried: asleep and spinning, with real-time priority
-//! where it is to be had. What wakes up closest to its time is used, and what it reached is told.
+//! Timer calibration before a run: sleeping or spinning, with or without real-time priority.
+//!
+//! Before a run the timer is tried: asleep and spinning, with real-time priority where it is to be had. What wakes up
+//! closest to its time is used, and what it reached is told.
 
 use crate::lateness::Histogram;
 use crate::sys::{self, Waiting};

@@ -1,6 +1,8 @@
-//! What crossed the doors? Every packet that came in and every one that went out, kept in memory while the run
-//! goes on. Afterwards it is joined with what the path has recorded, so that every tap of the path has its packets too
-//! ([`lab::capture`]), or written as it is, an interface a door. Times are counted from t = 0 of the run.
+//! Packet capture at the doors, joined with the path's events after the run.
+//!
+//! Every packet that came in and every one that went out, kept in memory while the run goes on. Afterwards it is
+//! joined with what the path has recorded, so that every tap of the path has its packets too ([`lab::capture`]), or
+//! written as it is, an interface a door. Times are counted from t = 0 of the run.
 
 use ::capture::{PcapngWriter, Shot, Tap};
 use base::event::Category;

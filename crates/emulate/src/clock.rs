@@ -1,5 +1,6 @@
-//! What time is it? The one place of this crate that asks: nanoseconds of the monotonic clock since the
-//! origin of a run.
+//! Monotonic clock of a run; the only place of this crate that reads it.
+//!
+//! The one place of this crate that asks: nanoseconds of the monotonic clock since the origin of a run.
 
 use base::{Span, Time};
 

@@ -1,6 +1,7 @@
-//! By what do packets come and go? By a TUN device, whose file gives and takes them bare; by a socket at the
-//! other end of a pair of Ethernet devices, where each has a header before it; by a tunnel to another host; or, as whole
-//! frames, by a wire.
+//! Packet devices: TUN, Ethernet pair, tunnel to another host, none.
+//!
+//! By a TUN device, whose file gives and takes them bare; by a socket at the other end of a pair of Ethernet devices,
+//! where each has a header before it; by a tunnel to another host; or, as whole frames, by a wire.
 
 use crate::sys::veth;
 use std::fs::File;

@@ -1,5 +1,7 @@
-//! Who owns the clock when time is real? One thread that reads, models and writes. It stamps what it reads,
-//! lets the network run up to the present, writes what has become due, and sleeps until the next thing is.
+//! Real-time driver: one thread that reads packets, advances the network and writes due packets.
+//!
+//! One thread that reads, models and writes. It stamps what it reads, lets the network run up to the present, writes
+//! what has become due, and sleeps until the next thing is.
 //!
 //! Nothing leaves early: a packet is written only when the present is past its due time. Nothing drifts: due
 //! times are made of arrival stamps and of the model, never of the moment at which the driver got round to it.

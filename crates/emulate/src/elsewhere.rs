@@ -1,5 +1,6 @@
-//! What is asked of hosts that lend machines, and what do they give back? Plain words, which a line between hosts can
-//! carry; how they are carried is not known here.
+//! Interface of remote worker hosts: orders and returned results as plain data.
+//!
+//! Plain words, which a line between hosts can carry; how they are carried is not known here.
 
 use crate::Error;
 use crate::between::Between;

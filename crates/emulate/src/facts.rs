@@ -1,5 +1,6 @@
-//! What does a kernel say of its own TCP? `TCP_INFO` of the sender, at the end and whenever it changed, and
-//! the counters of the flow's two namespaces.
+//! Kernel TCP statistics: `TCP_INFO` of the sender, counters of the namespaces.
+//!
+//! `TCP_INFO` of the sender, at the end and whenever it changed, and the counters of the flow's two namespaces.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! What does the command in front of the user have that others have not? The three streams of this process, the
-//! terminal where there is one, and the signals that were meant for it.
+//! Foreground command: standard streams, terminal and forwarded signals.
+//!
+//! The three streams of this process, the terminal where there is one, and the signals that were meant for it.
 
 use crate::Error;
 use crate::sys::{self, process, terminal};

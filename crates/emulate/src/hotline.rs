@@ -1,6 +1,7 @@
-//! How does somebody outside call a name of a running emulation (`williwaw trigger`)? By a socket that has a name
-//! but no file, so that nothing is left of it: one in the network where the program was started, and one at each
-//! machine, for commands inside. A call is a line with the name; the answer is a line too.
+//! Trigger socket of a running emulation (`williwaw trigger`).
+//!
+//! By a socket that has a name but no file, so that nothing is left of it: one in the network where the program was
+//! started, and one at each machine, for commands inside. A call is a line with the name; the answer is a line too.
 
 use crate::Error;
 use crate::space::Space;

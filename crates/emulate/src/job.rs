@@ -1,5 +1,7 @@
-//! What becomes of a command? It is started at its time, looked after until it ends or nobody waits for it any
-//! more, and its end is noted. The one in front of the user also has the terminal and hears signals.
+//! Lifecycle of a command: start, supervision, exit status.
+//!
+//! It is started at its time, looked after until it ends or nobody waits for it any more, and its end is noted. The
+//! one in front of the user also has the terminal and hears signals.
 
 use crate::Error;
 use crate::clock::Clock;

@@ -1,7 +1,9 @@
-//! Who looks after a command? A process of its own, the first in a process namespace: whoever descends from the
-//! command, and however it hides, ends with the keeper, and the keeper ends with the process that started it, by
-//! whatever signal. It gives the command its view (hosts, resolver, network), the user's rights and the terminal,
-//! hands on signals and tells how it ended.
+//! Supervisor process of a command: init of its PID namespace, ends with its parent.
+//!
+//! A process of its own, the first in a process namespace: whoever descends from the command, and however it hides,
+//! ends with the keeper, and the keeper ends with the process that started it, by whatever signal. It gives the
+//! command its view (hosts, resolver, network), the user's rights and the terminal, hands on signals and tells how it
+//! ended.
 //!
 //! The keeper is this program again, started with two descriptors and nothing else ([`keep`]); it is told what
 //! to do by the first line on its control socket.

@@ -1,5 +1,6 @@
-//! What are the ends of a flow whose transport is the kernel's? Two namespaces with a device each, and a thread at each that
-//! plays its part; as far as they are at this host.
+//! Kernel flow ends: two namespaces with a device and a worker thread each.
+//!
+//! Two namespaces with a device each, and a thread at each that plays its part; as far as they are at this host.
 
 use crate::Error;
 use crate::clock::Clock;

@@ -1,5 +1,7 @@
-//! How late was every packet? A histogram with a constant relative precision, filled while the run goes on
-//! without allocating, and the verdict whether a run was faithful.
+//! Lateness histogram of packets, and the faithfulness verdict of a run.
+//!
+//! A histogram with a constant relative precision, filled while the run goes on without allocating, and the verdict
+//! whether a run was faithful.
 
 use crate::between::Between;
 use base::Span;

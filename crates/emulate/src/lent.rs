@@ -1,5 +1,7 @@
-//! What does a host do that lends machines? It makes what was ordered, runs it by the clock it is given, and gives
-//! back what came out. All of it hangs on what is returned here: dropped, it is gone, and with the process too.
+//! Worker side of a distributed emulation: owns namespaces, sockets and commands of a repetition.
+//!
+//! It makes what was ordered, runs it by the clock it is given, and gives back what came out. All of it hangs on what
+//! is returned here: dropped, it is gone, and with the process too.
 
 use crate::clock::Clock;
 use crate::device::Device;

@@ -8,6 +8,7 @@
 //!
 //! Linux only. Elsewhere everything compiles and [`once`] says that it cannot.
 
+pub mod admission;
 pub mod agreement;
 pub mod between;
 pub mod capture;

@@ -1,4 +1,6 @@
-//! How exact is a run, while it runs? A few numbers that the driver writes now and then and anybody may read.
+//! Shared counters of a running emulation for live display.
+//!
+//! A few numbers that the driver writes now and then and anybody may read.
 
 use crate::lateness::Timing;
 use base::{Span, Time};

@@ -1,5 +1,7 @@
-//! How are messages said over a kernel's datagram sockets? One thread sends them when it is time, one listens; a
-//! datagram begins with its number, and what else it means stands beside it (`transport::app::datagrams`).
+//! Message workloads over UDP sockets of the kernel.
+//!
+//! One thread sends them when it is time, one listens; a datagram begins with its number, and what else it means
+//! stands beside it (`transport::app::datagrams`).
 
 use crate::player::{Times, Told};
 use crate::sys;

@@ -1,7 +1,8 @@
-//! How is one repetition played? As in virtual time, but for the clock: the network is built from the
-//! model, each end of a real flow and each machine gets a namespace with a device, the driver runs until every
-//! workload is done. What is still under way then is run through without waiting, so that the truth about every
-//! packet is known.
+//! One repetition in real time: build, drive, drain, measure.
+//!
+//! As in virtual time, but for the clock: the network is built from the model, each end of a real flow and each
+//! machine gets a namespace with a device, the driver runs until every workload is done. What is still under way then
+//! is run through without waiting, so that the truth about every packet is known.
 
 use crate::capture::{self, Capture, Spot};
 use crate::clock::Clock;

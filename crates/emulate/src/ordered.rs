@@ -1,6 +1,7 @@
-//! What is done elsewhere, as seen from the repetition that is played here? Orders are made from the model, devices
-//! stand for what other hosts have made, and what they return takes its place beside what happened here. Where no other
-//! host has a part, all of this is nothing.
+//! Controller side of remote namespaces: orders, devices and returned results.
+//!
+//! Orders are made from the model, devices stand for what other hosts have made, and what they return takes its place
+//! beside what happened here. Where no other host has a part, all of this is nothing.
 
 use crate::clock::Clock;
 use crate::device::Device;

@@ -1,5 +1,7 @@
-//! Where does it go what commands write? Into a folder; or into memory, of which nothing is left when the process is gone,
-//! until somebody elsewhere has been told.
+//! Output capture of commands, to a folder or to memory.
+//!
+//! Into a folder; or into memory, of which nothing is left when the process is gone, until somebody elsewhere has
+//! been told.
 
 use crate::Error;
 use crate::keeper::Streams;

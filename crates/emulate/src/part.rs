@@ -1,6 +1,8 @@
-//! What does one end of a kernel's flow do, wherever it is? It has its sockets, made in its namespace, and plays its half of
-//! the workload in a thread of its own. Two ends at one host share what the bytes mean; where the other end is at another host,
-//! requests say it themselves, and who listens notes what came (`transport::app::{band, notes}`).
+//! One end of a kernel flow: sockets and workload thread in its namespace.
+//!
+//! It has its sockets, made in its namespace, and plays its half of the workload in a thread of its own. Two ends at
+//! one host share what the bytes mean; where the other end is at another host, requests say it themselves, and who
+//! listens notes what came (`transport::app::{band, notes}`).
 
 use crate::bulk::{self, Job};
 use crate::elsewhere::Setting;

@@ -1,6 +1,7 @@
-//! How is it said what an end of a flow is to do? In words that a line between hosts can carry, with every distribution and the
-//! seed, so that the end draws there what it would have drawn here. Plans that no scenario could ask for are refused
-//! when they are read.
+//! Serialisable description of one flow end's workload, sent to a remote agent.
+//!
+//! In words that a line between hosts can carry, with every distribution and the seed, so that the end draws there
+//! what it would have drawn here. Plans that no scenario could ask for are refused when they are read.
 
 use crate::elsewhere::Slowly;
 use base::Span;

@@ -1,7 +1,8 @@
-//! How is a workload of several connections played over a kernel's sockets? One thread an end holds the sockets,
-//! tells the workload what has come and when its time has come, and writes what it wants written. Lines have the same
-//! number at both ends because the opening end binds the n-th to the n-th port. Times are the clock's that it is given;
-//! nothing here knows what lies between the ends.
+//! Multi-connection workloads over kernel sockets.
+//!
+//! One thread an end holds the sockets, tells the workload what has come and when its time has come, and writes what
+//! it wants written. Lines have the same number at both ends because the opening end binds the n-th to the n-th port.
+//! Times are the clock's that it is given; nothing here knows what lies between the ends.
 
 use crate::bulk;
 use crate::clock::Clock;

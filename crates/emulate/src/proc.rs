@@ -1,5 +1,6 @@
-//! What stands in the kernel's tables of counters? `/proc/net/netstat` and `snmp`: pairs of lines, names and
-//! numbers; `/proc/net/dev`: what devices threw away.
+//! Kernel counters from `/proc/net`: netstat, snmp, dev.
+//!
+//! `/proc/net/netstat` and `snmp`: pairs of lines, names and numbers; `/proc/net/dev`: what devices threw away.
 
 use std::collections::BTreeMap;
 

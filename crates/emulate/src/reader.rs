@@ -1,5 +1,7 @@
-//! How is a kernel's connection read by an application that does not take everything at once? By the model's own receiving
-//! application ([`Sink`]), over a socket: what it leaves unread waits in the kernel's receive buffer, and closes the window.
+//! Slow reader over a kernel socket, with the model's receiving application.
+//!
+//! By the model's own receiving application ([`Sink`]), over a socket: what it leaves unread waits in the kernel's
+//! receive buffer, and closes the window.
 
 use crate::bulk::{Job, Told};
 use crate::clock::Clock;

@@ -1,5 +1,6 @@
-//! What does an end of a flow tell whoever ordered it? A word with its counts, and lists that may be long: each goes in pieces of
-//! its own.
+//! Result of a remote flow end, serialised in bounded pieces.
+//!
+//! A word with its counts, and lists that may be long: each goes in pieces of its own.
 
 use crate::facts::TcpInfo;
 use crate::part::Report;

@@ -1,6 +1,7 @@
-//! Where does a real stack live? In an anonymous network namespace that holds one TUN device. Both hang on
-//! descriptors of this process, so they are gone when it is, by whatever signal; no route, address, queue or
-//! name of the host is touched.
+//! Network namespace with one TUN device, owned by file descriptors.
+//!
+//! In an anonymous network namespace that holds one TUN device. Both hang on descriptors of this process, so they are
+//! gone when it is, by whatever signal; no route, address, queue or name of the host is touched.
 
 use crate::device::Device;
 use crate::{Error, proc, sys};

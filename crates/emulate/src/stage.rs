@@ -1,5 +1,7 @@
-//! Where do commands run? At machines: for each node that needs one, a network namespace with a device, addresses
-//! that the other machines know, and the names of all of them.
+//! Machines of commands: namespaces, devices, addresses and host names.
+//!
+//! At machines: for each node that needs one, a network namespace with a device, addresses that the other machines
+//! know, and the names of all of them.
 
 use crate::device::Device;
 use crate::driver::{Gateway, Kind};

@@ -1,6 +1,8 @@
-//! How much may the driving thread do? The kernel stops a real-time thread that had a processor for 95 % of a second for the rest of
-//! it, 50 ms (`sched_rt_runtime_us`). So the thread's time on the processor is counted, working or spinning: from some point on it does not spin,
-//! and before the kernel would stop it, it rests for a moment by itself.
+//! CPU budget of the real-time thread (`sched_rt_runtime_us`).
+//!
+//! The kernel stops a real-time thread that had a processor for 95 % of a second for the rest of it, 50 ms
+//! (`sched_rt_runtime_us`). So the thread's time on the processor is counted, working or spinning: from some point on
+//! it does not spin, and before the kernel would stop it, it rests for a moment by itself.
 
 use base::{Span, Time};
 

@@ -1,5 +1,7 @@
-//! What does the kernel offer without a safe face? Every `unsafe` of this crate stands here and in the files
-//! below (processes, terminals, routes), a function each, and does what it does with memory that it owns.
+//! System calls of the emulator: every `unsafe` of this crate is here or in the files below.
+//!
+//! Every `unsafe` of this crate stands here and in the files below (processes, terminals, routes), a function each,
+//! and does what it does with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 pub(crate) mod link;

@@ -1,6 +1,8 @@
-//! Does the real clock change what a scenario says? The same endpoint model, played twice: in virtual time inside the
-//! network, and in real time outside of it, behind the devices of two namespaces, driven by clocks of their own.
-//! What differs is what clocks and devices add, and that is measured.
+//! Real-clock self-check: one endpoint model in virtual time and behind real devices.
+//!
+//! The same endpoint model, played twice: in virtual time inside the network, and in real time outside of it, behind
+//! the devices of two namespaces, driven by clocks of their own. What differs is what clocks and devices add, and
+//! that is measured.
 //!
 //! What passes the devices are IP packets of the right size that carry the number of a segment; the segment itself
 //! is handed over beside them. So the path sees real packets, and the ends their own words.

@@ -1,6 +1,8 @@
-//! How is the world outside reached? Through a helper that speaks for one network with the sockets of another and needs
-//! no rights for it: pasta, or where there is none slirp4netns. It stands between the fixed end of the link and the network
-//! in which this program was started, and ends with the run.
+//! Uplink to the host's network through pasta or slirp4netns.
+//!
+//! Through a helper that speaks for one network with the sockets of another and needs no rights for it: pasta, or
+//! where there is none slirp4netns. It stands between the fixed end of the link and the network in which this program
+//! was started, and ends with the run.
 //!
 //! slirp4netns has version 4 only. It asks on its own network for the addresses of whoever speaks, as if all were there;
 //! the machine at the fixed end answers for those behind the link (RFC 1027), so nothing has to be translated.

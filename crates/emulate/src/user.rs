@@ -1,5 +1,7 @@
-//! Whose are the commands? The calling user's, also where the program was started with more rights; and what can
-//! be done where there are none.
+//! Credentials of commands: the calling user, user namespaces without rights.
+//!
+//! The calling user's, also where the program was started with more rights; and what can be done where there are
+//! none.
 
 use crate::sys::process;
 use crate::{Error, sys};

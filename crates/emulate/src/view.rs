@@ -1,5 +1,7 @@
-//! What does a command see of the machine? Its own processes, the names of the nodes, the resolver that its
-//! network has; all else as it is outside. Made of mounts in a mount namespace, so nothing outside changes.
+//! Mount namespace of a command: processes, host names and resolver.
+//!
+//! Its own processes, the names of the nodes, the resolver that its network has; all else as it is outside. Made of
+//! mounts in a mount namespace, so nothing outside changes.
 
 use crate::sys::{self, process};
 use serde::{Deserialize, Serialize};

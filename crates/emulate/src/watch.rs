@@ -1,4 +1,4 @@
-//! What changed in a kernel's view of a connection, and when?
+//! Change log of a kernel's view of a connection.
 
 use crate::facts::TcpInfo;
 use base::Time;

@@ -1,6 +1,8 @@
-//! What hangs at the two ends of a wire? Two interfaces of this host, or two serial lines: devices, hosts and modems that
-//! know nothing of this program speak through it. It takes what it needs of the host while it runs, one socket at each
-//! interface and the use of each line, and changes none of its addresses, routes, queues or rules.
+//! Wire between two interfaces or two serial lines of this host.
+//!
+//! Two interfaces of this host, or two serial lines: devices, hosts and modems that know nothing of this program
+//! speak through it. It takes what it needs of the host while it runs, one socket at each interface and the use of
+//! each line, and changes none of its addresses, routes, queues or rules.
 
 mod interface;
 mod line;

@@ -1,7 +1,9 @@
-//! How does a model speak with a stack that knows only bytes? Each of its connections has a wire: it writes the
-//! model's segments as IP packets ([`base::wire::segment`]) and reads what comes. Here stream offsets become sequence
-//! numbers and back, instants become ticks of timestamps and back, and what the other end's SYN offers is told, so that
-//! the model gives up what the other end does not want ([`transport::tcp::Offer`]).
+//! Codec between a model's segments and IP packets of a real stack.
+//!
+//! Each of its connections has a wire: it writes the model's segments as IP packets ([`base::wire::segment`]) and
+//! reads what comes. Here stream offsets become sequence numbers and back, instants become ticks of timestamps and
+//! back, and what the other end's SYN offers is told, so that the model gives up what the other end does not want
+//! ([`transport::tcp::Offer`]).
 
 use base::Time;
 use base::packet::Packet;

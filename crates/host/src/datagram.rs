@@ -1,5 +1,6 @@
-//! Where do datagrams enter and leave the network? At two elements: one sends what its application says
-//! ([`transport::app::datagrams`]), the other hears it.
+//! Datagram source and sink elements.
+//!
+//! At two elements: one sends what its application says ([`transport::app::datagrams`]), the other hears it.
 
 use base::Time;
 use base::event::{Category, Event};
@@ -77,6 +78,7 @@ impl DatagramConfig {
             flags: Flags::DATA,
             class: 0,
             ecn: 0,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
     }

@@ -15,6 +15,8 @@ use transport::endpoint::{Endpoint, Role};
 /// What one end puts on every packet, and what it counts.
 pub(crate) struct Dispatch<E: Endpoint> {
     flow: FlowId,
+    /// The number of packets on the first network path beside the primary one.
+    pub(crate) other_paths: FlowId,
     node: NodeId,
     peer: NodeId,
     /// Of every packet from here.
@@ -40,6 +42,7 @@ impl<E: Endpoint> Dispatch<E> {
         let passive = config.role == Role::Passive;
         Dispatch {
             flow: config.flow,
+            other_paths: config.flow,
             node: config.node,
             peer: config.peer,
             flags: if passive { Flags::REPLY } else { Flags::default() },
@@ -109,15 +112,19 @@ impl<E: Endpoint> Dispatch<E> {
             born: cx.now(),
             lives: outgoing.lives,
             body: stored,
-            flow: self.flow,
+            flow: match outgoing.path {
+                0 => self.flow,
+                path => FlowId(self.other_paths.0 + u32::from(path) - 1),
+            },
             size,
             ordinal,
             source: self.node,
             destination: self.peer,
             interface: u16::from(outgoing.path),
             flags: self.flags.with(flags).with(again),
-            class: 0,
+            class: body.class(),
             ecn: outgoing.ecn,
+            unit: body.unit(),
         };
         cx.sight(&packet, Some(body));
         cx.forward_from(Port(u16::from(outgoing.path)), &packet);

@@ -1,8 +1,9 @@
-//! How do packets of a real stack come in and go out? By a door: an element at the end of a flow that has no
-//! endpoint. A driver hands it the bytes of IP packets and takes those that are due; the door stamps a head on
-//! what comes in, and of TCP it follows enough to tell the flow's ledger what was sent, resent and received, on each of
-//! the flow's connections.
-//! What happens between two doors is the business of the same elements as in virtual time.
+//! Door of a flow end without a model: packets of a real stack enter and leave the network.
+//!
+//! By a door: an element at the end of a flow that has no endpoint. A driver hands it the bytes of IP packets and
+//! takes those that are due; the door stamps a head on what comes in, and of TCP it follows enough to tell the flow's
+//! ledger what was sent, resent and received, on each of the flow's connections. What happens between two doors is
+//! the business of the same elements as in virtual time.
 
 use crate::host::HostCounters;
 use crate::outlet::{Leaving, Outlet};
@@ -287,6 +288,7 @@ impl Gate for Door {
             flags,
             class: digest.class,
             ecn: digest.ecn,
+            unit: 0,
         };
         cx.forward(Port(0), packet);
         Ok(Some(id))

@@ -12,6 +12,7 @@ use base::truth::{CONNECTION, Cause};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
+use transport::app::seen::Seen;
 use transport::endpoint::{Endpoint, Expiring, Role};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::{Config, Connection};
@@ -118,6 +119,13 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
+    /// The same with several network paths: what leaves by port 1 bears the number `first`, by port 2 the next.
+    #[must_use]
+    pub fn with_paths(mut self, first: FlowId) -> Self {
+        self.dispatch.other_paths = first;
+        self
+    }
+
     /// The same with another end that is no model: packets of bytes, written and read by `codec`.
     #[must_use]
     pub fn over(mut self, codec: Box<dyn WireCodec<E>>) -> Self {
@@ -169,6 +177,10 @@ impl<E: Endpoint> Host<E> {
         self.app.finished()
     }
 
+    /// What its application has timed, if it is one of messages or requests.
+    pub fn stats(&self) -> Option<&Seen> {
+        self.app.seen()
+    }
     /// Bytes that were outstanding when the timer first expired, if it did.
     pub fn first_timeout_flight(&self) -> Option<u64> {
         self.first_timeout_flight
@@ -191,7 +203,8 @@ impl<E: Endpoint> Host<E> {
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
-            if let Some(ledger) = cx.ledger(packet) {
+            // Of the peer's direction, by whichever network path it came.
+            if let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1) {
                 ledger.received(packet.ordinal);
             }
         }

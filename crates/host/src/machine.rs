@@ -1,6 +1,7 @@
-//! How do all packets of a machine come in and go out? By one door for its whole kernel: programs of any number
-//! speak through it, with anything that is IP. Where a packet goes is told by its destination address; what goes
-//! to one other machine is one flow of packets to the path.
+//! Door of a whole machine: all IP packets of its kernel, routed by address.
+//!
+//! By one door for its whole kernel: programs of any number speak through it, with anything that is IP. Where a
+//! packet goes is told by its destination address; what goes to one other machine is one flow of packets to the path.
 //!
 //! A door at the end of one flow ([`crate::Door`]) knows the truth about that flow's segments; this one counts
 //! packets and bytes.
@@ -117,6 +118,7 @@ impl Gate for Machine {
             flags: if peer.reply { Flags(flags.0 | Flags::REPLY.0) } else { flags },
             class: digest.class,
             ecn: digest.ecn,
+            unit: 0,
         };
         cx.forward(Port(port as u16), packet);
         Ok(Some(id))

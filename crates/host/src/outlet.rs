@@ -1,5 +1,6 @@
-//! Where do packets wait that leave the network for the world outside? In the order in which they became due, in buffers
-//! that are used again.
+//! Departure queue of packets that leave the network for real devices.
+//!
+//! In the order in which they became due, in buffers that are used again.
 
 use base::Time;
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
-//! How does an application hold several connections? A party is one end of a flow with any number of them, each
-//! a host inside it. They share the flow's way, ledgers and counters of packets, and are told apart by where
-//! their sequence numbers begin (`base::truth::CONNECTION`).
+//! Multi-connection host: one flow end with several connections.
+//!
+//! A party is one end of a flow with any number of them, each a host inside it. They share the flow's way, ledgers
+//! and counters of packets, and are told apart by where their sequence numbers begin (`base::truth::CONNECTION`).
 
 use crate::codec::{CodecConfig, FIRST_PORT};
 use crate::host::{Host, HostConfig, HostCounters};

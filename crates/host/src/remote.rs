@@ -1,7 +1,8 @@
-//! How does a workload play over connections that are outside, those of a kernel? It stands in the network as a party's
-//! does, without a packet: what it does to its lines become orders for whoever holds the sockets there, and what those
-//! achieve is told to it. So a kernel's connections carry the same requests, pages and messages as a model's, and are read
-//! as a model's are.
+//! Workload whose connections are kernel sockets outside the network.
+//!
+//! It stands in the network as a party's does, without a packet: what it does to its lines become orders for whoever
+//! holds the sockets there, and what those achieve is told to it. So a kernel's connections carry the same requests,
+//! pages and messages as a model's, and are read as a model's are.
 
 use base::Time;
 use base::packet::Packet;

@@ -1,6 +1,7 @@
-//! How are datagrams said and heard outside, over a kernel's socket? One end stands in the network without a packet:
-//! what its application says becomes orders for whoever holds the socket there, or what that one hears is told to it.
-//! [`crate::Remote`] does the same for connections.
+//! Datagram workload whose socket is outside the network.
+//!
+//! One end stands in the network without a packet: what its application says becomes orders for whoever holds the
+//! socket there, or what that one hears is told to it. [`crate::Remote`] does the same for connections.
 
 use base::Time;
 use base::packet::Packet;

@@ -1,6 +1,8 @@
-//! How do the frames of a wire come in and go out? By one element for each end of it: whatever stands there, a device,
-//! a host, a modem, speaks past this program to whoever stands at the other end. A frame crosses the path whole; of the
-//! packet in it, if it is one of IP, the head takes what a path reads of packets.
+//! Frame ports of a wire: transparent transport between two external ends.
+//!
+//! By one element for each end of it: whatever stands there, a device, a host, a modem, speaks past this program to
+//! whoever stands at the other end. A frame crosses the path whole; of the packet in it, if it is one of IP, the head
+//! takes what a path reads of packets.
 
 use crate::door::{Gate, flip};
 use crate::machine::flags;
@@ -96,6 +98,7 @@ impl Gate for Wire {
             flags,
             class: digest.as_ref().map_or(0, |digest| digest.class),
             ecn: digest.as_ref().map_or(0, |digest| digest.ecn),
+            unit: 0,
         };
         cx.forward(Port(0), packet);
         Ok(Some(id))

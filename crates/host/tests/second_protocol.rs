@@ -12,7 +12,7 @@ use path::link::{Link, LinkConfig, QueueLimit};
 use path::{ElementId, Network, Port};
 use transport::Io;
 use transport::app::{Bulk, Sink, Socket};
-use transport::endpoint::{Endpoint, Expiring, Outgoing, Role};
+use transport::endpoint::{Endpoint, EndpointReport, Expiring, Outgoing, Role};
 
 /// Stop and wait over two streams at once: a packet bundles the next unit of both.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +126,9 @@ impl Endpoint for StopAndWait {
     }
     fn expiring(&self, now: Time) -> Option<Expiring> {
         self.timer.filter(|t| *t <= now).map(|_| Expiring { flight: 2 * UNIT, established: true })
+    }
+    fn report(&self) -> EndpointReport {
+        EndpointReport { unit: UNIT as u32, ..EndpointReport::default() }
     }
 }
 

@@ -1,7 +1,9 @@
-//! What would a packet capture of a repetition show? Its packets as bytes, at every host and at both sides of every
-//! link, each with a comment that tells what no real capture can know: whether a retransmission was needed, how long
-//! the packet waited in queues, where it ended. `docs/captures.md` says how the model becomes bytes; packets of real
-//! stacks are bytes already, and are shown at every tap as they came in at their door.
+//! Packet capture of a virtual run, with ground truth as packet comments.
+//!
+//! Its packets as bytes, at every host and at both sides of every link, each with a comment that tells what no real
+//! capture can know: whether a retransmission was needed, how long the packet waited in queues, where it ended.
+//! `docs/captures.md` says how the model becomes bytes; packets of real stacks are bytes already, and are shown at
+//! every tap as they came in at their door.
 
 mod collector;
 
@@ -64,6 +66,8 @@ enum Body<'a> {
     Segment { head: Packet, id: u16, segment: Segment },
     /// The bytes that a real stack has sent.
     Bytes(&'a [u8]),
+    /// A packet of a model of another protocol than TCP, from the head of IP on.
+    Packet(Vec<u8>),
 }
 
 /// A packet as it was sent, and what became of it.
@@ -194,6 +198,14 @@ impl<'a> Capture<'a> {
                     let reply = head.ledger() % 2;
                     let outside = Outside { id: *id, ecn: glimpse.ecn, class: head.class, ttl: TTL };
                     segment::packet(&mut bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
+                }
+                Body::Packet(as_sent) => {
+                    bytes.clear();
+                    bytes.extend_from_slice(as_sent);
+                    if glimpse.ecn != sent.ecn {
+                        mark(&mut bytes, self.framing, glimpse.ecn);
+                    }
+                    bytes.len() as u32
                 }
                 Body::Bytes(as_sent) => {
                     bytes.clear();

@@ -1,15 +1,15 @@
-//! What did a flow achieve, and at what cost? Numbers from always-on counters and the ledger of what
-//! really happened; the names are those of the scenario's expectations.
+//! Measures of a flow: numbers from the reports of its two ends and from the ledger of what really happened; the names are
+//! those of the scenario's expectations.
 
-use crate::ends::End;
 use base::rng::Seed;
-use base::truth::{Cause, Retransmission};
+use base::truth::{Cause, Ledger, Retransmission};
 use base::{Span, Time};
-use host::Host;
+use host::EndReport;
 use results::row::{Column, Combine};
-use scenario::build::{World, closures};
+use scenario::build::{World, closures, path_numbers};
 use scenario::metric::{Metric, Unit};
-use scenario::model::{App, Model, Transport};
+use scenario::model::Model;
+use transport::tcp::sender::Verdicts;
 
 /// One flow's numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,77 +137,122 @@ pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Se
     silences.iter().map(open_part).max().unwrap_or_default()
 }
 
+/// What was counted at both ends of a flow, and around it.
+pub(crate) struct Counted<'a> {
+    pub(crate) from: EndReport,
+    pub(crate) to: EndReport,
+    /// Of the data and of the way back; then of its other network paths.
+    pub(crate) ledgers: Vec<&'a Ledger>,
+    /// When the workload started.
+    pub(crate) start: Time,
+    /// The present, but not after the limit.
+    pub(crate) now: Time,
+}
+
+impl Counted<'_> {
+    fn of<'w>(model: &Model, world: &'w World, index: usize, limit: Time) -> Option<Counted<'w>> {
+        let (ends, network) = (world.flows[index], &world.network);
+        let all = network.ledgers();
+        let others = path_numbers(model, index).flat_map(|number| [2 * number, 2 * number + 1]);
+        Some(Counted {
+            from: host::report(network, ends.from)?,
+            to: host::report(network, ends.to)?,
+            ledgers: [2 * index, 2 * index + 1]
+                .into_iter()
+                .chain(others)
+                .filter_map(|l| all.get(l))
+                .collect(),
+            start: ends.start,
+            now: limit.min(network.now()),
+        })
+    }
+
+    /// A count over all ledgers.
+    pub(crate) fn sum(&self, count: impl Fn(&Ledger) -> u64) -> u64 {
+        self.ledgers.iter().map(|ledger| count(ledger)).sum()
+    }
+
+    /// Seconds since the start.
+    pub(crate) fn since_start(&self, t: Option<Time>) -> Option<f64> {
+        t.map(|t| t.since(self.start).as_secs_f64())
+    }
+
+    /// Gates that closed while the workload ran.
+    pub(crate) fn gate_closures(&self, model: &Model, seed: Seed, end: Time) -> f64 {
+        if model.gates.is_empty() {
+            return 0.0;
+        }
+        closures(model, seed, end).iter().filter(|c| c.1 >= self.start).count() as f64
+    }
+
+    /// What only the protocol counts, both ends together.
+    pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
+        let ends = self.from.named.iter().chain(&self.to.named);
+        ends.filter(|(name, _)| *name == metric.name()).map(|(_, value)| *value).reduce(|a, b| a + b)
+    }
+}
+
 fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
-    let (flow, ends) = (&model.flows[index], world.flows[index]);
-    let config = match (&flow.transport, &flow.app) {
-        (Transport::Linux(_), _) => return crate::real::flow(model, world, index, seed, limit),
-        (Transport::Ends(_), App::Ask(_) | App::Tell(_)) => {
-            return crate::workload::sockets(model, world, index, seed, limit);
-        }
-        (Transport::Ends(_), App::Bulk { .. }) => match world.network.element::<Host>(ends.from) {
-            // With whom it talks: its segments are what both have agreed on.
-            Some(host) => host.connection().config(),
-            None => return crate::real::flow(model, world, index, seed, limit),
-        },
-        (Transport::Udp(_), _) => return crate::workload::datagrams(model, world, index, seed, limit),
-        (_, App::Ask(_) | App::Tell(_)) => {
-            return crate::workload::connections(model, world, index, seed, limit);
-        }
-        (Transport::Tcp { config, .. }, _) => config,
-    };
-    let from = world.network.element::<Host>(ends.from);
-    let (Some(from), Some(to)) = (from, End::of(&world.network, ends.to)) else {
+    let Some(counted) = Counted::of(model, world, index, limit) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
-    let (bytes, _) = flow.app.bulk().unwrap_or_default();
-    let mss = f64::from(config.mss);
-    let ledger = &world.network.ledgers()[2 * index];
-    let tally = Tally::of(&ledger.verdicts());
-    let sent = from.counters();
-    let judged = from.connection().sender.verdicts();
-    let delivered_bytes = to.received();
-    let delivered = (delivered_bytes as f64 / mss).ceil();
-    // Of a transfer that did not get through, what did.
-    let minimum = bytes.map_or(delivered, |b| (b as f64 / mss).ceil().min(delivered));
-    let data_sent = sent.data_sent as f64;
-    let since_start = |t: Option<Time>| t.map(|t| t.since(ends.start).as_secs_f64());
-    let download = since_start(to.finished());
-    let duration = download.unwrap_or_else(|| limit.min(world.network.now()).since(ends.start).as_secs_f64());
-    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
-    let ack_drops = world.network.ledgers()[2 * index + 1].ack_drops + ledger.ack_drops;
-    let dropped = ledger.queue_drops + ledger.other_drops + ack_drops;
-    // The workload ends when its sender is done, or with the run.
-    let end = from.finished().unwrap_or(limit.min(world.network.now()));
-    let gate_closures = if model.gates.is_empty() {
-        0
-    } else {
-        closures(model, seed, end).iter().filter(|c| c.1 >= ends.start).count()
+    let flow = &model.flows[index];
+    match flow.app.bulk() {
+        Some((bytes, _)) => bulk(model, &counted, bytes, seed),
+        None => crate::workload::measure(model, flow, &counted, seed),
+    }
+}
+
+/// Measures a flow of bulk data, over any transport. Where no timer can be seen from outside, what hangs on one is
+/// unknown.
+fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) -> FlowMeasures {
+    let Counted { from, to, ledgers, start, now } = counted;
+    let (start, now) = (*start, *now);
+    let unit = f64::from(from.unit);
+    let Some(ledger) = ledgers.first() else {
+        return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
+    let tally = Tally::of(&ledger.verdicts());
+    let delivered = (to.received as f64 / unit).ceil();
+    // Of a transfer that did not get through, what did.
+    let minimum = bytes.map_or(delivered, |b| (b as f64 / unit).ceil().min(delivered));
+    let data_sent = from.counters.data_sent as f64;
+    let download = counted.since_start(to.finished);
+    let duration = download.unwrap_or_else(|| now.since(start).as_secs_f64());
+    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
+    let queue_drops = counted.sum(|l| l.queue_drops) - ledgers.get(1).map_or(0, |back| back.queue_drops);
+    let back = ledgers.get(1).map_or(0, |back| back.queue_drops + back.other_drops);
+    let dropped = counted.sum(|l| l.queue_drops + l.other_drops + l.ack_drops) - back;
+    // The workload ends when its sender is done, or with the run.
+    let end = from.finished.unwrap_or(now);
+    let timers = from.judged.is_some();
+    let seen = |count: u64| timers.then_some(count as f64);
+    let judged = |count: fn(&Verdicts) -> u64| from.judged.as_ref().map(|v| count(v) as f64);
     let value = |metric: &Metric| match metric {
         Metric::DownloadTime => download,
-        Metric::CompletionTime => since_start(from.finished()),
-        Metric::Throughput => ratio(8.0 * delivered_bytes as f64, duration),
+        Metric::CompletionTime => counted.since_start(from.finished),
+        Metric::Throughput => ratio(8.0 * to.received as f64, duration),
         Metric::GoodputRatio => ratio(minimum, data_sent),
-        Metric::GoodputLinkRatio => ratio(minimum, data_sent - ledger.queue_drops as f64),
+        Metric::GoodputLinkRatio => ratio(minimum, data_sent - queue_drops as f64),
         Metric::SegmentsSent => Some(data_sent),
         Metric::SegmentsDelivered => Some(delivered),
-        Metric::SegmentsRetransmitted => Some(sent.data_resent as f64),
+        Metric::SegmentsRetransmitted => Some(from.counters.data_resent as f64),
         Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
-        Metric::SpuriousTimeouts => Some(tally.spurious_timeouts as f64),
-        Metric::GenuineTimeouts => Some(tally.genuine_timeouts as f64),
-        Metric::SpuriousEpisodes => Some(tally.spurious_rows as f64),
-        Metric::GenuineEpisodes => Some(tally.genuine_rows as f64),
-        Metric::SpuriousFastRetransmits => Some(tally.spurious_fast as f64),
-        Metric::TimeoutsJudgedSpurious => Some(judged.spurious_timeouts as f64),
-        Metric::TimeoutsJudgedGenuine => Some(judged.genuine_timeouts as f64),
-        Metric::FastRetransmitsJudgedSpurious => Some(judged.spurious_fast as f64),
-        Metric::OutstandingAtTimeout => from.first_timeout_flight().map(|b| (b as f64 / mss).ceil()),
-        Metric::LongestSilence => Some(longest_silence(model, from.silences(), seed).as_secs_f64()),
-        Metric::GateClosures => Some(gate_closures as f64),
+        Metric::SpuriousTimeouts => seen(tally.spurious_timeouts),
+        Metric::GenuineTimeouts => seen(tally.genuine_timeouts),
+        Metric::SpuriousEpisodes => seen(tally.spurious_rows),
+        Metric::GenuineEpisodes => seen(tally.genuine_rows),
+        Metric::SpuriousFastRetransmits => seen(tally.spurious_fast),
+        Metric::TimeoutsJudgedSpurious => judged(|v| v.spurious_timeouts),
+        Metric::TimeoutsJudgedGenuine => judged(|v| v.genuine_timeouts),
+        Metric::FastRetransmitsJudgedSpurious => judged(|v| v.spurious_fast),
+        Metric::OutstandingAtTimeout => from.first_timeout_flight.map(|b| (b as f64 / unit).ceil()),
+        Metric::LongestSilence => Some(longest_silence(model, &from.silences, seed).as_secs_f64()),
+        Metric::GateClosures => Some(counted.gate_closures(model, seed, end)),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
         // Fairness is for all flows; the rest is for workloads of other kinds.
-        _ => None,
+        metric => counted.named(*metric),
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }

@@ -1,5 +1,7 @@
-//! How is one repetition run? Built, driven until every workload is done, then until nothing is on its
-//! way any more, so that the truth about every packet is known.
+//! One repetition in virtual time: build, run, drain.
+//!
+//! Built, driven until every workload is done, then until nothing is on its way any more, so that the truth about
+//! every packet is known.
 
 use crate::measure::{self, FlowMeasures};
 use base::event::Category;

@@ -1,5 +1,6 @@
-//! What did one repetition look like? Its trace, joined with the truth about every copy, as the
-//! time-sequence picture of one flow.
+//! Time-sequence picture of one flow, from its trace and the ground truth.
+//!
+//! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
 
 mod states;
 
@@ -49,6 +50,8 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
             ),
         ),
         Transport::Udp(udp) => (udp.payload, "datagrams".to_owned()),
+        // Numbers of the trace count what the protocol numbers.
+        Transport::Model(spec) => (1, format!("{}: {}", spec.name(), spec.words())),
         // No end is made of ends.
         Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {

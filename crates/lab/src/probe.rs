@@ -1,5 +1,7 @@
-//! What does the trace of one repetition say beyond the counters? Numbers that the claims about single
-//! events ask for: how long a repair took, what was sent on which acknowledgements, how the timer moved.
+//! Trace metrics for claims: repair time, segments per ACK, timer values.
+//!
+//! Numbers that the claims about single events ask for: how long a repair took, what was sent on which
+//! acknowledgements, how the timer moved.
 //!
 //! "The event" is the first closed gate; where there is none (a change of rate), the first timeout. It is
 //! over when the gate opens. "The train" are the acknowledgements of what was sent before the first timeout

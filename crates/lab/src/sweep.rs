@@ -1,6 +1,7 @@
-//! How is a whole grid run? Every repetition of every cell is independent of the others: they go to a
-//! pool of threads in small batches, finished ones go to the run's journal, and the order in which they
-//! finish shows nowhere.
+//! Parallel sweep of a grid: batches, journal, order-independent results.
+//!
+//! Every repetition of every cell is independent of the others: they go to a pool of threads in small batches,
+//! finished ones go to the run's journal, and the order in which they finish shows nowhere.
 
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, run_once};

@@ -1,5 +1,7 @@
-//! What does the client say and do on one connection? It greets, asks for one job, plays its part in it, and hears
-//! what the server saw. Bytes and the time come in, bytes go out; sockets are elsewhere.
+//! Client protocol state machine on one connection.
+//!
+//! It greets, asks for one job, plays its part in it, and hears what the server saw. Bytes and the time come in,
+//! bytes go out; sockets are elsewhere.
 
 use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};

@@ -1,5 +1,7 @@
-//! How deep is the buffer before the bottleneck? While a transfer fills it, the round trip grows by the time that the
-//! buffer takes to drain; times the rate, that is its size.
+//! Bottleneck buffer estimate from RTT growth and rate.
+//!
+//! While a transfer fills it, the round trip grows by the time that the buffer takes to drain; times the rate, that
+//! is its size.
 
 use serde::{Deserialize, Serialize};
 

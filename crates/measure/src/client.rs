@@ -1,5 +1,7 @@
-//! Who measures? One test after the other, one connection a repetition. A connection that is lost is made again, and
-//! the rest goes on.
+//! Measurement client: tests, repetitions, reconnection.
+//!
+//! One test after the other, one connection a repetition. A connection that is lost is made again, and the rest goes
+//! on.
 
 use crate::asking::Asking;
 use crate::buffer::{self, Estimate};

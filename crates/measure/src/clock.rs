@@ -1,4 +1,6 @@
-//! What time is it? The one place of this crate that asks, and that waits.
+//! Clock of the measurement; the only place of this crate that reads it or waits.
+//!
+//! The one place of this crate that asks, and that waits.
 
 use base::{Span, Time};
 use std::time::{Duration, Instant};

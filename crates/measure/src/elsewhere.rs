@@ -1,5 +1,6 @@
-//! What is done without Linux? Connections are made and bytes flow; what only that kernel tells is not told, and what
-//! only it can set is refused.
+//! Portable fallback without Linux-specific socket facts.
+//!
+//! Connections are made and bytes flow; what only that kernel tells is not told, and what only it can set is refused.
 
 use crate::Socket;
 use emulate::facts::TcpInfo;

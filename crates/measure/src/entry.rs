@@ -1,5 +1,7 @@
-//! What is kept of a measurement? A file of lines that only grows, one JSON object a line, written when it happened.
-//! A kill tears at most the last line, which is dropped when the file is read.
+//! Measurement log: one JSON object a line, append-only.
+//!
+//! A file of lines that only grows, one JSON object a line, written when it happened. A kill tears at most the last
+//! line, which is dropped when the file is read.
 
 use crate::Error;
 use crate::buffer::Estimate;

@@ -1,5 +1,7 @@
-//! What do both ends have in common while bytes flow? What they want to be sent, how large a chunk is that may be
-//! sent without knowing the link, and when nothing came for so long that it is called a pause.
+//! Byte flow of both ends: amount, chunk size, pause detection.
+//!
+//! What they want to be sent, how large a chunk is that may be sent without knowing the link, and when nothing came
+//! for so long that it is called a pause.
 
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};

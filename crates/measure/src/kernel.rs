@@ -1,4 +1,4 @@
-//! What does the kernel say of a connection while bytes flow, and of its whole TCP before and after?
+//! Kernel statistics of a measured connection and of the host's TCP.
 
 use crate::clock::{self, Clock};
 use crate::flow::Pause;

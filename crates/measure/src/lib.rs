@@ -1,5 +1,7 @@
-//! What can a path do? A client and a server that load a real path and tell what they saw and what their kernels say:
-//! throughput, response times, round trips of small packets, disconnections, how deep the buffer is.
+//! Active measurement of a real path: throughput, response time, RTT, disconnections, buffer size.
+//!
+//! A client and a server that load a real path and tell what they saw and what their kernels say: throughput,
+//! response times, round trips of small packets, disconnections, how deep the buffer is.
 //!
 //! What the two say to each other is in [`message`]; what each does next is in [`serving`] and [`asking`], which know
 //! neither sockets nor clocks. [`server`] and [`client`] drive them. [`plan`] says what is measured, [`entry`] what
@@ -89,6 +91,9 @@ pub enum Error {
         /// What happened.
         why: String,
     },
+    /// The system gives no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
     /// The server was out of reach for too long.
     #[error("the server was out of reach for {0} s")]
     Gone(f64),

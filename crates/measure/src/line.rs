@@ -1,6 +1,7 @@
-//! How does the client come by a connection, and how does it part with one? Each is closed in order before the next
-//! is made, so that the last look at it has all that its kernel ever counted; what the other end's kernel counted
-//! is asked for on a later one.
+//! Client connections: establishment, orderly close, final statistics.
+//!
+//! Each is closed in order before the next is made, so that the last look at it has all that its kernel ever counted;
+//! what the other end's kernel counted is asked for on a later one.
 
 use crate::asking::{Asking, Request};
 use crate::client::Config;

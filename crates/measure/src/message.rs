@@ -1,5 +1,7 @@
-//! What do the two ends say to each other? Messages before and after the bytes that are measured, on the same
-//! connection: a kind (one byte), a length (four, big-endian), a body.
+//! Measurement protocol messages: kind, length, body.
+//!
+//! Messages before and after the bytes that are measured, on the same connection: a kind (one byte), a length (four,
+//! big-endian), a body.
 //!
 //! A body is read whole before it is believed, and none may be longer than its kind allows, so a peer cannot make
 //! this end keep more than [`LONGEST`] bytes. Bytes that are measured have no frame: how many come is said before

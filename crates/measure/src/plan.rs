@@ -1,5 +1,6 @@
-//! What shall be measured? A list of tests, each repeated; the published setting of the HSCSD and GPRS study is one
-//! word.
+//! Measurement plan: a list of repeated tests, and the setting of the HSCSD and GPRS study.
+//!
+//! A list of tests, each repeated; the published setting of the HSCSD and GPRS study is one word.
 
 use crate::message::{Amount, Direction, Job};
 use base::Span;

@@ -1,5 +1,7 @@
-//! How long do small packets take there and back, and how many come back at all? Datagrams at even intervals, echoed
-//! by the server as they are. Nothing is sent again: what is measured is the path and not a transport.
+//! RTT and loss probe with UDP datagrams at even intervals.
+//!
+//! Datagrams at even intervals, echoed by the server as they are. Nothing is sent again: what is measured is the path
+//! and not a transport.
 
 use base::{Span, Time};
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! How does a client's connection run? Bytes between a socket and [`Asking`], until the job is done, the connection
-//! is lost or the user has had enough.
+//! Socket pump between a connection and the client state machine.
+//!
+//! Bytes between a socket and [`Asking`], until the job is done, the connection is lost or the user has had enough.
 
 use crate::asking::{Asking, Fault};
 use crate::clock::Clock;

@@ -1,5 +1,7 @@
-//! What went over the wire meanwhile? A capture of the packets between the two ends, as this machine's kernel saw them:
-//! headers and no more, since what is carried is filler.
+//! Header capture of the measured packets.
+//!
+//! A capture of the packets between the two ends, as this machine's kernel saw them: headers and no more, since what
+//! is carried is filler.
 
 use crate::{Error, sys};
 use capture::{Link, PcapngWriter, Shot, Tap, Transport, decode};

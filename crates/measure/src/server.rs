@@ -1,20 +1,24 @@
-//! Who answers? A thread a connection, and one for the datagrams of each address. Nothing that a client says is
-//! kept, and nothing is sent that it did not ask for.
+//! Measurement server: a thread a connection, and one for the echoed datagrams of each address.
+//!
+//! Strangers wait in a lobby with one deadline for their greeting and take no place of a client. A thread that cannot
+//! be started is an error of one connection. Nothing that a client sends is kept, and nothing is sent that it did not
+//! ask for.
 
 use crate::clock::{self, Clock};
 use crate::flow::Out;
 use crate::kernel::{self, Report, Watch};
-use crate::message::Refusal;
+use crate::message::{Message, Refusal};
 use crate::probe;
-use crate::serving::{Identity, Rules, Served, Serving};
+use crate::serving::{Identity, Places, Rules, Served, Serving};
 use crate::{Error, LOOK, filler, sys};
 use base::{Span, Time};
+use emulate::admission::{Lobby, Place};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How to serve.
@@ -24,7 +28,7 @@ pub struct Config {
     pub addresses: Vec<SocketAddr>,
     /// What clients may ask for.
     pub rules: Rules,
-    /// Connections at the same time.
+    /// Clients at the same time.
     pub most: usize,
     /// The receive window to offer from the first packet on, bytes; none: as the system likes. A client may ask for
     /// less later, but what was offered is not taken back.
@@ -91,8 +95,10 @@ pub struct Server {
 
 /// How long the loops sleep before they look whether they shall end.
 const NAP: Duration = Duration::from_millis(100);
-/// A stranger has so long to greet.
+/// Limit of a greeting, from the connection to its last byte.
 const GREETING: Span = Span::from_secs(10);
+/// Strangers at the same time; newer ones evict older ones.
+const WAITING: usize = 64;
 /// A client may be quiet for so long between jobs.
 const IDLE: Span = Span::from_secs(300);
 /// What is left unacknowledged after so long is not waited for.
@@ -129,31 +135,64 @@ impl Server {
     }
 
     /// Serves until `stop` is set; tells what happens.
-    pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) {
+    ///
+    /// # Errors
+    /// No thread can be started for an address.
+    pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) -> Result<(), Error> {
         let keys = Mutex::new(Register::default());
-        let open = AtomicUsize::new(0);
-        let (keys, open) = (&keys, &open);
+        let (places, lobby) = (Places::new(self.config.most), Lobby::new(WAITING, farewell));
+        let (keys, lobby, places) = (&keys, &lobby, &places);
         std::thread::scope(|scope| {
+            let mut started = Ok(());
             for (listener, socket) in &self.doors {
-                scope.spawn(move || echo(socket, keys, stop));
-                scope.spawn(move || {
+                let listen = move || {
                     while !stop.load(Ordering::Relaxed) {
                         let Ok((stream, peer)) = listener.accept() else {
                             wait(listener);
                             continue;
                         };
-                        let crowd = open.fetch_add(1, Ordering::AcqRel) >= self.config.most;
                         let port = socket.local_addr().map_or(0, |at| at.port());
-                        scope.spawn(move || {
+                        let spare = stream.try_clone();
+                        let entered = lobby.enter(&stream, peer.ip()).and_then(|place| {
                             let client = Client { server: self, stream, peer, port, keys, stop, tell };
-                            client.serve(crowd);
-                            open.fetch_sub(1, Ordering::AcqRel);
+                            let serve = move || client.serve(&place, places.clone());
+                            std::thread::Builder::new().spawn_scoped(scope, serve)
                         });
+                        if let Err(error) = entered {
+                            let text = format!("this server cannot start another thread: {error}");
+                            spare.iter().for_each(|stream| refuse(stream, &text));
+                            tell(Event { peer, what: What::Refused(text) });
+                        }
                     }
-                });
+                    lobby.close();
+                };
+                let start = |result: io::Result<_>| result.map(|_| ()).map_err(Error::Thread);
+                started = started
+                    .and_then(|()| start(std::thread::Builder::new().spawn_scoped(scope, listen)))
+                    .and_then(|()| {
+                        let echo = move || echo(socket, keys, stop);
+                        start(std::thread::Builder::new().spawn_scoped(scope, echo))
+                    });
             }
-        });
+            if started.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            started
+        })
     }
+}
+
+/// Refuses a connection on which nothing was sent yet; the peer may be gone already.
+fn refuse(mut stream: &TcpStream, text: &str) {
+    let message = Message::Refused { why: Refusal::Busy, text: text.to_owned() };
+    let _ = stream.write(&message.bytes());
+}
+
+/// What a stranger hears that loses its place.
+fn farewell(stream: &TcpStream, closing: bool) {
+    let reason =
+        if closing { "this server stops" } else { "too many connections wait to be let in; try again" };
+    refuse(stream, reason);
 }
 
 #[cfg(target_os = "linux")]
@@ -196,27 +235,39 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn serve(&self, crowd: bool) {
+    fn serve(&self, place: &Place<'_>, places: Arc<Places>) {
         let key = secret();
         let config = &self.server.config;
         let identity = Identity { key, port: self.port, name: kernel::name() };
-        let mut serving = Serving::new(config.rules.clone(), identity, config.pause);
-        if crowd {
-            serving.refuse(Refusal::Busy, format!("it serves {} connections already", config.most));
-        }
+        let serving = Serving::new(config.rules.clone(), identity, config.pause).within(places);
         let clock = Clock::start();
         let mut pump = Pump { client: self, serving, clock, heard: Time::ZERO, key };
+        let greeted = pump.greet();
+        if !pump.serving.is_welcome() {
+            if place.is_evicted() && !self.stop.load(Ordering::Relaxed) {
+                self.happened(What::Refused("newer connections took its place".to_owned()));
+            }
+            self.happened(What::Closed(BTreeMap::new()));
+            return;
+        }
+        place.admit();
         let watch = Watch::new(&self.stream, clock, LOOK);
-        let result = std::thread::scope(|scope| {
-            let watching = scope.spawn(|| watch.run());
-            let result = pump.run(&watch);
-            watch.over.store(true, Ordering::Relaxed);
-            let _ = watching.join();
-            result
+        let result = greeted.and_then(|()| {
+            std::thread::scope(|scope| {
+                let watching = std::thread::Builder::new().spawn_scoped(scope, || watch.run());
+                if let Err(error) = &watching {
+                    let text = format!("this server cannot start another thread: {error}");
+                    self.happened(What::Refused(text.clone()));
+                    pump.serving.refuse(Refusal::Busy, text);
+                    let _ = pump.serving.take_refusal();
+                }
+                let result = pump.run(&watch);
+                watch.over.store(true, Ordering::Relaxed);
+                let _ = watching.map(std::thread::ScopedJoinHandle::join);
+                result
+            })
         });
-        // Strangers are not waited for.
-        let known = self.keys.lock().is_ok_and(|keys| keys.open.contains(&key));
-        let patience = if result.is_ok() && known { SETTLE } else { Span::ZERO };
+        let patience = if result.is_ok() { SETTLE } else { Span::ZERO };
         let (info, _) = kernel::last_words(&self.stream, clock, patience, self.stop);
         if let Ok(mut keys) = self.keys.lock() {
             keys.close(key, serde_json::to_string(&info).unwrap_or_default());
@@ -246,7 +297,8 @@ struct Pump<'a> {
 }
 
 impl Pump<'_> {
-    fn run(&mut self, watch: &Watch<'_>) -> io::Result<()> {
+    /// Reads until the client is let in or refused, within [`GREETING`].
+    fn greet(&mut self) -> io::Result<()> {
         let mut stream = &self.client.stream;
         // On some systems an accepted socket inherits from the one that listens.
         stream.set_nonblocking(false)?;
@@ -255,6 +307,45 @@ impl Pump<'_> {
         stream.set_write_timeout(Some(NAP))?;
         // Elsewhere than on Linux the system decides how much waits unsent.
         let _ = sys::keep_short(stream, crate::UNSENT);
+        let mut buffer = [0; 1 << 10];
+        while !self.serving.is_welcome() {
+            while let Some(Out::Bytes(bytes)) = self.serving.next_out(self.clock.now()) {
+                self.write(&bytes)?;
+            }
+            if self.serving.is_over() {
+                return stream.shutdown(std::net::Shutdown::Write);
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) => return stream.shutdown(std::net::Shutdown::Write),
+                Ok(n) => self.take(&buffer[..n]),
+                Err(error) => self.quiet(error)?,
+            }
+            if !self.serving.is_welcome() && self.clock.now().since(Time::ZERO) > GREETING {
+                return Err(io::Error::other(format!("no greeting within {} s", GREETING.as_secs_f64())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the client.
+    fn take(&mut self, bytes: &[u8]) {
+        self.heard = self.clock.now();
+        // What was wrong is in the refusal.
+        let _ = self.serving.on_bytes(self.heard, bytes);
+        if let Some(why) = self.serving.take_refusal() {
+            self.client.happened(What::Refused(why));
+        }
+        if self.serving.is_welcome()
+            && let Ok(mut keys) = self.client.keys.lock()
+        {
+            // Before the client hears of it: a datagram may overtake what it says next.
+            keys.open.insert(self.key);
+        }
+        self.begin();
+    }
+
+    fn run(&mut self, watch: &Watch<'_>) -> io::Result<()> {
+        let mut stream = &self.client.stream;
         let filler = filler();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -287,19 +378,7 @@ impl Pump<'_> {
             match stream.read(&mut buffer) {
                 Ok(0) if self.serving.is_working() => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(0) => return stream.shutdown(std::net::Shutdown::Write),
-                Ok(n) => {
-                    self.heard = self.clock.now();
-                    if let Err(error) = self.serving.on_bytes(self.heard, &buffer[..n]) {
-                        self.client.happened(What::Refused(error.to_string()));
-                    }
-                    if self.serving.is_welcome()
-                        && let Ok(mut keys) = self.client.keys.lock()
-                    {
-                        // Before the client hears of it: a datagram may overtake what it says next.
-                        keys.open.insert(self.key);
-                    }
-                    self.begin();
-                }
+                Ok(n) => self.take(&buffer[..n]),
                 Err(error) => self.quiet(error)?,
             }
         }

@@ -1,10 +1,12 @@
-//! What does the server say and do on one connection? It greets, takes one job after the other, and reports what
-//! it saw of each. Bytes and the time come in, bytes go out; sockets are elsewhere.
+//! Server's state machine of one connection: greeting, jobs one after the other, a report of each. Bytes and the time come
+//! in, bytes go out; sockets are elsewhere.
 
 use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a server lets strangers do.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,36 @@ pub struct Rules {
     pub bytes: u64,
     /// The longest job by time; none: no limit.
     pub lasts: Option<Span>,
+}
+
+/// Places for clients that have been let in.
+#[derive(Debug)]
+pub struct Places {
+    most: usize,
+    taken: AtomicUsize,
+}
+
+impl Places {
+    /// `most` clients at the same time.
+    pub fn new(most: usize) -> Arc<Places> {
+        Arc::new(Places { most, taken: AtomicUsize::new(0) })
+    }
+
+    fn take(self: &Arc<Self>) -> Option<Place> {
+        let free = |taken: usize| (taken < self.most).then_some(taken + 1);
+        let took = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, free);
+        took.is_ok().then(|| Place(self.clone()))
+    }
+}
+
+/// The place of one client; dropped, it is free.
+#[derive(Debug)]
+struct Place(Arc<Places>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.taken.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// What the server is to its clients.
@@ -59,6 +91,9 @@ pub struct Serving {
     begun: Option<(Job, u32)>,
     account: Option<u64>,
     served: Option<Served>,
+    refusal: Option<String>,
+    places: Option<Arc<Places>>,
+    place: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -112,7 +147,17 @@ impl Serving {
             begun: None,
             account: None,
             served: None,
+            refusal: None,
+            places: None,
+            place: None,
         }
+    }
+
+    /// With a place taken of these once the client is let in; strangers take none.
+    #[must_use]
+    pub fn within(mut self, places: Arc<Places>) -> Serving {
+        self.places = Some(places);
+        self
     }
 
     /// Takes in what came.
@@ -194,8 +239,14 @@ impl Serving {
 
     /// Sends a stranger away.
     pub fn refuse(&mut self, why: Refusal, text: String) {
+        self.refusal = Some(text.clone());
         self.out.push_back(Out::Bytes(Message::Refused { why, text }.bytes()));
         self.state = State::Over;
+    }
+
+    /// Why the client was just refused, for the server's log.
+    pub fn take_refusal(&mut self) -> Option<String> {
+        self.refusal.take()
     }
 
     fn on_message(&mut self, now: Time, message: Message) {
@@ -207,6 +258,8 @@ impl Serving {
                 } else if self.rules.token.as_ref().is_some_and(|ours| !same(ours, &token)) {
                     let text = if token.is_empty() { "it asks for a token" } else { "the token is wrong" };
                     self.refuse(Refusal::Token, text.to_owned());
+                } else if let Some(text) = self.crowded() {
+                    self.refuse(Refusal::Busy, text);
                 } else {
                     let Identity { key, port, name } = self.identity.clone();
                     let welcome = Message::Welcome { version: VERSION, key, port, name };
@@ -233,6 +286,14 @@ impl Serving {
             }
             _ => self.refuse(Refusal::Nonsense, "that does not belong there".to_owned()),
         }
+    }
+
+    /// Takes a place; why there is none.
+    fn crowded(&mut self) -> Option<String> {
+        let places = self.places.as_ref()?;
+        self.place = places.take();
+        let most = places.most;
+        self.place.is_none().then(|| format!("it serves {most} clients already"))
     }
 
     fn begin(&mut self, now: Time, job: Job, window: u32) {

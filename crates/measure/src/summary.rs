@@ -1,4 +1,6 @@
-//! What came out? The entries of a measurement as one document and as rows of a table.
+//! Summary of a measurement as document and table rows.
+//!
+//! The entries of a measurement as one document and as rows of a table.
 
 use crate::entry::{Begin, Disconnection, Entry, Run};
 use crate::plan::Test;

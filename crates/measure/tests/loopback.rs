@@ -260,3 +260,32 @@ fn what_was_measured_survives_a_kill() {
     std::fs::write(&path, &torn).unwrap();
     assert!(matches!(entry::read(&path), Err(Error::Damaged { line: 2, .. })));
 }
+
+/// A hundred strangers that send nothing, or a byte now and then, take no place of a client, and hear why they lose their own.
+#[test]
+fn strangers_do_not_lock_the_server() {
+    let server = Server::bind(common::serving(HERE.into(), Some("word"))).unwrap();
+    let at = server.addresses()[0];
+    let refused = std::sync::Mutex::new(Vec::new());
+    let tell = |event: measure::server::Event| {
+        if let measure::server::What::Refused(why) = event.what {
+            refused.lock().unwrap().push(why);
+        }
+    };
+    common::watching(&server, &tell, || {
+        let mut strangers: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(at).unwrap()).collect();
+        strangers.iter_mut().for_each(|stranger| _ = stranger.write_all(b"w"));
+        let memory = Memory::default();
+        let config = asking(&at.to_string(), "word", vec![(bulk(true, 10_000), 2)]);
+        assert!(measure(&config, &never(), &memory).unwrap());
+        let mut heard = Vec::new();
+        let _ = strangers[0].read_to_end(&mut heard);
+        assert!(String::from_utf8_lossy(&heard).contains("too many connections wait"), "{heard:?}");
+        let wrong = measure(&asking(&at.to_string(), "other", vec![(bulk(true, 1), 1)]), &never(), &memory);
+        assert!(matches!(wrong, Err(Error::Fault { .. })), "{wrong:?}");
+    });
+    let refused = refused.into_inner().unwrap();
+    for words in ["newer connections", "the token is wrong"] {
+        assert!(refused.iter().any(|why| why.contains(words)), "{words}: {refused:?}");
+    }
+}

@@ -77,6 +77,7 @@ fn main() {
             flags: Flags::DATA,
             class: 0,
             ecn: 0,
+            unit: 0,
         };
         network.inject(at, entry, Port(0), packet);
     }

@@ -1,5 +1,7 @@
-//! Who else uses the link? Background load: packets at a constant rate, or at random instants, that compete for a queue
-//! and are taken out again right behind the link or behind a later one; nobody answers them (catalogue SW-49, NS-01).
+//! Background load: CBR or Poisson cross traffic, absorbed behind the link or a later one.
+//!
+//! Background load: packets at a constant rate, or at random instants, that compete for a queue and are taken out
+//! again right behind the link or behind a later one; nobody answers them (catalogue SW-49, NS-01).
 //!
 //! They carry [`Flags::VIRTUAL`], have no body and no ledger, and are counted as sent and absorbed like all
 //! others. A source never ends by itself: whoever drives the network closes it (`Signal::Close`) when the
@@ -79,6 +81,7 @@ impl Element for Background {
                 flags: Flags::VIRTUAL,
                 class: 0,
                 ecn: 0,
+                unit: 0,
             };
             cx.forward(Port(0), packet);
             self.next = if self.gap.is_zero() { Time::NEVER } else { self.next + self.gap() };

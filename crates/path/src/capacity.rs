@@ -1,5 +1,7 @@
-//! How fast does a link send, and when? A service curve: given when a packet's first bit is served,
-//! when is its last? Rates may change under a packet, and rate 0 freezes it in the middle.
+//! Service curve of a link: constant, scheduled or varying rate.
+//!
+//! A service curve: given when a packet's first bit is served, when is its last? Rates may change under a packet, and
+//! rate 0 freezes it in the middle.
 
 use crate::gate::Gate;
 use base::{Rate, Span, Time};
@@ -80,6 +82,12 @@ impl Capacity {
                 (rate, until)
             }
         }
+    }
+
+    /// If the rate at `t` is below `floor` bit/s: until when that is known to stay so.
+    pub fn below(&mut self, t: Time, floor: u64) -> Option<Time> {
+        let (rate, until) = self.segment(t, t);
+        rate.filter(|rate| rate.bps() < floor).map(|_| until)
     }
 
     /// How many bits are served from `from`, not before the present, to `to`; rounded down.

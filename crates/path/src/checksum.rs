@@ -1,6 +1,8 @@
-//! What does a receiver do with wrong bits? Its checksum tells, and it discards the packet: for the sender a loss like any
-//! other, though nothing on the path has dropped it (catalogue SW-37). Stands before hosts that keep no bytes; a door
-//! gives the wrong bits to the stack behind it, whose own checksum tells.
+//! Checksum verification: discards packets with bit errors before the host (catalogue SW-37).
+//!
+//! Its checksum tells, and it discards the packet: for the sender a loss like any other, though nothing on the path
+//! has dropped it (catalogue SW-37). Stands before hosts that keep no bytes; a door gives the wrong bits to the stack
+//! behind it, whose own checksum tells.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;

@@ -1,7 +1,8 @@
-//! What does a lost packet do to those behind it when headers are sent as differences? RFC 1144: the
-//! decompressor adds each difference to the header before; after a loss all of its headers are wrong, the
-//! receiver discards the segments for their checksums, until a packet comes with its whole header. The
-//! compressor sends one when data are sent again (RFC 1144 section 4.1). Catalogue PR-09.
+//! Header compression with delta encoding (RFC 1144) and desynchronisation after a loss.
+//!
+//! RFC 1144: the decompressor adds each difference to the header before; after a loss all of its headers are wrong,
+//! the receiver discards the segments for their checksums, until a packet comes with its whole header. The compressor
+//! sends one when data are sent again (RFC 1144 section 4.1). Catalogue PR-09.
 //!
 //! Two elements stand around what loses packets: [`Numbering`] behind the link, [`Decompressor`] behind the
 //! losses. Only this desynchronisation is modelled: sizes stay as they are, and acknowledgements, whose

@@ -1,5 +1,7 @@
-//! What is an element, and what may it do? It is told of packets and of the time it asked for, and
-//! acts through its context: send on, drop, record. It never asks for the time.
+//! Path element interface: packets, wake-ups, signals, context.
+//!
+//! It is told of packets and of the time it asked for, and acts through its context: send on, drop, record. It never
+//! asks for the time.
 
 use crate::outbox::Outbox;
 use crate::wires::Wires;

@@ -1,5 +1,7 @@
-//! When is a link suspended? A gate is closed during intervals that are a function of seed, repetition
-//! and time, never of traffic: whoever walks by meets the same weather.
+//! Gate: intervals in which a link serves no packet.
+//!
+//! A gate is closed during intervals that are a function of seed, repetition and time, never of traffic: whoever
+//! walks by meets the same weather.
 
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;

@@ -1,6 +1,8 @@
-//! What if a delay acts before the queue? Then the queue goes on draining while arriving packets are
-//! held, and all of them reach it at once when the gate opens: the original delay generator of the
-//! SCTP study (catalogue NS-02), where 60 held segments overflow a queue of 50.
+//! Delay before the queue: packets are held while the gate is closed (catalogue NS-02).
+//!
+//! Then the queue goes on draining while arriving packets are held, and all of them reach it at once when the gate
+//! opens: the original delay generator of the SCTP study (catalogue NS-02), where 60 held segments overflow a queue
+//! of 50.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;

@@ -1,5 +1,7 @@
-//! What if propagation is not the same for every packet? A delay drawn for each, or one that depends
-//! on when it is sent. Packets overtake each other only if that is asked for.
+//! Variable propagation delay, per packet or by departure time.
+//!
+//! A delay drawn for each, or one that depends on when it is sent. Packets overtake each other only if that is asked
+//! for.
 
 use crate::element::{Cx, Element, Port};
 use base::dist::Sampler;

@@ -8,6 +8,7 @@ pub mod capacity;
 pub mod channel;
 pub mod checksum;
 pub mod compression;
+pub mod deadline;
 pub mod element;
 pub mod gate;
 pub mod hold;

@@ -1,4 +1,6 @@
-//! What does a link do to a packet? Queue it (drop-tail, drop-head, RED), serialise it, carry it. One direction.
+//! Link: queue, serialisation and propagation, one direction.
+//!
+//! Queue it (drop-tail, drop-head, RED), serialise it, carry it. One direction.
 //!
 //! Service is lazy. Since a FIFO queue in front of a known service curve leaves nothing open, the
 //! instant at which a packet starts and ends its transmission is computed when it joins the queue, and
@@ -12,6 +14,7 @@
 //! packets not yet started, and the rest of the one in service, are computed again.
 
 use crate::capacity::Capacity;
+use crate::channel::MOST_LOAD;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
 use crate::red::{Red, Verdict};
@@ -360,6 +363,9 @@ impl Link {
             return cx.drop(*packet, DropReason::QueueFull);
         }
         let waiting = self.slots.len() - self.started;
+        if packet.flags.has(Flags::VIRTUAL) && waiting as usize >= MOST_LOAD {
+            return cx.drop(*packet, DropReason::QueueFull);
+        }
         let start = self.join(now, packet);
         // How long it waits behind a link that is closed for good, nobody knows.
         if packet.flags.has(Flags::DATA)

@@ -1,5 +1,7 @@
-//! Which packets does a link lose? Named ones, for building cases ("data segments 9-15"), and random
-//! ones: each on its own, or in bursts by the two-state model of Gilbert and Elliott.
+//! Loss models: listed packets, independent losses, Gilbert-Elliott.
+//!
+//! Named ones, for building cases ("data segments 9-15"), and random ones: each on its own, or in bursts by the
+//! two-state model of Gilbert and Elliott.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;

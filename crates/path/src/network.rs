@@ -1,6 +1,8 @@
-//! How do elements run together? An arena of them, one pending wake-up each, and an outbox that
-//! delivers what they send in the order they sent it. The network is driven from outside: told up to
-//! when to run, it executes everything due in order, each thing at its own scheduled time.
+//! Network: element arena, scheduling and packet delivery.
+//!
+//! An arena of them, one pending wake-up each, and an outbox that delivers what they send in the order they sent it.
+//! The network is driven from outside: told up to when to run, it executes everything due in order, each thing at its
+//! own scheduled time.
 
 use crate::element::{Core, Counters, Cx, Element, ElementId, Port, Signal};
 use crate::outbox::{Outbox, Parcel};

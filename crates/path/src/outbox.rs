@@ -1,5 +1,7 @@
-//! Where do packets lie between two elements? In order, a cache line each, in room that is used again: what
-//! was sent is copied once into its line and read there.
+//! Outbox: packets in transit between two elements.
+//!
+//! In order, a cache line each, in room that is used again: what was sent is copied once into its line and read
+//! there.
 
 use crate::element::ElementId;
 use base::packet::Packet;

@@ -1,7 +1,8 @@
-//! When does a queue speak up before it is full? RED drops or marks with a probability that grows with the
-//! average queue (Floyd and Jacobson, "Random Early Detection Gateways", 1993; catalogue QM-03). Adaptive
-//! RED chooses the parameters itself and moves the probability so that the average stays in the middle
-//! (Floyd, Gummadi, Shenker, "Adaptive RED", 2001; QM-04).
+//! RED and Adaptive RED (Floyd and Jacobson 1993; catalogue QM-03).
+//!
+//! RED drops or marks with a probability that grows with the average queue (Floyd and Jacobson, "Random Early
+//! Detection Gateways", 1993; catalogue QM-03). Adaptive RED chooses the parameters itself and moves the probability
+//! so that the average stays in the middle (Floyd, Gummadi, Shenker, "Adaptive RED", 2001; QM-04).
 //!
 //! Counted in packets that wait, the one in service not among them. The average follows arrivals; while the
 //! link is idle it falls as if small packets had gone by. Differences from the 1993 text: `gentle` (the

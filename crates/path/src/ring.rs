@@ -1,5 +1,6 @@
-//! Where do a link's packets lie? In a ring whose size is a power of two, so that finding one costs a mask and
-//! not a comparison and a subtraction.
+//! Ring buffer of packets, sized by powers of two.
+//!
+//! In a ring whose size is a power of two, so that finding one costs a mask and not a comparison and a subtraction.
 
 /// A queue in one piece of memory that is used again and again; it has at most some thousand million items.
 pub(crate) struct Ring<T> {

@@ -1,4 +1,6 @@
-//! Where does a packet go next? A node's table, by flow and direction: to a host here, or out by a link.
+//! Router: next hop by flow and direction.
+//!
+//! A node's table, by flow and direction: to a host here, or out by a link.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;

@@ -1,7 +1,8 @@
-//! Who runs next? A tournament over one pending wake-up per element. Eight at a time play against each
-//! other; the winner's time and number stand in the line above. So whoever runs next is known at once, a
-//! change walks one path upwards, and there are few levels: one for the links and ends of one connection,
-//! four for thousands of elements.
+//! Event schedule: tournament tree over one pending wake-up per element.
+//!
+//! A tournament over one pending wake-up per element. Eight at a time play against each other; the winner's time and
+//! number stand in the line above. So whoever runs next is known at once, a change walks one path upwards, and there
+//! are few levels: one for the links and ends of one connection, four for thousands of elements.
 //!
 //! What plays is one number, a key: the time, and in its lowest bits the place in the line. So the least key says
 //! when and who at once, and of two equal times the one further left is less.

@@ -1,7 +1,9 @@
-//! In which state is the world, and until when? A machine of named states, each lasting a time drawn from a
-//! distribution or for ever, each saying what may follow (catalogue SW-42). It is weather: a function of seed,
-//! repetition and time, whatever the traffic. Every element that follows a machine keeps a copy of it, draws
-//! the same numbers from streams of the same name, and so all of them change at the same instants.
+//! State machine of the path's weather (catalogue SW-42).
+//!
+//! A machine of named states, each lasting a time drawn from a distribution or for ever, each saying what may follow
+//! (catalogue SW-42). It is weather: a function of seed, repetition and time, whatever the traffic. Every element
+//! that follows a machine keeps a copy of it, draws the same numbers from streams of the same name, and so all of
+//! them change at the same instants.
 //!
 //! A trigger (SW-43) puts the machine into a state from outside: at a time that the scenario gives, or when
 //! somebody says so. What follows is drawn from there on; what was before stays as it was.

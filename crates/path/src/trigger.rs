@@ -1,6 +1,8 @@
-//! How does somebody outside change a running network? By a name. Elements lend their signals to names while
-//! the network is built ("mobility.tunnel" puts four links into a state); a trigger catches up to the present,
-//! gives every element its signal, and is written down, so that it can be played again (catalogue SW-43).
+//! External triggers: named signals into a running network.
+//!
+//! By a name. Elements lend their signals to names while the network is built ("mobility.tunnel" puts four links into
+//! a state); a trigger catches up to the present, gives every element its signal, and is written down, so that it can
+//! be played again (catalogue SW-43).
 
 use crate::element::{ElementId, Signal};
 use base::Time;

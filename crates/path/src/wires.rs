@@ -1,6 +1,7 @@
-//! Where does each port lead? All wires in one array, those of an element side by side: following one
-//! touches no memory of its own. What only passes packets on by a table that never changes is passed here
-//! already, and does not run.
+//! Wiring table from output ports to input ports.
+//!
+//! All wires in one array, those of an element side by side: following one touches no memory of its own. What only
+//! passes packets on by a table that never changes is passed here already, and does not run.
 
 use crate::element::{ElementId, Port};
 use base::packet::Packet;

@@ -54,6 +54,7 @@ fn packet(ordinal: u32, size: u32) -> Packet {
         flags: Flags::DATA,
         class: 0,
         ecn: 0,
+        unit: 0,
     }
 }
 

@@ -1,5 +1,7 @@
-//! What happened below the transport? A row of bands and ticks for each layer, under the picture and on its axis of
-//! time; and which of them lie under which timeout.
+//! Layer tracks under a time-sequence picture: bands and ticks of lower-layer events.
+//!
+//! A row of bands and ticks for each layer, under the picture and on its axis of time; and which of them lie under
+//! which timeout.
 
 use serde::Serialize;
 

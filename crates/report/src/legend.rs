@@ -1,4 +1,6 @@
-//! What do the glyphs mean? Those that a picture holds, with their words, in rows below it.
+//! Legend of a picture's glyphs.
+//!
+//! Those that a picture holds, with their words, in rows below it.
 
 use crate::drawing::{LEFT, fill};
 use crate::model::{Kind, Picture, Truth};

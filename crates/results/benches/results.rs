@@ -1,4 +1,4 @@
-//! What does it cost to keep a repetition, and to read, tabulate and sum up a hundred thousand of them?
+//! Benchmark of the result store: rows kept, read and summarised.
 
 use divan::counter::ItemsCount;
 use results::{Cell, Column, Combine, Header, Journal, Row, Summary, cells, journal, parquet};

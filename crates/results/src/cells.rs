@@ -1,4 +1,4 @@
-//! What does each cell of the grid say, over all its repetitions?
+//! Cell statistics over repetitions, per flow and for all flows.
 //!
 //! A cell is summed up per flow name, and once for all flows: there the flows of one repetition are first
 //! taken together by the column's [`Combine`](crate::Combine), then the repetitions are summed up. A flow

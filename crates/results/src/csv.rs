@@ -1,4 +1,4 @@
-//! How does the table of a run look to a spreadsheet?
+//! CSV table of a run (RFC 4180).
 //!
 //! CSV after RFC 4180: a header line, CRLF at the ends of lines, fields in quotes where they need them. The
 //! columns and the order of lines are those of the Parquet table; a value that does not exist is an empty

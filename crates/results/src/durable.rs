@@ -1,4 +1,4 @@
-//! When is a file that was written there for good?
+//! Durable file replacement: write, sync, rename, sync folder.
 //!
 //! A file is replaced in four steps: written under another name beside it, synchronised, renamed over it,
 //! and the folder synchronised. A kill between any two leaves the old file or the new one, never a part.

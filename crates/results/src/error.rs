@@ -1,4 +1,4 @@
-//! What can go wrong between a finished repetition and a reader of its numbers?
+//! Errors of the result store.
 
 use std::io;
 use std::path::{Path, PathBuf};

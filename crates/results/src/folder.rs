@@ -1,4 +1,4 @@
-//! What lies in a run's folder, and why is no finished repetition ever lost from it?
+//! Run folder: files and crash safety.
 //!
 //! | file | when |
 //! |---|---|

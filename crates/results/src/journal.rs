@@ -1,4 +1,4 @@
-//! How does a finished repetition survive the kill of the run that made it?
+//! Append-only, checksummed journal of finished repetitions.
 //!
 //! A journal is a file that only grows. It is binary rather than lines of JSON: no number is formatted or
 //! parsed, so a row of fourteen metrics takes some 140 bytes and a tenth of a microsecond

@@ -1,4 +1,4 @@
-//! What does `run --json` print?
+//! JSON document of `run`.
 //!
 //! One document, which other programs rely on: keys may be added, never renamed.
 //!

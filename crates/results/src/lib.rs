@@ -1,4 +1,4 @@
-//! What does a run leave behind, and what can be said about it afterwards?
+//! Result store: rows, journal, Parquet, statistics.
 //!
 //! A run produces [`Row`]s: one per cell of the grid, repetition and flow, with a value per metric. They go
 //! first to an append-only [`journal`], so that a kill at any moment loses no finished repetition, and at

@@ -1,4 +1,4 @@
-//! Which of two runs has more of something, repetition by repetition?
+//! Paired comparison of two runs by repetition.
 //!
 //! Two runs with one seed met the same weather in repetitions of the same number. So these are taken in pairs: what
 //! both have in common falls out of the difference, and its interval is that of the difference, which is far

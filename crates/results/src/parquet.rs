@@ -1,4 +1,4 @@
-//! How is a finished run kept so that any tool can read it?
+//! Parquet table of a finished run.
 //!
 //! `flows.parquet` has one line per cell, repetition and flow, sorted by the three, so that its content does
 //! not depend on the order in which repetitions finished; the same rows give the same bytes.

@@ -1,4 +1,4 @@
-//! What is one line of a run's results, and what must be known to read it?
+//! Result row and header of a run.
 //!
 //! A [`Row`] holds the metrics of one flow in one repetition of one cell of the grid; the [`Header`] says
 //! once what the cells and the columns are. A value that does not exist (the download time of a download

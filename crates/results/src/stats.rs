@@ -1,4 +1,4 @@
-//! What do many repetitions say together, and is one variant better than another under the same weather?
+//! Statistics over repetitions: mean, quantiles, confidence interval, paired tests.
 //!
 //! A value that is absent (`None`) or not finite is skipped, and `n` says how many were left. Sums run over
 //! the sorted values, so the result does not depend on the order in which repetitions finished.

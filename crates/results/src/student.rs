@@ -1,4 +1,4 @@
-//! How far does Student's t reach, and how much of it lies beyond a value?
+//! Student's t distribution: quantiles and tail probability.
 //!
 //! The upper tail is half of the regularised incomplete beta function I_x(n/2, 1/2) with x = n / (n + t²),
 //! from the continued fraction DLMF 8.17.22. With whole degrees of freedom n, both x^(n/2) and the ratio of

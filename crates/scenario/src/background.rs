@@ -1,6 +1,7 @@
-//! Who else uses a link? `[[hop.background]]`: packets of one size, evenly spaced or at random instants, which wait in
-//! the same queue and end right behind the link, or behind a later one. Nobody answers them, so they slow down for
-//! nothing.
+//! Grammar of background load (`[[hop.background]]`).
+//!
+//! `[[hop.background]]`: packets of one size, evenly spaced or at random instants, which wait in the same queue and
+//! end right behind the link, or behind a later one. Nobody answers them, so they slow down for nothing.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

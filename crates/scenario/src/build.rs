@@ -1,5 +1,7 @@
-//! How does a model become a network? Elements in the order of ties (downstream first), wired along
-//! the flows' routes; every random quantity with its own named stream.
+//! Network builder: elements, wiring and random streams from a scenario model.
+//!
+//! Elements in the order of ties (downstream first), wired along the flows' routes; every random quantity with its
+//! own named stream.
 //!
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
@@ -9,15 +11,18 @@ mod channel;
 mod load;
 mod radio;
 
+pub use self::load::path_numbers;
+
 use crate::model::{
     App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
     Position, Queue, Timing, Transport,
 };
+use crate::protocol::Site;
 use base::dist::Sampler;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
-use host::{ADDRESSES, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
+use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
 use path::capacity::{Capacity, Change};
 use path::checksum::Checksum;
@@ -102,6 +107,12 @@ struct Builder<'a> {
     caches: BTreeMap<(usize, usize), TcbCache>,
 }
 
+/// How many numbers flows, loads that travel, pairs of stations and other network paths have.
+fn numbers(model: &Model, travels: usize) -> usize {
+    let others: usize = model.flows.iter().map(|flow| flow.other_paths.len()).sum();
+    model.flows.len() + travels + model.pairs.len() + others
+}
+
 /// The application of an end of a flow that may hold several connections; none: it carries bulk data. Both ends get
 /// the same letters.
 pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Option<Box<dyn Workload>> {
@@ -127,17 +138,21 @@ pub fn sink(flow: &Flow) -> Sink {
 
 /// Builds one repetition of a model.
 pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
+    let travels = load::travels(model);
+    // What happens on other network paths is counted in ledgers of their own.
+    let several = model.flows.iter().any(|flow| !flow.other_paths.is_empty());
+    let ledgers = if several { numbers(model, travels.len()) } else { model.flows.len() };
     let mut b = Builder {
         model,
         seed,
-        network: Network::new(model.flows.len(), tracer),
+        network: Network::new(ledgers, tracer),
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
         cells: vec![None; model.bearers.len()],
         channels: vec![None; model.links.len()],
         plans: channel::plans(model, seed),
-        travels: load::travels(model),
+        travels,
         choices: Vec::new(),
         caches: BTreeMap::new(),
     };
@@ -149,6 +164,9 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         let to = b.host(i, flow, Role::Passive, start, &letters);
         for &link in flow.route.iter().rev() {
             b.link(link);
+        }
+        for [there, back] in &flow.other_paths {
+            there.iter().rev().chain(back.iter().rev()).for_each(|&link| b.link(link));
         }
         let from = b.host(i, flow, Role::Active, start, &letters);
         told.push(letters);
@@ -228,7 +246,7 @@ impl Builder<'_> {
 
     /// How many numbers flows, loads that travel, and pairs of stations have.
     fn numbers(&self) -> usize {
-        self.model.flows.len() + self.travels.len() + self.model.pairs.len()
+        numbers(self.model, self.travels.len())
     }
 
     fn shared(&mut self, config: &transport::tcp::Config) -> Arc<transport::tcp::Config> {
@@ -250,6 +268,12 @@ impl Builder<'_> {
             Transport::Linux(_) | Transport::Ends(_) => {
                 let door = host::DoorConfig { flow: flow_id, node, peer, role };
                 return self.add(name, host::Door::new(door));
+            }
+            Transport::Model(spec) => {
+                let host = HostConfig { flow: flow_id, node, peer, role, start };
+                let other_paths = FlowId(path_numbers(self.model, index).start as u32);
+                let site = Site { host, flow, index, letters, seed: self.seed, other_paths };
+                return self.add(name, AnyEnd::new(spec.end(&site)));
             }
             Transport::Udp(udp) => {
                 // The reader lets nothing else over datagrams.
@@ -505,7 +529,11 @@ impl Builder<'_> {
                 let flow = &self.model.flows[i];
                 let mut check = |route: &[usize], to, role| {
                     let real = matches!(flow.transport.at(role), Transport::Linux(_));
-                    if !real && self.may_be_corrupt(route) { self.checksum(to) } else { to }
+                    let others = flow
+                        .other_paths
+                        .iter()
+                        .any(|[a, b]| self.may_be_corrupt(a) || self.may_be_corrupt(b));
+                    if !real && (others || self.may_be_corrupt(route)) { self.checksum(to) } else { to }
                 };
                 [check(&flow.route, ends.to, Role::Passive), check(&flow.way_back, ends.from, Role::Active)]
             })
@@ -522,6 +550,11 @@ impl Builder<'_> {
         for (i, (flow, ends)) in self.model.flows.iter().zip(ends).enumerate() {
             way(2 * i, &flow.route, ends.from, Port(0), checked[i][0]);
             way(2 * i + 1, &flow.way_back, ends.to, Port(0), checked[i][1]);
+            for (k, number) in path_numbers(self.model, i).enumerate() {
+                let ([there, back], port) = (&flow.other_paths[k], Port(k as u16 + 1));
+                way(2 * number, there, ends.from, port, checked[i][0]);
+                way(2 * number + 1, back, ends.to, port, checked[i][1]);
+            }
         }
         let of = |node: usize| self.model.stations.iter().zip(stations).find(|(n, _)| **n == node);
         let mut used = vec![0; self.model.nodes.len()];

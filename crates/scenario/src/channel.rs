@@ -1,6 +1,7 @@
-//! What makes a link more than a queue, a rate and a delay? Buffers behind the queue, frames, resources that must be
-//! allocated, repeats, order, and credit from the link behind. Each is a key of a hop, for both directions or for one,
-//! and of a link.
+//! Grammar of channel keys: buffers, framing, allocation, ARQ, ordering, flow control.
+//!
+//! Buffers behind the queue, frames, resources that must be allocated, repeats, order, and credit from the link
+//! behind. Each is a key of a hop, for both directions or for one, and of a link.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,5 +1,7 @@
-//! Which packets go first? `[[hop.class]]`: a rule, a priority, a weight and a queue of its own. What fits no class
-//! waits in the link's own `queue`, and goes when all classes are empty.
+//! Grammar of traffic classes (`[[hop.class]]`).
+//!
+//! `[[hop.class]]`: a rule, a priority, a weight and a queue of its own. What fits no class waits in the link's own
+//! `queue`, and goes when all classes are empty.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

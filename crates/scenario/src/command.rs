@@ -1,6 +1,8 @@
-//! Which programs run at the nodes? `[[command]]`: what `/bin/sh` is to run, at which node, from when on. Nodes with
-//! commands, and those at the ends of the graph, are machines of their own; between every two of them goes the way
-//! with the fewest links. `emulate` plays them in real time, `run` in virtual time inside kernels built for that.
+//! Grammar of commands (`[[command]]`) and their machines.
+//!
+//! `[[command]]`: what `/bin/sh` is to run, at which node, from when on. Nodes with commands, and those at the ends
+//! of the graph, are machines of their own; between every two of them goes the way with the fewest links. `emulate`
+//! plays them in real time, `run` in virtual time inside kernels built for that.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,5 +1,7 @@
-//! What will a run cost before it is started? How many cells and repetitions, and roughly how many
-//! packets and simulated seconds; and whether somebody should be asked first.
+//! Cost estimate of a run: repetitions, packets, simulated seconds.
+//!
+//! How many cells and repetitions, and roughly how many packets and simulated seconds; and whether somebody should be
+//! asked first.
 //!
 //! The counts of cells and runs are exact. The rest is an estimate, within a factor of a few: bulk
 //! transfers at the rate of their slowest link or of their window, lengthened by the share of time
@@ -7,6 +9,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing, Transport};
+use crate::protocol::Sizes;
 use crate::scenario::Scenario;
 use std::fmt;
 
@@ -131,28 +134,28 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
 /// When a flow ends, its data packets and its acknowledgements.
 fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     // A kernel is taken for a model with the defaults: the estimate is as rough in other ways.
-    let stand_in = transport::tcp::Config::default();
-    let config = match &flow.transport {
-        Transport::Tcp { config, .. } => config,
-        Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) => &stand_in,
+    let sizes = match &flow.transport {
+        Transport::Tcp { config, .. } => of_tcp(config),
+        Transport::Model(spec) => spec.sizes(),
+        Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) => {
+            of_tcp(&transport::tcp::Config::default())
+        }
     };
     let start = flow.start.mean() / 1e9;
     let (bytes, lasts) = match &flow.app {
         App::Bulk { bytes, lasts } => (bytes, lasts),
-        App::Ask(plan) => return asking(plan, config.mss, start, limit),
+        App::Ask(plan) => return asking(plan, sizes.payload, start, limit),
         App::Tell(plan) => return telling(plan, start, limit),
     };
     let links = || flow.route.iter().chain(&flow.way_back).map(|&l| &model.links[l]);
-    let mss = f64::from(config.mss);
-    let on_wire = mss
-        + f64::from(config.wire.header)
-        + if config.timestamps { f64::from(config.wire.timestamps) } else { 0.0 };
+    let mss = f64::from(sizes.payload.max(1));
+    let on_wire = mss + f64::from(sizes.header);
     // The slowest link of the data, as payload, and the round trip with one packet on each link.
     let bps = flow.route.iter().filter_map(|&l| model.links[l].rate.mean_bps()).fold(f64::INFINITY, f64::min);
     let trip: f64 = links()
         .map(|l| l.delay.mean_s() + l.rate.mean_bps().map_or(0.0, |r| on_wire * 8.0 / r.max(1.0)))
         .sum();
-    let window = config.receiver.window.bytes(config.mss, 1 << 20).min(1 << 30) as f64;
+    let window = sizes.window.min(1 << 30) as f64;
     let by_link = bps / 8.0 * mss / on_wire;
     let by_window = if trip > 0.0 { window / trip } else { f64::INFINITY };
     let open =
@@ -165,9 +168,17 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let segments = (sent / mss).ceil();
     let slow_start = trip * libm::log2(1.0 + segments).min(10.0);
     let ends = if bytes.is_some() { start + sent / speed + slow_start } else { start + time };
-    let acked_each =
-        if config.receiver.ack_delay.is_zero() { 1.0 } else { f64::from(config.receiver.ack_every.max(1)) };
-    (ends, segments, segments / acked_each)
+    (ends, segments, segments / sizes.acked_each.max(1.0))
+}
+
+fn of_tcp(config: &transport::tcp::Config) -> Sizes {
+    let receiver = &config.receiver;
+    Sizes {
+        payload: config.mss,
+        header: config.wire.header + if config.timestamps { config.wire.timestamps } else { 0 },
+        window: receiver.window.bytes(config.mss, 1 << 20),
+        acked_each: if receiver.ack_delay.is_zero() { 1.0 } else { f64::from(receiver.ack_every.max(1)) },
+    }
 }
 
 /// The same of requests: nothing is known of how long answers take, so thinking is all that is counted.

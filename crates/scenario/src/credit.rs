@@ -1,5 +1,7 @@
-//! Does credit come back? A link with `flow-control` sends only as far as the next one lets it, so there must be one
-//! next link, whose queue nobody else fills, and nothing in between that loses packets without a word.
+//! Validation of `flow-control` between links.
+//!
+//! A link with `flow-control` sends only as far as the next one lets it, so there must be one next link, whose queue
+//! nobody else fills, and nothing in between that loses packets without a word.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,5 +1,7 @@
-//! What does a reader carry along? Where complaints go, the texts they point into, and the files
-//! that the scenario names, each loaded once through the closure of the caller.
+//! Reader context: diagnostics, sources and named files.
+//!
+//! Where complaints go, the texts they point into, and the files that the scenario names, each loaded once through
+//! the closure of the caller.
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::leaf::{self, Complaint};

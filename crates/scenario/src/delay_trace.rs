@@ -1,5 +1,7 @@
-//! How is a measured delay replayed? From a file of `t_s,delay_s`, one measurement a line: a packet takes
-//! the delay that was measured last before it is sent (catalogue NS-06).
+//! Delay trace file: `t_s,delay_s` (catalogue NS-06).
+//!
+//! From a file of `t_s,delay_s`, one measurement a line: a packet takes the delay that was measured last before it is
+//! sent (catalogue NS-06).
 
 use crate::cx::{BESIDE, Cx, seconds};
 use crate::diagnostic::Diagnostic;

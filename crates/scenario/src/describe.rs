@@ -1,5 +1,7 @@
-//! What will a scenario do? The first cell in words, for people who want to read it before they run
-//! it: the path, the weather, the flows, and what the grid varies.
+//! Scenario description: path, weather, flows and grid in text.
+//!
+//! The first cell in words, for people who want to read it before they run it: the path, the weather, the flows, and
+//! what the grid varies.
 
 pub mod channel;
 
@@ -133,6 +135,10 @@ fn carrier(out: &mut String, transport: &Transport) {
     let (profile, config) = match transport {
         Transport::Tcp { profile, config } => (profile, config),
         Transport::Ends(_) => return,
+        Transport::Model(spec) => {
+            let _ = writeln!(out, " {}: {}", spec.name(), spec.words());
+            return;
+        }
         Transport::Udp(udp) => {
             let _ = writeln!(
                 out,

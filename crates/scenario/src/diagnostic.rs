@@ -1,5 +1,7 @@
-//! What is wrong, where, and how is it mended? A [`Diagnostic`] says one such thing; a
-//! [`Diagnostics`] is everything wrong with one scenario, at once, in the order of the text.
+//! Diagnostics: error, place and remedy, all at once in text order.
+//!
+//! A [`Diagnostic`] says one such thing; a [`Diagnostics`] is everything wrong with one scenario, at once, in the
+//! order of the text.
 
 use crate::source::{Place, Sources};
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
-//! Which two ends of a flow can speak with each other? Two kernels that speak the same over the same version of IP,
-//! and a kernel with a model of TCP whose words can all be said in bytes.
+//! Compatibility of two different flow ends: kernels, or a kernel and a model.
+//!
+//! Two kernels that speak the same over the same version of IP, and a kernel with a model of TCP whose words can all
+//! be said in bytes.
 
 use crate::model::{Protocol, Transport};
 use transport::tcp::config::{Handshake, Spurious};
@@ -11,6 +13,8 @@ pub(crate) enum Apart {
     Models,
     /// Datagrams of the model at this end.
     Datagrams(usize),
+    /// The model at this end is not of TCP.
+    NotTcp(usize),
     /// Kernels whose sockets are of different kinds.
     Protocols,
     /// Kernels with different versions of IP.
@@ -28,7 +32,11 @@ impl Apart {
     pub(crate) fn second(self) -> bool {
         match self {
             Apart::Models | Apart::Protocols | Apart::Versions => true,
-            Apart::Datagrams(end) | Apart::Other(end) | Apart::OneWay(end) | Apart::Flag(end) => end == 1,
+            Apart::Datagrams(end)
+            | Apart::NotTcp(end)
+            | Apart::Other(end)
+            | Apart::OneWay(end)
+            | Apart::Flag(end) => end == 1,
         }
     }
 
@@ -37,6 +45,7 @@ impl Apart {
         match self {
             Apart::Models => "both ends are models, and models of one flow share their choices",
             Apart::Datagrams(_) => "datagrams of the model are the same at both ends",
+            Apart::NotTcp(_) => "only a model of TCP can have another end than its own",
             Apart::Protocols => "the kernels at the two ends speak different protocols",
             Apart::Versions => "the kernels at the two ends use different versions of IP",
             Apart::Other(_) => {
@@ -58,6 +67,7 @@ impl Apart {
             Apart::Datagrams(_) => {
                 "write transport = \"udp\", or transport = { linux = { protocol = \"udp\" } } for a kernel's"
             }
+            Apart::NotTcp(_) => "write the protocol for both ends, such as transport = \"sctp\"",
             Apart::Protocols => "write the same `protocol` at both ends",
             Apart::Versions => "write the same `ip` at both ends",
             Apart::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
@@ -71,6 +81,9 @@ impl Apart {
 pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
     if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Udp(_))) {
         return Err(Apart::Datagrams(end));
+    }
+    if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Model(_))) {
+        return Err(Apart::NotTcp(end));
     }
     match ends {
         [Transport::Linux(a), Transport::Linux(b)] => {

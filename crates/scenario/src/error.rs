@@ -1,5 +1,7 @@
-//! What comes wrong on a link, and what then? `[[hop.error]]`: a probability for each frame or each bit, steady or in
-//! two states, and what becomes of a frame that is wrong. Where a link has no frames, a packet is one.
+//! Grammar of link errors (`[[hop.error]]`).
+//!
+//! `[[hop.error]]`: a probability for each frame or each bit, steady or in two states, and what becomes of a frame
+//! that is wrong. Where a link has no frames, a packet is one.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,6 +1,8 @@
-//! What must come out? `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison with a number in the
-//! metric's unit, or a list of them that must all hold. `all` in place of a flow is all flows
-//! together. A bare number means equal. Expectations hold for every cell of the grid.
+//! Grammar of expectations (`[expect]`).
+//!
+//! `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison with a number in the metric's unit, or a list of them that
+//! must all hold. `all` in place of a flow is all flows together. A bare number means equal. Expectations hold for
+//! every cell of the grid.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,6 +1,8 @@
-//! What can go wrong on a link? Gates that interrupt service, rates that change, packets that are
-//! lost. Each has a name, and `link.name` is the key of its random stream: weather depends on seed,
-//! repetition and time, never on the traffic or on the cell of the grid.
+//! Grammar of link faults: gates, rate changes, losses.
+//!
+//! Gates that interrupt service, rates that change, packets that are lost. Each has a name, and `link.name` is the
+//! key of its random stream: weather depends on seed, repetition and time, never on the traffic or on the cell of the
+//! grid.
 //!
 //! A gate or a change of rate takes exactly one timing:
 //! - `every`, with `lasts`: again and again. Intervals count from start to start, or with

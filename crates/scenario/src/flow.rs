@@ -1,11 +1,13 @@
-//! Who talks to whom, with which protocol, about what? A flow opens at `start`, its application
-//! writes at `from`, and its acknowledgements come back on their own way.
+//! Grammar of flows (`[[flow]]`).
+//!
+//! A flow opens at `start`, its application writes at `from`, and its acknowledgements come back on their own way.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
 use crate::model::{Flow, Transport};
+use crate::protocol;
 use crate::reader::Reader;
 use crate::route;
 use crate::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
@@ -54,7 +56,7 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "transport",
-            Shape::PerEnd(&PROTOCOL),
+            Shape::PerEnd(&protocol::CHOICE),
             Need::Default("\"tcp\""),
             "Its protocol. { from = ..., to = ... } gives each end its own: in virtual time, a kernel at one of them and the \
              model of TCP or another kernel at the other.",
@@ -68,21 +70,21 @@ pub(crate) static FLOW: TableShape = table(
     ],
 );
 
-static PROTOCOL: Shape = Shape::Choice(&[
-    Variant {
-        name: "tcp",
-        doc: "The model TCP: a profile, and any option over it.",
-        shape: Shape::TcpOptions,
-        bare: true,
-    },
-    Variant {
-        name: "linux",
-        doc: "The Linux kernel's TCP itself, or its UDP.",
-        shape: Shape::Table(&crate::linux::LINUX),
-        bare: true,
-    },
-    workload::DATAGRAMS,
-]);
+/// The model TCP, as a choice of `transport`.
+pub(crate) const TCP: Variant = Variant {
+    name: "tcp",
+    doc: "The model TCP: a profile, and any option over it.",
+    shape: Shape::TcpOptions,
+    bare: true,
+};
+
+/// A kernel's stack, as a choice of `transport`.
+pub(crate) const LINUX: Variant = Variant {
+    name: "linux",
+    doc: "The Linux kernel's TCP itself, or its UDP.",
+    shape: Shape::Table(&crate::linux::LINUX),
+    bare: true,
+};
 
 /// Reads the flows over a graph.
 pub(crate) fn read(root: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Vec<Flow> {
@@ -123,6 +125,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         start: start?,
         route: route?,
         way_back: way_back?,
+        other_paths: Vec::new(),
         transport: transport?,
         app: app?,
         reads: workload::reads(reader),
@@ -153,10 +156,10 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
 fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
     if !parted(&tree, &ENDS) {
-        return protocol(&tree, cx);
+        return carrier(&tree, cx);
     }
     let trees = (tree.get("from")?, tree.get("to")?);
-    let (from, to) = (protocol(trees.0, cx), protocol(trees.1, cx));
+    let (from, to) = (carrier(trees.0, cx), carrier(trees.1, cx));
     let ends = [from?, to?];
     match crate::ends::together(&ends) {
         Ok(()) => Some(Transport::Ends(Box::new(ends))),
@@ -174,12 +177,15 @@ fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     }
 }
 
-fn protocol(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
+fn carrier(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
     if let Some(linux) = crate::linux::read(tree, cx) {
         return Some(Transport::Linux(linux));
     }
     if let Some(udp) = workload::udp(tree, cx) {
         return udp;
+    }
+    if let Some(spec) = protocol::read(tree, cx) {
+        return spec.map(Transport::Model);
     }
     let inner = match tree.table() {
         Some(table) => &table.get("tcp")?.tree,

@@ -1,5 +1,6 @@
-//! How do nodes, links and hops become one graph? Every name is given an index, every hop becomes
-//! two links, and what is wired wrongly is said.
+//! Graph of nodes and links from `[[node]]`, `[[hop]]` and `[[link]]`.
+//!
+//! Every name is given an index, every hop becomes two links, and what is wired wrongly is said.
 
 use crate::background;
 use crate::channel;
@@ -17,6 +18,7 @@ use crate::model::channel::Error;
 use crate::model::{Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Node, RateChange};
 use crate::queue::queue;
 use crate::reader::Reader;
+use crate::shortest::Paths;
 use crate::source::Place;
 use crate::words::{alternatives, nearest};
 use std::collections::BTreeMap;
@@ -27,6 +29,8 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     index: BTreeMap<String, usize>,
     pub(crate) links: Vec<Link>,
+    /// Links by node, and shortest paths.
+    pub(crate) paths: Paths,
     /// Where each link was written.
     pub(crate) places: Vec<Place>,
     /// Links of each hop or link, by its name.
@@ -77,6 +81,7 @@ impl Graph {
 
     fn add(&mut self, link: Link, place: Place) -> usize {
         self.owners.entry(link.owner.clone()).or_default().push(self.links.len());
+        self.paths.add(&link, self.links.len());
         self.links.push(link);
         self.places.push(place);
         self.links.len() - 1

@@ -1,5 +1,7 @@
-//! What varies, and how many cells does that make? Each line of `[grid]` is an axis: a path (see
-//! [`crate::set`]) and a list of values. Every combination is a cell; the last axis turns fastest.
+//! Parameter grid (`[grid]`): axes and cells.
+//!
+//! Each line of `[grid]` is an axis: a path (see [`crate::set`]) and a list of values. Every combination is a cell;
+//! the last axis turns fastest.
 //!
 //! Several paths joined by commas vary together: `"flow.a.start, flow.b.start" = [["0 s", "1 s"],
 //! ["5 s", "6 s"]]` is one axis of two values.

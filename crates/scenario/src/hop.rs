@@ -1,6 +1,7 @@
-//! What is a hop? The usual case of a mobile path, in one table: two nodes, a link in each
-//! direction, the fixed end first. `down` is toward the mobile end. What is given once holds for
-//! both directions; `{ down = ..., up = ... }` tells them apart.
+//! Grammar of hops (`[[hop]]`): two links between two nodes.
+//!
+//! The usual case of a mobile path, in one table: two nodes, a link in each direction, the fixed end first. `down` is
+//! toward the mobile end. What is given once holds for both directions; `{ down = ..., up = ... }` tells them apart.
 
 use crate::background;
 use crate::channel;

@@ -1,6 +1,8 @@
-//! What do other tools call this link? Command lines of netem and mahimahi and recordings over time become scenario
-//! files. What was translated exactly, what roughly and what not at all is told beside the result; a word that
-//! means nothing to the tool itself is a mistake.
+//! Import of netem and mahimahi commands and of recorded traces.
+//!
+//! Command lines of netem and mahimahi and recordings over time become scenario files. What was translated exactly,
+//! what roughly and what not at all is told beside the result; a word that means nothing to the tool itself is a
+//! mistake.
 
 mod draft;
 mod mahimahi;

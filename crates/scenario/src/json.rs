@@ -1,6 +1,7 @@
-//! How do machines write a scenario? As JSON, with the same keys and the same strings. A file that
-//! begins with `{` is read here into the same tree, every value with its place, so that everything
-//! after the parser, messages included, is the same.
+//! JSON form of a scenario, read into the TOML tree.
+//!
+//! As JSON, with the same keys and the same strings. A file that begins with `{` is read here into the same tree,
+//! every value with its place, so that everything after the parser, messages included, is the same.
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::source::Place;

@@ -1,5 +1,7 @@
-//! What does a single value say? One function per kind of value turns what was written into what
-//! it means, or into a complaint with its mend. The checker and the builders call the same ones.
+//! Scalar value readers: quantities, names, distributions.
+//!
+//! One function per kind of value turns what was written into what it means, or into a complaint with its mend. The
+//! checker and the builders call the same ones.
 
 use crate::cx::Cx;
 use crate::shape::{Kind, Quantity};

@@ -1,5 +1,7 @@
-//! What is a link? A queue, a rate and a delay from one node to another, and the faults on them.
-//! `[[link]]` is one direction of a general graph, routers included; `[[hop]]` is two of them.
+//! Grammar of links (`[[link]]`): queue, rate, delay, faults.
+//!
+//! A queue, a rate and a delay from one node to another, and the faults on them. `[[link]]` is one direction of a
+//! general graph, routers included; `[[hop]]` is two of them.
 //!
 //! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
 

@@ -1,5 +1,7 @@
-//! What is asked of a real kernel? Its congestion control, the size of packets, and settings of the network
-//! stack by their own names, each in the namespaces of the flow and nowhere else.
+//! Grammar of kernel settings: congestion control, MTU, sysctls.
+//!
+//! Its congestion control, the size of packets, and settings of the network stack by their own names, each in the
+//! namespaces of the flow and nowhere else.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

@@ -1,5 +1,7 @@
-//! In which state is the world? `[[state-machine]]`: named states, how long each lasts, what may follow, and what each
-//! sets on which hop or link. All links that a machine sets anything on change at the same instant.
+//! Grammar of state machines (`[[state-machine]]`).
+//!
+//! `[[state-machine]]`: named states, how long each lasts, what may follow, and what each sets on which hop or link.
+//! All links that a machine sets anything on change at the same instant.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

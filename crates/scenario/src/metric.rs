@@ -1,4 +1,6 @@
-//! Which numbers does a run give, and in which unit? The list that expectations may name.
+//! Metric names and units.
+//!
+//! The list that expectations may name.
 
 use base::named;
 use std::cmp::Ordering;

@@ -1,6 +1,7 @@
-//! What does a scenario say, once everything in it is known to be right? Plain data: nodes and
-//! links by index, parameters resolved for each direction, faults that know which links they are
-//! on. Whoever builds a network from it needs no grammar, no defaults and no checks.
+//! Scenario model: checked plain data.
+//!
+//! Plain data: nodes and links by index, parameters resolved for each direction, faults that know which links they
+//! are on. Whoever builds a network from it needs no grammar, no defaults and no checks.
 
 mod carrier;
 pub mod channel;
@@ -422,6 +423,9 @@ pub struct Flow {
     pub route: Vec<usize>,
     /// Links of the acknowledgements, in order.
     pub way_back: Vec<usize>,
+    /// Other network paths between the two ends, for a transport that uses several: routes of the data and of the way
+    /// back.
+    pub other_paths: Vec<[Vec<usize>; 2]>,
     /// Its protocol.
     pub transport: Transport,
     /// Its workload.

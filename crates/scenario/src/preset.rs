@@ -1,6 +1,8 @@
-//! Which links have a name? A preset is a file of what a `[[hop]]` may say: rates, delay, queue, faults, with the
-//! source of every number beside it. `preset = "lte-driving"` lays it under the hop: what the hop says itself
-//! goes before, and a fault of the same name is changed key by key.
+//! Link presets: named hops with sources for every number.
+//!
+//! A preset is a file of what a `[[hop]]` may say: rates, delay, queue, faults, with the source of every number
+//! beside it. `preset = "lte-driving"` lays it under the hop: what the hop says itself goes before, and a fault of
+//! the same name is changed key by key.
 
 use crate::cx::Cx;
 use crate::diagnostic::Collector;

@@ -1,4 +1,6 @@
-//! What waits for a link's service, and who goes when that is too much? The words that `queue` takes.
+//! Grammar of queues (`queue`).
+//!
+//! The words that `queue` takes.
 
 use crate::leaf;
 use crate::model::{Capacity, CoDel, Pie, Queue, Threshold};

@@ -1,6 +1,7 @@
-//! How does a builder get at the values of a table? Through a [`Reader`], by key. The shape has been
-//! checked before, so a value that is not there or not right has been complained of already and
-//! is simply absent here; defaults come from the declaration of the key.
+//! Table reader over a validated tree.
+//!
+//! Through a [`Reader`], by key. The shape has been checked before, so a value that is not there or not right has
+//! been complained of already and is simply absent here; defaults come from the declaration of the key.
 
 use crate::cx::Cx;
 use crate::leaf;

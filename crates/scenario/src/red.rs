@@ -1,5 +1,7 @@
-//! What does a queue need to know to drop early? Thresholds, a weight and a probability; without them they
-//! follow from the link's rate as in Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4).
+//! RED parameters and their defaults (Floyd, Gummadi and Shenker 2001, section 4).
+//!
+//! Thresholds, a weight and a probability; without them they follow from the link's rate as in Adaptive RED (Floyd,
+//! Gummadi and Shenker 2001, section 4).
 
 use crate::leaf;
 use crate::model::{Capacity, LinkRate, Red};

@@ -1,6 +1,7 @@
-//! How does a diagnostic look on a terminal? File, line and column, the line itself with the
-//! mistake underlined, and the mend; in any width, with or without colour, whatever bytes the file
-//! holds.
+//! Terminal rendering of diagnostics.
+//!
+//! File, line and column, the line itself with the mistake underlined, and the mend; in any width, with or without
+//! colour, whatever bytes the file holds.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::source::{Place, Sources, boundary};

@@ -1,5 +1,7 @@
-//! Which way do packets go? The way with the fewest links, if there is only one such way; otherwise
-//! the flow says it: `route = ["core", "radio"]`, `way-back = [...]`, by names of hops or links.
+//! Routes: unique shortest paths, or the ones the file gives.
+//!
+//! The way with the fewest links, if there is only one such way; otherwise the flow says it: `route = ["core",
+//! "radio"]`, `way-back = [...]`, by names of hops or links.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
@@ -8,7 +10,6 @@ use crate::leaf;
 use crate::source::Place;
 use crate::tree::Tree;
 use crate::words::{alternatives, nearest};
-use std::collections::VecDeque;
 
 /// The links from `from` to `to`, found or complained of at `place`.
 pub(crate) fn find(
@@ -20,27 +21,11 @@ pub(crate) fn find(
     cx: &Cx<'_>,
 ) -> Option<Vec<usize>> {
     let count = graph.nodes.len();
-    let mut out: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for (index, link) in graph.links.iter().enumerate() {
-        out[link.from].push(index);
+    if let Some(route) = graph.paths.unique(&graph.links, count, from, to) {
+        return Some(route);
     }
-    let mut distance = vec![usize::MAX; count];
-    // The first link by which each node was reached, and a second one as short, if any.
-    let mut by: Vec<[Option<usize>; 2]> = vec![[None; 2]; count];
-    distance[from] = 0;
-    let mut waiting = VecDeque::from([from]);
-    while let Some(node) = waiting.pop_front() {
-        for &index in &out[node] {
-            let next = graph.links[index].to;
-            if distance[next] == usize::MAX {
-                distance[next] = distance[node] + 1;
-                by[next][0] = Some(index);
-                waiting.push_back(next);
-            } else if distance[next] == distance[node] + 1 && by[next][1].is_none() {
-                by[next][1] = Some(index);
-            }
-        }
-    }
+    let tree = graph.paths.tree(&graph.links, count, from);
+    let (distance, by) = (&tree.distance, &tree.by);
     let name = |node: usize| graph.nodes[node].name.as_str();
     if distance[to] == usize::MAX {
         if graph.complete {
@@ -90,17 +75,7 @@ pub(crate) fn find(
 
 /// True if links lead from `from` to `to`.
 pub(crate) fn leads(graph: &Graph, from: usize, to: usize) -> bool {
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut waiting = vec![from];
-    while let Some(node) = waiting.pop() {
-        if node == to {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[node], true) {
-            waiting.extend(graph.links.iter().filter(|l| l.from == node).map(|l| l.to));
-        }
-    }
-    false
+    graph.paths.leads(&graph.links, graph.nodes.len(), from, to)
 }
 
 /// The route that the user wrote, checked link by link.
@@ -126,7 +101,7 @@ pub(crate) fn written(graph: &Graph, from: usize, to: usize, tree: &Tree, cx: &C
         let Some(&link) = candidates.iter().find(|&&l| graph.links[l].from == node) else {
             let message = format!("`{text}` does not leave `{}`, where this route has come to", name(node));
             let leaving: Vec<&str> =
-                graph.links.iter().filter(|l| l.from == node).map(|l| l.name.as_str()).take(12).collect();
+                graph.paths.leaving(node).iter().map(|&l| graph.links[l].name.as_str()).take(12).collect();
             cx.push(Diagnostic::error("broken-route", step.place, message).help(format!(
                 "`{}` is left by {}",
                 name(node),

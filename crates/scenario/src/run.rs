@@ -1,4 +1,6 @@
-//! How often, with which seed, for how long? The `[run]` table and the top of the file.
+//! Grammar of the `[run]` table and of the file head.
+//!
+//! The `[run]` table and the top of the file.
 
 use crate::command::COMMAND;
 use crate::cx::Cx;

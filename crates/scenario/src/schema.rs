@@ -1,5 +1,6 @@
-//! What do editors and readers need to know of the grammar? A JSON Schema and a reference page, both
-//! made from the declarations that the reader itself follows.
+//! JSON Schema and reference page of the grammar.
+//!
+//! A JSON Schema and a reference page, both made from the declarations that the reader itself follows.
 
 use crate::metric::{Metric, Statistic};
 use crate::run::ROOT;

@@ -1,6 +1,7 @@
-//! How is one value changed from outside the file? By its path: keys of tables, and names where
-//! there are several (`flow.download.transport.tcp.recovery`, `hop.radio.gate.reselection.every`,
-//! `hop.radio.rate.down`, `run.seed`). `--set` and `[grid]` use the same paths.
+//! Overrides by path (`--set`, grid keys).
+//!
+//! By its path: keys of tables, and names where there are several (`flow.download.transport.tcp.recovery`,
+//! `hop.radio.gate.reselection.every`, `hop.radio.rate.down`, `run.seed`). `--set` and `[grid]` use the same paths.
 //!
 //! - `*` in place of a name is all of them: `flow.*.transport.tcp.recovery`.
 //! - Under a choice the path says which: `hop.radio.queue.drop-tail.limit` makes the queue a

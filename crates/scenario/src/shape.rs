@@ -1,6 +1,8 @@
-//! What may stand where? The grammar is data: every table of the file is one static [`TableShape`],
-//! declared beside the code that reads it. The checker, the JSON Schema, the reference page, the
-//! paths of overrides and "did you mean" all read these declarations, so they cannot disagree.
+//! Grammar as data: table shapes, keys and value types.
+//!
+//! The grammar is data: every table of the file is one static [`TableShape`], declared beside the code that reads it.
+//! The checker, the JSON Schema, the reference page, the paths of overrides and "did you mean" all read these
+//! declarations, so they cannot disagree.
 
 use base::dist;
 

@@ -1,6 +1,7 @@
-//! Where in which text? Every value remembers its [`Place`], so that a message written long after
-//! parsing can still underline what the user wrote: in the scenario, in a grid line, in a `--set`
-//! argument or in a file of spikes.
+//! Source texts and spans of values.
+//!
+//! Every value remembers its [`Place`], so that a message written long after parsing can still underline what the
+//! user wrote: in the scenario, in a grid line, in a `--set` argument or in a file of spikes.
 
 /// A stretch of bytes in one of the texts of [`Sources`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

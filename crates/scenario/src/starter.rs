@@ -1,5 +1,6 @@
-//! What does a first scenario look like? A file that runs as it is, with every part explained and
-//! the alternatives beside it in comments.
+//! Starter scenario with comments.
+//!
+//! A file that runs as it is, with every part explained and the alternatives beside it in comments.
 
 /// The starter file, as `williwaw new` writes it.
 pub const STARTER: &str = include_str!("starter.toml");

@@ -1,5 +1,7 @@
-//! What is left of a file that does not parse? Each broken statement is reported once and then
-//! blanked, so that one missing bracket does not hide every other mistake, nor invent a hundred.
+//! Error recovery of the TOML parser.
+//!
+//! Each broken statement is reported once and then blanked, so that one missing bracket does not hide every other
+//! mistake, nor invent a hundred.
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::source::Place;

@@ -1,5 +1,7 @@
-//! Which choices does `transport.tcp` take? Those of the transport's own table, read generically:
-//! nested tables are dotted keys (`rto = { min = "1 s" }` is `rto.min`), laid over a profile.
+//! TCP options of a flow, over a profile.
+//!
+//! Those of the transport's own table, read generically: nested tables are dotted keys (`rto = { min = "1 s" }` is
+//! `rto.min`), laid over a profile.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

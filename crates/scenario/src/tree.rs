@@ -1,6 +1,8 @@
-//! What did the user write, before it means anything? A tree of values in which every key and
-//! every value knows its [`Place`]. It is built once from the text, and overrides (`--set`, a cell
-//! of the grid) are made on it, so that a wrong override is underlined where it was written.
+//! Value tree with source spans.
+//!
+//! A tree of values in which every key and every value knows its [`Place`]. It is built once from the text, and
+//! overrides (`--set`, a cell of the grid) are made on it, so that a wrong override is underlined where it was
+//! written.
 
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::source::{Place, Sources};

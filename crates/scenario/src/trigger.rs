@@ -1,5 +1,6 @@
-//! Who puts a machine of states into a state? `[[trigger]]`: at a time, or as a file says that was written while
-//! somebody did it by hand.
+//! Grammar of triggers (`[[trigger]]`).
+//!
+//! `[[trigger]]`: at a time, or as a file says that was written while somebody did it by hand.
 
 use crate::cx::{BESIDE, Cx, seconds};
 use crate::diagnostic::Diagnostic;

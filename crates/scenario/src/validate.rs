@@ -1,5 +1,7 @@
-//! Does the tree have the shape that the grammar declares? Every key, type and unit is looked at,
-//! and every mistake is said; what the values mean together is the business of the builders.
+//! Shape validation of a scenario tree.
+//!
+//! Every key, type and unit is looked at, and every mistake is said; what the values mean together is the business of
+//! the builders.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

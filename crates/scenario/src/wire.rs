@@ -1,5 +1,7 @@
-//! What stands at a node that is the end of a wire? `wire`: an interface of this host, a serial device, or a
-//! pseudo-terminal. Two nodes have one, or none; between them goes the way with the fewest links.
+//! Grammar of wire ends (`node.wire`).
+//!
+//! `wire`: an interface of this host, a serial device, or a pseudo-terminal. Two nodes have one, or none; between
+//! them goes the way with the fewest links.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;

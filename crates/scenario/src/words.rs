@@ -1,4 +1,6 @@
-//! Which word was meant? The nearest of those allowed, if it is near enough to be a slip of the hand.
+//! Spelling suggestions by edit distance.
+//!
+//! The nearest of those allowed, if it is near enough to be a slip of the hand.
 
 /// Letters inserted, deleted, replaced or swapped to turn one word into the other, at most `most`.
 fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {

@@ -1,5 +1,7 @@
-//! What do the applications of a flow do? Bulk data, requests and replies, web pages, and messages at their own
-//! pace: at a constant rate, in bursts, or as a news ticker.
+//! Grammar of workloads: bulk, request, web page, messages.
+//!
+//! Bulk data, requests and replies, web pages, and messages at their own pace: at a constant rate, in bursts, or as a
+//! news ticker.
 
 use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
@@ -269,7 +271,7 @@ pub(crate) const DATAGRAMS: Variant = Variant {
 };
 
 /// The word and the table behind a choice; the table is empty where the word stands alone.
-fn chosen<'t>(
+pub(crate) fn chosen<'t>(
     tree: &'t Tree,
     shape: impl Fn(&str) -> Option<&'static TableShape>,
 ) -> Option<(&'t str, Reader<'t>)> {
@@ -337,6 +339,11 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
     };
     match (app, transport) {
         (_, Transport::Ends(ends)) => ends.iter().for_each(|end| fits(app, end, place, cx)),
+        (app, Transport::Model(spec)) => {
+            if let Err(misfit) = spec.fits(app) {
+                complain(misfit.message, misfit.help);
+            }
+        }
         (
             App::Bulk { .. } | App::Ask(_),
             Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),

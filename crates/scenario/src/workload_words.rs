@@ -1,4 +1,4 @@
-//! What does a workload do, in a few words?
+//! Description of a workload in a few words.
 
 use crate::model::{App, Asking, Telling, Useful};
 use base::Span;

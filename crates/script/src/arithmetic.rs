@@ -1,5 +1,7 @@
-//! Do the formulas give the numbers of a table? A script without events is a table of arithmetic
-//! (`arith-*.toml`): rows of inputs with the values that follow from them, to a relative 1e-5.
+//! Arithmetic tables: formulas checked against rows of values.
+//!
+//! A script without events is a table of arithmetic (`arith-*.toml`): rows of inputs with the values that follow from
+//! them, to a relative 1e-5.
 //!
 //! One formula is offered, the retransmission timer of RFC 6298. Rows of one list are a history: a row
 //! with `rtt` is a sample, one with `timeouts` so many expirations; a row with a list of `samples` begins

@@ -1,4 +1,6 @@
-//! What does a dialogue file say? Its words, as they are written, and where each stands.
+//! Dialogue file format.
+//!
+//! Its words, as they are written, and where each stands.
 //!
 //! A word that this does not know is kept by name: whoever plays the dialogue calls it unsupported, since
 //! what it would have changed cannot be guessed.

@@ -1,5 +1,7 @@
-//! What does a script look like? A ladder between two columns, the peer on the left and who is tested on
-//! the right, a line for everything that crossed over or was decided, narrow enough for any terminal.
+//! Ladder diagram of a dialogue.
+//!
+//! A ladder between two columns, the peer on the left and who is tested on the right, a line for everything that
+//! crossed over or was decided, narrow enough for any terminal.
 
 use crate::player::Failure;
 use crate::stage::{Happening, Moment};

@@ -1,4 +1,6 @@
-//! Is what left what should have left? One `expect` against the segments that left in its time.
+//! Matching of an `expect` event against sent segments.
+//!
+//! One `expect` against the segments that left in its time.
 //!
 //! Ranges are matched byte by byte, so that neither the sender's segmentation nor the author's matters.
 

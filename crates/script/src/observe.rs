@@ -1,5 +1,6 @@
-//! Which of its values does a TCP show? Those that the notation names, as numbers; what a TCP does not
-//! keep is not shown, and is not compared.
+//! Observable state of a TCP in dialogues.
+//!
+//! Those that the notation names, as numbers; what a TCP does not keep is not shown, and is not compared.
 
 use crate::stage::{Happening, Stage};
 use base::event::Event;

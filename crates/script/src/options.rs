@@ -1,5 +1,6 @@
-//! Which TCP does a dialogue ask for? Its option words, as a configuration; a word that nothing here
-//! answers to makes the dialogue unsupported.
+//! TCP configuration of a dialogue.
+//!
+//! Its option words, as a configuration; a word that nothing here answers to makes the dialogue unsupported.
 
 use std::collections::BTreeMap;
 use toml::Value;

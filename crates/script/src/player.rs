@@ -1,6 +1,7 @@
-//! Does the sender (or the receiver) keep to the script? Events are played in order; between them its
-//! timers run. The first thing that is not as written ends the dialogue, with what was expected, what
-//! was seen, and everything that passed before.
+//! Dialogue player against a sender or receiver.
+//!
+//! Events are played in order; between them its timers run. The first thing that is not as written ends the dialogue,
+//! with what was expected, what was seen, and everything that passed before.
 //!
 //! What leaves is looked at where the dialogue says so (`expect`, `silence`, `expect_ack`). Segments that
 //! leave where it says nothing are counted; a strict player objects to them.

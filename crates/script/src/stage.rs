@@ -1,5 +1,7 @@
-//! Where does a script play? One connection, a clock that only the script moves, and a log of everything
-//! that crossed the wire or was decided inside.
+//! Test bench of a dialogue: one connection, a scripted clock, a log.
+//!
+//! One connection, a clock that only the script moves, and a log of everything that crossed the wire or was decided
+//! inside.
 
 use base::event::{Category, Event, Source};
 use base::tcp::Segment;

@@ -1,4 +1,4 @@
-//! How are times, ranges and expectations said?
+//! Text form of times, ranges and expectations.
 
 use crate::dialogue::{Expect, Range};
 

@@ -1,16 +1,21 @@
-//! What does the application do? It writes, reads and closes; the connection below may be a model or a
-//! kernel's socket. Applications count bytes, they do not carry any.
+//! Application interface over a byte stream: bulk transfer, sink, slow reader.
+//!
+//! It writes, reads and closes; the connection below may be a model or a kernel's socket. Applications count bytes,
+//! they do not carry any.
 
 pub mod ask;
 pub mod band;
 pub mod datagrams;
 pub mod lines;
 pub mod message;
+pub mod messages;
 pub mod notes;
 pub mod seen;
+pub mod streams;
 pub mod tell;
 
 use self::message::{Message, MessageEvent, MessageId};
+use self::seen::Seen;
 use base::{Span, Time};
 
 /// What an application may do with its connection.
@@ -32,6 +37,14 @@ pub trait Socket {
     /// Bytes acknowledged by the peer so far.
     fn acknowledged(&self) -> u64;
 
+    /// Bytes of a stream received in order so far.
+    fn received_on(&self, _stream: u16) -> u64 {
+        self.received()
+    }
+    /// Bytes of a stream acknowledged by the peer so far.
+    fn acknowledged_on(&self, _stream: u16) -> u64 {
+        self.acknowledged()
+    }
     /// Offers a message for sending; its number, or `None` where the transport keeps no messages. A byte stream takes
     /// its bytes.
     fn send(&mut self, message: Message) -> Option<MessageId> {
@@ -76,6 +89,11 @@ pub trait App: Send {
     }
     /// When its work was done, if it is, as seen from here.
     fn finished(&self) -> Option<Time>;
+
+    /// What it has timed and counted, if it is a workload of messages or requests.
+    fn seen(&self) -> Option<&Seen> {
+        None
+    }
 
     /// [`App::progressed`], and what to ask after it, in one call: the host's way in.
     fn progress(&mut self, now: Time, socket: &mut dyn Socket) -> (Time, (u64, u64)) {

@@ -5,6 +5,7 @@
 
 use crate::app::Socket;
 use crate::tcp::Connection;
+use crate::tcp::sender::Verdicts;
 use base::body::Body;
 use base::event::{Category, Event, Source};
 use base::packet::Packet;
@@ -89,6 +90,17 @@ pub struct Expiring {
     pub established: bool,
 }
 
+/// What an endpoint has counted that its host does not see.
+#[derive(Clone, Default, Debug)]
+pub struct EndpointReport {
+    /// Payload of a full packet, bytes.
+    pub unit: u32,
+    /// Verdicts of its own detector of spurious retransmissions.
+    pub judged: Verdicts,
+    /// What only this protocol counts, by the name of the metric.
+    pub named: Vec<(&'static str, f64)>,
+}
+
 /// One end of one connection or association, whatever its protocol.
 ///
 /// # Contract
@@ -101,7 +113,7 @@ pub struct Expiring {
 ///    [`transmit`](Endpoint::transmit) after the application has returned, if [`written`](Endpoint::written) changed.
 /// 3. *Polling*: [`next_timeout`](Endpoint::next_timeout), [`written`](Endpoint::written),
 ///    [`expiring`](Endpoint::expiring). They are pure and cheap; the host asks after every call.
-/// 4. *Reports* after the run, which each protocol adds to its own type.
+/// 4. *Reports* after the run: [`report`](Endpoint::report), and what each protocol adds to its own type.
 ///
 /// # Order
 ///
@@ -140,6 +152,8 @@ pub trait Endpoint: Socket + Send + 'static {
     fn written(&self) -> (u64, bool);
     /// The retransmission timer, if that is what is due at `now`.
     fn expiring(&self, now: Time) -> Option<Expiring>;
+    /// What it has counted.
+    fn report(&self) -> EndpointReport;
 }
 
 impl Endpoint for Connection {
@@ -175,5 +189,8 @@ impl Endpoint for Connection {
     fn expiring(&self, now: Time) -> Option<Expiring> {
         let due = self.sender.rto.deadline() <= now && self.sender.flight() > 0;
         due.then(|| Expiring { flight: self.sender.flight(), established: self.sender.established() })
+    }
+    fn report(&self) -> EndpointReport {
+        EndpointReport { unit: self.config().mss, judged: self.sender.verdicts(), named: Vec::new() }
     }
 }

@@ -1,7 +1,8 @@
-//! Whose turn is it, and what time does a kernel have? A kernel under User-Mode Linux with `time-travel=ext` owns
-//! no clock: it asks a calendar for the time, says when it next wants to run, and stops until it is told to. This
-//! is the calendar's side of that dialogue for one kernel (`include/uapi/linux/um_timetravel.h`), as data in and
-//! data out; whoever owns the socket moves the bytes.
+//! Time-travel protocol of User-Mode Linux: time requests and grants.
+//!
+//! A kernel under User-Mode Linux with `time-travel=ext` owns no clock: it asks a calendar for the time, says when it
+//! next wants to run, and stops until it is told to. This is the calendar's side of that dialogue for one kernel
+//! (`include/uapi/linux/um_timetravel.h`), as data in and data out; whoever owns the socket moves the bytes.
 
 use std::fmt;
 

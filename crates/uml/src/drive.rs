@@ -1,7 +1,9 @@
-//! Who is next? In virtual time a network and the kernels at its doors take turns: whoever has something to do first
-//! does it, the network before a kernel at the same instant, a kernel before the next one. What one of them does to
-//! another lies between turns, while every kernel waits; so nobody is ever interrupted, and what happens depends on
-//! nothing but what happened.
+//! Virtual-time driver of a network with kernels.
+//!
+//! In virtual time a network and the kernels at its doors take turns: whoever has something to do first does it, the
+//! network before a kernel at the same instant, a kernel before the next one. What one of them does to another lies
+//! between turns, while every kernel waits; so nobody is ever interrupted, and what happens depends on nothing but
+//! what happened.
 
 use crate::guest::Guest;
 use crate::{BOOT, Error, words};

@@ -1,5 +1,7 @@
-//! Where does a guest live? In a folder of its own with its sockets and its files, gone when it is; where its owner was
-//! killed, the next run removes it.
+//! Working folder of a guest kernel.
+//!
+//! In a folder of its own with its sockets and its files, gone when it is; where its owner was killed, the next run
+//! removes it.
 
 use crate::Error;
 use std::fs::File;

@@ -1,6 +1,8 @@
-//! How is one kernel kept? As a process of ours with two sockets: one of the calendar, one of its network card.
-//! It runs when it is told to and is served until it waits; every wait of ours for it is bounded. When it is
-//! dropped it is killed, with all processes that it made, and its folder goes.
+//! Guest kernel process and its sockets.
+//!
+//! As a process of ours with two sockets: one of the calendar, one of its network card. It runs when it is told to
+//! and is served until it waits; every wait of ours for it is bounded. When it is dropped it is killed, with all
+//! processes that it made, and its folder goes.
 
 mod serve;
 mod start;

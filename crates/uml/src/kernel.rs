@@ -1,6 +1,8 @@
-//! How is a kernel made that runs in virtual time? From the kernel's sources, for the architecture `um`, with the
-//! options in `kernel/config` and two changes: a tick of 250 Hz, as distributions have it (with 100 Hz timers are
-//! rounded to 10 ms), and room for the registers of processors that have many. What is made lies in a cache.
+//! Build of a User-Mode Linux kernel.
+//!
+//! From the kernel's sources, for the architecture `um`, with the options in `kernel/config` and two changes: a tick
+//! of 250 Hz, as distributions have it (with 100 Hz timers are rounded to 10 ms), and room for the registers of
+//! processors that have many. What is made lies in a cache.
 
 use crate::Error;
 use std::fs::{self, File};

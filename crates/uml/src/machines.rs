@@ -1,5 +1,7 @@
-//! How do programs of the user's run in virtual time? At machines, as in real time: each node that needs one is a kernel
-//! with an address that the others know by name, a root that is a folder of the host, and commands at their times.
+//! Machines in virtual time: guest kernels that run commands.
+//!
+//! At machines, as in real time: each node that needs one is a kernel with an address that the others know by name, a
+//! root that is a folder of the host, and commands at their times.
 
 use crate::drive::Post;
 use crate::once::{file, settings};

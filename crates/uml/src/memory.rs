@@ -1,4 +1,6 @@
-//! Where is a guest's memory? In files that its kernel hands over, a file for each part.
+//! Guest memory mapped from files.
+//!
+//! In files that its kernel hands over, a file for each part.
 
 use crate::nic::Region;
 use crate::ring::{self, Memory};

@@ -1,6 +1,8 @@
-//! What is the network card of a kernel? A virtio network device behind a vhost-user socket: it answers what the
-//! driver asks, takes frames out of one queue and lays frames into the other. It offers no help with checksums or
-//! segments, so that what passes are the packets that a wire would see.
+//! Virtio network card of a guest over vhost-user.
+//!
+//! A virtio network device behind a vhost-user socket: it answers what the driver asks, takes frames out of one queue
+//! and lays frames into the other. It offers no help with checksums or segments, so that what passes are the packets
+//! that a wire would see.
 
 use crate::ring::{self, Chain, Memory, Places, Ring};
 use crate::vhost::{self, Message, Request};

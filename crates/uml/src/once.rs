@@ -1,5 +1,7 @@
-//! How is one repetition played? As with models, but that each end of a kernel's flow is a kernel with a task. They
-//! boot, take turns with the network until every workload is done, and tell what they counted.
+//! One repetition with real kernels in virtual time.
+//!
+//! As with models, but that each end of a kernel's flow is a kernel with a task. They boot, take turns with the
+//! network until every workload is done, and tell what they counted.
 
 use crate::calendar::NEVER;
 use crate::drive::{Driver, Kind, Next, Post, speaks};

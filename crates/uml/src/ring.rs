@@ -1,6 +1,7 @@
-//! How does a device take buffers from a driver and give them back? By a split virtqueue (virtio 1.2, section
-//! 2.7): a table of descriptors, a ring of what is offered, a ring of what was used, all in the guest's memory. The
-//! guest may write there what it likes, so nothing read from it is believed.
+//! Split virtqueue (virtio 1.2, section 2.7).
+//!
+//! By a split virtqueue (virtio 1.2, section 2.7): a table of descriptors, a ring of what is offered, a ring of what
+//! was used, all in the guest's memory. The guest may write there what it likes, so nothing read from it is believed.
 
 use std::fmt;
 

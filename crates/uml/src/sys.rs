@@ -1,5 +1,6 @@
-//! What does the system offer without a safe face? Every `unsafe` of this crate stands here, a function each, and
-//! does one call with memory that it owns.
+//! System calls of the guest driver: every `unsafe` of this crate.
+//!
+//! Every `unsafe` of this crate stands here, a function each, and does one call with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use std::io;

@@ -1,5 +1,7 @@
-//! What is a guest told to do, and what does it tell? A task is a text of one word and its value a line; so is what
-//! it tells, with `TCP_INFO` as hexadecimal digits. `guest/init.c` reads the one and writes the other.
+//! Task text of a guest and its result text.
+//!
+//! A task is a text of one word and its value a line; so is what it tells, with `TCP_INFO` as hexadecimal digits.
+//! `guest/init.c` reads the one and writes the other.
 
 use crate::BOOT;
 use base::{Span, Time};

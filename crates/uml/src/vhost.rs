@@ -1,6 +1,8 @@
-//! What do a kernel and its device say to each other? The vhost-user protocol: a header of request, flags and
-//! size, then a payload, little-endian; descriptors of files travel beside it. Here messages are read from bytes and
-//! written to them; what they mean is the business of the device ([`crate::nic`]).
+//! vhost-user protocol messages.
+//!
+//! The vhost-user protocol: a header of request, flags and size, then a payload, little-endian; descriptors of files
+//! travel beside it. Here messages are read from bytes and written to them; what they mean is the business of the
+//! device ([`crate::nic`]).
 
 use std::fmt;
 

@@ -1,5 +1,6 @@
-//! What do a workload and a guest's first process say to each other? Orders go in, standings come out, each a word of 24
-//! bytes in a frame that no program sees. `guest/agent.c`,
+//! Workload protocol between the simulator and a guest's init.
+//!
+//! Orders go in, standings come out, each a word of 24 bytes in a frame that no program sees. `guest/agent.c`,
 //! `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` speak the same.
 
 use host::{Order, Standing};

@@ -1,6 +1,7 @@
-//! How do the clocks of two captures stand to each other, and do they drift apart? Packets are matched by what they
-//! carry; the fastest of a stretch of time in either direction bound the offset, and where the bounds of several
-//! stretches lie on a line that is steeper than they are wide, that is drift.
+//! Clock offset and drift between two captures.
+//!
+//! Packets are matched by what they carry; the fastest of a stretch of time in either direction bound the offset, and
+//! where the bounds of several stretches lie on a line that is steeper than they are wide, that is drift.
 
 use crate::View;
 use analyse::join::Sighting;

@@ -1,6 +1,8 @@
-//! What did the path do, by its own log? The events that `emulate --events` writes, one JSON object a line, as rows of
-//! layers: a row for each place of the path, with what was lost there, the states it was in, the frames it repeated,
-//! and the times in which it stood still with packets inside.
+//! Event log of an emulation as layer tracks.
+//!
+//! The events that `emulate --events` writes, one JSON object a line, as rows of layers: a row for each place of the
+//! path, with what was lost there, the states it was in, the frames it repeated, and the times in which it stood
+//! still with packets inside.
 
 use crate::layers::Wrong;
 use report::{Layer, LayerEvent};

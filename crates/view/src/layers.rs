@@ -1,5 +1,7 @@
-//! What happened below the transport? A table in the manner of CSV, one event a line: `time_s,event`, and as far as
-//! they are known `until_s`, `detail`, `layer`, `number`. The first line names the columns; their order is free.
+//! Lower-layer event table (`time_s,event`).
+//!
+//! A table in the manner of CSV, one event a line: `time_s,event`, and as far as they are known `until_s`, `detail`,
+//! `layer`, `number`. The first line names the columns; their order is free.
 
 use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
 

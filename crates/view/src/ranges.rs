@@ -1,4 +1,4 @@
-//! Which bytes are there already?
+//! Set of byte ranges already drawn.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Which features does a test show? A feature counts as covered if a user can reach it and a test
-//! that runs by itself names its id, in its body or in the comment above it. The dialogues of the
-//! scripted peer are tests too: one test plays them all.
+//! Feature coverage in three states. *Covered*: a user can reach the whole of the feature, and a test that runs by
+//! itself names its id, in its body or in the comment above it. *Partly*: likewise, and the entry says what is missing.
+//! *Not*: anything else. The dialogues of the scripted peer are tests too: one test plays them all.
 
 use crate::features::{Feature, Features, group, ids};
 use crate::rust;
@@ -42,8 +42,34 @@ pub(crate) fn collect(tree: &Tree, features: &Features, findings: &mut Findings)
     named
 }
 
-fn covered(feature: &Feature, named: &Named) -> bool {
-    feature.reachable() && named.contains_key(&feature.id)
+/// How much of a feature is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Covered,
+    Partly,
+    Not,
+}
+
+impl State {
+    const ALL: [State; 3] = [State::Covered, State::Partly, State::Not];
+
+    fn of(feature: &Feature, named: &Named) -> State {
+        if !feature.reachable() || !named.contains_key(&feature.id) {
+            State::Not
+        } else if feature.partly.is_empty() {
+            State::Covered
+        } else {
+            State::Partly
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            State::Covered => "covered",
+            State::Partly => "partly",
+            State::Not => "not",
+        }
+    }
 }
 
 /// What a heading is called in a link to it: punctuation goes, spaces become hyphens.
@@ -56,40 +82,49 @@ fn anchor(heading: &str) -> String {
 pub(crate) fn page(features: &Features, named: &Named) -> String {
     let mut out = String::from(NOTE);
     out.push_str(
-        "# Which features are there?\n\n\
-         From `docs/features.toml` and the tests. A feature is *reachable* if a scenario key, an option or a verb\n\
-         leads to it, and *covered* if it is reachable and a test that runs by itself, or a dialogue of the scripted\n\
-         peer, names its id.\n\n\
-         | group | | features | reachable | covered |\n|---|---|---:|---:|---:|\n",
+        "# Feature coverage\n\n\
+         From `docs/features.toml` and the tests. A feature is *covered* if a scenario key, an option or a verb leads to\n\
+         the whole of it and a test that runs by itself, or a dialogue of the scripted peer, names its id. It is *partly*\n\
+         covered if something is missing, which is then said, and *not* covered otherwise.\n\n\
+         | group | | features | covered | partly | not |\n|---|---|---:|---:|---:|---:|\n",
     );
-    let mut sums = [0usize; 3];
+    let mut sums = [0usize; 4];
     for (id, name) in &features.groups {
-        let of: Vec<&Feature> = features.all.iter().filter(|f| f.group() == id).collect();
-        let counts = [
-            of.len(),
-            of.iter().filter(|f| f.reachable()).count(),
-            of.iter().filter(|f| covered(f, named)).count(),
-        ];
+        let of: Vec<State> =
+            features.all.iter().filter(|f| f.group() == id).map(|f| State::of(f, named)).collect();
+        let [covered, partly, not] = State::ALL.map(|state| of.iter().filter(|s| **s == state).count());
+        let counts = [of.len(), covered, partly, not];
         let anchor = anchor(&format!("{id} {name}"));
-        let _ =
-            writeln!(out, "| [{id}](#{anchor}) | {name} | {} | {} | {} |", counts[0], counts[1], counts[2]);
+        let _ = writeln!(out, "| [{id}](#{anchor}) | {name} | {} | {covered} | {partly} | {not} |", of.len());
         for (sum, n) in sums.iter_mut().zip(counts) {
             *sum += n;
         }
     }
-    let _ = writeln!(out, "| | **all** | **{}** | **{}** | **{}** |", sums[0], sums[1], sums[2]);
+    let [all, covered, partly, not] = sums;
+    let _ = writeln!(out, "| | **all** | **{all}** | **{covered}** | **{partly}** | **{not}** |");
     for (id, name) in &features.groups {
-        let _ = writeln!(out, "\n## {id} {name}\n\n| | feature | reach | shown by |\n|---|---|---|---|");
+        let _ = writeln!(
+            out,
+            "\n## {id} {name}\n\n| | feature | state | reach | shown by |\n|---|---|---|---|---|"
+        );
         for feature in features.all.iter().filter(|f| f.group() == id) {
-            let tests = named.get(&feature.id).map(Vec::as_slice).unwrap_or_default();
-            let tests = tests.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join("<br>");
-            let note = if feature.note.is_empty() { String::new() } else { format!(" ({})", feature.note) };
-            let reach = format!("{}{note}", feature.reach).replace('|', "\\|");
-            let mark = if covered(feature, named) { " ✓" } else { "" };
-            let _ = writeln!(out, "| {}{mark} | {} | {reach} | {tests} |", feature.id, feature.name);
+            let _ = writeln!(out, "{}", row(feature, named));
         }
     }
     out
+}
+
+fn row(feature: &Feature, named: &Named) -> String {
+    let tests = named.get(&feature.id).map(Vec::as_slice).unwrap_or_default();
+    let tests = tests.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join("<br>");
+    let state = match State::of(feature, named) {
+        State::Partly => format!("partly: {}", feature.partly),
+        State::Not if feature.reachable() && !named.contains_key(&feature.id) => "not: no test".to_owned(),
+        state => state.word().to_owned(),
+    };
+    let note = if feature.note.is_empty() { String::new() } else { format!(" ({})", feature.note) };
+    let reach = format!("{}{note}", feature.reach).replace('|', "\\|");
+    format!("| {} | {} | {} | {reach} | {tests} |", feature.id, feature.name, state.replace('|', "\\|"))
 }
 
 #[cfg(test)]
@@ -99,25 +134,27 @@ mod tests {
 
     const DATA: &str = "[groups]\nNS = \"Simulation\"\n[features]\n\
         NS-01 = { name = \"One\", reach = \"`gate`\" }\n\
-        NS-02 = { name = \"Two\", reach = \"`hold` | `drop`\", note = \"half\" }\n\
+        NS-02 = { name = \"Two\", reach = \"`hold` | `drop`\", partly = \"half\" }\n\
         NS-03 = { name = \"Three\", reach = \"not yet\" }\n";
     const SOURCE: &str = "/// NS-01 and NS-03\n#[test]\nfn shows() { let _ = \"NS-01\"; }\n\
         /// NS-02\n#[test]\n#[ignore]\nfn slow() {}\n/// NS-02\nfn helper() {}\n";
 
     #[test]
-    fn covered_is_reachable_and_tested() {
+    fn covered_is_reachable_and_tested_and_whole() {
         let features = read(DATA).unwrap();
         let tree = Tree::of(&[("crates/path/src/gate.rs", SOURCE), ("crates/xtask/src/x.rs", SOURCE)]);
         let mut findings = Findings::default();
         let named = collect(&tree, &features, &mut findings);
         assert_eq!(findings, Findings::default());
         assert_eq!(named["NS-01"], ["path/src/gate.rs::shows"]);
-        let covers: Vec<bool> = features.all.iter().map(|f| covered(f, &named)).collect();
-        assert_eq!(covers, [true, false, false]);
+        let states: Vec<State> = features.all.iter().map(|f| State::of(f, &named)).collect();
+        assert_eq!(states, [State::Covered, State::Not, State::Not], "NS-02 has no test, NS-03 no reach");
         let page = page(&features, &named);
-        assert!(page.contains("| [NS](#ns-simulation) | Simulation | 3 | 2 | 1 |"), "{page}");
-        assert!(page.contains("| NS-01 ✓ | One | `gate` | `path/src/gate.rs::shows` |"), "{page}");
-        assert!(page.contains("| NS-02 | Two | `hold` \\| `drop` (half) |  |"), "{page}");
+        assert!(page.contains("| [NS](#ns-simulation) | Simulation | 3 | 1 | 0 | 2 |"), "{page}");
+        assert!(page.contains("| NS-01 | One | covered | `gate` | `path/src/gate.rs::shows` |"), "{page}");
+        assert!(page.contains("| NS-02 | Two | not: no test | `hold` \\| `drop` |  |"), "{page}");
+        let named = Named::from([("NS-02".to_owned(), vec!["t".to_owned()])]);
+        assert!(row(&features.all[1], &named).contains("| partly: half |"), "a test and a missing part");
     }
 
     #[test]

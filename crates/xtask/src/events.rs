@@ -1,4 +1,6 @@
-//! Which events can a trace hold? The reference page of `base::event`.
+//! Reference page of trace events.
+//!
+//! The reference page of `base::event`.
 
 use crate::NOTE;
 use base::event::REFERENCE;

@@ -1,10 +1,13 @@
-//! Which features are there to be had? `docs/features.toml`: an id, a name in our words, and how a
-//! user reaches it.
+//! Feature catalogue, `docs/features.toml`: an id, a name in our words, how a user reaches it, and what of it is
+//! missing.
 
 use std::collections::BTreeMap;
 
 /// What stands for a feature that cannot be reached.
 pub(crate) const NOT_YET: &str = "not yet";
+
+/// What an entry can say.
+const KEYS: &[&str] = &["name", "reach", "note", "partly"];
 
 /// One feature of the catalogue.
 #[derive(Debug, PartialEq)]
@@ -13,8 +16,10 @@ pub(crate) struct Feature {
     pub(crate) name: String,
     /// Scenario keys, options or verbs; [`NOT_YET`] if there are none.
     pub(crate) reach: String,
-    /// What is missing or different.
+    /// A remark that takes nothing back.
     pub(crate) note: String,
+    /// What of the catalogue's line is missing; empty if nothing is.
+    pub(crate) partly: String,
 }
 
 impl Feature {
@@ -71,11 +76,21 @@ pub(crate) fn read(text: &str) -> Result<Features, String> {
         }
         let text = |key: &str| value.get(key).and_then(toml::Value::as_str).map(|s| s.trim().to_owned());
         let missing = |key: &str| format!("{file}: {id} has no {key}");
+        if let Some(key) = value.as_table().and_then(|t| t.keys().find(|k| !KEYS.contains(&k.as_str()))) {
+            return Err(format!("{file}: {id} has a key `{key}`, which is none of {}", KEYS.join(", ")));
+        }
+        if value.get("partly").is_some() && text("partly").is_none_or(|s| s.is_empty()) {
+            return Err(format!("{file}: {id} is `partly` without saying what is missing"));
+        }
+        if value.get("partly").is_some() && text("reach").is_some_and(|s| s == NOT_YET) {
+            return Err(format!("{file}: {id} is `partly` there and cannot be reached"));
+        }
         all.push(Feature {
             id: id.clone(),
             name: text("name").filter(|s| !s.is_empty()).ok_or_else(|| missing("name"))?,
             reach: text("reach").filter(|s| !s.is_empty()).ok_or_else(|| missing("reach"))?,
             note: text("note").unwrap_or_default(),
+            partly: text("partly").unwrap_or_default(),
         });
     }
     let known: BTreeMap<&str, ()> = groups.iter().map(|(id, _)| (id.as_str(), ())).collect();
@@ -134,6 +149,12 @@ mod tests {
         assert!(wrong("NS-04 = { name = \"x\", reach = \"\" }").contains("NS-04 has no reach"));
         assert!(wrong("XX-04 = { name = \"x\", reach = \"x\" }").contains("the group of XX-04"));
         assert!(wrong("NS4 = { name = \"x\", reach = \"x\" }").contains("not an id"));
+        assert!(wrong("NS-04 = { name = \"x\", reach = \"x\", parts = \"x\" }").contains("a key `parts`"));
+        assert!(wrong("NS-04 = { name = \"x\", reach = \"x\", partly = \"\" }").contains("without saying"));
+        assert!(
+            wrong("NS-04 = { name = \"x\", reach = \"not yet\", partly = \"y\" }")
+                .contains("cannot be reached")
+        );
         assert!(read("x = 1").unwrap_err().contains("there is no [groups]"));
     }
 }

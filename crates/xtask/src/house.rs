@@ -1,5 +1,7 @@
-//! Are the rules of the house kept? Nothing left half done, no path of somebody's own machine, a
-//! reason for every dependency. A long file is only a question.
+//! Repository rules: unfinished marks, machine paths, dependency reasons.
+//!
+//! Nothing left half done, no path of somebody's own machine, a reason for every dependency. A long file is only a
+//! question.
 
 use crate::Findings;
 use crate::tree::Tree;

@@ -1,6 +1,8 @@
-//! Would the dialogues notice a fault? `cargo run -p xtask -- mutate` puts one fault after the other into a
-//! copy of the sources and plays the suite against it; a fault that fewer than two dialogues catch is a
-//! hole in the suite. The faults are data: `crates/script/mutants.toml`.
+//! Mutation test of the dialogues.
+//!
+//! `cargo run -p xtask -- mutate` puts one fault after the other into a copy of the sources and plays the suite
+//! against it; a fault that fewer than two dialogues catch is a hole in the suite. The faults are data:
+//! `crates/script/mutants.toml`.
 //!
 //! The copy lies in the system's folder for temporary files and keeps its own build folder from run to run.
 

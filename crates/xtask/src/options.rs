@@ -1,6 +1,7 @@
-//! Which options does TCP have, and what are they in each profile? The reference page of
-//! `transport::tcp::Config`. Nothing here knows an option by name: the value that a profile gives to
-//! one is found by trying which text changes nothing.
+//! Reference page of TCP options and profiles.
+//!
+//! The reference page of `transport::tcp::Config`. Nothing here knows an option by name: the value that a profile
+//! gives to one is found by trying which text changes nothing.
 
 use crate::NOTE;
 use base::Span;

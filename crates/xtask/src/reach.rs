@@ -1,5 +1,6 @@
-//! Does a feature's reach lead anywhere? Every key, option, metric or verb that `docs/features.toml`
-//! names in backquotes must be one that there is.
+//! Validation of the `reach` column of `features.toml`.
+//!
+//! Every key, option, metric or verb that `docs/features.toml` names in backquotes must be one that there is.
 
 use crate::Findings;
 use crate::features::Features;

@@ -1,6 +1,8 @@
-//! Which sentences of which RFCs does the code obey? Citations stand above the line that does it:
-//! `//= RFC 5681 section 3.1: one segment if the SYN was lost`. Reference, colon, our own words; several
-//! references are joined by a comma. What never became an RFC is cited by the name of its draft.
+//! RFC citation page.
+//!
+//! Citations stand above the line that does it: `//= RFC 5681 section 3.1: one segment if the SYN was lost`.
+//! Reference, colon, our own words; several references are joined by a comma. What never became an RFC is cited by
+//! the name of its draft.
 
 use crate::tree::Tree;
 use crate::{Findings, NOTE};

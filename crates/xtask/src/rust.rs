@@ -1,6 +1,7 @@
-//! Where in a Rust source are the tests, and what belongs to each? Enough of the language to find
-//! functions marked `#[test]`, the comments above them and the end of their bodies; braces in
-//! strings, characters and comments do not count.
+//! Test finder for Rust sources.
+//!
+//! Enough of the language to find functions marked `#[test]`, the comments above them and the end of their bodies;
+//! braces in strings, characters and comments do not count.
 
 /// A function marked `#[test]`.
 #[derive(Debug, PartialEq)]

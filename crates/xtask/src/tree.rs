@@ -1,5 +1,7 @@
-//! Which files are there, and what do they say? The texts of the repository, read once, by path from
-//! its root; folders that are built or belong to version control are left out.
+//! Repository texts by path.
+//!
+//! The texts of the repository, read once, by path from its root; folders that are built or belong to version control
+//! are left out.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,7 @@
-//! Which copy came first? An acknowledgement covers bytes of which several copies were sent: what cannot have arrived by
-//! then is out, and what can have is a candidate until later answers say more.
+//! Candidates for the copy that triggered a cumulative ACK.
+//!
+//! An acknowledgement covers bytes of which several copies were sent: what cannot have arrived by then is out, and
+//! what can have is a candidate until later answers say more.
 
 use super::{Judge, Need, State, is_too_late, set};
 use crate::copies::{Copies, Copy, Evidence, Fate, later};

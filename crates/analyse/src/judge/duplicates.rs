@@ -1,4 +1,6 @@
-//! What does a report of a duplicate say? Two copies arrived: which, and what follows for the others.
+//! Evidence of a DSACK: which two copies arrived.
+//!
+//! Two copies arrived: which, and what follows for the others.
 
 use super::{Judge, Need, Open, is_too_late, set};
 use crate::copies::{Copies, Evidence, Fate};

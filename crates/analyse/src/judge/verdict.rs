@@ -1,4 +1,6 @@
-//! What follows from the fates of the copies? The verdict, once it is closed.
+//! Final verdict from the fates of all copies.
+//!
+//! The verdict, once it is closed.
 
 use super::{Judge, Need, Open, Ruling, set};
 use crate::clockwork::Clockwork;

@@ -1,5 +1,7 @@
-//! Are the samplers right? Their first draws are pinned (same seed, same bits), and each is held
-//! against its own distribution function by a Kolmogorov-Smirnov distance, and against its mean.
+//! Sampler tests: pinned first draws, Kolmogorov-Smirnov distance and mean.
+//!
+//! Their first draws are pinned (same seed, same bits), and each is held against its own distribution function by a
+//! Kolmogorov-Smirnov distance, and against its mean.
 
 use super::*;
 use crate::rng::Seed;

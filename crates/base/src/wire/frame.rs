@@ -1,5 +1,7 @@
-//! Which packet does a frame of a wire carry? Ethernet (IEEE 802.3), with VLAN tags (IEEE 802.1Q) and sessions of PPPoE
-//! (RFC 2516), and PPP as it stands between two flags of a serial line (RFC 1661, RFC 1662).
+//! Link framing: Ethernet (IEEE 802.3), VLAN tags (IEEE 802.1Q), PPPoE (RFC 2516), PPP (RFC 1661, RFC 1662).
+//!
+//! Ethernet (IEEE 802.3), with VLAN tags (IEEE 802.1Q) and sessions of PPPoE (RFC 2516), and PPP as it stands between
+//! two flags of a serial line (RFC 1661, RFC 1662).
 
 use super::u16_at;
 

@@ -1,5 +1,7 @@
-//! Where does a frame begin and end on a serial line? HDLC-like framing of PPP (RFC 1662): flags between frames, an
-//! escape before bytes that a line may keep for itself, and a frame check sequence of 16 bits at the end.
+//! HDLC-like framing of PPP on serial lines (RFC 1662).
+//!
+//! HDLC-like framing of PPP (RFC 1662): flags between frames, an escape before bytes that a line may keep for itself,
+//! and a frame check sequence of 16 bits at the end.
 //!
 //! Nothing here trusts the line: whatever bytes come, in whatever pieces, the same frames are found, and what is no
 //! good frame is named and left out. Frames are handled whole, with their check sequence, as they stood between two

@@ -1,5 +1,6 @@
-//! What does the header of an IP packet say (RFC 791, RFC 8200)? Extension headers of version 6 are walked through;
-//! they count as header.
+//! IP headers, versions 4 and 6 (RFC 791, RFC 8200).
+//!
+//! Extension headers of version 6 are walked through; they count as header.
 
 use super::{Malformed, u16_at, u32_at};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,6 +1,8 @@
-//! How does one large frame become those that go on the wire? A kernel that leaves cutting to its network card, or puts
-//! received segments together, hands over segments of up to 64 kB. Cut here they are what the card would have sent:
-//! headers repeated, lengths, sequence numbers and checksums made for each.
+//! Segmentation offload: large TCP and UDP frames cut into wire-size packets.
+//!
+//! A kernel that leaves cutting to its network card, or puts received segments together, hands over segments of up to
+//! 64 kB. Cut here they are what the card would have sent: headers repeated, lengths, sequence numbers and checksums
+//! made for each.
 
 use super::checksum::Sum;
 use super::{IpHead, TCP, UDP, flag};

@@ -1,9 +1,11 @@
-//! What would a model's segment look like on a wire? An IP packet with the options that its connection has and
-//! checksums that are right. Stream offsets of 64 bits become sequence numbers of 32 here, instants become ticks of a
-//! millisecond, windows are shifted; the payload is zeros, of which only as many are made as are kept.
+//! Serialisation of a model's segment as an IP packet.
+//!
+//! An IP packet with the options that its connection has and checksums that are right. Stream offsets of 64 bits
+//! become sequence numbers of 32 here, instants become ticks of a millisecond, windows are shifted; the payload is
+//! zeros, of which only as many are made as are kept.
 
 use super::checksum::Sum;
-use super::{TCP, flag, option};
+use super::{DCCP, TCP, UDP, flag, option};
 use crate::Time;
 use crate::tcp::Segment;
 use std::net::{IpAddr, Ipv4Addr};
@@ -78,7 +80,7 @@ pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Ou
     tcp_header(inside, from, to, segment, header);
     match (from.address, to.address) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            header_v4(outside, [source.octets(), destination.octets()], ip, size);
+            header_v4(outside, [source.octets(), destination.octets()], TCP, ip, size);
         }
         (source, destination) => header_v6(outside, [v6(source), v6(destination)], ip, size),
     }
@@ -87,6 +89,25 @@ pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Ou
     inside[16..18].copy_from_slice(&sum.finish().to_be_bytes());
     out.resize((size as usize).min(keep.max(tcp + header)), 0);
     size
+}
+
+/// Writes an IPv4 packet around a transport header and its payload into `out`, which is emptied first. The checksum of
+/// UDP (RFC 768) and DCCP (RFC 4340 section 9), which covers the addresses, is filled in; both have it at offset 6.
+pub fn around(out: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, inside: &[u8], ip: Outside) {
+    let inside = inside.get(..usize::from(u16::MAX) - 20).unwrap_or(inside);
+    out.clear();
+    out.resize(20, 0);
+    header_v4(out, [from.octets(), to.octets()], protocol, ip, inside.len() as u32 + 20);
+    out.extend_from_slice(inside);
+    if matches!(protocol, UDP | DCCP)
+        && let Some(field) = out.get_mut(26..28)
+    {
+        field.fill(0);
+        let length = inside.len() as u32;
+        let sum = Sum::ZERO.and_pseudo(from.into(), to.into(), protocol, length).and(&out[20..]).finish();
+        let sum = if protocol == UDP && sum == 0 { u16::MAX } else { sum };
+        out[26..28].copy_from_slice(&sum.to_be_bytes());
+    }
 }
 
 fn v6(address: IpAddr) -> [u8; 16] {
@@ -119,14 +140,14 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
     out[14..16].copy_from_slice(&window.to_be_bytes());
 }
 
-fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], ip: Outside, size: u32) {
+fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], protocol: u8, ip: Outside, size: u32) {
     out[0] = 0x45;
     out[1] = ip.class << 2 | ip.ecn & 3;
     out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
     out[4..6].copy_from_slice(&ip.id.to_be_bytes());
     out[6] = 0x40; // not to be cut up
     out[8] = ip.ttl;
-    out[9] = TCP;
+    out[9] = protocol;
     out[12..16].copy_from_slice(&source);
     out[16..20].copy_from_slice(&destination);
     let sum = Sum::ZERO.and(&out[..20]);

@@ -1,5 +1,6 @@
-//! What does the header of a TCP segment say (RFC 9293 section 3.1)? Its numbers, and of its options those that the
-//! laboratory judges by; the others are stepped over.
+//! TCP header and options (RFC 9293 section 3.1).
+//!
+//! Its numbers, and of its options those that the laboratory judges by; the others are stepped over.
 
 use super::{u16_at, u32_at};
 

@@ -1,4 +1,6 @@
-//! What happened in the layers below? Files of their events, tables or logs of our own runs, on the axis of a capture.
+//! Event files of lower layers, on the time axis of a capture.
+//!
+//! Files of their events, tables or logs of our own runs, on the axis of a capture.
 
 use crate::exit::Failure;
 use report::Layer;

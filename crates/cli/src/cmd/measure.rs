@@ -50,10 +50,11 @@ enum Part {
 
 #[derive(Debug, clap::Args)]
 struct Token {
-    /// Who does not give this word is refused
+    /// Refuse clients without this word. It crosses the network in clear text: it keeps strangers out, not
+    /// eavesdroppers
     #[arg(long, value_name = "WORD", conflicts_with = "token_file")]
     token: Option<String>,
-    /// The same, from the first line of a file, so that no list of processes shows it
+    /// Read the word from the first line of a file, so that no list of processes shows it
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -69,7 +70,7 @@ struct ServerArgs {
     bind: Vec<SocketAddr>,
     #[command(flatten)]
     token: Token,
-    /// Connections at the same time
+    /// Clients at the same time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
     /// Receive window to offer from the first packet on (default: the system's; 16 KiB in the published setting)
@@ -312,7 +313,7 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
             "only this machine can connect; --bind ADDRESS with --token or --token-file lets others in",
         );
     }
-    server.serve(stop, &|event| said(&event).into_iter().for_each(|line| talk.note(&line)));
+    server.serve(stop, &|event| said(&event).into_iter().for_each(|line| talk.note(&line)))?;
     Ok(End::Interrupted)
 }
 

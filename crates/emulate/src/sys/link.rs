@@ -1,4 +1,4 @@
-//! What does the kernel say of an interface?
+//! Interface queries by netlink and ioctl.
 
 use super::veth::{Message, NO_INTERFACE, with_end};
 use std::io;

@@ -1,6 +1,8 @@
-//! How are two interfaces of the host one wire? Frames with packets of IP cross the path; all others, those of ARP first
-//! of all, and what neighbours of version 6 say to find each other, go to the other side at once. They belong to the
-//! Ethernet at either end, which is not what is emulated, and one of them lost costs a second.
+//! Ethernet ends of a wire: IP packets cross the path, other frames are bridged.
+//!
+//! Frames with packets of IP cross the path; all others, those of ARP first of all, and what neighbours of version 6
+//! say to find each other, go to the other side at once. They belong to the Ethernet at either end, which is not what
+//! is emulated, and one of them lost costs a second.
 //!
 //! A kernel that leaves work to its card hands over frames whose sums are not complete, and frames of 64 kB that are
 //! still to be cut; they are made here what they would have been on the wire.

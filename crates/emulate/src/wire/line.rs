@@ -1,6 +1,8 @@
-//! How are two serial lines one wire? Frames of PPP, found between flags, cross the path one by one, whatever they carry.
-//! What stands on a line before its first flag is talk of modems and of those who log in: it goes to the other line at
-//! once, byte by byte. What is no good frame goes nowhere and is counted.
+//! Serial ends of a wire: PPP frames cross the path, modem dialogue passes unchanged.
+//!
+//! Frames of PPP, found between flags, cross the path one by one, whatever they carry. What stands on a line before
+//! its first flag is talk of modems and of those who log in: it goes to the other line at once, byte by byte. What is
+//! no good frame goes nowhere and is counted.
 
 use super::{Tally, Way};
 use crate::Error;

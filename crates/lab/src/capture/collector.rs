@@ -1,13 +1,14 @@
-//! At which taps was each packet of a run, and what became of it? Crossings of doors, sightings of hosts and events of the
-//! path are joined by the packets' numbers.
+//! Join of door crossings, host sightings and path events by packet number.
+//!
+//! Crossings of doors, sightings of hosts and events of the path are joined by the packets' numbers.
 
-use super::{Body, Capture, Crossing, Glimpse, Sent, inner, mark};
+use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
 use ::capture::Tap;
-use ::capture::segment::{self, End};
+use ::capture::segment::{self, End, Outside};
 use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
-use base::trace::Sighting;
+use base::trace::{Encoded, Sighting};
 use base::truth::{Cause, Retransmission};
 use base::wire;
 use base::wire::frame::Framing;
@@ -47,6 +48,8 @@ pub(super) struct Collector<'m, 'a> {
     numbers: Vec<u16>,
     /// Why the packet is sent that is seen next.
     cause: Option<(u64, Cause)>,
+    /// How many ranges of that packet were sent before.
+    again: usize,
     /// For each flow, whether its waiting end has got data.
     got_data: Vec<bool>,
     /// For each flow and end, the largest window it offered.
@@ -98,6 +101,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             verdicts: world.network.ledgers().iter().map(|ledger| ledger.verdicts().into_iter()).collect(),
             numbers: vec![0; 2 * model.flows.len()],
             cause: None,
+            again: 0,
             got_data: vec![false; model.flows.len()],
             windows: vec![[0; 2]; model.flows.len()],
             framing,
@@ -140,23 +144,43 @@ impl<'m, 'a> Collector<'m, 'a> {
     /// A host sends or takes in.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         let head = sighting.packet;
-        let flow = head.flow.0 as usize;
-        if let Some(segment) = sighting.sent {
-            let segment = self.as_on_a_wire(flow, &head, segment);
-            let window = &mut self.windows[flow][head.ledger() % 2];
-            *window = (*window).max(segment.window);
+        // By the element: a packet on another network path has a number of its own.
+        let own = self.ledgers.get(&sighting.source.0).copied();
+        let sent = sighting.sent.is_some() || sighting.encoded.is_some();
+        let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
+        let flow = ledger / 2;
+        let carried = match (&sighting.sent, &sighting.encoded) {
+            (Some(segment), _) => {
+                let segment = self.as_on_a_wire(flow, &head, *segment);
+                let window = &mut self.windows[flow][ledger % 2];
+                *window = (*window).max(segment.window);
+                Some(Ok(segment))
+            }
+            (None, Some(encoded)) => Some(Err(encoded)),
+            (None, None) => None,
+        };
+        if let Some(carried) = carried {
             let cause = self.cause.take().filter(|(id, _)| *id == head.id).map(|(_, cause)| cause);
-            let again = cause.is_some_and(|cause| !matches!(cause, Cause::New | Cause::WindowProbe));
+            let again = std::mem::take(&mut self.again);
             self.by_id.insert(head.id, self.packets.len() as u32);
             // From 1 on in each direction of each flow; 0 says nothing to some.
-            let number = &mut self.numbers[head.ledger()];
+            let number = &mut self.numbers[ledger];
             *number = *number % u16::MAX + 1;
+            let number = *number;
+            // Of several ranges that were sent again, the verdict on the first is shown.
+            let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
+            let verdict = verdicts.next();
+            verdicts.for_each(drop);
+            let body = match carried {
+                Ok(segment) => Body::Segment { head, id: number, segment },
+                Err(encoded) => Body::Packet(self.packet(flow, &head, number, encoded)),
+            };
             self.packets.push(Sent {
                 number: Some(head.id),
-                body: Body::Segment { head, id: *number, segment },
+                body,
                 ecn: head.ecn,
                 cause,
-                verdict: if again { self.verdicts[head.ledger()].next() } else { None },
+                verdict,
                 joined: None,
                 queued: Span::ZERO,
                 marked: None,
@@ -173,6 +197,17 @@ impl<'m, 'a> Collector<'m, 'a> {
         };
         let (t, order) = (sighting.t, 2 * sighting.after);
         self.glimpses.push(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
+    }
+
+    /// A packet of another protocol, from the head of IP on. Each network path of a node has an address of its own.
+    fn packet(&self, flow: usize, head: &Packet, id: u16, encoded: &Encoded) -> Vec<u8> {
+        let f = &self.model.flows[flow];
+        let ends = if head.flags.has(base::Flags::REPLY) { [f.to, f.from] } else { [f.from, f.to] };
+        let [from, to] = ends.map(|node| address(node, head.interface));
+        let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL };
+        let mut bytes = Vec::new();
+        segment::around(&mut bytes, from, to, encoded.protocol, &encoded.bytes, outside);
+        bytes
     }
 
     /// What a one-way model leaves out because it has no wire: that the answer to a SYN is a SYN too, and that
@@ -215,7 +250,15 @@ impl<'m, 'a> Collector<'m, 'a> {
                     sent.verdict = ledger.and_then(|&ledger| self.verdicts.get_mut(ledger)?.next());
                     sent.cause = Some(cause);
                 }
-                None => self.cause = Some((id, cause)),
+                None => {
+                    let same = self.cause.is_some_and(|(known, _)| known == id);
+                    let again = usize::from(!matches!(cause, Cause::New | Cause::WindowProbe));
+                    self.again = if same { self.again + again } else { again };
+                    // A bundle is sent for what it repeats, if it repeats anything.
+                    if !same || again > 0 {
+                        self.cause = Some((id, cause));
+                    }
+                }
             }
             return;
         }
@@ -267,6 +310,11 @@ impl<'m, 'a> Collector<'m, 'a> {
     }
 }
 
+/// The address of a node on one of its network paths: 10.path.x.y.
+fn address(node: usize, path: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(FIRST_ADDRESS + (u32::from(path) << 16) + node as u32)
+}
+
 /// The ECN codepoint of the packet in a frame; 0 where it is none.
 fn ecn_of(frame: &[u8], framing: Option<Framing>) -> u8 {
     let packet = inner(frame, framing).and_then(|at| frame.get(at..));
@@ -295,7 +343,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     let end = |node: usize, side: usize| {
         let number = (2 * flow + side + 1) as u32;
         End {
-            address: IpAddr::V4(Ipv4Addr::from_bits(FIRST_ADDRESS + node as u32)),
+            address: IpAddr::V4(address(node, 0)),
             port: if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 },
             // Far apart, and not those of another run's flow by chance.
             first: number.wrapping_mul(0x9e37_79b9),

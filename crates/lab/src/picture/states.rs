@@ -1,4 +1,6 @@
-//! In which states was the world while a picture was drawn? All but the one that a machine begins in, as intervals.
+//! State intervals of state machines under a picture.
+//!
+//! All but the one that a machine begins in, as intervals.
 
 use base::event::{Event, Record};
 use report::Interval;

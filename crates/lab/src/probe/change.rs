@@ -1,5 +1,6 @@
-//! What was lost before and after the world changed? "The change" is the first one of a machine of states that a link
-//! on the flow's way noticed.
+//! Losses before and after the first state change on a flow's path.
+//!
+//! "The change" is the first one of a machine of states that a link on the flow's way noticed.
 
 use super::Readings;
 use base::Time;

@@ -1,5 +1,7 @@
-//! Does a claim hold? Claims are data: an inequality between measured quantities, over some labels,
-//! judged on the same weather for both sides.
+//! Claims as data: inequalities between measured quantities, judged on paired weather.
+//!
+//! Claims are data: an inequality between measured quantities, over some labels, judged on the same weather for both
+//! sides.
 //!
 //! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` must hold for every
 //! combination. A name before parentheses is a quantity (an alias of a metric, or a metric); its
@@ -141,6 +143,10 @@ impl Parser<'_> {
             Some(Token::Word(word)) => {
                 self.at += 1;
                 if !self.eat("(") {
+                    // A label that is a number.
+                    if let Some(n) = self.bound.get(word.as_str()).and_then(|label| label.parse().ok()) {
+                        return Ok(number(n));
+                    }
                     return Err(format!("`{word}` needs its labels in parentheses"));
                 }
                 match word.as_str() {
@@ -429,6 +435,14 @@ mod tests {
         assert!(judge("D(c,on) < 1", &[], &Table).is_err());
         assert!(judge("D(a,on)", &[], &Table).is_err());
         assert!(judge("D(a,on) < ", &[], &Table).is_err());
+    }
+
+    #[test]
+    fn a_label_that_is_a_number_stands_for_it() {
+        let bound = BTreeMap::from([("a", "59.2"), ("b", "3"), ("c", "x")]);
+        let product = value("a * b * 0.5 / 8", &bound, &Table).unwrap();
+        assert!((product[0].unwrap() - 11.1).abs() < 1e-9, "{product:?}");
+        assert!(value("c * 2", &bound, &Table).unwrap_err().contains("labels in parentheses"));
     }
 
     #[test]

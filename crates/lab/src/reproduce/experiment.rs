@@ -1,5 +1,5 @@
-//! What is a paper's experiment? A scenario, the published values of its cells, claims, and pictures:
-//! data in `experiments/`, part of the program, readable by anyone.
+//! Published experiment: a scenario, the published values of its cells, claims and pictures. Data in `experiments/`,
+//! compiled into the program.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -17,8 +17,9 @@ pub struct Experiment {
     /// What to look for, in a paragraph.
     #[serde(default)]
     pub text: String,
-    /// Name of the scenario file in the same folder, without its ending.
-    pub scenario: String,
+    /// Name of the scenario file in the same folder, without its ending. Without one nothing is run: a description,
+    /// or values that follow from the labels of their keys.
+    pub scenario: Option<String>,
     /// Repetitions it is judged with.
     #[serde(default = "one")]
     pub repetitions: u32,
@@ -122,7 +123,8 @@ pub struct Published {
     /// Which metric or probe, of the first flow or of the one named before a dot.
     #[serde(default)]
     pub metric: String,
-    /// Instead: an expression as in claims, in which `a`, `b`, ... are the parts of the key.
+    /// Instead: an expression as in claims, in which `a`, `b`, ... are the parts of the key; a part that is a number
+    /// can stand for itself (`a * b / 8`).
     pub value: Option<String>,
     /// Its unit, for tables.
     #[serde(default)]
@@ -217,7 +219,7 @@ pub struct Reading {
     pub chosen: bool,
 }
 
-/// The claims of one paper.
+/// The claims of one group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
@@ -261,23 +263,23 @@ struct Panels {
     experiment: Vec<Experiment>,
 }
 
-/// A paper: its folder's files.
-pub struct Paper {
+/// A group: the files of its folder.
+pub struct Group {
     /// The folder's name.
     pub name: &'static str,
     /// File name and text.
     pub files: &'static [(&'static str, &'static str)],
 }
 
-pub use super::papers::PAPERS;
+pub use super::groups::GROUPS;
 
-impl Paper {
+impl Group {
     /// A file's text.
     pub fn file(&self, name: &str) -> Option<&'static str> {
         self.files.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
     }
 
-    /// Its experiments, in the order of the files.
+    /// Its experiments: tables, figures, the rest.
     pub fn experiments(&self) -> Result<Vec<Experiment>, String> {
         let files = self.files.iter();
         files

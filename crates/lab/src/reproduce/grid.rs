@@ -1,6 +1,7 @@
-//! What was measured for an experiment? Cells with labels: the cases that it names, each over the grid of
-//! its scenario; per cell and flow the values by repetition. What only a trace shows is taken when a claim
-//! asks for it.
+//! Measured cells of an experiment, by label and repetition.
+//!
+//! Cells with labels: the cases that it names, each over the grid of its scenario; per cell and flow the values by
+//! repetition. What only a trace shows is taken when a claim asks for it.
 
 use super::ReproduceError;
 use super::claim::Cells;

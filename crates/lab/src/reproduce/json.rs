@@ -1,4 +1,6 @@
-//! What do other programs read? The document of `reproduce --json`.
+//! JSON document of `reproduce`.
+//!
+//! The document of `reproduce --json`.
 
 use super::today::{COUNTERS, METRICS, Today};
 use super::{Reproduced, Totals};

@@ -1,5 +1,6 @@
-//! Does our system say what the papers say? Their experiments are run, each published value is set
-//! beside the measured one and judged, each claim is tested.
+//! Reproduction of published experiments: measured beside published, verdicts on values and claims.
+//!
+//! Their experiments are run, each published value is set beside the measured one and judged, each claim is tested.
 //!
 //! A value is inside if it is off by at most max(a fixed part, 1.96 s sqrt(1/n + 1/m)): s the measured
 //! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for
@@ -10,14 +11,14 @@
 pub mod claim;
 pub mod experiment;
 mod grid;
+mod groups;
 pub mod json;
 pub mod page;
-mod papers;
 pub mod today;
 
 use crate::picture::picture;
 use crate::sweep::{Control, Progress, Sweep, SweepError};
-use experiment::{Claims, Experiment, PAPERS, Paper, Published};
+use experiment::{Claims, Experiment, GROUPS, Group, Published};
 use grid::{Grid, Measured, View, cases};
 use report::Picture;
 use results::stats::Summary;
@@ -30,7 +31,7 @@ use std::rc::Rc;
 pub struct Value {
     /// Labels joined with slashes.
     pub key: String,
-    /// As printed in the paper.
+    /// As printed in the group.
     pub published: f64,
     /// Mean of our repetitions.
     pub measured: f64,
@@ -174,11 +175,11 @@ impl Default for Settings {
     }
 }
 
-/// Every experiment's id and title, in the order of the papers.
+/// Every experiment's id and title, by group.
 pub fn list() -> Result<Vec<(String, String)>, ReproduceError> {
     let mut all = Vec::new();
-    for paper in PAPERS {
-        for e in paper.experiments().map_err(ReproduceError::Data)? {
+    for group in GROUPS {
+        for e in group.experiments().map_err(ReproduceError::Data)? {
             all.push((e.id, e.title));
         }
     }
@@ -187,15 +188,15 @@ pub fn list() -> Result<Vec<(String, String)>, ReproduceError> {
 
 /// The scenario file behind an experiment.
 pub fn scenario_text(id: &str) -> Option<&'static str> {
-    let (paper, experiment) = find(id).ok()?;
-    paper.file(&format!("{}.scenario.toml", experiment.scenario))
+    let (group, experiment) = find(id).ok()?;
+    group.file(&format!("{}.scenario.toml", experiment.scenario?))
 }
 
-fn find(id: &str) -> Result<(&'static Paper, Experiment), ReproduceError> {
-    for paper in PAPERS {
-        let experiments = paper.experiments().map_err(ReproduceError::Data)?;
+fn find(id: &str) -> Result<(&'static Group, Experiment), ReproduceError> {
+    for group in GROUPS {
+        let experiments = group.experiments().map_err(ReproduceError::Data)?;
         if let Some(e) = experiments.into_iter().find(|e| e.id == id) {
-            return Ok((paper, e));
+            return Ok((group, e));
         }
     }
     Err(ReproduceError::Unknown(id.to_owned()))
@@ -218,14 +219,14 @@ impl<'a> Laboratory<'a> {
 
     /// Runs one experiment.
     pub fn reproduce(&mut self, id: &str) -> Result<Reproduced, ReproduceError> {
-        let (paper, experiment) = find(id)?;
-        let claims = paper.claims().map_err(ReproduceError::Data)?;
+        let (group, experiment) = find(id)?;
+        let claims = group.claims().map_err(ReproduceError::Data)?;
         let repetitions = match (self.settings.repetitions, experiment.repetitions) {
             // Single runs stay single, and what was made small because it takes long stays small.
             (Some(n), own) if own >= 100 || n < own => n,
             (_, own) => own,
         };
-        let grid = self.grid(paper, &experiment, &[], self.settings.seed, repetitions)?;
+        let grid = self.grid(group, &experiment, &[], self.settings.seed, repetitions)?;
         let mut values = values(&experiment, &claims, &grid)?;
         let grid_today = self.grid_today(&experiment, &grid)?;
         if let Some(today) = &grid_today {
@@ -233,8 +234,8 @@ impl<'a> Laboratory<'a> {
         }
         let today = grid_today.as_ref().map(|today| self.today(&grid, today)).transpose()?;
         let (claim_results, untested) = judge_claims(&experiment, &claims, &grid)?;
-        let readings = self.readings(paper, &experiment, &claims)?;
-        let share = self.share(paper, &experiment, &claims)?;
+        let readings = self.readings(group, &experiment, &claims)?;
+        let share = self.share(group, &experiment, &claims)?;
         let mut pictures =
             if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
         if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
@@ -277,7 +278,7 @@ impl<'a> Laboratory<'a> {
     /// The cells of an experiment; runs that were made already are not made again.
     fn grid(
         &mut self,
-        paper: &Paper,
+        group: &Group,
         experiment: &Experiment,
         set: &[String],
         seed: u64,
@@ -285,28 +286,28 @@ impl<'a> Laboratory<'a> {
     ) -> Result<Grid, ReproduceError> {
         let mut parts = Vec::new();
         for case in cases(experiment) {
-            let scenario = case.scenario.as_ref().unwrap_or(&experiment.scenario);
+            let Some(scenario) = case.scenario.as_ref().or(experiment.scenario.as_ref()) else { continue };
             let all: Vec<String> = experiment.set.iter().chain(&case.set).chain(set).cloned().collect();
-            parts.push(self.measured(paper, scenario, &all, seed, repetitions)?);
+            parts.push(self.measured(group, scenario, &all, seed, repetitions)?);
         }
         Grid::new(experiment, parts)
     }
 
     fn measured(
         &mut self,
-        paper: &Paper,
+        group: &Group,
         scenario: &str,
         set: &[String],
         seed: u64,
         repetitions: u32,
     ) -> Result<Rc<Measured>, ReproduceError> {
-        let key = format!("{}/{scenario} {seed} {repetitions} {}", paper.name, set.join(" "));
+        let key = format!("{}/{scenario} {seed} {repetitions} {}", group.name, set.join(" "));
         if let Some(measured) = self.measured.get(&key) {
             return Ok(Rc::clone(measured));
         }
         let file = format!("{scenario}.scenario.toml");
-        let text = paper.file(&file).ok_or_else(|| ReproduceError::Data(format!("no file {file}")))?;
-        let name = format!("experiments/{}/{file}", paper.name);
+        let text = group.file(&file).ok_or_else(|| ReproduceError::Data(format!("no file {file}")))?;
+        let name = format!("experiments/{}/{file}", group.name);
         let scenario = scenario::read_with(&name, text.as_bytes(), &NoFiles, set)
             .map_err(|d| ReproduceError::Sweep(SweepError::Scenario(d)))?;
         let sweep = Sweep::new(&scenario, Some(repetitions), Some(seed), self.version)?;
@@ -321,7 +322,7 @@ impl<'a> Laboratory<'a> {
 
     fn readings(
         &mut self,
-        paper: &Paper,
+        group: &Group,
         experiment: &Experiment,
         claims: &Claims,
     ) -> Result<Vec<ReadingResult>, ReproduceError> {
@@ -333,7 +334,7 @@ impl<'a> Laboratory<'a> {
         }
         for reading in &experiment.reading {
             let set: Vec<String> = experiment.reading_fixes.iter().chain(&reading.set).cloned().collect();
-            let grid = self.grid(paper, experiment, &set, self.settings.seed, repetitions)?;
+            let grid = self.grid(group, experiment, &set, self.settings.seed, repetitions)?;
             let values = values(experiment, claims, &grid)?;
             all.push(ReadingResult {
                 name: reading.name.clone(),
@@ -347,7 +348,7 @@ impl<'a> Laboratory<'a> {
 
     fn share(
         &mut self,
-        paper: &Paper,
+        group: &Group,
         experiment: &Experiment,
         claims: &Claims,
     ) -> Result<Option<Share>, ReproduceError> {
@@ -358,7 +359,7 @@ impl<'a> Laboratory<'a> {
         }
         let mut share = Share { seeds, repetitions: table.repetitions, within: 0, of: 0 };
         for seed in 1..=u64::from(seeds) {
-            let grid = self.grid(paper, experiment, &[], seed, table.repetitions)?;
+            let grid = self.grid(group, experiment, &[], seed, table.repetitions)?;
             let values = values(experiment, claims, &grid)?;
             share.within += values.iter().filter(|v| v.within).count();
             share.of += values.len();

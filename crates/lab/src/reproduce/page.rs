@@ -1,4 +1,6 @@
-//! What does a person look at? One page: published beside measured, verdicts, claims, pictures.
+//! HTML page of `reproduce`: tables, verdicts, claims, pictures.
+//!
+//! One page: published beside measured, verdicts, claims, pictures.
 
 use super::today::{COUNTERS, Today};
 use super::{Reproduced, Totals, Value};

@@ -1,5 +1,7 @@
-//! What would the Linux of today do there? The paths, the weather and the data of an experiment with real kernels at
-//! their ends in place of the study's senders, beside them repetition by repetition.
+//! Experiments with real Linux kernels in place of the study's senders.
+//!
+//! The paths, the weather and the data of an experiment with real kernels at their ends in place of the study's
+//! senders, beside them repetition by repetition.
 //!
 //! A kernel has its own defaults: what a study sets in its senders and receivers means nothing to it, so cells that differ
 //! in nothing else share one run. Only the bytes in a segment are kept.

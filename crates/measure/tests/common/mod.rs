@@ -63,7 +63,7 @@ pub(crate) fn watching<R>(server: &Server, tell: &(dyn Fn(Event) + Sync), act: i
         }
     }
     std::thread::scope(|scope| {
-        scope.spawn(|| server.serve(&over, tell));
+        scope.spawn(|| server.serve(&over, tell).unwrap());
         // However `act` ends, the server ends too.
         let _ends = Ends(&over);
         act()

@@ -1,5 +1,7 @@
-//! Must somebody give a link its resources before it can send? Then a packet that comes to an idle link waits for
-//! them (catalogue SW-30). The link keeps them while it has something to send, and for a while after that.
+//! Resource allocation delay of an idle link (catalogue SW-30).
+//!
+//! Then a packet that comes to an idle link waits for them (catalogue SW-30). The link keeps them while it has
+//! something to send, and for a while after that.
 
 use base::dist::Sampler;
 use base::{Span, Time};

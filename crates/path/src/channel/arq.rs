@@ -1,10 +1,12 @@
-//! What if a link repeats what came wrong? A frame that was discarded is sent again, before new ones, when the far end
-//! has told; so often or for so long as the link persists, and then the packet is given up (catalogue SW-28, SW-29,
-//! SW-39 from inside). Frames that are not yet acknowledged fill a window.
+//! Link-layer ARQ: retransmission of lost frames, persistence, window (catalogue SW-28, SW-29, SW-39 from inside).
+//!
+//! A lost frame is sent again, ahead of new ones, when its negative acknowledgement arrives. The sender gives its
+//! packet up after a number of attempts or a time. Unacknowledged frames fill a window.
 
+use super::timed::Timed;
 use base::dist::Sampler;
 use base::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How a link repeats.
 #[derive(Clone, Debug)]
@@ -27,8 +29,7 @@ pub(crate) struct Frame {
     pub(crate) bytes: u32,
     /// How often it was repeated.
     pub(crate) repeated: u32,
-    /// When the sender knows, and whether it arrived.
-    pub(crate) known: Time,
+    /// Whether it arrived.
     pub(crate) good: bool,
 }
 
@@ -36,10 +37,12 @@ pub(crate) struct Frame {
 #[derive(Clone, Debug)]
 pub(crate) struct Arq {
     config: ArqConfig,
-    /// Frames sent, by when more is known of them.
-    sent: VecDeque<Frame>,
-    /// Frames to be repeated, in the order in which that became known.
+    /// Frames sent, by the arrival of their acknowledgement.
+    sent: Timed<Frame>,
+    /// Frames to be repeated, in the order in which that became known, and those of packets given up meanwhile.
     repeats: VecDeque<Frame>,
+    /// Frames to be repeated by packet, those given up not counted.
+    pending: BTreeMap<u64, u32>,
     unacknowledged: u32,
 }
 
@@ -56,7 +59,13 @@ pub(crate) enum Verdict {
 
 impl Arq {
     pub(crate) fn new(config: ArqConfig) -> Self {
-        Arq { config, sent: VecDeque::new(), repeats: VecDeque::new(), unacknowledged: 0 }
+        Arq {
+            config,
+            sent: Timed::new(),
+            repeats: VecDeque::new(),
+            pending: BTreeMap::new(),
+            unacknowledged: 0,
+        }
     }
 
     /// Whether a new frame fits into the window.
@@ -70,22 +79,22 @@ impl Arq {
     }
 
     /// A frame's transmission ended at `t`, well or not.
-    pub(crate) fn ended(&mut self, t: Time, mut frame: Frame) {
-        frame.known = t + Span::from_nanos(self.config.feedback.draw() as u64);
-        let place = self.sent.iter().rposition(|other| other.known <= frame.known).map_or(0, |i| i + 1);
-        self.sent.insert(place, frame);
+    pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
+        self.sent.insert(t + Span::from_nanos(self.config.feedback.draw() as u64), frame);
     }
 
     /// When more is known next.
     pub(crate) fn next(&self) -> Time {
-        self.sent.front().map_or(Time::NEVER, |frame| frame.known)
+        self.sent.next()
     }
 
     /// What is known at `now` of the frame sent longest ago; `began` says when a packet's first frame did, none if
     /// the packet is no longer there.
     pub(crate) fn hear(&mut self, now: Time, began: impl Fn(u64) -> Option<Time>) -> Option<Verdict> {
-        let frame = *self.sent.front().filter(|frame| frame.known <= now)?;
-        self.sent.pop_front();
+        if self.sent.next() > now {
+            return None;
+        }
+        let frame = self.sent.pop()?;
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
             self.unacknowledged -= 1;
             return Some(Verdict::Acknowledged(frame));
@@ -94,6 +103,7 @@ impl Arq {
             && self.config.time.is_none_or(|time| now < began + time);
         if persists {
             self.repeats.push_back(frame);
+            *self.pending.entry(frame.unit).or_default() += 1;
             return Some(Verdict::Repeated);
         }
         self.unacknowledged -= 1;
@@ -102,20 +112,30 @@ impl Arq {
 
     /// Whether a frame is to be repeated.
     pub(crate) fn repeats(&self) -> bool {
-        !self.repeats.is_empty()
+        !self.pending.is_empty()
     }
 
     /// The next one to be repeated.
     pub(crate) fn repeat(&mut self) -> Option<Frame> {
-        self.repeats.pop_front()
+        while let Some(frame) = self.repeats.pop_front() {
+            // No frame of a packet that was given up is ever repeated again: it has no entry.
+            let Some(count) = self.pending.get_mut(&frame.unit) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.pending.remove(&frame.unit);
+            }
+            return Some(frame);
+        }
+        None
     }
 
-    /// A packet is given up: its frames are repeated no more. How many there were.
+    /// A packet is given up: its frames are repeated no more. Their number.
     pub(crate) fn forget(&mut self, unit: u64) -> u32 {
-        let before = self.repeats.len();
-        self.repeats.retain(|frame| frame.unit != unit);
-        let gone = (before - self.repeats.len()) as u32;
+        let gone = self.pending.remove(&unit).unwrap_or(0);
         self.unacknowledged -= gone;
+        if self.pending.is_empty() {
+            self.repeats.clear();
+        }
         gone
     }
 
@@ -128,6 +148,7 @@ impl Arq {
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
         self.repeats.clear();
+        self.pending.clear();
         self.unacknowledged = 0;
     }
 }

@@ -1,8 +1,10 @@
-//! What is on a link behind its input queue? The packets of the send buffer, the one in service, those on their way,
-//! and those that wait in the receive buffer for what is missing before them (catalogue SW-27, SW-28). One list in the
-//! order in which they came; each packet knows how far it is.
+//! Send and receive buffer of a link: packets behind the input queue until their delivery (catalogue SW-27, SW-28).
+//!
+//! One list in the order of arrival holds the send buffer, the packet in service, those in propagation, and those that
+//! wait in the receive buffer for a missing one. Each packet knows its progress.
 
 use super::queue::{Room, Waiting};
+use super::timed::Timed;
 use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -73,7 +75,10 @@ pub(crate) struct Buffer {
     next: u64,
     last: Time,
     /// Where order is not kept: those whose arrival is known, by arrival.
-    flying: VecDeque<(Time, u64)>,
+    flying: Timed<u64>,
+    /// Where order is kept and the receive buffer is bounded: packets that arrive later than all before them, with
+    /// that instant, in ascending order.
+    records: VecDeque<(u64, Time)>,
     send: Amount,
     /// Begun and not delivered.
     under_way: Amount,
@@ -90,7 +95,8 @@ impl Buffer {
             in_order,
             next: 0,
             last: Time::ZERO,
-            flying: VecDeque::new(),
+            flying: Timed::new(),
+            records: VecDeque::new(),
             send: Amount::default(),
             under_way: Amount::default(),
             held: 0,
@@ -183,25 +189,33 @@ impl Buffer {
         if !self.in_order {
             if let Some(unit) = self.get(number) {
                 let arrival = unit.arrival;
-                let place = self.flying.iter().rposition(|(t, _)| *t <= arrival).map_or(0, |i| i + 1);
-                self.flying.insert(place, (arrival, number));
+                self.flying.insert(arrival, number);
             }
             return;
         }
-        let Some(room) = room else { return };
         let Some((arrival, size)) = self.get(number).map(|u| (u.arrival, u.packet.size)) else { return };
-        // Those that have arrived by then and wait for one before them.
-        let (mut waiting, mut delivered) = (Amount::default(), self.last);
-        let first = usize::try_from(self.next.saturating_sub(self.base)).unwrap_or(usize::MAX);
+        while self.records.front().is_some_and(|(record, _)| *record < self.next) {
+            self.records.pop_front();
+        }
+        // Deliveries are in order: from the first packet on that arrives later than this one, all wait for it then.
+        let from = self.records.partition_point(|(_, latest)| *latest <= arrival);
+        let from = self.records.get(from).map(|(record, _)| *record);
+        if self.records.back().is_none_or(|(record, latest)| *record < number && *latest < arrival) {
+            self.records.push_back((number, arrival));
+        }
+        let Some(room) = room else { return };
+        let from = if self.last > arrival { Some(self.next) } else { from };
+        let Some(first) = from.and_then(|from| usize::try_from(from.saturating_sub(self.base)).ok()) else {
+            return;
+        };
+        let mut waiting = Amount::default();
         let before = usize::try_from(number - self.base).unwrap_or(0);
-        for unit in self.units.iter().take(before).skip(first).filter(|u| !u.gone) {
-            delivered = delivered.max(unit.arrival);
-            if unit.arrival <= arrival && delivered > arrival && unit.lost.is_none() {
+        for unit in self.units.range(first.min(before)..before).filter(|u| !u.gone) {
+            if unit.arrival <= arrival && unit.lost.is_none() {
                 waiting.add(unit.packet.size);
             }
         }
-        if delivered > arrival
-            && !room.takes(waiting.packets, waiting.bytes, size)
+        if !room.takes(waiting.packets, waiting.bytes, size)
             && let Some(unit) = self.get_mut(number)
         {
             unit.lost = unit.lost.or(Some(DropReason::QueueFull));
@@ -211,7 +225,7 @@ impl Buffer {
     /// When the next packet is delivered.
     pub(crate) fn next_delivery(&self) -> Time {
         if !self.in_order {
-            return self.flying.front().map_or(Time::NEVER, |(t, _)| *t);
+            return self.flying.next();
         }
         match self.get(self.next) {
             Some(unit) if unit.is_whole() => unit.arrival.max(self.last),
@@ -224,7 +238,7 @@ impl Buffer {
         if self.next_delivery() > now {
             return None;
         }
-        let number = if self.in_order { self.next } else { self.flying.pop_front()?.1 };
+        let number = if self.in_order { self.next } else { self.flying.pop()? };
         self.last = self.last.max(now);
         let unit = self.take(number)?;
         self.tidy();

@@ -1,5 +1,7 @@
-//! What becomes of what a channel holds when the world changes? The frame in service goes on with what it still has to send,
-//! at the new rate; a state may flush what waits, or everything.
+//! Effect of a state change on the contents of a channel: rate of the frame in service, flush.
+//!
+//! The frame in service goes on with what it still has to send, at the new rate; a state may flush what waits, or
+//! everything.
 
 use super::follow::Flush;
 use super::{Channel, InService};

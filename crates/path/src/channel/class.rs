@@ -1,7 +1,9 @@
-//! Who goes first? Packets are told apart by a list of rules and wait in a queue for each (catalogue SW-47); without
-//! rules there is one queue, for all (SW-48). Of the queues with something in them the one with the smallest priority
-//! is served; those of one priority share by weight, with deficit round robin (Shreedhar and Varghese, "Efficient
-//! Fair Queuing Using Deficit Round Robin", 1995).
+//! Packet classifier and priority scheduler with weights.
+//!
+//! Packets are told apart by a list of rules and wait in a queue for each (catalogue SW-47); without rules there is
+//! one queue, for all (SW-48). Of the queues with something in them the one with the smallest priority is served;
+//! those of one priority share by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
+//! Using Deficit Round Robin", 1995).
 
 use super::queue::{Queue, QueueConfig, Waiting};
 use crate::element::Cx;

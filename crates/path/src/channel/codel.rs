@@ -1,6 +1,7 @@
-//! What if the time that packets wait were watched, and not how many wait? CoDel (RFC 8289): while the shortest wait
-//! of an interval stays above a target, it drops a packet at the head, and then again sooner and sooner, until the
-//! wait is short again.
+//! CoDel AQM (RFC 8289): drops at the head by sojourn time.
+//!
+//! CoDel (RFC 8289): while the shortest wait of an interval stays above a target, it drops a packet at the head, and
+//! then again sooner and sooner, until the wait is short again.
 
 use super::manager::View;
 use crate::red::Verdict;

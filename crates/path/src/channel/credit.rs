@@ -1,6 +1,8 @@
-//! How does a stage stop the one before it? By credit (catalogue SW-21): the stage before may send so many packets
-//! that the next one has not yet taken out of its input queue, and no more; for each that is taken out, one may
-//! follow. A sliding window that the receiver moves.
+//! Credit-based flow control between neighbouring links (catalogue SW-21).
+//!
+//! By credit (catalogue SW-21): the stage before may send so many packets that the next one has not yet taken out of
+//! its input queue, and no more; for each that is taken out, one may follow. A sliding window that the receiver
+//! moves.
 //!
 //! Credit travels on a wire of its own, against the packets: a head without a body, counted nowhere.
 
@@ -29,6 +31,7 @@ pub(crate) fn grant() -> Packet {
         flags: Flags::VIRTUAL,
         class: 0,
         ecn: 0,
+        unit: 0,
     }
 }
 

@@ -1,7 +1,9 @@
-//! What does the air do to a frame? It may come wrong: with a probability for each frame or for each bit, always
-//! the same, in bursts from frame to frame (Gilbert, Elliott), or in bad times that come and go as weather
-//! (catalogue SW-35, SW-36). What follows is the link's affair (SW-37 to SW-39): it passes on what is wrong, it
-//! discards it, or what arrives is late, as if something below had repaired it.
+//! Frame error process: independent errors, Gilbert-Elliott, error periods over time.
+//!
+//! It may come wrong: with a probability for each frame or for each bit, always the same, in bursts from frame to
+//! frame (Gilbert, Elliott), or in bad times that come and go as weather (catalogue SW-35, SW-36). What follows is
+//! the link's affair (SW-37 to SW-39): it passes on what is wrong, it discards it, or what arrives is late, as if
+//! something below had repaired it.
 
 use crate::gate::Gate;
 use base::dist::Sampler;

@@ -1,5 +1,7 @@
-//! What does a state of the world mean for one link? A rate, a delay, errors, whether it serves, and what becomes of
-//! the packets in it at the moment of the change: a handover changes them all at once (catalogue SW-41, SW-42).
+//! Link parameters by state: rate, delay, errors, service and flush at a state change.
+//!
+//! A rate, a delay, errors, whether it serves, and what becomes of the packets in it at the moment of the change: a
+//! handover changes them all at once (catalogue SW-41, SW-42).
 
 use super::error::Errors;
 use crate::states::{Change, Machine};

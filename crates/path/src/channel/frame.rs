@@ -1,6 +1,7 @@
-//! What does a link make of a packet? It may compress it, put bytes of its own around it, cut it into frames and
-//! put bytes around each (catalogue SW-25, SW-26). Whoever rides on the link sees none of it but the time it
-//! takes, and that one lost frame loses the packet.
+//! Framing: compression, encapsulation overhead and segmentation of a packet.
+//!
+//! It may compress it, put bytes of its own around it, cut it into frames and put bytes around each (catalogue SW-25,
+//! SW-26). Whoever rides on the link sees none of it but the time it takes, and that one lost frame loses the packet.
 
 /// How packets become frames.
 #[derive(Clone, Copy, Debug, PartialEq)]

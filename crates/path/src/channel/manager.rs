@@ -1,5 +1,6 @@
-//! Who speaks up for a queue before it is full? One of several managers, asked when a packet comes and again when it
-//! leaves. Each is a file of its own.
+//! Active queue management (AQM): RED, CoDel, PIE, threshold marking.
+//!
+//! One of several managers, asked when a packet comes and again when it leaves. Each is a file of its own.
 
 use super::codel::CoDel;
 use super::pie::Pie;

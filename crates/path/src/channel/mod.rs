@@ -1,5 +1,5 @@
-//! What does a link of a mobile network do to a packet? More than a plain [`crate::link::Link`]: the channel of
-//! Seawind (Kojo and others 2001, section 4.3), one direction. In the order in which a packet meets them:
+//! Channel of a mobile link, one direction: the stages of Seawind (Kojo and others 2001, section 4.3), more than a plain
+//! [`crate::link::Link`]. In the order in which a packet meets them:
 //!
 //! input queues, by class ([`class`], [`queue`], managers) -> send buffer ([`buffer`]) -> resources ([`allocation`])
 //! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->
@@ -23,6 +23,7 @@ pub mod manager;
 pub mod pie;
 pub mod queue;
 pub mod threshold;
+mod timed;
 mod waking;
 
 use crate::capacity::Capacity;
@@ -72,6 +73,10 @@ pub struct ChannelConfig {
     /// The machines of states that it follows.
     pub followers: Vec<Follower>,
 }
+
+/// Packets on one link beyond which background load is dropped and counted, though its queue has no limit: 1.5 GB of
+/// full-sized packets, more than any buffer of a network holds. It bounds the memory of a load above the link's rate.
+pub(crate) const MOST_LOAD: usize = 1 << 20;
 
 /// The frame in service.
 #[derive(Clone, Copy)]
@@ -413,7 +418,7 @@ impl Channel {
             None => self.buffer.release(number),
         }
         let end = self.finish(now, bytes);
-        let frame = Frame { unit: number, bytes, repeated: 0, known: Time::NEVER, good: false };
+        let frame = Frame { unit: number, bytes, repeated: 0, good: false };
         self.in_service = Some(InService { frame, left: bytes, end });
     }
 
@@ -454,6 +459,8 @@ impl Element for Channel {
             if let Some(credit) = &mut self.credit {
                 credit.sent(now);
             }
+        } else if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
+            cx.drop(packet, DropReason::QueueFull);
         } else {
             let idle = self.in_service.is_none() && self.queues.len() == 0;
             let idle = if idle { now.since(self.idle_since) } else { Span::ZERO };

@@ -1,5 +1,6 @@
-//! What if packets were dropped when they come, with a probability that a controller moves? PIE (RFC 8033): every 15 ms
-//! the probability follows how far the wait is from a target and whether it grows.
+//! PIE AQM (RFC 8033): drop probability controlled by queueing delay.
+//!
+//! PIE (RFC 8033): every 15 ms the probability follows how far the wait is from a target and whether it grows.
 
 use super::manager::View;
 use crate::red::Verdict;

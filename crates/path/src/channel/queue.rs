@@ -1,5 +1,6 @@
-//! What waits for a link, how much of it, how long, and who goes when that is too much? One input queue, first in,
-//! first out (catalogue SW-23, SW-24).
+//! Input queue with limits, drop policy and maximum sojourn time (catalogue SW-23, SW-24).
+//!
+//! One input queue, first in, first out (catalogue SW-23, SW-24).
 
 use super::manager::{Manager, View};
 use crate::element::Cx;

@@ -1,6 +1,7 @@
-//! What if a queue marked every packet that finds it long? A step in place of an average: quick, and what senders
-//! that count marks ask for (Alizadeh and others, "Data Center TCP", 2010, section 3.1). Packets that cannot be
-//! marked pass; the limit is for them.
+//! Threshold AQM: marks every packet above an instantaneous queue length.
+//!
+//! A step in place of an average: quick, and what senders that count marks ask for (Alizadeh and others, "Data Center
+//! TCP", 2010, section 3.1). Packets that cannot be marked pass; the limit is for them.
 
 use super::manager::View;
 use crate::red::Verdict;

@@ -1,5 +1,7 @@
-//! When does a channel have something to do next, and when can a packet come out of it? It wakes for everything; who only
-//! waits for packets, as a driver in real time does, need not wake for what stays inside.
+//! Wake-up times of a channel: next internal event, next packet departure.
+//!
+//! It wakes for everything; who only waits for packets, as a driver in real time does, need not wake for what stays
+//! inside.
 
 use super::Channel;
 use super::follow::Service;

@@ -56,6 +56,7 @@ pub(crate) fn packet(ordinal: u32, size: u32) -> Packet {
         flags: Flags::DATA,
         class: 0,
         ecn: 0,
+        unit: 0,
     }
 }
 

@@ -1,5 +1,6 @@
-//! How does a link with more than a queue, a rate and a delay become an element? And how do machines of states become
-//! copies that every link on them follows.
+//! Builder of channels and of their state-machine followers.
+//!
+//! And how do machines of states become copies that every link on them follows.
 
 use super::{Builder, draw_time, gate_of_closures};
 use crate::model::channel::{self, ErrorKind, ErrorMode, When};

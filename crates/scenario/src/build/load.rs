@@ -1,9 +1,10 @@
-//! How does background load enter the network, and where does it end? Behind its own link, or behind a later one that it
-//! travels to, led on by the numbers of its packets.
+//! Background load that travels, and the numbers that route packets which are no flow's own: a load ends behind its own link,
+//! or behind a later one.
 
 use super::Builder;
 use crate::model::Model;
 use base::packet::FlowId;
+use std::ops::Range;
 
 /// A load that goes on beyond its own link.
 #[derive(Clone, Debug)]
@@ -26,6 +27,17 @@ pub(super) fn travels(model: &Model) -> Vec<Travel> {
         }
     }
     all
+}
+
+/// The numbers that packets of a flow bear on its other network paths, in order; no flow, load or pair has them.
+pub fn path_numbers(model: &Model, flow: usize) -> Range<usize> {
+    let before: usize = model.flows.iter().take(flow).map(|flow| flow.other_paths.len()).sum();
+    let own = model.flows.get(flow).map_or(0, |flow| flow.other_paths.len());
+    if own == 0 {
+        return 0..0;
+    }
+    let first = model.flows.len() + travels(model).len() + model.pairs.len() + before;
+    first..first + own
 }
 
 impl Builder<'_> {

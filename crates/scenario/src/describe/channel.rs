@@ -1,4 +1,6 @@
-//! What makes a link more than a plain one, and what do the machines of states do? In words.
+//! Description of channels and state machines in text.
+//!
+//! In words.
 
 use super::{dist, loss_share};
 use crate::model::channel::{

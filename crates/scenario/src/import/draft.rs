@@ -1,4 +1,6 @@
-//! What has been understood so far? Hops with their values as they will stand in the file, and the notes.
+//! Draft scenario of an import, with its notes.
+//!
+//! Hops with their values as they will stand in the file, and the notes.
 
 use super::{Imported, Mistake};
 use crate::Style;

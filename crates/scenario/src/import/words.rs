@@ -1,4 +1,6 @@
-//! Which words are in a command line? Quotes and backslashes as a shell takes them; nothing is expanded.
+//! Shell word splitting of imported command lines.
+//!
+//! Quotes and backslashes as a shell takes them; nothing is expanded.
 
 use super::Mistake;
 

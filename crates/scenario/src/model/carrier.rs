@@ -1,6 +1,8 @@
-//! Who carries a flow: a model, kernels, or one of each?
+//! Transports of a flow: a model, kernels, or one of each.
 
 use super::Linux;
+use crate::protocol::Spec;
+use std::sync::Arc;
 use transport::tcp::{Config, Role};
 
 /// A protocol with its choices.
@@ -18,6 +20,8 @@ pub enum Transport {
     Linux(Linux),
     /// Datagrams that nobody answers.
     Udp(Udp),
+    /// A model of another protocol, at both ends.
+    Model(Arc<dyn Spec>),
     /// Ends that are not alike, the opening one first: a kernel at least at one of them, a model of TCP or another
     /// kernel at the other.
     Ends(Box<[Transport; 2]>),
@@ -35,15 +39,19 @@ impl Transport {
     pub fn tcp(&self) -> Option<&Config> {
         match self {
             Transport::Tcp { config, .. } => Some(config),
-            Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) => None,
+            Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) | Transport::Model(_) => None,
         }
+    }
+    /// The choice of another protocol than TCP, if it is a model of one.
+    pub fn model(&self) -> Option<&dyn Spec> {
+        if let Transport::Model(spec) = self { Some(&**spec) } else { None }
     }
     /// What is asked of the kernel, if one takes part: of two that differ, of the opening end's. Both have the same
     /// protocol and version of IP.
     pub fn linux(&self) -> Option<&Linux> {
         match self {
             Transport::Linux(linux) => Some(linux),
-            Transport::Tcp { .. } | Transport::Udp(_) => None,
+            Transport::Tcp { .. } | Transport::Udp(_) | Transport::Model(_) => None,
             Transport::Ends(ends) => ends.iter().find_map(Transport::linux),
         }
     }

@@ -1,5 +1,7 @@
-//! What can a link have beside a queue, a rate and a delay? What Seawind's channel has: classes, buffers, frames,
-//! resources, errors, repeats, credit; and machines of states that change it.
+//! Channel model: classes, buffers, framing, allocation, errors, ARQ, flow control, states.
+//!
+//! What Seawind's channel has: classes, buffers, frames, resources, errors, repeats, credit; and machines of states
+//! that change it.
 
 use super::{Capacity, Queue};
 use base::dist::Dist;

@@ -1,4 +1,4 @@
-//! What is asked of a real kernel, at both ends of a flow or at a node?
+//! Kernel settings of a flow or node.
 
 use base::Rate;
 

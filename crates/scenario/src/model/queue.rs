@@ -1,4 +1,4 @@
-//! What waits for service, and who goes when that is too much?
+//! Queue model: limits and drop policy or AQM.
 
 use base::Span;
 

@@ -1,4 +1,4 @@
-//! What hangs at a node in place of a machine or an end of a flow?
+//! Wire end model: interface, serial device or pseudo-terminal.
 
 use base::wire::frame::Framing;
 

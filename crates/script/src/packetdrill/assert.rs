@@ -1,5 +1,7 @@
-//! What do a script's statements claim? Comparisons of what `tcp_info` shows with numbers:
-//! `assert tcpi_snd_cwnd == 10, 'message'`. Anything else is not understood, and says so.
+//! Assertions on `tcp_info` in packetdrill scripts.
+//!
+//! Comparisons of what `tcp_info` shows with numbers: `assert tcpi_snd_cwnd == 10, 'message'`. Anything else is not
+//! understood, and says so.
 
 use crate::stage::Stage;
 

@@ -1,4 +1,6 @@
-//! What do a script's commands set? The kernel settings that mean something here, as options of the TCP.
+//! Sysctl commands of packetdrill scripts.
+//!
+//! The kernel settings that mean something here, as options of the TCP.
 
 use transport::tcp::Config;
 

@@ -1,5 +1,6 @@
-//! Where in a script are we? A cursor over its text that knows line and column, and the few shapes that
-//! words and numbers have there.
+//! Lexer of packetdrill scripts.
+//!
+//! A cursor over its text that knows line and column, and the few shapes that words and numbers have there.
 
 use crate::dialogue::Unreadable;
 

@@ -1,6 +1,8 @@
-//! Can packetdrill's scripts be played too? The common subset: the handshake, TCP segments in and out with
-//! their usual options, the calls that open, write, read and close, and simple assertions about what
-//! `tcp_info` shows. What is beyond it makes a script unsupported, with the line named.
+//! packetdrill scripts: the common subset.
+//!
+//! The common subset: the handshake, TCP segments in and out with their usual options, the calls that open, write,
+//! read and close, and simple assertions about what `tcp_info` shows. What is beyond it makes a script unsupported,
+//! with the line named.
 //!
 //! Three differences to the tool of that name. Our segments do not carry the options of a handshake: what
 //! the script's SYNs agree on (segment size, SACK, timestamps, window scale) is set before it begins. A

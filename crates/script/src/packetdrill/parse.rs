@@ -1,4 +1,6 @@
-//! What does a packetdrill script say? Its lines: when, and what happens or must happen.
+//! Parser of packetdrill scripts.
+//!
+//! Its lines: when, and what happens or must happen.
 
 use super::lex::Cursor;
 use crate::dialogue::{Range, Unreadable};

@@ -1,5 +1,7 @@
-//! How is a packetdrill script played? Line by line on one stage: segments and calls go in at their times,
-//! what leaves is taken in order and held against the next `>` line.
+//! Player of packetdrill scripts.
+//!
+//! Line by line on one stage: segments and calls go in at their times, what leaves is taken in order and held against
+//! the next `>` line.
 
 use super::assert;
 use super::command::{makes_defaults, shell};

@@ -1,7 +1,9 @@
-//! Who asks, and who answers? A user opens a page: its main object is asked for, then the objects in it, over
-//! some connections; he reads, and opens the next one. A page without objects in it is a request and its
-//! reply. If he loses patience he gives the page up and opens the next one at once: what the network still
-//! holds of the old one is of no use (catalogue WL-05, WL-13, EG-18 to EG-20).
+//! Request-reply workloads: pages of objects over one or more connections.
+//!
+//! A user opens a page: its main object is asked for, then the objects in it, over some connections; he reads, and
+//! opens the next one. A page without objects in it is a request and its reply. If he loses patience he gives the
+//! page up and opens the next one at once: what the network still holds of the old one is of no use (catalogue WL-05,
+//! WL-13, EG-18 to EG-20).
 
 use super::lines::{Letter, Letters, Lines, Workload};
 use super::seen::Seen;

@@ -1,8 +1,9 @@
-//! How does a request say what it asks for, where the other end cannot look into the same box? Its first bytes do: three
-//! numbers, as far as both ends do not know them from the plan, in groups of seven bits, the lowest first and the upper bit
-//! set where another follows (as LEB128): bytes of the request, bytes of the reply, nanoseconds until it is written. The
-//! rest is zeros, as all of it is otherwise; so there are as many bytes, at the same times. Only a request that is
-//! shorter than its numbers grows to them.
+//! In-band encoding of request parameters between separate hosts.
+//!
+//! Its first bytes do: three numbers, as far as both ends do not know them from the plan, in groups of seven bits,
+//! the lowest first and the upper bit set where another follows (as LEB128): bytes of the request, bytes of the
+//! reply, nanoseconds until it is written. The rest is zeros, as all of it is otherwise; so there are as many bytes,
+//! at the same times. Only a request that is shorter than its numbers grows to them.
 
 use super::ask::Asking;
 use super::lines::Letter;

@@ -1,7 +1,9 @@
-//! How is a message said in datagrams, and how is it heard? One end cuts messages into numbered datagrams when it is
-//! time for them; the other counts which came, how late and in which order. Nothing is acknowledged and nobody slows
-//! down: this is UDP (RFC 768) with a source that does not care, as voice and video of the simpler kind are (catalogue
-//! RT-01, NS-01). Elements of the network and a kernel's sockets carry them alike.
+//! Message workloads over numbered datagrams.
+//!
+//! One end cuts messages into numbered datagrams when it is time for them; the other counts which came, how late and
+//! in which order. Nothing is acknowledged and nobody slows down: this is UDP (RFC 768) with a source that does not
+//! care, as voice and video of the simpler kind are (catalogue RT-01, NS-01). Elements of the network and a kernel's
+//! sockets carry them alike.
 
 use super::lines::{Letter, Letters};
 use super::seen::Seen;

@@ -1,6 +1,7 @@
-//! What does an application see that may hold several connections to its peer? Its lines, by number, in the
-//! order in which they were opened; both ends call a line by the same number. A model's connections or a
-//! kernel's sockets stand behind them.
+//! Connection set of an application, numbered in order of opening.
+//!
+//! Its lines, by number, in the order in which they were opened; both ends call a line by the same number. A model's
+//! connections or a kernel's sockets stand behind them.
 
 use super::band::Known;
 use super::seen::Seen;

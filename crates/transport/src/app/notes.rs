@@ -1,6 +1,8 @@
-//! What has a listener heard who does not know what was said? He notes what came when, and who spoke notes when he did. Whoever has the
-//! notes of both, and the plan, plays them once more, in the order of their times, to the listener that would have
-//! known ([`super::tell::Listener`], [`super::datagrams::Hearing`]).
+//! Message statistics when sender and receiver run on different hosts: arrival log and replay.
+//!
+//! He notes what came when, and who spoke notes when he did. Whoever has the notes of both, and the plan, plays them
+//! once more, in the order of their times, to the listener that would have known ([`super::tell::Listener`],
+//! [`super::datagrams::Hearing`]).
 
 use super::Socket;
 use super::datagrams::{Hearing, fragments};

@@ -1,4 +1,6 @@
-//! What has an application seen? Times and counts, kept as they come; who measures asks for means and quantiles.
+//! Application statistics: times and counts.
+//!
+//! Times and counts, kept as they come; who measures asks for means and quantiles.
 
 use base::Span;
 

@@ -1,6 +1,8 @@
-//! Who speaks at his own pace? Voice at a constant rate, bursts with silences between, a news ticker: messages
-//! are made when it is time for them, whatever the transport does with them (catalogue RT-09, ME-05, NS-01).
-//! Over TCP they wait in its send buffer; over datagrams they leave at once.
+//! Message workloads at their own pace: CBR, on-off, news ticker.
+//!
+//! Voice at a constant rate, bursts with silences between, a news ticker: messages are made when it is time for them,
+//! whatever the transport does with them (catalogue RT-09, ME-05, NS-01). Over TCP they wait in its send buffer; over
+//! datagrams they leave at once.
 
 use super::lines::{Letter, Letters, Lines, Workload};
 use super::seen::Seen;

@@ -1,4 +1,6 @@
-//! What does an acknowledgement say? Every fact, computed once, before anyone judges.
+//! Facts carried by an ACK, computed once.
+//!
+//! Every fact, computed once, before anyone judges.
 
 use base::tcp::Block;
 use base::{Span, Time};

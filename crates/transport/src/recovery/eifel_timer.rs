@@ -1,9 +1,9 @@
-//! How does the Eifel retransmission timer predict? (Ludwig and Sklower, "The Eifel Retransmission
-//! Timer", Computer Communication Review 30(3), 2000; catalogue EI-18.) Its three ideas: a round trip that
-//! gets shorter leaves the variation alone, so that the timeout falls only as fast as the smoothed time;
-//! one gain for both averages spreads the weight of a whole over the samples of a flight, and the
-//! variation is multiplied by its inverse; the variation rises with that gain and falls with its square.
-//! The floor is the last round trip and two ticks.
+//! Eifel retransmission timer (Ludwig and Sklower 2000; catalogue EI-18).
+//!
+//! "The Eifel Retransmission Timer", Computer Communication Review 30(3), 2000. Its three ideas: a round trip that gets shorter leaves the variation alone, so that the timeout falls only
+//! as fast as the smoothed time; one gain for both averages spreads the weight of a whole over the samples of a
+//! flight, and the variation is multiplied by its inverse; the variation rises with that gain and falls with its
+//! square. The floor is the last round trip and two ticks.
 //!
 //! ```text
 //! DELTA  = RTT - SRTT

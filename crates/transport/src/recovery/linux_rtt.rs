@@ -1,8 +1,9 @@
-//! How does Linux compute its timeout? In clock ticks, with integers. Since 2.4 a window's greatest
-//! deviation counts, the floor is under the variation and not under the sum, and a round trip that gets
-//! shorter moves the variation an eighth as much (the kernel's `tcp_rtt_estimator`; Sarolahti and
-//! Kuznetsov 2002, section 3). Linux 2.2 smoothed as BSD does and then added on top, the more the
-//! smaller the window.
+//! RTO of Linux in integer clock ticks.
+//!
+//! In clock ticks, with integers. Since 2.4 a window's greatest deviation counts, the floor is under the variation
+//! and not under the sum, and a round trip that gets shorter moves the variation an eighth as much (the kernel's
+//! `tcp_rtt_estimator`; Sarolahti and Kuznetsov 2002, section 3). Linux 2.2 smoothed as BSD does and then added on
+//! top, the more the smaller the window.
 
 use super::rtt::Round;
 use base::Span;

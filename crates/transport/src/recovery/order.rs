@@ -1,6 +1,7 @@
-//! Which of the outstanding segments was sent first, and which lost one comes first? Two ordered sets beside
-//! the records, so that neither an acknowledgement nor a retransmission has to walk over everything that is
-//! outstanding (RFC 8985 section 6.1 keeps a list in order of time for that).
+//! Send order and lost segments as ordered sets.
+//!
+//! Two ordered sets beside the records, so that neither an acknowledgement nor a retransmission has to walk over
+//! everything that is outstanding (RFC 8985 section 6.1 keeps a list in order of time for that).
 
 use super::sent::Record;
 use base::Time;

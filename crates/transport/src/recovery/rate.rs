@@ -1,6 +1,7 @@
-//! How fast are data being delivered? A sample an acknowledgement: the bytes delivered since the segment
-//! it acknowledges was sent, over the longer of the times in which they were sent and acknowledged
-//! (draft-cheng-iccrg-delivery-rate-estimation-02).
+//! Delivery rate samples, one per ACK.
+//!
+//! A sample an acknowledgement: the bytes delivered since the segment it acknowledges was sent, over the longer of
+//! the times in which they were sent and acknowledged (draft-cheng-iccrg-delivery-rate-estimation-02).
 //!
 //! Sending may be bunched and acknowledgements may be compressed; the longer of the two times is
 //! therefore what the path cannot have been slower than.

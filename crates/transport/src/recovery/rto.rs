@@ -1,5 +1,7 @@
-//! When does the retransmission timer expire? The estimate between its bounds, doubled for every
-//! expiration in a row (RFC 6298 sections 2.4, 5), until something proves that data get through.
+//! Retransmission timer: bounds, exponential back-off (RFC 6298 sections 2.4, 5).
+//!
+//! The estimate between its bounds, doubled for every expiration in a row (RFC 6298 sections 2.4, 5), until something
+//! proves that data get through.
 
 mod adapt;
 

@@ -1,6 +1,7 @@
-//! How long is a round trip? RFC 6298 section 2 in nanoseconds, or the integer arithmetic of BSD that
-//! the simulators took over: clock ticks, smoothed by shifts. Linux and the Eifel timer have their own
-//! files.
+//! RTT estimator: RFC 6298 in nanoseconds, BSD integer arithmetic.
+//!
+//! RFC 6298 section 2 in nanoseconds, or the integer arithmetic of BSD that the simulators took over: clock ticks,
+//! smoothed by shifts. Linux and the Eifel timer have their own files.
 
 use super::eifel_timer::EifelTimer;
 use super::linux_rtt::{Linux22Rtt, LinuxRtt};

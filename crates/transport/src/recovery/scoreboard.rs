@@ -1,5 +1,6 @@
-//! What has the receiver reported beyond the cumulative acknowledgement? Ranges, ascending and apart;
-//! there are as many as there are holes, however large the window.
+//! SACK scoreboard: reported ranges above the cumulative ACK.
+//!
+//! Ranges, ascending and apart; there are as many as there are holes, however large the window.
 
 use base::tcp::Block;
 

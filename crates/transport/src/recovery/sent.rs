@@ -1,5 +1,6 @@
-//! When was each outstanding segment last sent, and what had been delivered by then? One record a
-//! segment, kept only for a recovery or a congestion control that asks.
+//! Send records of outstanding segments for rate sampling and RACK.
+//!
+//! One record a segment, kept only for a recovery or a congestion control that asks.
 //!
 //! Records lie in a ring in sequence order and touch each other: together they cover exactly what is
 //! outstanding. New data go to the back, a cumulative acknowledgement takes from the front, so both cost

@@ -1,6 +1,8 @@
-//! What do connections to one destination learn from those before them? RFC 9040 section 6 (temporal sharing, RFC
-//! 2140): when a connection closes, what it knows of the path goes into a cache that its host keeps for the
-//! destination, and the next one begins with it ("Responding" section IV.B; catalogue EI-27).
+//! TCB sharing between connections to one destination (RFC 9040 section 6).
+//!
+//! RFC 9040 section 6 (temporal sharing, RFC 2140): when a connection closes, what it knows of the path goes into a
+//! cache that its host keeps for the destination, and the next one begins with it ("Responding" section IV.B;
+//! catalogue EI-27).
 //!
 //! The RFC leaves open how old and new values are merged (section 6.2), but calls the cached round trip an average
 //! (section 6.3): here all by their mean. The least round trip and what the timer has learned are not in its table: the

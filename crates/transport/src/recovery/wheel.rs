@@ -1,5 +1,7 @@
-//! When does a timer of Linux expire? Never early: it waits in a wheel whose slots are a tick wide, and eight times as wide for each
-//! further turn, so one that is set far ahead is late by up to an eighth (6.12, kernel/time/timer.c: `calc_index`,
+//! Timer wheel granularity of Linux.
+//!
+//! Never early: it waits in a wheel whose slots are a tick wide, and eight times as wide for each further turn, so
+//! one that is set far ahead is late by up to an eighth (6.12, kernel/time/timer.c: `calc_index`,
 //! `calc_wheel_index`).
 
 use base::{Span, Time};

@@ -1,6 +1,7 @@
-//! How does a mark of the network reach the sender, and what does it do there? Explicit congestion
-//! notification, RFC 3168: agreed on with the SYNs, data packets say that they may be marked, the receiver
-//! echoes a mark until the sender says that it has reduced its window, which it does once a round trip.
+//! Explicit congestion notification (RFC 3168).
+//!
+//! Explicit congestion notification, RFC 3168: agreed on with the SYNs, data packets say that they may be marked, the
+//! receiver echoes a mark until the sender says that it has reduced its window, which it does once a round trip.
 //!
 //! In the one-way model of the simulators both ends take the scenario's word for it.
 

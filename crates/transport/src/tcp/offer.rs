@@ -1,6 +1,7 @@
-//! What may both ends use? Models take the scenario's word for it. With a peer that is no model, what its SYN offers
-//! decides: whatever it does not offer is given up, and the sender goes on as if its choices had been so from the
-//! beginning.
+//! Option negotiation with a peer that is not a model.
+//!
+//! Models take the scenario's word for it. With a peer that is no model, what its SYN offers decides: whatever it
+//! does not offer is given up, and the sender goes on as if its choices had been so from the beginning.
 
 use super::config::{Config, Sack};
 use super::connection::Connection;

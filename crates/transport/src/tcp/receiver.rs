@@ -1,6 +1,8 @@
-//! What does the receiver answer, and when? It puts segments in order, delays acknowledgements of
-//! in-order data (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2), answers everything else at once,
-//! reports what it holds out of order (RFC 2018) and what came twice (RFC 2883), and echoes timestamps.
+//! TCP receiver: reassembly, delayed ACKs, SACK blocks, window.
+//!
+//! It puts segments in order, delays acknowledgements of in-order data (RFC 1122 section 4.2.3.2, RFC 5681 section
+//! 4.2), answers everything else at once, reports what it holds out of order (RFC 2018) and what came twice (RFC
+//! 2883), and echoes timestamps.
 
 mod buffer;
 mod linux;

@@ -1,5 +1,7 @@
-//! What does a kernel want while it runs? It speaks on three sockets (the time, its network card, the card's channel back) and
-//! on its console; it is answered until it waits, and every wait for it is bounded.
+//! Event loop of a running guest: time, network card, console.
+//!
+//! It speaks on three sockets (the time, its network card, the card's channel back) and on its console; it is
+//! answered until it waits, and every wait for it is bounded.
 
 use super::{Guest, LOOK, Said, Sent, TEXT};
 use crate::calendar;

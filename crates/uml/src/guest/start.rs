@@ -1,5 +1,7 @@
-//! How is a kernel started? In a folder of its own with its first process and its task, and with nothing that differs
-//! between runs; then it is waited for until it asks for the time.
+//! Boot of a guest kernel.
+//!
+//! In a folder of its own with its first process and its task, and with nothing that differs between runs; then it is
+//! waited for until it asks for the time.
 
 use super::{Guest, LOOK, Said, TEXT};
 use crate::calendar::Calendar;

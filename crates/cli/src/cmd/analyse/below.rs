@@ -1,4 +1,6 @@
-//! What lay under a connection's troubles? Events of lower layers beside timeouts and silences, as text and as JSON.
+//! Lower-layer events beside timeouts and idle periods, as text and JSON.
+//!
+//! Events of lower layers beside timeouts and silences, as text and as JSON.
 
 use super::source::Read;
 use crate::board::Board;

@@ -1,4 +1,6 @@
-//! Which packets of which file? Reads a capture and hands every TCP segment that is asked for to an analyser.
+//! Capture source of `analyse`: file, filter, segments for the analyser.
+//!
+//! Reads a capture and hands every TCP segment that is asked for to an analyser.
 
 use crate::exit::Failure;
 use crate::progress;

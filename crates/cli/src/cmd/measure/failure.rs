@@ -1,4 +1,4 @@
-//! What went wrong with a measurement, and how is it mended?
+//! Errors of a measurement, with their remedies.
 
 use crate::exit::Failure;
 use measure::Error;

@@ -1,4 +1,4 @@
-//! Where does a picture go, and as what?
+//! Output target and format of a plot.
 
 use crate::exit::Failure;
 use crate::talk::Talk;

@@ -1,5 +1,7 @@
-//! What does the timer learn from a spurious timeout? Nothing, or one of the ways of "Responding"
-//! section III.C to be more careful (catalogue EI-13 to EI-17). None of them touches the estimator's rules.
+//! RTO adaptation after a spurious timeout (catalogue EI-13 to EI-17).
+//!
+//! Nothing, or one of the ways of "Responding" section III.C to be more careful (catalogue EI-13 to EI-17). None of
+//! them touches the estimator's rules.
 
 use super::RtoTimer;
 use crate::recovery::rtt::Rtt;

@@ -1,5 +1,6 @@
-//! How much does a mark take from the window, if it tells of a shorter queue than a loss does? Less than a
-//! loss, in congestion avoidance: alternative back-off, RFC 8511 (experimental).
+//! Alternative back-off with ECN (RFC 8511).
+//!
+//! Less than a loss, in congestion avoidance: alternative back-off, RFC 8511 (experimental).
 //!
 //! A router that marks manages its queue and keeps it short, so that half of the window would leave the link
 //! idle. In slow start a mark still takes what a loss takes: there the window may be far beyond the path.

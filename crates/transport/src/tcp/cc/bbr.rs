@@ -1,5 +1,7 @@
-//! What if the path is modelled instead of probed until it drops? BBR measures the largest delivery rate
-//! and the least round trip, sends at that rate, and keeps about their product in flight.
+//! BBR version 1: sending rate and window from a model of bandwidth and minimum RTT.
+//!
+//! BBR measures the largest delivery rate and the least round trip, sends at that rate, and keeps about their product
+//! in flight.
 //!
 //! This is version 1: draft-cardwell-iccrg-bbr-congestion-control-00, which is what Linux has called "bbr"
 //! since 4.9; Cardwell, Cheng, Gunn, Yeganeh, Jacobson 2016. Losses do not close its window, except for a

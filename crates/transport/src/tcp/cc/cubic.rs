@@ -1,6 +1,7 @@
-//! How does a window grow that should fill fast, long pipes and still share short ones? As a cubic function
-//! of the time since the last reduction, flat around the window at which the loss happened, and never
-//! slower than Reno would (RFC 9438; Ha, Rhee, Xu 2008).
+//! CUBIC congestion control (RFC 9438).
+//!
+//! As a cubic function of the time since the last reduction, flat around the window at which the loss happened, and
+//! never slower than Reno would (RFC 9438; Ha, Rhee, Xu 2008).
 //!
 //! Windows are in segments and times in seconds here, as in the RFC. An acknowledgement of several
 //! segments counts as so many, so that delayed acknowledgements do not slow the curve.

@@ -1,6 +1,8 @@
-//! How does Linux compute CUBIC? The curve of RFC 9438 in whole segments and ticks of the clock: it says after how many
-//! acknowledged segments the window grows by one. It looks ahead by the least round trip, not by the smoothed one; before the
-//! first loss the window grows by at least 5 % a round trip; at most a window of half as much again is let in a round trip.
+//! CUBIC in the integer arithmetic of Linux.
+//!
+//! The curve of RFC 9438 in whole segments and ticks of the clock: it says after how many acknowledged segments the
+//! window grows by one. It looks ahead by the least round trip, not by the smoothed one; before the first loss the
+//! window grows by at least 5 % a round trip; at most a window of half as much again is let in a round trip.
 //!
 //! The rules are those of 6.12 (net/ipv4/tcp_cubic.c: `bictcp_update`, `cubictcp_recalc_ssthresh`, `cubictcp_acked`,
 //! `cubictcp_state`, `cubictcp_cwnd_event`; net/ipv4/tcp_cong.c: `tcp_slow_start`, `tcp_cong_avoid_ai`). Left to the callers: when slow start ends

@@ -1,7 +1,8 @@
-//! When should slow start end before it overflows the queue? When round trips grow, or when the
-//! acknowledgements of one round come in a train half a round trip long: HyStart (Ha and Rhee, "Taming the
-//! elephants: new TCP slow start", 2011), with the numbers that Linux gave it. It ends slow start at once;
-//! HyStart++ ([`super::hystart_plus`]) is its careful successor.
+//! HyStart: end of slow start by delay increase or ACK train (Ha and Rhee).
+//!
+//! When round trips grow, or when the acknowledgements of one round come in a train half a round trip long: HyStart
+//! (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011), with the numbers that Linux gave it. It ends slow
+//! start at once; HyStart++ ([`super::hystart_plus`]) is its careful successor.
 //!
 //! A way of [`super::slow_start`].
 

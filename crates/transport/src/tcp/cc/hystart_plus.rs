@@ -1,6 +1,7 @@
-//! When should slow start end before it overflows the queue? When round trips grow: HyStart++ (RFC 9406)
-//! compares the least round trip of each round with that of the round before, slows down when it has grown, and
-//! ends slow start unless the growth turns out to have been chance.
+//! HyStart++ (RFC 9406).
+//!
+//! When round trips grow: HyStart++ (RFC 9406) compares the least round trip of each round with that of the round
+//! before, slows down when it has grown, and ends slow start unless the growth turns out to have been chance.
 //!
 //! A way of [`super::slow_start`].
 

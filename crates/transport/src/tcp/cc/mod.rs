@@ -1,6 +1,7 @@
-//! How much may be outstanding? The congestion window and its threshold, in bytes; who opens and closes
-//! them is a file per algorithm, and the list at the end of this file is the only other place that knows
-//! of it (`docs/adding.md` walks through adding one).
+//! Congestion control: cwnd, ssthresh, and the list of algorithms.
+//!
+//! The congestion window and its threshold, in bytes; who opens and closes them is a file per algorithm, and the list
+//! at the end of this file is the only other place that knows of it (`docs/adding.md` walks through adding one).
 //!
 //! The sender owns the window. A control is told what happened and moves the window; it keeps to itself
 //! whatever else it remembers, and can save that before a reduction and take it back if the reduction

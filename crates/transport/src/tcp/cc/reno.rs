@@ -1,5 +1,7 @@
-//! How does the window of Reno grow? By a segment an acknowledgement in slow start, by a segment a
-//! round trip in congestion avoidance (RFC 5681 section 3.1; Jacobson 1988); a loss halves it.
+//! Reno congestion control (RFC 5681 section 3.1; Jacobson 1988).
+//!
+//! By a segment an acknowledgement in slow start, by a segment a round trip in congestion avoidance (RFC 5681 section
+//! 3.1; Jacobson 1988); a loss halves it.
 
 use super::abe::{self, Abe};
 use super::slow_start::SlowStarter;

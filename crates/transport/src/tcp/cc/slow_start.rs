@@ -1,5 +1,7 @@
-//! When does slow start end? At the first loss, or earlier: a part that controls share. Whoever starts
-//! slowly calls [`SlowStarter::on_ack`] while the window is below its threshold.
+//! Slow start exit shared by congestion controls.
+//!
+//! At the first loss, or earlier: a part that controls share. Whoever starts slowly calls [`SlowStarter::on_ack`]
+//! while the window is below its threshold.
 
 use super::hystart::HyStart;
 use super::hystart_plus::HyStartPlus;

@@ -1,5 +1,6 @@
-//! Which words does a scenario use for timers, duplicate acknowledgements and the faults of stacks? One
-//! sum an axis, as in `words` (catalogue RB, FB).
+//! Option words for timers, duplicate ACKs and stack faults (catalogue RB, FB).
+//!
+//! One sum an axis, as in `words` (catalogue RB, FB).
 
 use base::named;
 

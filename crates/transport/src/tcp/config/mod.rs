@@ -1,5 +1,7 @@
-//! Which choices does a TCP offer? Every one that the papers and the RFCs discuss, each one word on
-//! its own axis ([`words`]). A profile is a list of such choices (data in `profiles/`), a scenario changes some.
+//! TCP configuration: every option on its own axis.
+//!
+//! Every one that the papers and the RFCs discuss, each one word on its own axis ([`words`]). A profile is a list of
+//! such choices (data in `profiles/`), a scenario changes some.
 
 mod duplicate_words;
 mod options;

@@ -1,5 +1,6 @@
-//! Which options does `transport.tcp` take? One table: key, field, what it takes, one sentence; readers,
-//! schemas, help and the documentation are made from it.
+//! Option table of `transport.tcp`.
+//!
+//! One table: key, field, what it takes, one sentence; readers, schemas, help and the documentation are made from it.
 
 use super::Config;
 use super::CongestionControl;

@@ -1,4 +1,6 @@
-//! Which stacks have a name? A profile is data: the default changed by `key = value` lines.
+//! Named TCP profiles.
+//!
+//! A profile is data: the default changed by `key = value` lines.
 
 use super::Config;
 

@@ -1,4 +1,6 @@
-//! How is a window given? In segments, in bytes, or by an RFC's rule.
+//! Window sizes in segments, bytes, or by an RFC's rule.
+//!
+//! In segments, in bytes, or by an RFC's rule.
 
 use super::options::Setting;
 use base::units::parse_bytes;

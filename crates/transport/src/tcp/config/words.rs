@@ -1,4 +1,6 @@
-//! Which words does a scenario use for the choices of a TCP? One sum an axis.
+//! Option words of a TCP.
+//!
+//! One sum an axis.
 
 use base::named;
 

@@ -1,6 +1,8 @@
-//! How much does Linux offer? Memory that it counts in packets, not in bytes: a share of the buffer, as large as the share of data in what
-//! a packet occupies. The offer begins with half of a small buffer, grows by two segments with each one that comes, and the
-//! buffer grows with what the application reads in a round trip (dynamic right-sizing, Fisk and Feng 2001).
+//! Receive buffer accounting and advertised window of Linux.
+//!
+//! Memory that it counts in packets, not in bytes: a share of the buffer, as large as the share of data in what a
+//! packet occupies. The offer begins with half of a small buffer, grows by two segments with each one that comes, and
+//! the buffer grows with what the application reads in a round trip (dynamic right-sizing, Fisk and Feng 2001).
 //!
 //! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`,
 //! `tcp_rcv_space_adjust`; net/ipv4/tcp_output.c: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window`).

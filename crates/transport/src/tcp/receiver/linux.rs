@@ -1,5 +1,7 @@
-//! What happens to a segment in a receiver that is Linux? What it learns of the path and of the peer's segments, then
-//! whether to acknowledge ([`super::quick`]) and what to offer ([`super::buffer`]); either may be left to the RFCs.
+//! Receive path of Linux: segment size estimate, ACK decision, window.
+//!
+//! What it learns of the path and of the peer's segments, then whether to acknowledge ([`super::quick`]) and what to
+//! offer ([`super::buffer`]); either may be left to the RFCs.
 
 use super::Answer;
 use super::buffer::{Buffer, Kept};

@@ -1,6 +1,8 @@
-//! When does Linux acknowledge? At once while it is quick: at the start, after a pause, after a duplicate, and whenever
-//! it has just let its window grow. Then when more than a full segment has come, or when a timer runs out that follows how far apart
-//! data come. While something is missing at once, but from the fourth time on only every millisecond.
+//! Quick ACK mode of Linux.
+//!
+//! At once while it is quick: at the start, after a pause, after a duplicate, and whenever it has just let its window
+//! grow. Then when more than a full segment has come, or when a timer runs out that follows how far apart data come.
+//! While something is missing at once, but from the fourth time on only every millisecond.
 //!
 //! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_event_data_recv`, `__tcp_ack_snd_check`;
 //! net/ipv4/tcp_output.c: `tcp_send_delayed_ack`; net/ipv4/tcp_timer.c: `tcp_delack_timer_handler`; net/ipv4/tcp.c: `__tcp_cleanup_rbuf`).

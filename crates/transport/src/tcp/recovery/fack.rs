@@ -1,8 +1,9 @@
-//! What is still in the network, if everything below the highest report has left it? Forward
-//! acknowledgement (Mathis and Mahdavi 1996; catalogue TB-13): what lies above `fack`, the highest byte
-//! that the receiver is known to hold, plus what was resent. Recovery begins when more than three
-//! segments lie between the two acknowledgements. Nothing here tolerates reordering, which is why no RFC
-//! has it. Without SACK NewReno takes its place.
+//! Forward acknowledgement (Mathis and Mahdavi 1996; catalogue TB-13).
+//!
+//! Forward acknowledgement (Mathis and Mahdavi 1996; catalogue TB-13): what lies above `fack`, the highest byte that
+//! the receiver is known to hold, plus what was resent. Recovery begins when more than three segments lie between the
+//! two acknowledgements. Nothing here tolerates reordering, which is why no RFC has it. Without SACK NewReno takes
+//! its place.
 
 use super::prr::Proportional;
 use super::rampdown::Rampdown;

@@ -1,7 +1,8 @@
-//! How did the simulators of 2001 use forward acknowledgement? As `fack` (Mathis and Mahdavi 1996), but the
-//! window closes to one segment when recovery begins and opens with every acknowledgement during it; a
-//! retransmission that was lost silences the sender until the timer expires, and a timeout does not end the
-//! recovery (ns-2's `Agent/TCP/Fack`, 2.1b9a to 2.35; the "FACK" of the study of responses).
+//! Forward acknowledgement as in ns-2 of 2001.
+//!
+//! As `fack` (Mathis and Mahdavi 1996), but the window closes to one segment when recovery begins and opens with
+//! every acknowledgement during it; a retransmission that was lost silences the sender until the timer expires, and a
+//! timeout does not end the recovery (ns-2's `Agent/TCP/Fack`, 2.1b9a to 2.35; the "FACK" of the study of responses).
 //!
 //! What sets it apart otherwise: acknowledgements that carry reports do not open the window outside of
 //! recovery, plain duplicates count for nothing, and there is no limited transmit; every acknowledgement

@@ -1,5 +1,6 @@
-//! What is resent when acknowledgements repeat, and when is that over? One file a strategy; each is
-//! told of the same facts and acts through the sender's few actions.
+//! Loss recovery strategies: retransmission and end of recovery.
+//!
+//! One file a strategy; each is told of the same facts and acts through the sender's few actions.
 //!
 //! A new strategy is a file with a state that implements [`Rules`], its `mod` line, and a line in the
 //! list `strategies!` below: the word in scenario files, its sentence, its state. The list makes the

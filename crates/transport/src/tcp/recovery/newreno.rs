@@ -1,6 +1,7 @@
-//! What if several segments of a window were lost? A partial acknowledgement shows the next one: resend
-//! it and stay in recovery until everything sent before is acknowledged (RFC 6582; RFC 2582 for the
-//! variants; catalogue TB-08, TB-09, TB-10).
+//! NewReno recovery from partial ACKs (RFC 6582).
+//!
+//! A partial acknowledgement shows the next one: resend it and stay in recovery until everything sent before is
+//! acknowledged (RFC 6582; RFC 2582 for the variants; catalogue TB-08, TB-09, TB-10).
 
 use super::reno::{Reno, count_from_here, on_duplicate};
 use super::{Rules, state as state_of};

@@ -1,8 +1,9 @@
-//! What if the pipe is thought to be full while only the next hole is missing? The pipe-based sender waits
-//! then, often until a timeout. NewReno-SACK always resends a segment on a partial acknowledgement and
-//! counts it in the pipe ("Responding to Spurious Timeouts", section III.A; catalogue TB-12). As a
-//! precaution it can be confined to the time from a spurious timeout until the recovery point is
-//! acknowledged. Without SACK NewReno takes its place.
+//! NewReno-SACK: pipe-based recovery that always resends on a partial ACK.
+//!
+//! The pipe-based sender waits then, often until a timeout. NewReno-SACK always resends a segment on a partial
+//! acknowledgement and counts it in the pipe ("Responding to Spurious Timeouts", section III.A; catalogue TB-12). As
+//! a precaution it can be confined to the time from a spurious timeout until the recovery point is acknowledged.
+//! Without SACK NewReno takes its place.
 
 use super::sack::{self, SackPipe};
 use super::{Rules, Strategy, state};

@@ -1,5 +1,7 @@
-//! How does the window come down without a pause or a burst? Proportional rate reduction (RFC 6937): as
-//! much is sent as was delivered, times the share of the old flight that is to remain.
+//! Proportional rate reduction (RFC 6937).
+//!
+//! Proportional rate reduction (RFC 6937): as much is sent as was delivered, times the share of the old flight that
+//! is to remain.
 //!
 //! It steers by what the recovery believes to be in the network, so it goes with those that count that:
 //! `rfc3517`, `rfc6675`, `fack`, `rack`. Here every acknowledgement sets the window to what is in the

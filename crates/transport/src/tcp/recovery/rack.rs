@@ -1,6 +1,8 @@
-//! What if time tells, not counting? A segment is lost if one sent well after it has arrived: RACK (RFC
-//! 8985). Retransmissions are judged like any other segment, reordering is measured and waited for, and
-//! the tail of a flight is probed (`tail_probe.rs`). Without SACK NewReno takes its place.
+//! RACK loss detection (RFC 8985).
+//!
+//! A segment is lost if one sent well after it has arrived: RACK (RFC 8985). Retransmissions are judged like any
+//! other segment, reordering is measured and waited for, and the tail of a flight is probed (`tail_probe.rs`).
+//! Without SACK NewReno takes its place.
 //!
 //! After a timeout nothing is sent again from the oldest byte on: what was sent long enough ago is taken
 //! for lost and resent as the window opens, what was sent later may still arrive (section 6.3).

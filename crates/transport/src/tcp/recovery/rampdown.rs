@@ -1,7 +1,9 @@
-//! How does FACK bring its window down? At once, or over a round trip: on top of the window lies a part of what
-//! was outstanding, and every report takes its share of that away, so that for two segments that arrive one is
-//! sent (Mathis and Mahdavi 1996, "rampdown"). A loss in slow start means that the window has doubled since the
-//! lost segment was sent, so it is halved twice ("overdamping").
+//! Rampdown and overdamping of FACK.
+//!
+//! At once, or over a round trip: on top of the window lies a part of what was outstanding, and every report takes
+//! its share of that away, so that for two segments that arrive one is sent (Mathis and Mahdavi 1996, "rampdown"). A
+//! loss in slow start means that the window has doubled since the lost segment was sent, so it is halved twice
+//! ("overdamping").
 
 use crate::tcp::config::Halving;
 use crate::tcp::sender::Sender;

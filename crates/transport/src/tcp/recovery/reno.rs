@@ -1,6 +1,7 @@
-//! What if each duplicate means that a packet has left the network? Then half of the window may stay
-//! in flight while the lost segment is resent: fast recovery, which the first new acknowledgement ends
-//! (RFC 5681 section 3.2; catalogue TB-05, TB-07).
+//! Reno fast recovery (RFC 5681 section 3.2).
+//!
+//! Then half of the window may stay in flight while the lost segment is resent: fast recovery, which the first new
+//! acknowledgement ends (RFC 5681 section 3.2; catalogue TB-05, TB-07).
 
 use super::Rules;
 use crate::endpoint::Io;

@@ -1,7 +1,8 @@
-//! How was SACK recovery first written down? RFC 3517, which RFC 6675 replaced: it begins at the third
-//! duplicate acknowledgement and not before, takes a segment for lost when three segments' worth of
-//! bytes is reported above it, forgets at a timeout what was reported, and never rescues the end of a
-//! flight. Without SACK NewReno takes its place.
+//! SACK recovery of RFC 3517, obsoleted by RFC 6675.
+//!
+//! RFC 3517, which RFC 6675 replaced: it begins at the third duplicate acknowledgement and not before, takes a
+//! segment for lost when three segments' worth of bytes is reported above it, forgets at a timeout what was reported,
+//! and never rescues the end of a flight. Without SACK NewReno takes its place.
 
 use super::Rules;
 use super::rfc6675::{Conservative, Edition, on_ack};

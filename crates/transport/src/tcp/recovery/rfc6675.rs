@@ -1,6 +1,7 @@
-//! What may be sent when SACK shows which bytes arrived? RFC 6675: count the bytes in the pipe, resend
-//! what is lost (three segments or ranges reported above it), then send new data, then rescue the end.
-//! Without SACK NewReno takes its place.
+//! SACK recovery of RFC 6675.
+//!
+//! RFC 6675: count the bytes in the pipe, resend what is lost (three segments or ranges reported above it), then send
+//! new data, then rescue the end. Without SACK NewReno takes its place.
 //!
 //! The same machine serves `rfc3517`, which differs in the points that [`Edition`] lists.
 

@@ -1,7 +1,8 @@
-//! How did the simulators of 2001 use SACK? By counting packets in the pipe: fast recovery starts at
-//! the third duplicate that brings SACK news, every acknowledgement takes one packet out of the pipe, a
-//! partial one two, and while the pipe is smaller than the window holes are resent, then new data
-//! (Fall and Floyd 1996; the "Reno-SACK" of the Eifel studies).
+//! Pipe-counting SACK recovery as in ns-2 of 2001.
+//!
+//! By counting packets in the pipe: fast recovery starts at the third duplicate that brings SACK news, every
+//! acknowledgement takes one packet out of the pipe, a partial one two, and while the pipe is smaller than the window
+//! holes are resent, then new data (Fall and Floyd 1996; the "Reno-SACK" of the Eifel studies).
 //!
 //! What sets it apart from RFC 6675: a segment is resent only below the highest one reported, the
 //! scoreboard is forgotten when recovery ends, after a timeout duplicates are ignored until something

@@ -1,5 +1,6 @@
-//! What if duplicates are taken for congestion, nothing more? Resend, and start slowly again
-//! (Jacobson 1988; catalogue TB-06).
+//! Tahoe recovery (Jacobson 1988; catalogue TB-06).
+//!
+//! Resend, and start slowly again (Jacobson 1988; catalogue TB-06).
 
 use super::{Rules, state};
 use crate::endpoint::Io;

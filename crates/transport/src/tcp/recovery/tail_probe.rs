@@ -1,6 +1,7 @@
-//! What if the end of a flight is lost, and nothing after it can tell? A probe goes out before the timeout:
-//! new data, or the last segment again; its acknowledgement starts RACK's recovery (RFC 8985 section 7).
-//! An option of `rack`, on unless switched off.
+//! Tail loss probe (RFC 8985 section 7).
+//!
+//! A probe goes out before the timeout: new data, or the last segment again; its acknowledgement starts RACK's
+//! recovery (RFC 8985 section 7). An option of `rack`, on unless switched off.
 
 use super::rack::{Phase, state};
 use crate::endpoint::Io;

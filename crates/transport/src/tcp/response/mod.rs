@@ -1,5 +1,7 @@
-//! What follows from the verdict "spurious"? Which congestion state is restored and how the timer is made
-//! more careful. On with the next unsent segment, and `rto.adapt`, are the sender's part.
+//! Responses to a spurious timeout: restored congestion state, RTO adaptation.
+//!
+//! Which congestion state is restored and how the timer is made more careful. On with the next unsent segment, and
+//! `rto.adapt`, are the sender's part.
 //!
 //! A new response is a file that implements [`Respond`] and a line in the list below.
 

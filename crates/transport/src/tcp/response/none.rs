@@ -1,5 +1,7 @@
-//! What if nothing follows? The verdict stands in the trace, sending goes on with the next unsent segment,
-//! window and threshold stay as the timeout left them.
+//! No response: cwnd and ssthresh stay as the timeout left them.
+//!
+//! The verdict stands in the trace, sending goes on with the next unsent segment, window and threshold stay as the
+//! timeout left them.
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

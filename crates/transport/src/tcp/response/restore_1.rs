@@ -1,5 +1,7 @@
-//! What if everything comes back? Threshold and window are what they were before the timeout
-//! ("Responding" section III.B, option 1; catalogue EI-07).
+//! Response option 1: full restoration of cwnd and ssthresh ("Responding" section III.B; catalogue EI-07).
+//!
+//! Threshold and window are what they were before the timeout ("Responding" section III.B, option 1; catalogue
+//! EI-07).
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

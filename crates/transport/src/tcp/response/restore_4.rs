@@ -1,5 +1,7 @@
-//! What if the window comes back, but no slow start? Threshold and window are the old window, so that it goes
-//! on in congestion avoidance ("Responding" section III.B, option 4; catalogue EI-10).
+//! Response option 4: old window in congestion avoidance ("Responding" section III.B; catalogue EI-10).
+//!
+//! Threshold and window are the old window, so that it goes on in congestion avoidance ("Responding" section III.B,
+//! option 4; catalogue EI-10).
 //!
 //! The variant restores the threshold too as long as no loss was detected on the connection
 //! (`restore-4.threshold-before-loss`, catalogue EI-11): a connection in its first slow start stays there.

@@ -1,6 +1,8 @@
-//! How does the standard respond? RFC 4015 section 3: restore the threshold, let out no burst, and make
-//! the timer more conservative. The RFC speaks of timeouts; after a spurious fast retransmit the congestion
-//! state is reversed in the same way, and the timer, which did not fail, is left alone.
+//! Eifel response (RFC 4015).
+//!
+//! RFC 4015 section 3: restore the threshold, let out no burst, and make the timer more conservative. The RFC speaks
+//! of timeouts; after a spurious fast retransmit the congestion state is reversed in the same way, and the timer,
+//! which did not fail, is left alone.
 
 use super::{Respond, Scene};
 use crate::recovery::rto::RtoTimer;

@@ -1,6 +1,7 @@
-//! How did the original Eifel algorithm respond? In stages (Ludwig and Katz 2000; the GPRS study,
-//! section 3): after one spurious timeout everything is restored, after two subsequent ones half of
-//! it, after three or more nothing.
+//! Staged Eifel response (Ludwig and Katz 2000; the GPRS study, section 3).
+//!
+//! In stages (Ludwig and Katz 2000; the GPRS study, section 3): after one spurious timeout everything is restored,
+//! after two subsequent ones half of it, after three or more nothing.
 //!
 //! Three things are open in the papers and selectable here: what "subsequent" counts, which window the
 //! first stage restores, and what the second and third stage restore (catalogue EI-12, errata E13).

@@ -1,5 +1,7 @@
-//! How does Linux undo a reduction? The window and the threshold become what they were, unless they have
-//! grown beyond it since; the acknowledgement that reveals it opens the window as any other.
+//! Undo of a window reduction as in Linux.
+//!
+//! The window and the threshold become what they were, unless they have grown beyond it since; the acknowledgement
+//! that reveals it opens the window as any other.
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

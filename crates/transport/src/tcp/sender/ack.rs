@@ -1,4 +1,6 @@
-//! What happens on an acknowledgement? Digest, round trip, verdict, response, recovery, in that order.
+//! ACK processing: digest, RTT sample, verdict, response, recovery.
+//!
+//! Digest, round trip, verdict, response, recovery, in that order.
 
 use super::Sender;
 use crate::endpoint::Io;

@@ -1,4 +1,6 @@
-//! What may a recovery strategy do to its sender? These few actions, and nothing else.
+//! Actions of a recovery strategy on its sender.
+//!
+//! These few actions, and nothing else.
 
 use super::Sender;
 use crate::endpoint::Io;

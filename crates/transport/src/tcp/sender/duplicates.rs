@@ -1,6 +1,7 @@
-//! What may a duplicate acknowledgement do beyond what recovery makes of it? Restart the timer, let out a
-//! segment, or nothing at all after a timeout ("Making TCP Robust Against Delay Spikes", sections 4.3, 4.4;
-//! catalogue RB-03, RB-06 to RB-11, RB-15).
+//! Duplicate ACK handling beyond recovery: timer restart, limited transmit, adaptive DupThresh.
+//!
+//! Restart the timer, let out a segment, or nothing at all after a timeout ("Making TCP Robust Against Delay Spikes",
+//! sections 4.3, 4.4; catalogue RB-03, RB-06 to RB-11, RB-15).
 
 use super::Sender;
 use crate::endpoint::Io;

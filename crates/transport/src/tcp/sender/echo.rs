@@ -1,5 +1,6 @@
-//! What does the sender do when the receiver echoes a mark of the network? What it does at a loss, once a
-//! round trip, but nothing is resent (RFC 3168 section 6.1.2).
+//! ECN echo response (RFC 3168 section 6.1.2).
+//!
+//! What it does at a loss, once a round trip, but nothing is resent (RFC 3168 section 6.1.2).
 
 use super::Sender;
 use crate::endpoint::Io;

@@ -1,6 +1,8 @@
-//! Do duplicates below the recovery point mean a loss? After a timeout, or a recovery, they are mostly answers
-//! to what was resent without need, and cause no fast retransmit (`bug-fix`). Two heuristics tell the others
-//! by the last acknowledgement that moved on (RFC 6582 section 4).
+//! Heuristics against spurious fast retransmits below the recovery point (`bug-fix`).
+//!
+//! After a timeout, or a recovery, they are mostly answers to what was resent without need, and cause no fast
+//! retransmit (`bug-fix`). Two heuristics tell the others by the last acknowledgement that moved on (RFC 6582 section
+//! 4).
 
 use super::Sender;
 use crate::recovery::digest::AckDigest;

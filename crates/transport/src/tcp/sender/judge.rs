@@ -1,5 +1,6 @@
-//! What does the sender's own detector make of a timeout or a fast retransmit, and what follows? The state
-//! is saved before it changes, the detector watches, its verdict is recorded, the response acts.
+//! Spurious detection at the sender: saved state, detector, verdict, response.
+//!
+//! The state is saved before it changes, the detector watches, its verdict is recorded, the response acts.
 
 use super::{Saved, Sender};
 use crate::endpoint::Io;

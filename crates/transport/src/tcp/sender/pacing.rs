@@ -1,6 +1,7 @@
-//! When may the next segment leave, if they are not to leave in a bunch? Each one pushes the release of
-//! the next by its own length at the pacing rate: the congestion control's, or a little more than a window
-//! a round trip (Aggarwal, Savage, Anderson 2000).
+//! Pacing of segments.
+//!
+//! Each one pushes the release of the next by its own length at the pacing rate: the congestion control's, or a
+//! little more than a window a round trip (Aggarwal, Savage, Anderson 2000).
 //!
 //! What loss recovery resends is not held up, but counted; with RACK it is held up too, but for the first
 //! segment of a recovery. A pause earns no credit.

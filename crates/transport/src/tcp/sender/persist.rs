@@ -1,6 +1,7 @@
-//! What if the receiver has closed its window? Then nothing is outstanding, no acknowledgement is due, and
-//! the update that opens the window again may be lost: the sender asks, again and again, with the next byte
-//! (RFC 9293 section 3.8.6.1, RFC 1122 section 4.2.2.17).
+//! Persist timer and zero-window probes.
+//!
+//! Then nothing is outstanding, no acknowledgement is due, and the update that opens the window again may be lost:
+//! the sender asks, again and again, with the next byte (RFC 9293 section 3.8.6.1, RFC 1122 section 4.2.2.17).
 
 use super::Sender;
 use super::timers::Timer;

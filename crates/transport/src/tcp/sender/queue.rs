@@ -1,7 +1,9 @@
-//! How does Linux cut what waits to be sent, and how much of it is there? Its send buffer holds data in portions
-//! (`struct sk_buff`). A program fills it as far as memory goes; a portion takes as many segments as half of the largest
-//! window that the peer ever offered, or 64 kB; what is sent is split off from the first. A single segment at the end of a portion is
-//! never kept back (`super::transmit`), so where portions end decides what leaves when.
+//! Write queue of Linux in socket buffers (`struct sk_buff`).
+//!
+//! Its send buffer holds data in portions (`struct sk_buff`). A program fills it as far as memory goes; a portion
+//! takes as many segments as half of the largest window that the peer ever offered, or 64 kB; what is sent is split
+//! off from the first. A single segment at the end of a portion is never kept back (`super::transmit`), so where
+//! portions end decides what leaves when.
 //!
 //! The rules are those of 6.12 (net/ipv4/tcp.c: `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `forced_push`; net/ipv4/tcp_output.c:
 //! `tcp_write_xmit`, `tcp_grow_skb`, `tso_fragment`; net/ipv4/tcp_input.c: `tcp_sndbuf_expand`, `tcp_check_space`;

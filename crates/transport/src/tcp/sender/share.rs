@@ -1,5 +1,6 @@
-//! What does a connection take over from those before it to the same destination, and what does it hand on? As far
-//! as `share` says: round trips and what the timer has learned from its SYN on, threshold and window once it
+//! TCB sharing of a connection: values taken from and given to the cache.
+//!
+//! As far as `share` says: round trips and what the timer has learned from its SYN on, threshold and window once it
 //! is established (RFC 9040 section 6; catalogue EI-27).
 
 use super::Sender;

@@ -1,4 +1,4 @@
-//! Which segment is being timed, when timestamps do not do it? (Karn and Partridge 1987.)
+//! RTT measurement of one timed segment (Karn and Partridge 1987).
 
 use super::Sender;
 use crate::recovery::digest::AckDigest;

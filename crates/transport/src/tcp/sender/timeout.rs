@@ -1,5 +1,6 @@
-//! What happens when the retransmission timer expires? The state is saved, the window closes, the oldest
-//! segment goes again, the timer backs off.
+//! Retransmission timeout: saved state, cwnd reduction, retransmission, back-off.
+//!
+//! The state is saved, the window closes, the oldest segment goes again, the timer backs off.
 
 use super::{Sender, Timers};
 use crate::endpoint::Io;

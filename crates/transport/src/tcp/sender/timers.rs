@@ -1,6 +1,7 @@
-//! Which of the sender's timers runs out next? The retransmission timer keeps its own rules
-//! ([`crate::recovery::rto`]); the others are deadlines in one small table. How soon the sender wants to
-//! run is asked at every event, so the least of them is kept at hand.
+//! Timer table of the sender.
+//!
+//! The retransmission timer keeps its own rules ([`crate::recovery::rto`]); the others are deadlines in one small
+//! table. How soon the sender wants to run is asked at every event, so the least of them is kept at hand.
 //!
 //! A new timer is a line in [`Timer`] and an arm in `Sender::on_timer`.
 

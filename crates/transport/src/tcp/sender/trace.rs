@@ -1,4 +1,4 @@
-//! What does the sender tell the trace?
+//! Trace records of the sender.
 
 use super::Sender;
 use crate::endpoint::Io;

@@ -1,5 +1,6 @@
-//! Which segment leaves next, and how far may it reach? Windows, segment boundaries, what is resent as it
-//! was cut before.
+//! Segment transmission: windows, segment boundaries, retransmissions.
+//!
+//! Windows, segment boundaries, what is resent as it was cut before.
 
 use super::Sender;
 use super::queue::Wrote;

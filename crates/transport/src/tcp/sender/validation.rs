@@ -1,6 +1,7 @@
-//! Is the window backed by what was sent lately? A window that was opened long ago, or that the application
-//! never fills, says nothing of the path as it is now: RFC 7661, its predecessor RFC 2861, and the restart of
-//! RFC 5681 section 4.1.
+//! Congestion window validation (RFC 7661, RFC 2861).
+//!
+//! A window that was opened long ago, or that the application never fills, says nothing of the path as it is now: RFC
+//! 7661, its predecessor RFC 2861, and the restart of RFC 5681 section 4.1.
 
 use super::Sender;
 use crate::recovery::digest::AckDigest;

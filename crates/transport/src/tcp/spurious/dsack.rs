@@ -1,6 +1,8 @@
-//! Did everything that was resent come twice? Then nothing was lost: the receiver's duplicate reports,
-//! held against the list of what was resent (RFC 3708 section 3; catalogue EI-22). The verdict comes
-//! late, with the answers to retransmissions: going back cannot be stopped, the state can be restored.
+//! DSACK detection of spurious retransmissions (RFC 3708; catalogue EI-22).
+//!
+//! Then nothing was lost: the receiver's duplicate reports, held against the list of what was resent (RFC 3708
+//! section 3; catalogue EI-22). The verdict comes late, with the answers to retransmissions: going back cannot be
+//! stopped, the state can be restored.
 //!
 //! When data sent after the last retransmission are acknowledged and some of what was resent was not
 //! reported, it was needed, or its report was lost: genuine.

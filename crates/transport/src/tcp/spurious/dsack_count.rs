@@ -1,6 +1,8 @@
-//! Did every copy that was resent come twice? As [`super::dsack`], but where RFC 3708 concludes nothing from a
-//! window in which something was resent more than once, or whose acknowledgements were all lost, this
-//! counts: as many reports as copies. It is what Linux does, whose probe and timeout resend the same segment.
+//! DSACK detection by counting, for windows RFC 3708 leaves open.
+//!
+//! As [`super::dsack`], but where RFC 3708 concludes nothing from a window in which something was resent more than
+//! once, or whose acknowledgements were all lost, this counts: as many reports as copies. It is what Linux does,
+//! whose probe and timeout resend the same segment.
 
 use super::dsack::Dsack;
 use super::{Case, Sight, Step, Watch};

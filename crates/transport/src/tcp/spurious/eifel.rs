@@ -1,5 +1,7 @@
-//! Does the first acceptable acknowledgement after a retransmission answer the original or the
-//! retransmission? Its echoed timestamp tells: RFC 3522; Ludwig and Katz 2000; figure `gprs-eifel/fig3`.
+//! Eifel detection by timestamps (RFC 3522; Ludwig and Katz 2000).
+//!
+//! The echoed timestamp of the first acceptable ACK after a retransmission tells whether it answers the original;
+//! figure `gprs-eifel/fig3`.
 //!
 //! The RFC counts the duplicates of a spurious fast retransmit (SpuriousRecovery = dupacks + 1) but says
 //! nothing of a larger threshold, so there is none. Its step 5 takes a timeout for genuine if all

@@ -1,6 +1,8 @@
-//! Can the sender find out by itself, without any option? It resends one segment, and when that is
-//! acknowledged it sends new data instead of old. If the next acknowledgement moves on, it can only answer
-//! what was sent before the timeout: F-RTO, RFC 5682; catalogue EI-20. It says nothing of fast retransmits.
+//! F-RTO detection (RFC 5682), with SACK.
+//!
+//! It resends one segment, and when that is acknowledged it sends new data instead of old. If the next
+//! acknowledgement moves on, it can only answer what was sent before the timeout: F-RTO, RFC 5682; catalogue EI-20.
+//! It says nothing of fast retransmits.
 //!
 //! With nothing new to send, or no room for it at the peer, no verdict is given.
 

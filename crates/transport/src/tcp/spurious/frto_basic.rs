@@ -1,5 +1,7 @@
-//! What does F-RTO see without SACK? Only whether the acknowledgement moves on (RFC 5682 section 2): the
-//! same algorithm, blind to SACK even where it is in use.
+//! Basic F-RTO without SACK (RFC 5682 section 2).
+//!
+//! Only whether the acknowledgement moves on (RFC 5682 section 2): the same algorithm, blind to SACK even where it is
+//! in use.
 
 use super::frto::Frto;
 use super::{Case, Sight, Step, Watch};

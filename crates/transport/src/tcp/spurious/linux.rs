@@ -1,6 +1,7 @@
-//! How does Linux put the methods together? After a timeout it sends as F-RTO does and looks at
-//! timestamps and duplicate reports too; whichever first shows that nothing was lost is believed. Fast
-//! retransmits are judged by timestamps and duplicate reports.
+//! Combined spurious detection of Linux: F-RTO, timestamps, DSACK.
+//!
+//! After a timeout it sends as F-RTO does and looks at timestamps and duplicate reports too; whichever first shows
+//! that nothing was lost is believed. Fast retransmits are judged by timestamps and duplicate reports.
 //!
 //! "Genuine" is said once nobody is left who could say otherwise. As in Linux, timestamps are believed
 //! even if all acknowledgements seem to be lost.

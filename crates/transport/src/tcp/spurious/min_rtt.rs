@@ -1,5 +1,6 @@
-//! Can an acknowledgement be so early that it answers nothing sent since the timeout? If it comes sooner
-//! after the retransmission than the least round trip ever measured, it was on its way (Allman and
+//! Spurious detection by minimum RTT (Allman and Paxson).
+//!
+//! If it comes sooner after the retransmission than the least round trip ever measured, it was on its way (Allman and
 //! Paxson 1999; "Responding" section II.C; catalogue EI-21).
 //!
 //! Time runs from the last retransmission. A duplicate is waited out: it tells of later segments. Where the

@@ -1,5 +1,7 @@
-//! Was it really lost? A detector watches what follows a timeout or a fast retransmit and gives a
-//! verdict; what follows from the verdict is not its business (`response/`). One file a detector.
+//! Detectors of spurious timeouts and fast retransmits.
+//!
+//! A detector watches what follows a timeout or a fast retransmit and gives a verdict; what follows from the verdict
+//! is not its business (`response/`). One file a detector.
 //!
 //! A new detector is a file that implements [`Watch`] and a line in the list below.
 

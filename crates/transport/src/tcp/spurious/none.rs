@@ -1,4 +1,6 @@
-//! What if nobody asks? Then every timeout is a loss.
+//! No detection: every timeout counts as a loss.
+//!
+//! Then every timeout is a loss.
 
 use super::{Case, Sight, Step, Watch};
 use crate::recovery::digest::AckDigest;

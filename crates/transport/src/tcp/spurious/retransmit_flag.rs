@@ -1,5 +1,6 @@
-//! What if segments said that they are retransmissions, and acknowledgements which kind they answer? One bit
-//! each way resolves the ambiguity as timestamps do, for no bytes but with the receiver's help: proposed
+//! Spurious detection by a retransmission flag in segments and ACKs.
+//!
+//! One bit each way resolves the ambiguity as timestamps do, for no bytes but with the receiver's help: proposed
 //! beside timestamps (Ludwig and Katz 2000; RFC 3708 section 4; catalogue EI-26), never standardised.
 //!
 //! As with timestamps, an acknowledgement of several segments speaks of the first. If the acknowledgements

@@ -1,6 +1,8 @@
-//! What do losses say of how much the path takes? While it is probed: where the loss rate passed 2 %, that much in
-//! flight was too much (section 5.5.10.2). Otherwise: slow down toward what is delivered now (section 5.5.10.3). A
-//! loss that was none gives back what it took (section 5.5.11).
+//! Inflight bounds of BBRv3 from losses (section 5.5.10.2).
+//!
+//! While it is probed: where the loss rate passed 2 %, that much in flight was too much (section 5.5.10.2).
+//! Otherwise: slow down toward what is delivered now (section 5.5.10.3). A loss that was none gives back what it took
+//! (section 5.5.11).
 
 use super::{BETA, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample, State, Undo};
 use crate::tcp::cc::{Loss, Window};

@@ -1,5 +1,7 @@
-//! When is more tried, and when less? The four phases of probing for rate: down, cruise, refill, up, once in two or
-//! three seconds, or sooner where Reno would have come back by then (section 5.3.3).
+//! ProbeBW phases of BBRv3: down, cruise, refill, up.
+//!
+//! The four phases of probing for rate: down, cruise, refill, up, once in two or three seconds, or sooner where Reno
+//! would have come back by then (section 5.3.3).
 
 use super::{Feedback, Mode, Sample, State};
 use crate::tcp::cc::{Delivery, Window};

@@ -1,6 +1,8 @@
-//! What if the model of the path heard losses too? BBR version 3, draft-ietf-ccwg-bbr: rate and round trip as in
-//! version 1, and beside them how much may be in flight: for long, as far as probing found the path to lose less
-//! than 2 %; for short, what was delivered in the last round with a loss.
+//! BBR version 3 (draft-ietf-ccwg-bbr).
+//!
+//! BBR version 3, draft-ietf-ccwg-bbr: rate and round trip as in version 1, and beside them how much may be in
+//! flight: for long, as far as probing found the path to lose less than 2 %; for short, what was delivered in the
+//! last round with a loss.
 //!
 //! The draft draws how long to wait between probes at random; here a hash of the instant does (as in `bbr`).
 //! There is no offload to feed: the quantum is the draft's formula. Losses are heard one by one, with `rack` before

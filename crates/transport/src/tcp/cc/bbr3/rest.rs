@@ -1,5 +1,7 @@
-//! How long is the round trip without a queue of one's own? The least in ten seconds, and every five seconds
-//! without a shorter one half of the product of rate and round trip stays in flight for 200 ms (section 5.3.4).
+//! ProbeRTT of BBRv3: minimum RTT filter.
+//!
+//! The least in ten seconds, and every five seconds without a shorter one half of the product of rate and round trip
+//! stays in flight for 200 ms (section 5.3.4).
 
 use super::{Feedback, LEAST_SEGMENTS, Mode, State};
 use crate::tcp::cc::{Delivery, Window};

@@ -1,0 +1,211 @@
+//! CCID 3, TFRC congestion control (RFC 4342): window counter, reports in options.
+
+use super::Fate;
+use crate::packet::{Dccp, Opt};
+use crate::tfrc::{Feedback, Receiver, Sender, SenderConfig};
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// Data packets whose send times are remembered for reports.
+const REMEMBERED: usize = 16_384;
+/// The window counter advances by at most this much at once (RFC 4342 section 8.1).
+const MOST_STEP: u64 = 5;
+
+/// The sending half of CCID 3.
+#[derive(Clone, Debug)]
+pub struct Ccid3 {
+    tfrc: Sender,
+    /// Number and send time of data packets not yet reported.
+    sent: VecDeque<(u64, Time)>,
+    /// Window counter, and when it last advanced.
+    counter: u64,
+    counted: Time,
+    loss: f64,
+    loss_reports: u64,
+}
+
+impl Ccid3 {
+    /// A half-connection before its first packet.
+    pub fn new(config: SenderConfig) -> Self {
+        Ccid3 {
+            tfrc: Sender::new(config),
+            sent: VecDeque::new(),
+            counter: 0,
+            counted: Time::ZERO,
+            loss: 0.0,
+            loss_reports: 0,
+        }
+    }
+    /// When the next packet may leave.
+    pub fn next_send(&self) -> Time {
+        self.tfrc.next_send()
+    }
+    /// The round trip of the handshake: the initial window may leave at once.
+    pub fn seed(&mut self, now: Time, rtt: Span) {
+        self.tfrc.seed(now, rtt);
+    }
+    /// A data packet leaves; its window counter.
+    pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
+        self.tfrc.on_send(now, more_waits);
+        self.sent.push_back((seq, now));
+        if self.sent.len() > REMEMBERED {
+            self.sent.pop_front();
+        }
+        //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5
+        let quarter = self.tfrc.rtt().as_nanos() / 4;
+        if let Some(quarters) = now.since(self.counted).as_nanos().checked_div(quarter)
+            && quarters > 0
+        {
+            self.counter += quarters.min(MOST_STEP);
+            self.counted = now;
+        }
+        (self.counter % 16) as u8
+    }
+    /// The application had data that did not go.
+    pub fn on_blocked(&mut self, now: Time) {
+        self.tfrc.on_blocked(now);
+    }
+    /// A report arrived.
+    pub fn on_ack(&mut self, now: Time, packet: &Dccp, mut fate: impl FnMut(Fate)) {
+        let Some(ack) = packet.ack else { return };
+        if let Some(vector) = packet.ack_vector() {
+            let oldest = self.sent.front().map_or(u64::MAX, |s| s.0);
+            vector.each(ack, |seq, state| {
+                if seq >= oldest {
+                    fate(Fate { seq, arrived: state != crate::ackvec::State::Missing });
+                }
+            });
+        }
+        let (mut rate, mut loss, mut elapsed) = (None, None, Span::ZERO);
+        for option in &packet.options {
+            match option {
+                Opt::ReceiveRate(r) => rate = Some(f64::from(*r)),
+                Opt::LossEventRate(u32::MAX) => loss = Some(0.0),
+                Opt::LossEventRate(inverse) => loss = Some(1.0 / f64::from((*inverse).max(1))),
+                Opt::ElapsedTime(t) => elapsed = Span::from_nanos(10_000 * u64::from(*t)),
+                _ => {}
+            }
+        }
+        let at = self.sent.partition_point(|s| s.0 < ack);
+        let found = self.sent.get(at).filter(|s| s.0 == ack).map(|s| s.1);
+        let reported = at + usize::from(found.is_some());
+        if packet.ack_vector().is_none() {
+            // Without a vector nothing tells the lost from the received ones below the acknowledged number.
+            self.sent.iter().take(reported).for_each(|s| fate(Fate { seq: s.0, arrived: true }));
+        }
+        self.sent.drain(..reported);
+        let (Some(sent), Some(rate), Some(loss)) = (found, rate, loss) else { return };
+        if loss > self.loss {
+            self.loss_reports += 1;
+        }
+        self.loss = loss;
+        self.tfrc.on_feedback(now, &Feedback { sent, held: elapsed, rate, loss });
+    }
+    /// When the nofeedback timer expires.
+    pub fn next_timeout(&self) -> Time {
+        self.tfrc.next_timeout()
+    }
+    /// It expired.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.tfrc.on_timeout(now);
+    }
+    /// Four round trips.
+    pub fn rto(&self) -> Option<Span> {
+        self.tfrc.rto()
+    }
+    /// Smoothed round trip.
+    pub fn rtt(&self) -> Span {
+        self.tfrc.rtt()
+    }
+    /// Allowed rate, bytes per second.
+    pub fn rate(&self) -> f64 {
+        self.tfrc.rate()
+    }
+    /// Expirations of the nofeedback timer.
+    pub fn expirations(&self) -> u64 {
+        self.tfrc.expirations()
+    }
+    /// Reports with a higher loss event rate than the one before.
+    pub fn loss_reports(&self) -> u64 {
+        self.loss_reports
+    }
+}
+
+/// The receiving half of CCID 3.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    tfrc: Receiver,
+    /// First arrivals of recent counter values.
+    counters: VecDeque<(u8, Time)>,
+    rtt: Span,
+    arrived: Time,
+}
+
+impl Default for Reporter {
+    fn default() -> Self {
+        Reporter {
+            tfrc: Receiver::new(false),
+            counters: VecDeque::new(),
+            rtt: Span::ZERO,
+            arrived: Time::ZERO,
+        }
+    }
+}
+
+impl Reporter {
+    /// A data packet arrived.
+    pub fn on_data(&mut self, now: Time, packet: &Dccp, size: u32, marked: bool) {
+        self.learn(now, packet.ccval);
+        self.arrived = now;
+        self.tfrc.on_packet(now, packet.seq, size, now, self.rtt, marked);
+    }
+
+    //= RFC 4342 section 8.1: the receiver estimates the round trip from the arrival of window counters four apart
+    fn learn(&mut self, now: Time, counter: u8) {
+        let ahead = |from: u8| counter.wrapping_sub(from) & 15;
+        match self.counters.back() {
+            Some(&(last, _)) if ahead(last) == 0 || ahead(last) > 8 => return,
+            _ => {}
+        }
+        // The oldest remembered counter that lies four or five back gives a whole round trip.
+        if let Some((from, at)) =
+            self.counters.iter().copied().rev().find(|(from, _)| (4..=5).contains(&ahead(*from)))
+        {
+            let span = now.since(at).as_nanos() * 4 / u64::from(ahead(from));
+            let span = Span::from_nanos(span.max(1));
+            self.rtt = if self.rtt.is_zero() {
+                span
+            } else {
+                Span::from_nanos((9 * self.rtt.as_nanos() + span.as_nanos()) / 10)
+            };
+        }
+        self.counters.push_back((counter, now));
+        while self.counters.len() > 8 {
+            self.counters.pop_front();
+        }
+    }
+
+    /// When it wants to report.
+    pub fn next_timeout(&self) -> Time {
+        self.tfrc.next_timeout()
+    }
+    /// The options of the report that is due.
+    pub fn report(&mut self, now: Time) -> Option<Vec<Opt>> {
+        let feedback = self.tfrc.report(now)?;
+        let inverse = if feedback.loss > 0.0 { (1.0 / feedback.loss) as u32 } else { u32::MAX };
+        let held = now.since(self.arrived).as_nanos() / 10_000;
+        Some(vec![
+            Opt::ElapsedTime(held.min(u64::from(u32::MAX)) as u32),
+            Opt::LossEventRate(inverse),
+            Opt::ReceiveRate(feedback.rate.min(f64::from(u32::MAX)) as u32),
+        ])
+    }
+    /// The round trip that it has estimated.
+    pub fn rtt(&self) -> Span {
+        self.rtt
+    }
+    /// Loss events and intervals.
+    pub fn history(&self) -> &crate::tfrc::LossHistory {
+        self.tfrc.history()
+    }
+}

@@ -1,0 +1,223 @@
+//! Congestion control of a half-connection: CCID 2 (RFC 4341) or CCID 3 (RFC 4342), sending and receiving half.
+
+pub mod ccid2;
+pub mod ccid3;
+
+use crate::ackvec::{AckVector, Received};
+use crate::packet::{Dccp, Opt};
+use base::{Span, Time};
+use ccid2::Ccid2;
+use ccid3::{Ccid3, Reporter};
+
+base::named! {
+    /// Congestion control identifier.
+    pub enum Ccid {
+        /// TCP-like: a window in packets (RFC 4341).
+        Tcplike = "2" | "tcp-like",
+        /// TFRC: a smooth rate (RFC 4342).
+        Tfrc = "3" | "tfrc",
+    }
+}
+
+impl Ccid {
+    /// Its number on the wire.
+    pub const fn number(self) -> u8 {
+        match self {
+            Ccid::Tcplike => 2,
+            Ccid::Tfrc => 3,
+        }
+    }
+    /// The identifier of a number.
+    pub const fn of(number: u8) -> Option<Self> {
+        match number {
+            2 => Some(Ccid::Tcplike),
+            3 => Some(Ccid::Tfrc),
+            _ => None,
+        }
+    }
+}
+
+/// What became of a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fate {
+    /// Its sequence number.
+    pub seq: u64,
+    /// It arrived; otherwise it counts as lost.
+    pub arrived: bool,
+}
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub enum Sending {
+    /// CCID 2.
+    Tcplike(Box<Ccid2>),
+    /// CCID 3.
+    Tfrc(Box<Ccid3>),
+}
+
+impl Sending {
+    /// When one more data packet may leave, at the earliest; [`Time::NEVER`] while the window is full.
+    pub fn next_send(&self) -> Time {
+        match self {
+            Sending::Tcplike(c) => c.next_send(),
+            Sending::Tfrc(c) => c.next_send(),
+        }
+    }
+    /// The round trip of the handshake.
+    pub fn seed(&mut self, now: Time, rtt: Span) {
+        match self {
+            Sending::Tcplike(c) => c.seed(rtt),
+            Sending::Tfrc(c) => c.seed(now, rtt),
+        }
+    }
+    /// A data packet leaves; the four bits of its CCVal.
+    pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
+        match self {
+            Sending::Tcplike(c) => {
+                c.on_send(now, seq);
+                0
+            }
+            Sending::Tfrc(c) => c.on_send(now, seq, more_waits),
+        }
+    }
+    /// The application had data that did not go.
+    pub fn on_blocked(&mut self, now: Time) {
+        if let Sending::Tfrc(c) = self {
+            c.on_blocked(now);
+        }
+    }
+    /// An acknowledgement arrived. `fate` hears what became of data packets.
+    pub fn on_ack(&mut self, now: Time, packet: &Dccp, fate: impl FnMut(Fate)) {
+        match self {
+            Sending::Tcplike(c) => c.on_ack(now, packet, fate),
+            Sending::Tfrc(c) => c.on_ack(now, packet, fate),
+        }
+    }
+    /// When it wants to run.
+    pub fn next_timeout(&self) -> Time {
+        match self {
+            Sending::Tcplike(c) => c.next_timeout(),
+            Sending::Tfrc(c) => c.next_timeout(),
+        }
+    }
+    /// Its timer expired.
+    pub fn on_timeout(&mut self, now: Time) {
+        match self {
+            Sending::Tcplike(c) => c.on_timeout(now),
+            Sending::Tfrc(c) => c.on_timeout(now),
+        }
+    }
+    /// Retransmission timeout of an equivalent TCP; none before a round trip is known.
+    pub fn rto(&self) -> Option<Span> {
+        match self {
+            Sending::Tcplike(c) => c.rto(),
+            Sending::Tfrc(c) => c.rto(),
+        }
+    }
+    /// Smoothed round trip; zero before the first sample.
+    pub fn rtt(&self) -> Span {
+        match self {
+            Sending::Tcplike(c) => c.rtt(),
+            Sending::Tfrc(c) => c.rtt(),
+        }
+    }
+    /// Estimate of the rate that the path gives, bytes per second; none before it is known.
+    pub fn rate(&self, size: u32) -> Option<f64> {
+        match self {
+            Sending::Tcplike(c) => {
+                let rtt = c.rtt().as_secs_f64();
+                (rtt > 0.0).then(|| c.window() * f64::from(size) / rtt)
+            }
+            Sending::Tfrc(c) => c.rto().map(|_| c.rate()),
+        }
+    }
+    /// Expirations of its timer.
+    pub fn expirations(&self) -> u64 {
+        match self {
+            Sending::Tcplike(c) => c.expirations(),
+            Sending::Tfrc(c) => c.expirations(),
+        }
+    }
+    /// Congestion events: reductions of the window, or rises of the reported loss event rate.
+    pub fn congestion_events(&self) -> u64 {
+        match self {
+            Sending::Tcplike(c) => c.reductions(),
+            Sending::Tfrc(c) => c.loss_reports(),
+        }
+    }
+}
+
+/// The receiving half.
+#[derive(Clone, Debug)]
+pub enum Receiving {
+    /// CCID 2: an Ack Vector for every so many packets.
+    Tcplike {
+        /// Data packets per acknowledgement.
+        ratio: u32,
+        /// Data packets since the last one.
+        unacked: u32,
+        /// When a delayed acknowledgement leaves.
+        delayed: Time,
+    },
+    /// CCID 3: a report once per round trip.
+    Tfrc(Box<Reporter>),
+}
+
+/// Longest delay of an acknowledgement (RFC 4341 section 6.1.. as RFC 5681 section 4.2 for TCP).
+const DELAYED: Span = Span::from_millis(200);
+
+impl Receiving {
+    /// The half for a congestion control.
+    pub fn new(ccid: Ccid, ratio: u32) -> Self {
+        match ccid {
+            Ccid::Tcplike => Receiving::Tcplike { ratio: ratio.max(1), unacked: 0, delayed: Time::NEVER },
+            Ccid::Tfrc => Receiving::Tfrc(Box::default()),
+        }
+    }
+    /// A data packet arrived; `size` in bytes on the wire without IP.
+    pub fn on_data(&mut self, now: Time, packet: &Dccp, size: u32, marked: bool) {
+        match self {
+            Receiving::Tcplike { ratio, unacked, delayed } => {
+                *unacked += 1;
+                if *unacked >= *ratio {
+                    *delayed = now;
+                } else if delayed.is_never() {
+                    *delayed = now + DELAYED;
+                }
+            }
+            Receiving::Tfrc(reporter) => reporter.on_data(now, packet, size, marked),
+        }
+    }
+    /// When an acknowledgement is due.
+    pub fn next_timeout(&self) -> Time {
+        match self {
+            Receiving::Tcplike { delayed, .. } => *delayed,
+            Receiving::Tfrc(reporter) => reporter.next_timeout(),
+        }
+    }
+    /// The options of the acknowledgement that is due now; none if there is nothing to say.
+    pub fn report(&mut self, now: Time, received: &Received, vectors: bool) -> Option<Vec<Opt>> {
+        if self.next_timeout() > now {
+            return None;
+        }
+        let mut options = match self {
+            Receiving::Tcplike { unacked, delayed, .. } => {
+                (*unacked, *delayed) = (0, Time::NEVER);
+                Vec::new()
+            }
+            Receiving::Tfrc(reporter) => reporter.report(now)?,
+        };
+        if vectors || matches!(self, Receiving::Tcplike { .. }) {
+            let vector: AckVector = received.vector();
+            options.push(Opt::AckVector(vector));
+        }
+        Some(options)
+    }
+    /// The round trip that it knows of; zero if none.
+    pub fn rtt(&self) -> Span {
+        match self {
+            Receiving::Tcplike { .. } => Span::ZERO,
+            Receiving::Tfrc(reporter) => reporter.rtt(),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Loss-event history of a TFRC receiver (RFC 5348 section 5): detection, loss intervals, their weighted average.
+//!
+//! Sequence numbers count packets from any start and never wrap here. History discounting (section 5.5) is optional.
+
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// Loss intervals that are averaged (RFC 5348 section 5.4: n = 8).
+pub const INTERVALS: usize = 8;
+/// Weights of the average, newest first (RFC 5348 section 5.4).
+pub const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+/// Later packets after which a missing packet counts as lost (RFC 5348 section 5.1: NDUPACK).
+const LATER: u32 = 3;
+/// Least discount of old intervals (RFC 5348 section 5.5: THRESHOLD).
+const LEAST_DISCOUNT: f64 = 0.25;
+
+/// Consecutive packets that are missing.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    from: u64,
+    to: u64,
+    /// The packet before, and when it arrived.
+    before: (u64, Time),
+    /// The packet behind, and when it arrived.
+    after: (u64, Time),
+    /// Packets behind it that have arrived.
+    later: u32,
+}
+
+/// A loss interval that is over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Interval {
+    packets: f64,
+    /// Discount that stays with it.
+    discount: f64,
+}
+
+/// The history of one flow.
+#[derive(Clone, Debug)]
+pub struct LossHistory {
+    /// One past the highest number received.
+    next: Option<u64>,
+    last: Time,
+    holes: VecDeque<Hole>,
+    /// Start of the newest loss event: its first lost packet, and when it would have arrived.
+    event: Option<(u64, Time)>,
+    /// Closed intervals, newest first, at most [`INTERVALS`].
+    closed: VecDeque<Interval>,
+    discounting: bool,
+    events: u64,
+    lost: u64,
+}
+
+impl LossHistory {
+    /// An empty history.
+    pub fn new(discounting: bool) -> Self {
+        LossHistory {
+            next: None,
+            last: Time::ZERO,
+            holes: VecDeque::new(),
+            event: None,
+            closed: VecDeque::new(),
+            discounting,
+            events: 0,
+            lost: 0,
+        }
+    }
+
+    /// Packet `seq` arrived; `rtt` is the sender's estimate, `marked` an ECN mark. True if a loss event began.
+    /// `first` gives the length of the interval before the first loss event (RFC 5348 section 6.3.1).
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        seq: u64,
+        rtt: Span,
+        marked: bool,
+        first: impl FnOnce() -> f64,
+    ) -> bool {
+        let mut begun = None;
+        match self.next {
+            None => self.next = Some(seq + 1),
+            Some(next) if seq >= next => {
+                for hole in &mut self.holes {
+                    hole.later += 1;
+                }
+                if seq > next {
+                    let (before, after) = ((next - 1, self.last), (seq, now));
+                    self.holes.push_back(Hole { from: next, to: seq, before, after, later: 1 });
+                }
+                self.next = Some(seq + 1);
+                begun = self.declare(rtt);
+            }
+            Some(_) => {
+                self.fill(seq);
+                begun = self.declare(rtt);
+            }
+        }
+        self.last = now;
+        //= RFC 5348 section 5.3: a marked packet is detected as a congestion event as soon as it arrives
+        if marked && self.begins(now, rtt) {
+            begun = Some(begun.unwrap_or((seq, now)));
+            self.begin(seq, now);
+        }
+        if begun.is_none() {
+            return false;
+        }
+        if self.closed.is_empty() {
+            self.close(first().max(1.0));
+        }
+        true
+    }
+
+    /// A missing packet arrived after all.
+    fn fill(&mut self, seq: u64) {
+        let Some(at) = self.holes.iter().position(|h| h.from <= seq && seq < h.to) else { return };
+        let hole = self.holes[at];
+        for later in self.holes.iter_mut().take(at) {
+            later.later += 1;
+        }
+        let left = Hole { to: seq, later: hole.later + 1, ..hole };
+        let right = Hole { from: seq + 1, ..hole };
+        self.holes.remove(at);
+        if right.from < right.to {
+            self.holes.insert(at, right);
+        }
+        if left.from < left.to {
+            self.holes.insert(at, left);
+        }
+    }
+
+    /// Declares lost what enough later packets have passed; where a loss event began, if one did.
+    fn declare(&mut self, rtt: Span) -> Option<(u64, Time)> {
+        let mut begun = None;
+        while let Some(hole) = self.holes.front().copied().filter(|h| h.later >= LATER) {
+            self.holes.pop_front();
+            self.lost += hole.to - hole.from;
+            let mut seq = hole.from;
+            while seq < hole.to {
+                let at = nominal(&hole, seq);
+                if self.begins(at, rtt) {
+                    self.begin(seq, at);
+                    begun = begun.or(Some((seq, at)));
+                }
+                // Packets whose nominal arrival lies inside the event that just began need no look each.
+                seq += 1;
+            }
+        }
+        begun
+    }
+
+    //= RFC 5348 section 5.2: a new loss event starts if T_old + R_old < T_new
+    fn begins(&self, at: Time, rtt: Span) -> bool {
+        self.event.is_none_or(|(_, start)| start + rtt < at)
+    }
+
+    fn begin(&mut self, seq: u64, at: Time) {
+        self.events += 1;
+        if let Some((start, _)) = self.event {
+            let discount = self.discount();
+            for interval in &mut self.closed {
+                interval.discount *= discount;
+            }
+            //= RFC 5348 section 5.3: the loss interval is S_loss(B) - S_loss(A)
+            self.close(seq.saturating_sub(start) as f64);
+        }
+        self.event = Some((seq, at));
+    }
+
+    fn close(&mut self, packets: f64) {
+        self.closed.push_front(Interval { packets: packets.max(1.0), discount: 1.0 });
+        self.closed.truncate(INTERVALS);
+    }
+
+    /// Packets since the newest loss event began; none before the first one.
+    pub fn open_interval(&self) -> Option<u64> {
+        let (start, _) = self.event?;
+        Some(self.next?.saturating_sub(start))
+    }
+
+    /// Closed intervals in packets, newest first.
+    pub fn intervals(&self) -> impl Iterator<Item = f64> + '_ {
+        self.closed.iter().map(|i| i.packets)
+    }
+
+    /// Replaces the history, for checks against tables: closed intervals, newest first, and the open one.
+    pub fn set(&mut self, open: u64, closed: &[f64]) {
+        self.next = Some(open);
+        self.event = Some((0, Time::ZERO));
+        self.closed = closed.iter().map(|p| Interval { packets: *p, discount: 1.0 }).collect();
+        self.closed.truncate(INTERVALS);
+    }
+
+    /// Factor for all closed intervals while the open one is long (RFC 5348 section 5.5).
+    fn discount(&self) -> f64 {
+        if !self.discounting {
+            return 1.0;
+        }
+        let (Some(open), Some(mean)) = (self.open_interval(), self.mean_closed()) else { return 1.0 };
+        let open = open as f64;
+        //= RFC 5348 section 5.5: if I_0 > 2 * I_mean, DF = max(2 * I_mean / I_0, THRESHOLD)
+        if open > 2.0 * mean { (2.0 * mean / open).max(LEAST_DISCOUNT) } else { 1.0 }
+    }
+
+    /// Average of the closed intervals.
+    fn mean_closed(&self) -> Option<f64> {
+        let (mut total, mut weights) = (0.0, 0.0);
+        for (interval, weight) in self.closed.iter().zip(WEIGHTS) {
+            total += interval.packets * weight * interval.discount;
+            weights += weight * interval.discount;
+        }
+        (weights > 0.0).then(|| total / weights)
+    }
+
+    /// Average loss interval in packets, the open one counted where that makes it longer; none before the first
+    /// loss event.
+    pub fn mean(&self) -> Option<f64> {
+        let closed = self.mean_closed()?;
+        let open = self.open_interval()? as f64;
+        //= RFC 5348 section 5.4: I_tot = max(I_tot0, I_tot1)
+        let discount = self.discount();
+        let (mut total, mut weights) = (open * WEIGHTS[0], WEIGHTS[0]);
+        for (interval, weight) in self.closed.iter().zip(&WEIGHTS[1..]) {
+            total += interval.packets * weight * interval.discount * discount;
+            weights += weight * interval.discount * discount;
+        }
+        // Before eight intervals are known both sums have the weights of as many as there are.
+        if self.closed.len() < INTERVALS {
+            let known = self.closed.len();
+            let (mut shorter, mut known_weights) = (open * WEIGHTS[0], WEIGHTS[0]);
+            for (interval, weight) in self.closed.iter().take(known - 1).zip(&WEIGHTS[1..]) {
+                shorter += interval.packets * weight * interval.discount * discount;
+                known_weights += weight * interval.discount * discount;
+            }
+            return Some(closed.max(shorter / known_weights));
+        }
+        Some(closed.max(total / weights))
+    }
+
+    /// Loss event rate: the inverse of the average interval; 0 before the first loss event.
+    pub fn rate(&self) -> f64 {
+        self.mean().map_or(0.0, |mean| 1.0 / mean)
+    }
+
+    /// Loss events so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Packets declared lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+/// When a missing packet would have arrived: between its neighbours, by number.
+fn nominal(hole: &Hole, seq: u64) -> Time {
+    //= RFC 5348 section 5.2: T_loss = T_before + ((T_after - T_before) * Dist(S_loss, S_before) / Dist(S_after, S_before))
+    let ((from, early), (to, late)) = (hole.before, hole.after);
+    let span = u128::from(late.since(early).as_nanos());
+    let part = span * u128::from(seq - from) / u128::from((to - from).max(1));
+    early + Span::from_nanos(u64::try_from(part).unwrap_or(u64::MAX))
+}

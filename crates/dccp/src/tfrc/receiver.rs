@@ -1,0 +1,135 @@
+//! TFRC receiver (RFC 5348 section 6): loss event rate, receive rate, the feedback timer.
+
+use super::{Feedback, LossHistory, equation};
+use base::{Span, Time};
+
+/// The receiving half of one flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    history: LossHistory,
+    /// Bytes per packet, averaged.
+    size: f64,
+    /// The sender's estimate in the newest packet.
+    rtt: Span,
+    /// Send time and arrival of the newest packet.
+    newest: Option<(Time, Time)>,
+    highest: u64,
+    /// Bytes since the last report, and since when they are counted.
+    bytes: u64,
+    since: Time,
+    /// Receive rate of the last report that covered data, bytes per second.
+    last_rate: f64,
+    timer: Time,
+    due: bool,
+    packets: u64,
+}
+
+/// Weight of the old average in the smoothed packet size.
+const SIZE_MEMORY: f64 = 0.9;
+/// Until the sender knows a round trip, reports are this far apart.
+const UNKNOWN_RTT: Span = Span::from_millis(500);
+
+impl Receiver {
+    /// A receiver without packets.
+    pub fn new(discounting: bool) -> Self {
+        Receiver {
+            history: LossHistory::new(discounting),
+            size: 0.0,
+            rtt: Span::ZERO,
+            newest: None,
+            highest: 0,
+            bytes: 0,
+            since: Time::ZERO,
+            last_rate: 0.0,
+            timer: Time::NEVER,
+            due: false,
+            packets: 0,
+        }
+    }
+
+    /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
+    pub fn on_packet(&mut self, now: Time, seq: u64, size: u32, sent: Time, rtt: Span, marked: bool) {
+        let first = self.packets == 0;
+        self.packets += 1;
+        self.size = if first {
+            f64::from(size)
+        } else {
+            SIZE_MEMORY * self.size + (1.0 - SIZE_MEMORY) * f64::from(size)
+        };
+        if !rtt.is_zero() {
+            self.rtt = rtt;
+        }
+        if first {
+            self.since = now;
+        } else {
+            self.bytes += u64::from(size);
+        }
+        if first || seq > self.highest {
+            self.highest = seq;
+            self.newest = Some((sent, now));
+        }
+        let (rate, size, round) = (self.rate_until(now), self.size, self.round().as_secs_f64());
+        let begun = self.history.on_packet(now, seq, self.rtt, marked, || {
+            //= RFC 5348 section 6.3.1: the first interval gives the receive rate when it is put into the equation
+            let rate = rate.max(size / (2.0 * round));
+            1.0 / equation::loss_rate(size, round, rate)
+        });
+        //= RFC 5348 section 6.1: a new loss event makes the feedback timer expire at once
+        if first || begun {
+            self.due = true;
+        }
+        if self.timer.is_never() {
+            self.timer = now + self.round();
+        }
+    }
+
+    fn round(&self) -> Span {
+        if self.rtt.is_zero() { UNKNOWN_RTT } else { self.rtt }
+    }
+
+    fn rate_until(&self, now: Time) -> f64 {
+        let elapsed = now.since(self.since);
+        //= RFC 5348 section 6.2: the rate over the time since the last feedback packet was sent
+        if self.bytes == 0 || elapsed.is_zero() {
+            return self.last_rate;
+        }
+        // A report that a loss event hurries counts over a whole round trip, so that one early packet is no peak.
+        let window = elapsed.max(Span::from_nanos(self.round().as_nanos() / 2));
+        self.bytes as f64 / window.as_secs_f64()
+    }
+
+    /// When it wants to report; [`Time::NEVER`] if not.
+    pub fn next_timeout(&self) -> Time {
+        if self.due { Time::ZERO } else { self.timer }
+    }
+
+    /// The report that is due, if data arrived since the last one.
+    pub fn report(&mut self, now: Time) -> Option<Feedback> {
+        if self.next_timeout() > now {
+            return None;
+        }
+        let first = self.due && self.packets == 1;
+        self.due = false;
+        let (sent, arrived) = self.newest?;
+        if self.bytes == 0 && !first {
+            //= RFC 5348 section 6.2: no data since the last feedback: no packet, and the timer starts again
+            self.timer = Time::NEVER;
+            return None;
+        }
+        let rate = if first { 0.0 } else { self.rate_until(now) };
+        self.last_rate = rate;
+        self.bytes = 0;
+        self.since = now;
+        self.timer = now + self.round();
+        Some(Feedback { sent, held: now.since(arrived), rate, loss: self.history.rate() })
+    }
+
+    /// Loss events, intervals and rate.
+    pub fn history(&self) -> &LossHistory {
+        &self.history
+    }
+    /// The sender's round trip as last reported by it.
+    pub fn rtt(&self) -> Span {
+        self.rtt
+    }
+}

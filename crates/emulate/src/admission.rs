@@ -1,0 +1,150 @@
+//! Admission control of unauthenticated connections: a bounded number of places, fair between addresses.
+//!
+//! A newcomer that finds every place taken evicts the oldest waiting connection of the address that holds most of
+//! them. A flood of slow peers therefore delays only itself: a peer that proves its identity within the time the flood
+//! needs to refill the places is admitted. Admitted connections are not counted and not evicted.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Tells a peer in the clear, before its connection is shut, that it was evicted; true where the listener closes.
+pub type Farewell = fn(&TcpStream, bool);
+
+/// The places of a listener.
+#[derive(Debug)]
+pub struct Lobby {
+    places: usize,
+    farewell: Farewell,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    next: u64,
+    /// In order of arrival.
+    connections: BTreeMap<u64, Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    from: IpAddr,
+    stream: TcpStream,
+    admitted: bool,
+}
+
+/// The place of one connection; dropped, it is free.
+#[derive(Debug)]
+pub struct Place<'a> {
+    lobby: &'a Lobby,
+    number: u64,
+}
+
+impl Lobby {
+    /// At most `places` connections wait at the same time.
+    pub fn new(places: usize, farewell: Farewell) -> Lobby {
+        Lobby { places: places.max(1), farewell, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for a new connection and evicts another one if there is none.
+    ///
+    /// # Errors
+    /// The connection cannot be watched: no descriptor is left.
+    pub fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<Place<'_>> {
+        let stream = stream.try_clone()?;
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.connections.insert(number, Connection { from, stream, admitted: false });
+        if state.closed {
+            state.shut(number, self.farewell);
+        } else if state.connections.values().filter(|c| !c.admitted).count() > self.places
+            && let Some(oldest) = state.oldest_of_most()
+        {
+            state.shut(oldest, self.farewell);
+        }
+        Ok(Place { lobby: self, number })
+    }
+
+    /// Ends every connection, admitted or not, and those that follow.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        while let Some(number) = state.connections.keys().next().copied() {
+            state.shut(number, self.farewell);
+        }
+    }
+}
+
+impl State {
+    fn oldest_of_most(&self) -> Option<u64> {
+        let mut held: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
+        for (number, connection) in self.connections.iter().filter(|(_, c)| !c.admitted) {
+            held.entry(connection.from).or_insert((0, *number)).0 += 1;
+        }
+        // The larger number of places wins, then the older connection.
+        held.into_values().max_by_key(|(count, first)| (*count, u64::MAX - first)).map(|(_, first)| first)
+    }
+
+    /// The thread that reads the connection sees its end.
+    fn shut(&mut self, number: u64, farewell: Farewell) {
+        if let Some(connection) = self.connections.remove(&number) {
+            if !connection.admitted {
+                farewell(&connection.stream, self.closed);
+            }
+            let _ = connection.stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Place<'_> {
+    /// The peer has proved its identity: the place is free for others, and only [`Lobby::close`] ends it.
+    pub fn admit(&self) {
+        if let Some(connection) = self.lobby.state().connections.get_mut(&self.number) {
+            connection.admitted = true;
+        }
+    }
+
+    /// Whether a later connection took the place, or the lobby closed.
+    pub fn is_evicted(&self) -> bool {
+        !self.lobby.state().connections.contains_key(&self.number)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.lobby.state().connections.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_flood_of_one_address_evicts_itself_only() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let lobby = Lobby::new(3, |_, _| ());
+        let [flood, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|a| a.parse().unwrap());
+        let first = lobby.enter(&stream, other).unwrap();
+        let admitted = lobby.enter(&stream, flood).unwrap();
+        admitted.admit();
+        let places: Vec<Place<'_>> = (0..9).map(|_| lobby.enter(&stream, flood).unwrap()).collect();
+        let evicted: Vec<bool> = places.iter().map(Place::is_evicted).collect();
+        assert_eq!(evicted, [true, true, true, true, true, true, true, false, false]);
+        assert!(!first.is_evicted() && !admitted.is_evicted());
+        drop(places);
+        assert_eq!(lobby.state().connections.len(), 2, "a place is given back");
+        lobby.close();
+        assert!(first.is_evicted() && admitted.is_evicted());
+        assert!(lobby.enter(&stream, other).unwrap().is_evicted());
+    }
+}

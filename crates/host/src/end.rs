@@ -1,0 +1,235 @@
+//! Flow ends and their reports: what the drivers and the measurements ask of an end of a flow, whatever stands there, a
+//! model of any protocol, the door to a kernel, or a source of datagrams.
+
+use crate::datagram::{Hearer, Speaker};
+use crate::door::Door;
+use crate::host::{Host, HostCounters};
+use crate::party::Party;
+use crate::remote::Remote;
+use crate::said::Said;
+use base::{Packet, Time};
+use path::{Cx, Element, ElementId, Network, Port, Signal};
+use transport::app::Socket as _;
+use transport::app::seen::Seen;
+use transport::endpoint::{Endpoint, EndpointReport};
+use transport::tcp::sender::Verdicts;
+
+/// What one end of a flow has counted.
+#[derive(Clone, Default, Debug)]
+pub struct EndReport {
+    /// Packets and bytes.
+    pub counters: HostCounters,
+    /// Payload of a full packet, bytes; at least 1. It turns bytes into segments.
+    pub unit: u32,
+    /// Bytes that the application has received.
+    pub received: u64,
+    /// Connections or associations opened.
+    pub connections: u64,
+    /// When its workload was done, as seen from here.
+    pub finished: Option<Time>,
+    /// When its datagrams were over: what was sent last has come. None: they carry connections.
+    pub datagrams_over: Option<Time>,
+    /// Verdicts of the sender's own detector; none where no timer can be seen from outside.
+    pub judged: Option<Verdicts>,
+    /// Bytes that were outstanding when the retransmission timer first expired.
+    pub first_timeout_flight: Option<u64>,
+    /// When no data were sent for more than a second: from one data packet to the next.
+    pub silences: Vec<(Time, Time)>,
+    /// What a workload of requests, pages or messages has timed.
+    pub stats: Option<Seen>,
+    /// What only this protocol counts, by the name of the metric.
+    pub named: Vec<(&'static str, f64)>,
+}
+
+/// An element that is one end of a flow.
+pub trait FlowEnd: Element {
+    /// When its workload was done, if it was.
+    fn finished(&self) -> Option<Time>;
+    /// What it has counted.
+    fn report(&self) -> EndReport;
+}
+
+/// A flow end of a protocol that this crate does not know.
+pub struct AnyEnd(Box<dyn FlowEnd>);
+
+impl AnyEnd {
+    /// Any element that is the end of a flow.
+    pub fn new(end: Box<dyn FlowEnd>) -> Self {
+        AnyEnd(end)
+    }
+    /// What it is.
+    pub fn inner<T: FlowEnd>(&self) -> Option<&T> {
+        let any: &dyn std::any::Any = &*self.0;
+        any.downcast_ref()
+    }
+}
+
+impl Element for AnyEnd {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        self.0.on_packet(cx, port, packet);
+    }
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.0.on_wake(cx);
+    }
+    fn next_wake(&self) -> Time {
+        self.0.next_wake()
+    }
+    fn next_exit(&self) -> Time {
+        self.0.next_exit()
+    }
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.0.on_signal(cx, signal);
+    }
+    fn holds(&self) -> usize {
+        self.0.holds()
+    }
+    fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
+        self.0.arrive(cx, port, packet)
+    }
+    fn wake(&mut self, cx: &mut Cx<'_>) -> Time {
+        self.0.wake(cx)
+    }
+}
+
+/// The end of a flow at this element; none if it is a driver's, or no end.
+pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
+    fn a<T: FlowEnd>(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
+        network.element::<T>(id).map(|end| end as &dyn FlowEnd)
+    }
+    a::<Host>(network, id)
+        .or_else(|| a::<Party>(network, id))
+        .or_else(|| network.element::<AnyEnd>(id).map(|any| &*any.0))
+        .or_else(|| a::<Remote>(network, id))
+        .or_else(|| a::<Said>(network, id))
+        .or_else(|| a::<Speaker>(network, id))
+        .or_else(|| a::<Hearer>(network, id))
+}
+
+/// When the workload at this end of a flow was done, if it was; none for an element that has no workload.
+pub fn finished(network: &Network, id: ElementId) -> Option<Option<Time>> {
+    end(network, id).map(FlowEnd::finished)
+}
+
+/// What an end of a flow has counted: of a door, what crossed it and what its driver has said of the stack behind it.
+pub fn report(network: &Network, id: ElementId) -> Option<EndReport> {
+    match network.element::<Door>(id) {
+        Some(door) => Some(door.report()),
+        None => end(network, id).map(FlowEnd::report),
+    }
+}
+
+impl<E: Endpoint> FlowEnd for Host<E> {
+    fn finished(&self) -> Option<Time> {
+        Host::finished(self)
+    }
+    fn report(&self) -> EndReport {
+        let EndpointReport { unit, judged, named } = self.connection().report();
+        EndReport {
+            counters: self.counters(),
+            unit: unit.max(1),
+            received: self.connection().received(),
+            connections: 1,
+            finished: Host::finished(self),
+            datagrams_over: None,
+            judged: Some(judged),
+            first_timeout_flight: self.first_timeout_flight(),
+            silences: self.silences().to_vec(),
+            stats: self.stats().cloned(),
+            named,
+        }
+    }
+}
+
+impl FlowEnd for Party {
+    fn finished(&self) -> Option<Time> {
+        self.workload().finished()
+    }
+    fn report(&self) -> EndReport {
+        let mut judged = Verdicts::default();
+        let (mut unit, mut received) = (1, 0);
+        for connection in self.connections().map(Host::connection) {
+            let one = connection.sender.verdicts();
+            judged.spurious_timeouts += one.spurious_timeouts;
+            judged.genuine_timeouts += one.genuine_timeouts;
+            judged.spurious_fast += one.spurious_fast;
+            unit = unit.max(connection.config().mss);
+            received += connection.received();
+        }
+        EndReport {
+            counters: self.counters(),
+            unit,
+            received,
+            connections: self.connections().count() as u64,
+            finished: self.workload().finished(),
+            judged: Some(judged),
+            stats: Some(self.workload().seen().clone()),
+            ..EndReport::default()
+        }
+    }
+}
+
+impl Door {
+    /// What crossed it, and what its driver has said of the stack behind it.
+    pub fn report(&self) -> EndReport {
+        let told = self.told();
+        EndReport {
+            counters: self.counters(),
+            unit: self.largest_segment().max(1),
+            received: told.received,
+            connections: told.connections,
+            finished: told.finished,
+            datagrams_over: told.finished,
+            silences: self.silences().to_vec(),
+            stats: Some(told.seen.clone()),
+            ..EndReport::default()
+        }
+    }
+}
+
+impl FlowEnd for Remote {
+    fn finished(&self) -> Option<Time> {
+        self.workload().finished()
+    }
+    fn report(&self) -> EndReport {
+        let stats = Some(self.workload().seen().clone());
+        EndReport { finished: self.workload().finished(), unit: 1, stats, ..EndReport::default() }
+    }
+}
+
+impl FlowEnd for Said {
+    fn finished(&self) -> Option<Time> {
+        Said::finished(self)
+    }
+    fn report(&self) -> EndReport {
+        let stats = Some(self.seen().clone());
+        EndReport { finished: Said::finished(self), unit: 1, stats, ..EndReport::default() }
+    }
+}
+
+impl FlowEnd for Speaker {
+    fn finished(&self) -> Option<Time> {
+        Speaker::finished(self)
+    }
+    fn report(&self) -> EndReport {
+        let counters = HostCounters { data_sent: u64::from(self.datagrams()), ..HostCounters::default() };
+        let stats = Some(self.seen().clone());
+        EndReport { counters, finished: Speaker::finished(self), unit: 1, stats, ..EndReport::default() }
+    }
+}
+
+impl FlowEnd for Hearer {
+    fn finished(&self) -> Option<Time> {
+        Hearer::finished(self)
+    }
+    fn report(&self) -> EndReport {
+        EndReport {
+            counters: HostCounters { data_received: self.datagrams(), ..HostCounters::default() },
+            unit: 1,
+            received: self.seen().bytes,
+            finished: Hearer::finished(self),
+            datagrams_over: Some(self.last()),
+            stats: Some(self.seen().clone()),
+            ..EndReport::default()
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Deadline-aware router: one direction of a link whose queue knows packet lifetimes (Gurtov and Ludwig, "Exploiting
+//! Packet Lifetime for Efficient Real-Time Transport", section III.C).
+//!
+//! Unlike [`crate::link::Link`] it chooses a packet at the instant the transmitter is free, since expiry and scheduling
+//! depend on that instant. Gates after the queue and rates behave as there: no transmission starts while a gate is
+//! closed, the packet in service finishes, what propagates arrives. At equal times a departure comes before an arrival.
+
+mod policy;
+
+pub use policy::{Check, Expired, Margin, Order, Overflow, Policy, Rest, Units};
+
+use crate::capacity::Capacity;
+use crate::element::{Cx, Element, Port, Signal};
+use crate::link::{LinkConfig, LinkGate, QueueLimit};
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::{Rate, Span, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A waiting packet.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    packet: Packet,
+    joined: Time,
+}
+
+/// The packet in service.
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    packet: Packet,
+    start: Time,
+    end: Time,
+}
+
+/// A packet in propagation.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    packet: Packet,
+    start: Time,
+    arrival: Time,
+}
+
+/// What became of packets here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeadlineCounters {
+    /// Dropped because they could not arrive in time.
+    pub expired: u64,
+    /// Dropped because another packet of their unit was.
+    pub unit_drops: u64,
+    /// Sent at low priority.
+    pub demoted: u64,
+    /// Sent as headers only.
+    pub stubs: u64,
+}
+
+/// One direction of a link with a deadline-aware queue.
+pub struct DeadlineLink {
+    policy: Policy,
+    limit: QueueLimit,
+    capacity: Capacity,
+    delay: Span,
+    gates: Vec<LinkGate>,
+    closed_by_hand: bool,
+    waiting: VecDeque<Waiting>,
+    /// Expired packets that are sent when nothing else waits.
+    low: VecDeque<Waiting>,
+    bytes: u64,
+    service: Option<Service>,
+    flying: VecDeque<Flying>,
+    /// When to look again for a packet to send; [`Time::NEVER`] if nothing waits or the transmitter is busy.
+    retry: Time,
+    /// Flows (by ledger) whose next packet carries the EXP bit.
+    signalled: BTreeSet<usize>,
+    /// The unit of each flow (by ledger) that lost a packet here.
+    spoilt: BTreeMap<usize, u16>,
+    counters: DeadlineCounters,
+}
+
+impl DeadlineLink {
+    /// A link with gates after its queue.
+    pub fn new(config: LinkConfig, gates: Vec<LinkGate>, policy: Policy) -> Self {
+        DeadlineLink {
+            policy,
+            limit: config.limit,
+            capacity: config.capacity,
+            delay: config.delay,
+            gates,
+            closed_by_hand: false,
+            waiting: VecDeque::new(),
+            low: VecDeque::new(),
+            bytes: 0,
+            service: None,
+            flying: VecDeque::new(),
+            retry: Time::NEVER,
+            signalled: BTreeSet::new(),
+            spoilt: BTreeMap::new(),
+            counters: DeadlineCounters::default(),
+        }
+    }
+
+    /// What became of packets here.
+    pub fn counters(&self) -> DeadlineCounters {
+        self.counters
+    }
+
+    fn is_full(&self, size: u32) -> bool {
+        let waiting = self.waiting.len() + self.low.len();
+        self.limit.packets.is_some_and(|n| waiting >= n as usize)
+            || self.limit.bytes.is_some_and(|n| self.bytes + u64::from(size) > n)
+    }
+
+    /// Ends a packet, and remembers what that means for its flow and unit.
+    fn discard(&mut self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
+        let ledger = packet.ledger();
+        if reason == DropReason::Expired {
+            self.counters.expired += 1;
+            if self.policy.signals {
+                self.signalled.insert(ledger);
+            }
+        }
+        // A unit whose sender retransmits is not lost with one packet.
+        if self.policy.units == Units::Drop && packet.unit != 0 && packet.flags.has(Flags::WHOLE) {
+            self.spoilt.insert(ledger, packet.unit);
+        }
+        cx.drop(packet, reason);
+    }
+
+    fn is_spoilt(&self, packet: &Packet) -> bool {
+        packet.unit != 0 && self.spoilt.get(&packet.ledger()) == Some(&packet.unit)
+    }
+
+    /// Drops what waits of spoilt units.
+    fn drop_spoilt(&mut self, cx: &mut Cx<'_>) {
+        while let Some(at) = self.waiting.iter().position(|w| self.is_spoilt(&w.packet)) {
+            let Some(waiting) = self.waiting.remove(at) else { break };
+            self.bytes -= u64::from(waiting.packet.size);
+            self.counters.unit_drops += 1;
+            cx.drop(waiting.packet, DropReason::Expired);
+        }
+    }
+
+    /// Takes expired packets out of the whole queue.
+    fn sweep(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let mut at = 0;
+        while let Some(waiting) = self.waiting.get(at) {
+            if self.policy.is_expired(&waiting.packet, now) {
+                let Some(waiting) = self.waiting.remove(at) else { break };
+                self.expire(cx, waiting);
+            } else {
+                at += 1;
+            }
+        }
+        if !self.spoilt.is_empty() {
+            self.drop_spoilt(cx);
+        }
+    }
+
+    /// An expired packet was taken out of the queue.
+    fn expire(&mut self, cx: &mut Cx<'_>, waiting: Waiting) {
+        match self.policy.expired {
+            Expired::Drop => {
+                self.bytes -= u64::from(waiting.packet.size);
+                self.discard(cx, waiting.packet, DropReason::Expired);
+            }
+            Expired::Demote => {
+                self.counters.demoted += 1;
+                self.low.push_back(waiting);
+            }
+            Expired::Headers => {
+                self.counters.stubs += 1;
+                self.bytes -= u64::from(waiting.packet.size);
+                let size = waiting.packet.size.min(self.policy.header);
+                self.bytes += u64::from(size);
+                let flags = waiting.packet.flags.with(Flags::STUB);
+                // What is left needs no check again: it is of use to congestion control alone.
+                let packet = Packet { size, flags, lives: Packet::ALWAYS, ..waiting.packet };
+                self.low.push_back(Waiting { packet, ..waiting });
+            }
+        }
+    }
+
+    /// The place of the packet that is sent next, among those in time.
+    fn choose(&self) -> Option<usize> {
+        let ready = |w: &Waiting| self.policy.units != Units::Collect || self.is_collected(&w.packet);
+        let mut candidates = self.waiting.iter().enumerate().filter(|(_, w)| ready(w));
+        match self.policy.order {
+            Order::Fifo => candidates.next().map(|(at, _)| at),
+            Order::EarliestDeadline => {
+                candidates.min_by_key(|(at, w)| (w.packet.deadline(), *at)).map(|(at, _)| at)
+            }
+            Order::Priority => candidates.min_by_key(|(at, w)| (w.packet.class, *at)).map(|(at, _)| at),
+        }
+    }
+
+    /// Whether all of a packet's unit is here: its last packet waits, or a later unit of the flow has begun.
+    fn is_collected(&self, packet: &Packet) -> bool {
+        if packet.unit == 0 {
+            return true;
+        }
+        let same_flow = |w: &&Waiting| w.packet.ledger() == packet.ledger();
+        self.waiting.iter().filter(same_flow).any(|w| {
+            w.packet.unit != packet.unit && w.packet.ordinal > packet.ordinal
+                || w.packet.unit == packet.unit && w.packet.flags.has(Flags::LAST)
+        })
+    }
+
+    /// When transmission may start at the earliest, or when what comes to a gate that does not store is dropped.
+    fn passing(&mut self, now: Time) -> Result<Time, Time> {
+        if self.closed_by_hand {
+            return Ok(Time::NEVER);
+        }
+        let mut start = now;
+        loop {
+            let before = start;
+            for LinkGate { gate, stores } in &mut self.gates {
+                let open = gate.open_from(now, start);
+                if open > start && !*stores {
+                    return Err(start);
+                }
+                start = open;
+            }
+            if start == before {
+                return Ok(start);
+            }
+        }
+    }
+
+    /// Until when a packet is held because the radio is poor; `now` if it is not.
+    fn held_until(&mut self, now: Time, packet: &Packet) -> Time {
+        let floor = self.policy.hold_below_bps;
+        if floor == 0 {
+            return now;
+        }
+        match self.capacity.below(now, floor) {
+            None => now,
+            Some(until) => {
+                // Poor radio makes this transmission slow: it must start early enough for its own length.
+                let end = self.capacity.finish(now, now, packet.size);
+                let slow = if end.is_never() { Span::ZERO } else { end.since(now) };
+                let latest = self.policy.latest(packet);
+                let latest = if latest.is_never() {
+                    latest
+                } else {
+                    Time::from_nanos(latest.as_nanos().saturating_sub(slow.as_nanos()))
+                };
+                until.min(latest).max(now)
+            }
+        }
+    }
+
+    /// Starts the next transmission, if the transmitter is free and something may leave.
+    fn serve(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        self.retry = Time::NEVER;
+        while self.service.is_none() && !(self.waiting.is_empty() && self.low.is_empty()) {
+            let open = match self.passing(now) {
+                Ok(open) => open,
+                Err(_) => {
+                    let first = self.waiting.pop_front().or_else(|| self.low.pop_front());
+                    let Some(first) = first else { return };
+                    self.bytes -= u64::from(first.packet.size);
+                    self.discard(cx, first.packet, DropReason::Outage);
+                    continue;
+                }
+            };
+            if open > now {
+                self.retry = open;
+                return;
+            }
+            // Units that are collected must not wait for packets beyond their own deadline.
+            if self.policy.check == Check::Queue || self.policy.units == Units::Collect {
+                self.sweep(cx);
+            }
+            let Some(at) = self.choose() else {
+                match self.low.pop_front() {
+                    Some(waiting) => self.start(cx, waiting),
+                    // A unit that is not whole waits for its next packet, or for its deadline.
+                    None => {
+                        self.retry = self.earliest_expiry();
+                        return;
+                    }
+                }
+                continue;
+            };
+            let Some(waiting) = self.waiting.get(at).copied() else { return };
+            let held = self.held_until(now, &waiting.packet);
+            if held > now {
+                self.retry = held;
+                return;
+            }
+            self.waiting.remove(at);
+            if self.policy.is_expired(&waiting.packet, now) {
+                self.expire(cx, waiting);
+                continue;
+            }
+            self.start(cx, waiting);
+        }
+    }
+
+    /// When the first waiting packet expires, at the earliest after this instant.
+    fn earliest_expiry(&self) -> Time {
+        let latest = self.waiting.iter().map(|w| self.policy.latest(&w.packet)).min();
+        latest.map_or(Time::NEVER, |t| if t.is_never() { t } else { t + Span::from_nanos(1) })
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_>, waiting: Waiting) {
+        let now = cx.now();
+        let Waiting { mut packet, joined } = waiting;
+        self.bytes -= u64::from(packet.size);
+        if self.signalled.remove(&packet.ledger()) {
+            packet.flags = packet.flags.with(Flags::EXPIRED);
+        }
+        if packet.flags.has(Flags::DATA)
+            && let Some(ledger) = cx.ledger(&packet)
+        {
+            ledger.queue_delay_ns += now.since(joined).as_nanos();
+            ledger.queue_waits += 1;
+        }
+        let end = self.capacity.finish(now, now, packet.size);
+        self.service = Some(Service { packet, start: now, end });
+    }
+
+    /// Ends what is over by now: service, then propagation; and starts what follows.
+    fn advance(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        loop {
+            if let Some(service) = self.service.filter(|s| s.end <= now) {
+                self.service = None;
+                let Service { packet, start, end } = service;
+                self.flying.push_back(Flying { packet, start, arrival: end + self.delay });
+                self.serve(cx);
+                continue;
+            }
+            if self.service.is_none() && self.retry <= now {
+                self.serve(cx);
+                if self.service.is_some_and(|s| s.end <= now) {
+                    continue;
+                }
+            }
+            break;
+        }
+        while let Some(flying) = self.flying.front().copied().filter(|f| f.arrival <= now) {
+            self.flying.pop_front();
+            cx.count_hop();
+            if cx.records(Category::Path) {
+                let packet = flying.packet.id;
+                cx.record(Category::Path, flying.start, || Event::ServiceStarted { packet });
+                cx.record(Category::Path, now, || Event::Delivered { packet });
+            }
+            cx.forward(Port(0), flying.packet);
+        }
+    }
+
+    /// Makes room for a packet of this class and size; false if there is none.
+    fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
+        if self.policy.check == Check::Queue {
+            self.sweep(cx);
+        }
+        while self.is_full(packet.size) {
+            if self.policy.overflow == Overflow::Tail {
+                return false;
+            }
+            let worst = self.waiting.iter().enumerate().max_by_key(|(at, w)| (w.packet.class, *at));
+            let Some((at, waiting)) = worst.filter(|(_, w)| w.packet.class > packet.class) else {
+                return false;
+            };
+            let victim = waiting.packet;
+            self.waiting.remove(at);
+            self.bytes -= u64::from(victim.size);
+            self.discard(cx, victim, DropReason::QueueFull);
+        }
+        true
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        let now = cx.now();
+        if self.is_spoilt(&packet) {
+            self.counters.unit_drops += 1;
+            return cx.drop(packet, DropReason::Expired);
+        }
+        // The unit is over: its number may come again.
+        if self.spoilt.get(&packet.ledger()).is_some_and(|unit| packet.unit != *unit) {
+            self.spoilt.remove(&packet.ledger());
+        }
+        // A packet that finds the link idle and open does not wait: no limit holds for it.
+        let idle = self.service.is_none() && self.waiting.is_empty() && self.low.is_empty();
+        let at_once = idle && self.passing(now).is_ok_and(|open| open == now);
+        if !at_once && self.is_full(packet.size) && !self.make_room(cx, &packet) {
+            self.discard(cx, packet, DropReason::QueueFull);
+            if !self.spoilt.is_empty() {
+                self.drop_spoilt(cx);
+            }
+            return;
+        }
+        let waiting = (self.waiting.len() + self.low.len()) as u32;
+        self.bytes += u64::from(packet.size);
+        self.waiting.push_back(Waiting { packet, joined: now });
+        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+        if self.service.is_none() {
+            self.serve(cx);
+            // What is sent in no time leaves at once.
+            self.advance(cx);
+        } else if self.policy.check == Check::Queue {
+            self.sweep(cx);
+        }
+    }
+
+    /// The rate is another one from now on; the packet in service keeps the bytes it still has to send.
+    fn change_rate(&mut self, now: Time, rate: Rate) {
+        let left = self.service.filter(|s| s.end > now).map(|s| {
+            let bytes = self.capacity.bits_between(now, s.end).div_ceil(8);
+            u32::try_from(bytes).unwrap_or(u32::MAX).min(s.packet.size)
+        });
+        self.capacity = Capacity::Fixed(rate);
+        if let (Some(left), Some(service)) = (left, &mut self.service) {
+            service.end = self.capacity.finish(now, now, left);
+        }
+    }
+}
+
+impl Element for DeadlineLink {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        self.advance(cx);
+        self.take(cx, packet);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.advance(cx);
+    }
+
+    fn next_wake(&self) -> Time {
+        let service = self.service.map_or(Time::NEVER, |s| s.end);
+        let arrival = self.flying.front().map_or(Time::NEVER, |f| f.arrival);
+        let retry = if self.service.is_none() { self.retry } else { Time::NEVER };
+        service.min(arrival).min(retry)
+    }
+
+    fn next_exit(&self) -> Time {
+        let service = self.service.map_or(Time::NEVER, |s| s.end + self.delay);
+        let arrival = self.flying.front().map_or(Time::NEVER, |f| f.arrival);
+        let retry = if self.service.is_none() { self.retry } else { Time::NEVER };
+        service.min(arrival).min(retry)
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.advance(cx);
+        match signal {
+            Signal::Rate(rate) => self.change_rate(cx.now(), rate),
+            Signal::Close => self.closed_by_hand = true,
+            Signal::Open => self.closed_by_hand = false,
+            Signal::State { .. } => return,
+        }
+        if self.service.is_none() {
+            self.serve(cx);
+            self.advance(cx);
+        }
+    }
+
+    fn holds(&self) -> usize {
+        self.waiting.len() + self.low.len() + self.flying.len() + usize::from(self.service.is_some())
+    }
+}

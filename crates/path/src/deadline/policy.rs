@@ -1,0 +1,161 @@
+//! Rules of a deadline-aware router: which check, which margin, what becomes of expired packets, in which order.
+
+use base::packet::Packet;
+use base::{Span, Time};
+
+base::named! {
+    /// When deadlines are looked at (catalogue AT-21).
+    pub enum Check {
+        /// Never: the router does not know deadlines.
+        Off = "off",
+        /// Before each transmission, the packet at the head.
+        Head = "head",
+        /// The whole queue, whenever a packet comes or goes.
+        Queue = "queue",
+    }
+}
+
+base::named! {
+    /// What becomes of a packet that cannot arrive in time.
+    pub enum Expired {
+        /// It is dropped.
+        Drop = "drop",
+        /// It is sent when nothing else waits (catalogue AT-23).
+        Demote = "demote",
+        /// Its headers alone are sent (catalogue AT-27).
+        Headers = "headers",
+    }
+}
+
+base::named! {
+    /// Which waiting packet is sent next.
+    pub enum Order {
+        /// First in, first out.
+        Fifo = "fifo",
+        /// The one with the earliest deadline (catalogue AT-26).
+        EarliestDeadline = "earliest-deadline",
+        /// The one of the lowest class number, first in, first out within a class.
+        Priority = "priority",
+    }
+}
+
+base::named! {
+    /// What the router does with the packets of one application data unit (ADU).
+    pub enum Units {
+        /// It treats each packet alone.
+        Ignore = "ignore",
+        /// After one drop the rest of the unit is dropped, unless its sender retransmits (catalogue AT-24).
+        Drop = "drop",
+        /// It waits for the whole unit before it sends the first packet (catalogue AT-25).
+        Collect = "collect",
+    }
+}
+
+base::named! {
+    /// Which packet makes room in a full queue.
+    pub enum Overflow {
+        /// The one that comes.
+        Tail = "tail",
+        /// The newest of the highest class number, if that is less important than the one that comes (catalogue AT-40).
+        LeastImportant = "least-important",
+    }
+}
+
+/// Time from this router to a destination: propagation and transmission of what lies ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rest {
+    /// Propagation of all links ahead, this one included.
+    pub delay: Span,
+    /// Transmission time on all of them, nanoseconds per byte.
+    pub per_byte_ns: f64,
+}
+
+/// How much lifetime a packet needs to be worth its transmission.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Margin {
+    /// A fixed estimate of the one-way latency (the paper's FixTtl).
+    Fixed(Span),
+    /// The time that the remaining hops take at least (catalogue AT-22), by [`Packet::ledger`].
+    Path(Vec<Rest>),
+}
+
+impl Margin {
+    /// The lifetime that `packet` needs.
+    pub(super) fn of(&self, packet: &Packet) -> Span {
+        match self {
+            Margin::Fixed(span) => *span,
+            Margin::Path(rests) => {
+                let rest = rests.get(packet.ledger()).copied().unwrap_or_default();
+                rest.delay + Span::from_nanos((rest.per_byte_ns * f64::from(packet.size)) as u64)
+            }
+        }
+    }
+}
+
+/// All rules of one router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// When deadlines are looked at.
+    pub check: Check,
+    /// Lifetime that a packet needs.
+    pub margin: Margin,
+    /// What becomes of expired packets.
+    pub expired: Expired,
+    /// Bytes of the headers that are sent of an expired packet.
+    pub header: u32,
+    /// Which packet is sent next.
+    pub order: Order,
+    /// What is done with whole units.
+    pub units: Units,
+    /// Who makes room.
+    pub overflow: Overflow,
+    /// The router's clock less that of the senders, nanoseconds (catalogue AT-28).
+    pub skew: i64,
+    /// The packet after a drop of its flow says so in its EXP bit (catalogue AT-12).
+    pub signals: bool,
+    /// Below this rate the radio counts as poor, and packets wait as long as their deadlines allow (catalogue AT-37);
+    /// 0: never.
+    pub hold_below_bps: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            check: Check::Queue,
+            margin: Margin::Fixed(Span::ZERO),
+            expired: Expired::Drop,
+            header: 40,
+            order: Order::Fifo,
+            units: Units::Ignore,
+            overflow: Overflow::Tail,
+            skew: 0,
+            signals: false,
+            hold_below_bps: 0,
+        }
+    }
+}
+
+impl Policy {
+    /// The latest instant of the router's true time at which starting `packet` is worth it; [`Time::NEVER`] without a
+    /// deadline.
+    pub(super) fn latest(&self, packet: &Packet) -> Time {
+        let deadline = packet.deadline();
+        if deadline.is_never() || self.check == Check::Off {
+            return Time::NEVER;
+        }
+        // A clock that is ahead sees the deadline earlier.
+        let seen = i128::from(deadline.as_nanos()) - i128::from(self.skew);
+        let latest = seen - i128::from(self.margin.of(packet).as_nanos());
+        Time::from_nanos(u64::try_from(latest.max(0)).unwrap_or(u64::MAX - 1))
+    }
+
+    /// Whether `packet` has expired for this router at `now`.
+    pub(super) fn is_expired(&self, packet: &Packet, now: Time) -> bool {
+        let deadline = packet.deadline();
+        if deadline.is_never() || self.check == Check::Off {
+            return false;
+        }
+        let clock = i128::from(now.as_nanos()) + i128::from(self.skew);
+        clock + i128::from(self.margin.of(packet).as_nanos()) > i128::from(deadline.as_nanos())
+    }
+}
