@@ -3,6 +3,7 @@
 use crate::measure::FlowMeasures;
 use ::radio::cell::Cell;
 use ::radio::cell::counts::UserCounts;
+use ::radio::framed::element::Framed;
 use ::radio::tdma;
 use scenario::build::World;
 use scenario::metric::Metric;
@@ -33,7 +34,10 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
 /// The counters of a bearer's mobile.
 pub fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     let (id, user) = *world.bearers.get(bearer)?;
-    world.network.element::<Cell>(id)?.counts(user)
+    match world.network.element::<Cell>(id) {
+        Some(cell) => cell.counts(user),
+        None => world.network.element::<Framed>(id).map(Framed::counts),
+    }
 }
 
 fn number(metric: Metric, all: &[UserCounts]) -> Option<f64> {

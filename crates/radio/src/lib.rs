@@ -50,6 +50,7 @@ pub mod bssgp;
 pub mod cell;
 pub mod coding;
 pub mod family;
+pub mod framed;
 pub mod llc;
 pub mod mac;
 pub mod mobility;

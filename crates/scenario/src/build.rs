@@ -13,9 +13,10 @@ mod radio;
 
 pub use self::load::path_numbers;
 
+use self::chance::{gate_of_closures, jitter, rule};
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
-    Position, Queue, Timing, Transport,
+    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, Model, Position,
+    Queue, Timing, Transport,
 };
 use crate::protocol::Site;
 use base::dist::Sampler;
@@ -29,9 +30,8 @@ use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
-use path::jitter::{Delays, Jitter};
 use path::link::{LinkConfig, LinkGate, QueueLimit};
-use path::loss::{Loss, Rule};
+use path::loss::Loss;
 use path::red::Red;
 use path::router::Router;
 use path::states::Plan;

@@ -66,6 +66,8 @@ named! {
         ResponseTimeMin = "response_time_min_s",
         /// The same, the longest.
         ResponseTimeMax = "response_time_max_s",
+        /// Difference between the mean of every second response and that of the others, seconds.
+        ResponseTimeAlternation = "response_alternation_s",
         /// Requests answered.
         Responses = "responses",
         /// From the first request of a page to the last byte of its last object, seconds; the mean.
@@ -112,7 +114,7 @@ named! {
         RadioBlocksDummy = "radio_blocks_dummy",
         /// Downlink radio blocks that the mobile decoded for nothing.
         RadioDecodedForNothing = "radio_decoded_for_nothing",
-        /// Blocks of reports and assignments.
+        /// Messages of set-up of TBFs and of changes of cell.
         RadioSignalling = "radio_signalling",
         /// TBFs set up.
         TbfSetups = "tbf_setups",
@@ -138,7 +140,7 @@ named! {
         LlcRepeatedOctets = "llc_repeated_octets",
         /// Packets lost with a cell.
         PacketsFlushed = "packets_flushed",
-        /// Changes of cell.
+        /// Changes of cell; of a circuit, losses of the connection.
         CellChanges = "cell_changes",
         /// Longest time between two LLC frames around a change of cell, seconds.
         LlcGap = "llc_gap_s",

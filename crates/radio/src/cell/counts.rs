@@ -82,9 +82,10 @@ pub struct UserCounts {
 }
 
 impl UserCounts {
-    /// Signalling blocks of both directions, TBF set-ups counted with two (request and assignment).
+    /// Messages of set-up and mobility: two for each TBF (request, assignment), those of changes of cell; no reports.
     pub fn signalling(&self) -> u64 {
-        self.down.control + self.up.control + 2 * (self.down.tbfs + self.up.tbfs)
+        let reports = self.down.reports + self.up.reports;
+        (self.down.control + self.up.control).saturating_sub(reports) + 2 * (self.down.tbfs + self.up.tbfs)
     }
     /// Radio blocks that the mobile sent.
     pub fn sent(&self) -> u64 {

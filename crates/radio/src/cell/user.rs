@@ -399,7 +399,9 @@ impl User {
         }
         while self.sgsn_next.is_some_and(|t| t <= now) {
             let queued = self.down.sender.feed.waiting();
-            if self.rlc_buffer.is_some_and(|most| queued >= most) {
+            // The SGSN goes on at the leak rate for a cell that the mobile has left, until it knows.
+            let left = self.change.is_some_and(|c| now < c.known);
+            if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
                 self.gated = true;
                 break;
             }

@@ -1,6 +1,7 @@
 //! Radio bearers of a model.
 
 use radio::cell::config::UserConfig;
+use radio::framed::config::FramedConfig;
 
 /// A bearer: one hop, both directions.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,8 @@ pub struct Bearer {
 pub enum BearerKind {
     /// GPRS or EGPRS.
     Gprs(Gprs),
+    /// A bearer that is served alone.
+    Framed(FramedConfig),
 }
 
 /// A mobile in a cell.

@@ -2,6 +2,7 @@
 //!
 //! A hop with `radio` has its own rate, delay, queues and repeats, so the keys for those must be absent.
 
+mod framed;
 pub(crate) mod gprs;
 mod shape;
 
@@ -12,12 +13,32 @@ use crate::model::radio::BearerKind;
 use crate::reader::Reader;
 use crate::shape::{Field, Need, Shape, Variant, field};
 
-static BEARERS: &[Variant] = &[Variant {
-    name: "gprs",
-    doc: "GPRS and EGPRS: TBFs on shared timeslots, RLC, LLC, SGSN with flow control, changes of cell.",
-    shape: Shape::Table(&shape::GPRS),
-    bare: true,
-}];
+static BEARERS: &[Variant] = &[
+    Variant {
+        name: "gprs",
+        doc: "GPRS and EGPRS: TBFs on shared timeslots, RLC, LLC, SGSN with flow control, changes of cell.",
+        shape: Shape::Table(&shape::GPRS),
+        bare: true,
+    },
+    Variant {
+        name: "hscsd",
+        doc: "High-speed circuit-switched data, and basic GSM data with one timeslot of 9.6 kbit/s.",
+        shape: Shape::Table(&framed::HSCSD),
+        bare: true,
+    },
+    Variant {
+        name: "wcdma",
+        doc: "W-CDMA of release 99: RLC in acknowledged mode.",
+        shape: Shape::Table(&framed::WCDMA),
+        bare: true,
+    },
+    Variant {
+        name: "cdma2000",
+        doc: "cdma2000 1x: RLP type 3.",
+        shape: Shape::Table(&framed::CDMA2000),
+        bare: true,
+    },
+];
 
 /// The key of a hop.
 pub(crate) const RADIO: Field = field(
@@ -76,6 +97,9 @@ pub(crate) fn read(hop: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Option<Be
     };
     let kind = match key {
         "gprs" => BearerKind::Gprs(gprs::read(Reader::new(inner, &shape::GPRS), name, cx)?),
+        "hscsd" => BearerKind::Framed(framed::hscsd(Reader::new(inner, &framed::HSCSD), name, cx)?),
+        "wcdma" => BearerKind::Framed(framed::wcdma(Reader::new(inner, &framed::WCDMA), name, cx)?),
+        "cdma2000" => BearerKind::Framed(framed::cdma2000(Reader::new(inner, &framed::CDMA2000), name, cx)?),
         _ => return None,
     };
     Some(Some(Bearer { name: name.to_owned(), kind, links: [0; 2] }))
