@@ -66,6 +66,7 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
             f.values[i] = jain;
         }
     }
+    crate::radio::add(model, world, &mut all);
     all
 }
 

@@ -59,12 +59,19 @@ pub const PROBES: &[(&str, &str)] = &[
     ("rto_gap_s", "longest time without a new sample in the 15 s after the event"),
     ("initial_window_bytes", "data sent at the instant of the first"),
     ("packet_bytes", "size of the largest data packet on the wire"),
+    ("flight_at_loss_bytes", "data outstanding when the first packet that was lost was sent"),
+    ("longest_ack_gap_s", "longest time between two acknowledgements of new data"),
     ("last_ack_s", "when the last new acknowledgement came"),
 ];
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    let all = PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).chain(queue::PROBES).chain(window::PROBES);
+    let all = PROBES
+        .iter()
+        .chain(change::PROBES)
+        .chain(lifetime::PROBES)
+        .chain(queue::PROBES)
+        .chain(window::PROBES);
     all.into_iter().any(|(n, _)| *n == name)
 }
 
@@ -205,10 +212,15 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
     if let Some(lost) = s.first_lost {
         let behind = s.sent[lost + 1..].iter().take_while(|x| x.new).count();
         out.insert("behind_loss", count(behind));
+        let sent = &s.sent[lost];
+        let una = s.acks.iter().take_while(|a| a.0 <= sent.t).last().map_or(0, |a| a.1);
+        out.insert("flight_at_loss_bytes", sent.end.saturating_sub(una) as f64);
     }
     let first_sent = s.sent.first().map_or(0.0, |x| x.t);
     let initial: u32 = s.sent.iter().take_while(|x| x.t == first_sent).map(|x| x.len).sum();
     out.insert("initial_window_bytes", f64::from(initial));
+    let gap = s.acks.windows(2).map(|w| w[1].0 - w[0].0).fold(0.0, f64::max);
+    out.insert("longest_ack_gap_s", gap);
     if let Some((t, seq)) = s.timeouts.first() {
         // The SYN is not counted.
         out.extend([("first_timeout_s", *t), ("first_timeout_seq", seq.saturating_sub(1) as f64)]);

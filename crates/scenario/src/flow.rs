@@ -180,7 +180,9 @@ fn other_paths(
 /// A round trip in no time would let a window be sent and acknowledged for ever at one instant.
 fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
     let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
-    let timeless = around().all(|(link, _)| link.delay.mean_s() == 0.0 && link.rate.mean_bps().is_none());
+    let timeless = around().all(|(link, _)| {
+        link.bearer.is_none() && link.delay.mean_s() == 0.0 && link.rate.mean_bps().is_none()
+    });
     if timeless && !flow.route.is_empty() {
         let mut diagnostic =
             Diagnostic::error("loop", place, format!("the round trip of flow `{}` takes no time", flow.name))

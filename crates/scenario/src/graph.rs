@@ -37,6 +37,7 @@ pub(crate) struct Graph {
     pub(crate) places: Vec<Place>,
     /// Links of each hop or link, by its name.
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
+    pub(crate) bearers: Vec<crate::model::Bearer>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
@@ -251,6 +252,8 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let compression = link::compression(reader);
     let (flush, charging) = (reader.flag("rst-flush")?, reader.flag("charging")?);
     let unique = reader.flag("delete-copies")?;
+    let bearer = crate::radio::read(reader, &name, cx)?;
+    let number = bearer.is_some().then_some(graph.bearers.len());
     let mut links = Vec::new();
     for (direction, values) in parts {
         let (((rate, delay), queue), channel) = values?;
@@ -272,6 +275,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             channel,
             flushes: None,
             charging,
+            bearer: number,
         };
         links.push((graph.add(link, place), Some(direction)));
     }
@@ -281,6 +285,10 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     if flush && let [(down, _), (up, _)] = links[..] {
         graph.links[down].channel_mut();
         graph.links[up].flushes = Some(down);
+    }
+    if let (Some(mut bearer), [(down, _), (up, _)]) = (bearer, links.as_slice()) {
+        bearer.links = [*down, *up];
+        graph.bearers.push(bearer);
     }
     graph.faults(reader, &name, &links, cx);
     Some(())
@@ -324,6 +332,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         channel: channel?,
         flushes: None,
         charging: false,
+        bearer: None,
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

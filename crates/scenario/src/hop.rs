@@ -53,6 +53,7 @@ pub(crate) static HOP: TableShape = table(
             "Its two nodes, the fixed end first. They need not be declared.",
         ),
         PRESET,
+        crate::radio::RADIO,
         RATE,
         DELAY,
         QUEUE,

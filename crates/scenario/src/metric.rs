@@ -74,6 +74,8 @@ named! {
         ResponseTimeMin = "response_time_min_s",
         /// The same, the longest.
         ResponseTimeMax = "response_time_max_s",
+        /// Difference between the mean of every second response and that of the others, seconds.
+        ResponseTimeAlternation = "response_alternation_s",
         /// Requests answered.
         Responses = "responses",
         /// From the first request of a page to the last byte of its last object, seconds; the mean.
@@ -156,6 +158,48 @@ named! {
         CiP10 = "ci_p10_db",
         /// Half of radio blocks have less C/I, dB, downlink.
         CiMedian = "ci_median_db",
+        /// Radio blocks on the air of the mobile's bearer, both directions, all purposes.
+        RadioBlocks = "radio_blocks",
+        /// Radio blocks of data that had been sent before.
+        RadioBlocksRepeated = "radio_blocks_repeated",
+        /// Of them, those sent because nothing else could be (idle retransmission).
+        RadioBlocksIdle = "radio_blocks_idle",
+        /// Radio blocks that held nothing new for their receiver.
+        RadioBlocksDuplicate = "radio_blocks_duplicate",
+        /// Radio blocks without data that keep a TBF: slots scheduled to an idle mobile.
+        RadioBlocksDummy = "radio_blocks_dummy",
+        /// Downlink radio blocks that the mobile decoded for nothing.
+        RadioDecodedForNothing = "radio_decoded_for_nothing",
+        /// Messages of set-up of TBFs and of changes of cell.
+        RadioSignalling = "radio_signalling",
+        /// TBFs set up.
+        TbfSetups = "tbf_setups",
+        /// TBFs lost.
+        TbfsLost = "tbfs_lost",
+        /// RLC reports sent.
+        RlcReports = "rlc_reports",
+        /// Times that an RLC window closed with data waiting.
+        RlcStalls = "rlc_stalls",
+        /// Time in which it was closed, seconds; neither more nor less is better of itself.
+        RlcStalled = "rlc_stalled_s",
+        /// From the first report of a missing block, or its first loss, to its arrival, seconds; the mean.
+        RlcRepair = "rlc_repair_s",
+        /// Timeslots times seconds assigned to the mobile, both directions.
+        RadioSlotTime = "radio_slot_s",
+        /// Radio blocks for each kilobyte of packets delivered.
+        RadioBlocksPerKilobyte = "radio_blocks_per_kb",
+        /// LLC frames that arrived twice.
+        LlcDuplicates = "llc_duplicates",
+        /// LLC frames that acknowledged LLC sent again.
+        LlcRepeated = "llc_repeated",
+        /// Octets of them.
+        LlcRepeatedOctets = "llc_repeated_octets",
+        /// Packets lost with a cell.
+        PacketsFlushed = "packets_flushed",
+        /// Changes of cell; of a circuit, losses of the connection.
+        CellChanges = "cell_changes",
+        /// Longest time between two LLC frames around a change of cell, seconds.
+        LlcGap = "llc_gap_s",
     }
 }
 

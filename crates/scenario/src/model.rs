@@ -7,6 +7,7 @@ mod carrier;
 pub mod channel;
 mod linux;
 mod queue;
+pub mod radio;
 mod wire;
 
 pub use carrier::{Transport, Udp};
@@ -14,6 +15,7 @@ pub use linux::{Ip, Linux, Protocol};
 pub use queue::{
     Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Red, Threshold, Victim,
 };
+pub use radio::Bearer;
 pub use wire::Wire;
 
 use crate::metric::{Metric, Statistic};
@@ -33,6 +35,8 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// Links, each in one direction. A hop is two, down before up.
     pub links: Vec<Link>,
+    /// Radio bearers, one for each hop that has one.
+    pub bearers: Vec<Bearer>,
     /// Gates. One that acts in both directions is one gate on two links: same weather for both.
     pub gates: Vec<Gate>,
     /// Changes of rate, likewise.
@@ -170,6 +174,8 @@ pub struct Link {
     pub charging: bool,
     /// What makes it more than a plain link.
     pub channel: Option<Box<channel::Channel>>,
+    /// Index of the bearer of which it is one direction.
+    pub bearer: Option<usize>,
 }
 
 impl Link {
