@@ -122,7 +122,7 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     };
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
-    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: f64::from(config.mss), gate };
+    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
     window::take(&records, &sight, &verdicts, &mut readings);
     readings
 }
