@@ -1,4 +1,4 @@
-//! Forecast against truth: ratios of what `williwaw check` foretells to what a run took.
+//! Forecast of a scenario against its run: ratios of what `williwaw check` foretells to what was taken.
 
 use crate::check::Taken;
 use lab::forecast::Forecast;

@@ -45,6 +45,9 @@ struct Spot<'a> {
 pub fn read(document: &Value) -> Option<Random> {
     let text = toml(document);
     let scenario = scenario::read("random.toml", text.as_bytes(), &Beside).ok()?;
+    if lab::sweep::real(scenario.first()).is_some() {
+        return None; // kernels are another matter
+    }
     Some(Random { document: document.clone(), text, scenario })
 }
 

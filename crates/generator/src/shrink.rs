@@ -1,4 +1,4 @@
-//! Shrinking: removes and simplifies parts of a document as long as it stays valid and still fails.
+//! Scenario shrinking: removes and simplifies parts of a document as long as it stays valid and still fails.
 
 use crate::generate::{Random, read};
 use serde_json::Value;
