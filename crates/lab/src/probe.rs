@@ -112,7 +112,8 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
         LinkRate::Unlimited => None,
     });
     let mut any = Readings::new();
-    lifetime::take(&records, ends.from.0, gate, &mut any);
+    let back_s: f64 = model.flows[flow].way_back.iter().map(|&l| model.links[l].delay.mean_s()).sum();
+    lifetime::take(&records, ends.from.0, gate, back_s, &mut any);
     // A kernel does not run in virtual time: nothing was taken. What follows is about TCP.
     let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return any };
     let mut readings = numbers(&seen, gate, rate, f64::from(config.mss));
