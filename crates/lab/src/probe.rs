@@ -114,9 +114,14 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     let mut any = Readings::new();
     let back_s: f64 = model.flows[flow].way_back.iter().map(|&l| model.links[l].delay.mean_s()).sum();
     lifetime::take(&records, ends.from.0, gate, back_s, &mut any);
-    // A kernel does not run in virtual time: nothing was taken. What follows is about TCP.
-    let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return any };
-    let mut readings = numbers(&seen, gate, rate, f64::from(config.mss));
+    // A kernel does not run in virtual time: nothing was taken.
+    let segment = match &model.flows[flow].transport {
+        Transport::Tcp { config, .. } => f64::from(config.mss),
+        // It numbers chunks or packets, not bytes.
+        Transport::Model(_) => 1.0,
+        _ => return any,
+    };
+    let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
     readings.extend(any);
     readings

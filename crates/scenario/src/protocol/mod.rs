@@ -140,7 +140,6 @@ macro_rules! protocols {
             $(if name == $module::VARIANT.name {
                 return Some(&$module::TABLE);
             })*
-            let _ = name;
             None
         }
 
@@ -148,13 +147,12 @@ macro_rules! protocols {
             $(if name == $module::VARIANT.name {
                 return $module::read(reader, cx);
             })*
-            let _ = (name, reader, cx);
             None
         }
     };
 }
 
-protocols! { dccp, tfrc, atp }
+protocols! { atp, dccp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {
