@@ -103,7 +103,8 @@ impl Default for Config {
             coverage: u32::MAX,
             important_every: 0,
             option: 8,
-            rto: transport::tcp::Config::default().rto,
+            // The first timeout of the paper's time (RFC 2988 section 2.1): fragments live for it.
+            rto: RtoConfig { initial: Span::from_secs(3), ..transport::tcp::Config::default().rto },
         }
     }
 }
@@ -174,6 +175,11 @@ pub struct AtpEnd {
     timeouts: u64,
     /// When to ask again whether the shared window is open.
     ask: Time,
+    /// When an acknowledgement last arrived.
+    heard: Time,
+    /// Smoothed rate of acknowledged data while some was outstanding, bytes per second, and the least round trip.
+    delivery: Option<f64>,
+    least_rtt: Span,
     broken: bool,
 }
 
@@ -208,6 +214,9 @@ impl AtpEnd {
             congestion: 0,
             timeouts: 0,
             ask: Time::NEVER,
+            heard: Time::ZERO,
+            delivery: None,
+            least_rtt: Span::FOREVER,
             broken: false,
             config,
         }
@@ -293,11 +302,20 @@ impl AtpEnd {
         Some(unit.map_or(own, |unit| unit.min(own)))
     }
 
+    /// The rate of delivery, once a queue shows that the link and not the window sets it.
+    fn delivery_rate(&self) -> Option<f64> {
+        let queued = 2 * u128::from(self.rto.srtt().as_nanos()) >= 3 * u128::from(self.least_rtt.as_nanos());
+        self.delivery.filter(|_| queued && self.least_rtt != Span::FOREVER)
+    }
+
     fn give_up_what_expired(&mut self, io: &mut Io<'_, Atp>) {
         // What is left needs its bytes over the rate and half a round trip: latency and bandwidth (paper III.A).
         let feasibility = self.config.feasibility;
         let (rtt, size) = (self.rto.srtt(), self.config.payload);
-        let rate = self.control.rate(rtt, size).filter(|_| feasibility);
+        // An estimate that no acknowledgement has confirmed for two timeouts says nothing any more: without this a flow
+        // that gives everything up would never learn better.
+        let fresh = self.heard + self.timeout().times(2) >= io.now;
+        let rate = self.control.rate(rtt, size).or(self.delivery_rate()).filter(|_| feasibility && fresh);
         let gone = self.sender.expire(io.now, |bytes| {
             rate.map(|rate| Span::from_secs_f64(bytes as f64 / rate + rtt.as_secs_f64() / 2.0))
         });
@@ -355,10 +373,18 @@ impl AtpEnd {
     fn on_ack(&mut self, io: &mut Io<'_, Atp>, adu: MessageId, content: &Content) {
         let Content::Ack { vector, echo, congested, expired, report, deadline } = content else { return };
         let (tx, sent, held) = *echo;
+        let busy = self.sender.outstanding() > 0;
         let sample = io.now.since(sent).as_nanos().saturating_sub(held.as_nanos());
         self.rto.sample(Span::from_nanos(sample.max(1)));
         self.rto.end_backoff();
+        self.least_rtt = self.least_rtt.min(Span::from_nanos(sample));
+        let since = io.now.since(self.heard).as_secs_f64();
+        self.heard = io.now;
         let acked = self.sender.on_ack(adu, vector, tx);
+        if busy && acked.fresh > 0 && since > 0.0 {
+            let rate = f64::from(acked.fresh * self.config.payload) / since;
+            self.delivery = Some(self.delivery.map_or(rate, |old| 0.75 * old + 0.25 * rate));
+        }
         self.control.on_left(acked.fresh, acked.lost);
         if let Some(report) = report {
             self.control.on_report(io.now, report);

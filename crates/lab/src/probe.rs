@@ -124,8 +124,9 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
         LinkRate::Unlimited => None,
     });
     let mut any = Readings::new();
-    lifetime::take(&records, ends.from.0, gate, &mut any);
-    // A kernel does not run in virtual time: no more is taken.
+    let back_s: f64 = model.flows[flow].way_back.iter().map(|&l| model.links[l].delay.mean_s()).sum();
+    lifetime::take(&records, ends.from.0, gate, back_s, &mut any);
+    // A kernel does not run in virtual time: nothing was taken.
     let segment = match &model.flows[flow].transport {
         Transport::Tcp { config, .. } => f64::from(config.mss),
         // It numbers chunks or packets, not bytes.

@@ -116,6 +116,8 @@ struct Builder<'a> {
     watches: Vec<(ElementId, usize)>,
     /// Congestion managers, by node.
     managers: BTreeMap<usize, WindowManager>,
+    /// The window of all flows from one node to another, where they share it.
+    windows: BTreeMap<(usize, usize), atp::SharedWindow>,
 }
 
 /// How many numbers flows, loads that travel, pairs of stations and other network paths have.
@@ -168,6 +170,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         caches: BTreeMap::new(),
         watches: Vec::new(),
         managers: BTreeMap::new(),
+        windows: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     let mut told = Vec::with_capacity(model.flows.len());
@@ -288,7 +291,8 @@ impl Builder<'_> {
             Transport::Model(spec) => {
                 let host = HostConfig { flow: flow_id, node, peer, role, start };
                 let other_paths = FlowId(path_numbers(self.model, index).start as u32);
-                let site = Site { host, flow, index, letters, seed: self.seed, other_paths };
+                let window = self.windows.entry((here, there)).or_default().clone();
+                let site = Site { host, flow, index, letters, seed: self.seed, other_paths, window };
                 return self.add(name, AnyEnd::new(spec.end(&site)));
             }
             Transport::Udp(udp) => {

@@ -13,15 +13,16 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ),
     ("sent_in_event", "data packets sent during the event"),
     ("ack_queue_s", "mean time that packets without data wait in queues"),
-    ("acks_at_end", "packets without data that arrive within 100 ms after the end of the event"),
+    ("acks_at_end", "packets without data that left within 100 ms after the end of the event and arrived"),
 ];
 
 /// Seconds over which a rate is taken, before and after.
 const BEFORE: f64 = 10.0;
 const AFTER: f64 = 4.0;
 
-/// Takes the probes of the flow whose sender is element `from`; `gate` is the event.
-pub(super) fn take(records: &[Record], from: u32, gate: Option<(f64, f64)>, out: &mut Readings) {
+/// Takes the probes of the flow whose sender is element `from`; `gate` is the event, `back_s` the propagation of the way
+/// back in seconds.
+pub(super) fn take(records: &[Record], from: u32, gate: Option<(f64, f64)>, back_s: f64, out: &mut Readings) {
     let mut sent: Vec<f64> = Vec::new();
     let mut data: BTreeSet<u64> = BTreeSet::new();
     let mut joined: BTreeMap<u64, f64> = BTreeMap::new();
@@ -55,7 +56,8 @@ pub(super) fn take(records: &[Record], from: u32, gate: Option<(f64, f64)>, out:
     let Some((began, over)) = gate else { return };
     let within = |from: f64, to: f64| sent.iter().filter(|t| **t >= from && **t < to).count() as f64;
     out.insert("sent_in_event", within(began, over));
-    out.insert("acks_at_end", arrivals.iter().filter(|t| **t >= over && **t < over + 0.1).count() as f64);
+    let soon = over..over + back_s + 0.1;
+    out.insert("acks_at_end", arrivals.iter().filter(|t| soon.contains(t)).count() as f64);
     let before = within(began - BEFORE, began) / BEFORE;
     let back = sent.iter().filter(|t| **t >= over).find(|t| within(**t, **t + AFTER) / AFTER >= 0.9 * before);
     if let Some(back) = back {

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::App;
 use crate::reader::Reader;
 use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, SharedWindow};
+use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method};
 use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
@@ -214,7 +214,7 @@ impl Spec for Choice {
             App::Tell(plan) => Manner::of(plan.useful),
             _ => Manner::default(),
         };
-        site.holding(AtpEnd::new(self.0.clone(), site.host.role, SharedWindow::default()), manner)
+        site.holding(AtpEnd::new(self.0.clone(), site.host.role, site.window.clone()), manner)
     }
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)
