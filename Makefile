@@ -1,6 +1,6 @@
 # make        builds williwaw and reproduces the published tables and figures (the main job)
 # make test   the whole test suite, formatting, lints, and whether the generated pages are true
-# make docs   writes the generated pages anew
+# make docs   writes the generated pages anew, and builds the book where mdBook is installed
 
 CARGO ?= cargo
 MAIN_JOB = gprs-eifel/table2 gprs-eifel/table3 gprs-eifel/fig2 gprs-eifel/fig3 gprs-eifel/fig7
@@ -36,6 +36,8 @@ mutants: toolchain
 
 docs: toolchain
 	$(CARGO) run --quiet -p xtask -- generate
+	@if mdbook --version >/dev/null 2>&1; then mdbook build && echo "the book is target/book/index.html"; \
+	else echo "mdbook is not installed, so the book is not built; docs/README.md is its first page"; fi
 
 # One clear sentence when Rust is missing or too old.
 toolchain:

@@ -4,9 +4,11 @@
 //! or a rule of the house is broken. `cargo run -p xtask -- mutate` asks whether the dialogues would
 //! notice a fault. Everything is read from the sources, nothing is remembered.
 
+mod book;
 mod coverage;
 mod events;
 mod features;
+mod headings;
 mod house;
 mod mutate;
 mod options;
@@ -71,6 +73,7 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
     let named = coverage::collect(tree, &features, findings);
     let schema = serde_json::to_string_pretty(&scenario::schema::json_schema()).map_err(|e| e.to_string())?;
     Ok(vec![
+        page("docs/SUMMARY.md", book::summary(tree)?),
         page("docs/feature-coverage.md", coverage::page(&features, &named)),
         page("docs/options.md", options::page()),
         page("docs/events.md", events::page()),
@@ -104,6 +107,8 @@ fn check(root: &Path) -> Result<bool, String> {
     for page in pages(&tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
+    headings::check(&tree, &mut findings);
+    book::check(&tree, root, &mut findings);
     house::check(&tree, &mut findings);
     findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
