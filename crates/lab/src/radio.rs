@@ -32,7 +32,7 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
 }
 
 /// The counters of a bearer's mobile.
-pub fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
+fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     let (id, user) = *world.bearers.get(bearer)?;
     match world.network.element::<Cell>(id) {
         Some(cell) => cell.counts(user),

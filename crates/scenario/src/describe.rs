@@ -4,6 +4,7 @@
 //! what the grid varies.
 
 pub mod channel;
+mod radio;
 
 use crate::cost::Cost;
 use crate::model::{

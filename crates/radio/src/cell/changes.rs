@@ -15,6 +15,9 @@ const WRONG_FLUSH: Span = Span::from_millis(300);
 /// A direction without a frame for this long before a change did not flow.
 const QUIET: Span = Span::from_secs(1);
 
+/// A mobile counts as in use this long after the last LLC frame.
+const IN_USE: Span = Span::from_secs(30);
+
 /// The next instant after `seen` at which a change of cell does something.
 pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
     let wrong = change.resumed + WRONG_FLUSH;
@@ -61,7 +64,10 @@ impl User {
             self.changes[1] += 1;
             self.say(side, change.decision, CellStep::Failed);
         }
-        self.changes[0] += 1;
+        // What happens to a mobile that is not in use is not counted.
+        let used =
+            self.inside() > 0 || change.decision.since(self.down.last_frame.max(self.up.last_frame)) < IN_USE;
+        self.changes[0] += u64::from(used);
         for flow in [&mut self.down, &mut self.up] {
             // Where nothing flowed just before, the gap begins with the decision.
             let idle = change.decision.since(flow.last_frame) > QUIET;

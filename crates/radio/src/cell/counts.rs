@@ -73,7 +73,7 @@ pub struct UserCounts {
     pub decoded: u64,
     /// Of them, those that held nothing new for it.
     pub decoded_for_nothing: u64,
-    /// Changes of cell.
+    /// Changes of cell while the mobile was in use.
     pub changes: u64,
     /// Of them, failed ones.
     pub failed_changes: u64,

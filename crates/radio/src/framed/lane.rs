@@ -178,7 +178,8 @@ impl Lane {
                 }
                 if (due || timed || taken.gap) && end.since(self.last_report) >= prohibit {
                     self.report(end);
-                } else if due {
+                } else if due && self.last_report <= end {
+                    // One report waits for the end of the prohibition.
                     self.report(self.last_report + prohibit);
                 }
             }

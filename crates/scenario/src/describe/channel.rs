@@ -68,6 +68,9 @@ pub fn queue(queue: &Queue) -> String {
 
 /// What a link has beside queue, rate and delay, a piece each; nothing for a plain link.
 pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
+    if let Some(bearer) = link.bearer {
+        return vec![super::radio::bearer(&model.bearers[bearer])];
+    }
     let Some(c) = link.channel.as_deref() else { return Vec::new() };
     let mut out: Vec<String> = c.classes.iter().map(class).collect();
     out.extend(c.stay.map(|stay| format!("packets stay in the queue for at most {stay}")));
