@@ -203,14 +203,14 @@ fn wide(n: u64) -> Vec<Observation> {
     let (mut at, mut k) = (200_000, 0);
     while k < n {
         let end = (k + 4000).min(n.max(k + 1));
-        let lost: Vec<u64> = (k..end).filter(|j| mix(*j) % 10 == 0).collect();
+        let lost: Vec<u64> = (k..end).filter(|j| mix(*j).is_multiple_of(10)).collect();
         (k..end).for_each(|j| s.data(at + (j - k) * 2, j));
         let first = lost.first().copied().unwrap_or(end);
         let mut top = (first, first);
         for j in k..end {
             if j < first {
                 s.ack(at + TRIP + (j - k) * 2, j + 1, at + (j - k) * 2, &[]);
-            } else if mix(j) % 10 != 0 {
+            } else if !mix(j).is_multiple_of(10) {
                 top = if top.1 == j { (top.0, j + 1) } else { (j, j + 1) };
                 s.ack(at + TRIP + (j - k) * 2, first, at, &[top]);
             }
