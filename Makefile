@@ -1,6 +1,6 @@
 # make        builds williwaw and reproduces the published tables and figures (the main job)
 # make test   the whole test suite, formatting, lints, and whether the generated pages are true
-# make docs   writes the generated pages anew
+# make docs   writes the generated pages anew, and builds the book where mdBook is installed
 
 CARGO ?= cargo
 MAIN_JOB = gprs-eifel/table2 gprs-eifel/table3 gprs-eifel/fig2 gprs-eifel/fig3 gprs-eifel/fig7
@@ -19,8 +19,11 @@ run: toolchain
 PROPTEST_RNG_SEED ?= 1
 export PROPTEST_RNG_SEED
 
+# Arguments of the test binaries: .ci/run asks for `--show-output`, in which tests say that they were skipped.
+TEST_ARGS ?=
+
 test: toolchain
-	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- $(TEST_ARGS)
 	$(CARGO) test --workspace --locked --no-fail-fast --doc
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check && \
@@ -36,6 +39,8 @@ mutants: toolchain
 
 docs: toolchain
 	$(CARGO) run --quiet -p xtask -- generate
+	@if mdbook --version >/dev/null 2>&1; then mdbook build && echo "the book is target/book/index.html"; \
+	else echo "mdbook is not installed, so the book is not built; docs/README.md is its first page"; fi
 
 # One clear sentence when Rust is missing or too old.
 toolchain:

@@ -1,4 +1,4 @@
-//! Atomic file writes by rename.
+//! Atomic write of files by rename.
 //!
 //! Beside its place first, then put there: a full disk or a kill leaves what was there before.
 

@@ -8,7 +8,7 @@ use base::packet::{Flags, Packet};
 use base::truth::Cause;
 use base::{Span, Time};
 use transport::app::Socket;
-use transport::endpoint::{Endpoint, Expiring, Io, Outgoing};
+use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing};
 
 /// Choices of both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -258,6 +258,18 @@ impl Endpoint for Flow {
 
     fn written(&self) -> (u64, bool) {
         (self.written, self.closed)
+    }
+
+    fn report(&self) -> EndpointReport {
+        let mut named = Vec::new();
+        if self.packets.0 > 0 {
+            named.push(("congestion_events", if self.sender.loss() > 0.0 { 1.0 } else { 0.0 }));
+        } else {
+            let history = self.receiver.history();
+            named.push(("loss_events", history.events() as f64));
+            named.push(("packets_reported_lost", history.lost() as f64));
+        }
+        EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
     }
 
     fn expiring(&self, now: Time) -> Option<Expiring> {

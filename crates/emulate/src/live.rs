@@ -1,4 +1,4 @@
-//! Shared counters of a running emulation for live display.
+//! Live counters of lateness, shared by the driver and the display.
 //!
 //! A few numbers that the driver writes now and then and anybody may read.
 

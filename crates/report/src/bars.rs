@@ -1,4 +1,4 @@
-//! Bars with intervals, beside what was published.
+//! Bar picture with confidence intervals and published values.
 
 use serde::{Deserialize, Serialize};
 

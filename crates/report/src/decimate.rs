@@ -1,4 +1,4 @@
-//! Thinning for drawings: as many marks as there are pixels, and no extreme is lost.
+//! Decimation of a picture to its pixels; extremes are kept.
 
 /// Marks of at least this height stay apart, pixels.
 const SMALL: f64 = 5.0;

@@ -1,4 +1,4 @@
-//! Linear axes with round ticks.
+//! Linear axis with round ticks.
 
 /// A linear map from values to pixels.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Words and numbers made safe and short.
+//! Text width, escaping and number formats of pictures.
 
 use std::fmt::Write as _;
 

@@ -118,6 +118,14 @@ named! {
         CiP10 = "ci_p10_db",
         /// Half of radio blocks have less C/I, dB, downlink.
         CiMedian = "ci_median_db",
+        /// Messages given up before they were delivered (RFC 3758).
+        MessagesAbandoned = "messages_abandoned",
+        /// Data chunks or packets that arrived a second time, as their receiver counts them.
+        DuplicatesReceived = "duplicates_received",
+        /// Heartbeats sent by both ends (RFC 9260 section 8.3).
+        Heartbeats = "heartbeats",
+        /// Changes of the network path of new data, at both ends (RFC 9260 section 6.4).
+        Failovers = "failovers",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Table reader over a validated tree.
+//! Table reader over a validated value tree.
 //!
 //! Through a [`Reader`], by key. The shape has been checked before, so a value that is not there or not right has
 //! been complained of already and is simply absent here; defaults come from the declaration of the key.

@@ -21,7 +21,7 @@ use data::{Inbox, Outbox};
 use features::Features;
 use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
-use transport::endpoint::{Endpoint, Expiring, Io, Role};
+use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Role};
 
 /// Choices of one end.
 #[derive(Clone, Debug, PartialEq)]
@@ -268,6 +268,21 @@ impl Endpoint for Connection {
 
     fn written(&self) -> (u64, bool) {
         self.outbox.written()
+    }
+
+    fn report(&self) -> EndpointReport {
+        let Counters { data_lost, syncs, .. } = self.counters;
+        let named = if self.role == Role::Active {
+            let events = self.sending.congestion_events();
+            vec![
+                ("packets_reported_lost", data_lost as f64),
+                ("congestion_events", events as f64),
+                ("synchronisations", syncs as f64),
+            ]
+        } else {
+            Vec::new()
+        };
+        EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
     }
 
     fn expiring(&self, now: Time) -> Option<Expiring> {
