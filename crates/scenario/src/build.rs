@@ -14,8 +14,8 @@ mod service;
 pub use self::load::path_numbers;
 
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, Direction, First, Flow, GateMode, Ip, Link, LinkRate, Linux,
-    LossKind, Model, Position, Queue, Timing, Transport,
+    App, CountedFrom, Delay, Direction, First, Flow, GateMode, Ip, Link, Linux, LossKind, Model, Position,
+    Queue, Timing, Transport,
 };
 use crate::protocol::Site;
 use base::dist::Sampler;
