@@ -7,7 +7,7 @@ use crate::judge::State;
 use crate::lattice::Heard;
 use crate::numbers::Numbers;
 use crate::observation::Observation;
-use crate::reason::Phase;
+use crate::reason::{Phase, shortest_timer};
 use crate::rtt;
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
@@ -33,6 +33,10 @@ impl Direction {
             // The peer speaks first: what it acknowledges was sent before the capture began.
             (self.una, self.max) = (ack, ack);
         }
+        if !self.answered && self.syn.is_none() && ack < self.una && self.una - ack < FAR {
+            // The capture began between data and their acknowledgement.
+            self.una = ack;
+        }
         if ack.abs_diff(self.max.max(self.una)) > FAR || !syn && self.is_of_another(ack) {
             self.way.strange += 1;
             return;
@@ -52,6 +56,9 @@ impl Direction {
             self.duplicates += 1;
             self.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
             self.reaches_beyond(&digest);
+            if digest.dsack.is_none() || digest.newly > 0 {
+                self.signs = Some((t, self.max));
+            }
             self.way.duplicate_acks += 1;
             if self.phase == Phase::Open && self.duplicates <= 2 && self.max > self.una {
                 self.seen.limited.1 += 1;
@@ -206,6 +213,13 @@ impl Direction {
 
     fn advance(&mut self, t: Time, ack: u64, d: &AckDigest, places: Option<(u64, u64)>) {
         let clean = self.judge.open.is_empty();
+        let apart = rtt::age(t, self.heard);
+        self.lets_out = (apart != Span::FOREVER).then_some((t, apart));
+        if d.newly > 0 {
+            self.signs = Some((t, self.max));
+        }
+        // The receiver took a byte that probed its window.
+        self.max = self.max.max(ack.min(self.probed));
         if ack > self.max {
             // The capture missed what is acknowledged.
             self.way.acknowledged_unseen += ack - self.max;
@@ -248,7 +262,7 @@ impl Direction {
             && !d.hole
             && self.copies.of(last.seq, last.end).count() == 1
             // It may have waited for what was sent again before it.
-            && self.judge.open.iter().all(|o| o.covered.is_some() || o.copy.seq >= ack)
+            && !self.judge.open.waits_below(ack)
         {
             self.rtt.sample(t.since(last.t), last.end - last.seq);
         }
@@ -264,11 +278,17 @@ impl Direction {
                 *train = (train.0 + (ack - self.una), train.1 + gap);
             }
         }
+        // A silence as long as a timer may have been one.
+        if self.place.is_far() && self.advanced.is_some() && gap >= shortest_timer(self.place.to_sender) {
+            self.unsure();
+        }
         self.una = ack;
         self.advanced = Some(t);
         (self.duplicates, self.overtaking) = (0, 0);
         match self.phase {
-            Phase::Recovery(until) | Phase::Timeout(until) if ack >= until => self.phase = Phase::Open,
+            Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => {
+                self.phase = Phase::Open
+            }
             _ => {}
         }
     }
@@ -285,10 +305,10 @@ impl Direction {
     fn reaches_beyond(&mut self, d: &AckDigest) {
         if let Some(top) = self.sacked.top() {
             self.beyond = self.beyond.max(top);
-        } else if d.dsack.is_none() && !d.echo_moved && self.judge.open.iter().all(|o| o.covered.is_none()) {
+        } else if d.dsack.is_none() && !d.echo_moved && !self.judge.open.any_covered() {
             let first = self.copies.first_of(d.before).map(|c| c.serial);
             let at = first.and_then(|s| self.copies.get(s + self.duplicates));
-            if let Some(copy) = at.filter(|c| self.judge.open.iter().all(|o| o.copy.serial > c.serial)) {
+            if let Some(copy) = at.filter(|c| self.judge.open.first().is_none_or(|first| first > c.serial)) {
                 self.beyond = self.beyond.max(copy.end);
             }
         }
@@ -301,11 +321,15 @@ impl Direction {
             self.edge = Some(self.edge.map_or(edge, |e| e.max(edge)));
             self.way.options.window = self.way.options.window.max(window);
             self.way.options.window_known = true;
+        } else {
+            // Of a window whose scale is not known only 0 says something.
+            self.edge = None;
+            self.way.options.window_known = false;
         }
-        if self.window_closed && raw > 0 {
+        if self.closed_at.is_some() && raw > 0 {
             self.window_opened = Some(t);
         }
-        self.window_closed = raw == 0 && !syn;
+        self.closed_at = (raw == 0 && !syn).then_some(ack);
     }
 
     /// Nothing had come for long although something was outstanding: that is over now.
@@ -329,13 +353,22 @@ impl Direction {
     fn last_word(&self, since: Time, before: u64, t: Time) -> Span {
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO);
         let due = Span::from_nanos(least.as_nanos() / 4 * 3);
-        let sent = self.copies.of(before, u64::MAX).map(|c| c.t).filter(|s| t.since(*s) >= due);
+        // Both lists are in the order of time: the latest two instants lie at their ends.
         let mut last = [since; 2];
-        for s in sent.filter(|s| *s > since) {
-            if s > last[0] {
-                last = [s, last[0]];
-            } else if s < last[0] {
-                last[1] = last[1].max(s);
+        let latest = self.copies.latest(before).map(|list| list.skip_while(|c| t.since(c.t) < due));
+        for sent in latest {
+            let mut found = 0;
+            for s in sent.map(|c| c.t).take_while(|s| *s > since) {
+                if s > last[0] {
+                    last = [s, last[0]];
+                    found += 1;
+                } else if s < last[0] {
+                    last[1] = last[1].max(s);
+                    found += 1;
+                }
+                if found > 1 {
+                    break;
+                }
             }
         }
         last[1].since(since)

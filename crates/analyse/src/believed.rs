@@ -20,6 +20,11 @@ const CERTAIN: f64 = 0.95;
 /// else was concluded.
 const LIKELIER: f64 = 0.6;
 
+/// Next to the receiver, what had passed or had not is seen.
+fn watched(evidence: Evidence, at_receiver: bool) -> bool {
+    evidence == Evidence::Seen || evidence == Evidence::Unseen && at_receiver
+}
+
 /// What no course of events can contradict.
 fn seen(evidence: Evidence) -> bool {
     matches!(evidence, Evidence::Acked | Evidence::Sacked)
@@ -30,7 +35,7 @@ impl Direction {
     pub(crate) fn settle(&mut self) {
         for ruling in self.rulings.drain(..) {
             if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
-                if r.evidence != Evidence::Seen {
+                if !watched(r.evidence, self.place.is_receiver()) {
                     (r.need, r.evidence) = (ruling.need, ruling.evidence);
                 }
                 r.answered = ruling.covered;
@@ -53,7 +58,7 @@ impl Direction {
                 (false, false) => 0.3,
             },
             // What was measured may have waited in a queue each time; the opening did not.
-            least: self.least().unwrap_or(Span::ZERO),
+            least: self.least().map_or(Span::ZERO, |least| self.rtt.without_queue(least)),
             pace: self.pace(),
             loose: self.loose(),
             foreign: 0.0,
@@ -72,14 +77,21 @@ impl Direction {
         let tells = rates.sack || weighed.numbered && self.judge.stamped;
         for (result, odds) in weighed.odds {
             let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
-            if r.evidence == Evidence::Seen {
+            if watched(r.evidence, self.place.is_receiver()) {
                 continue;
             }
             r.likelihood = Some(odds);
             // What is not sure is left to the other evidence.
             let need = match odds {
                 // A probe follows a silence in which nothing tells its losses from those of its answers.
-                o if r.reason == Reason::Probe && (1.0 - CERTAIN..CERTAIN).contains(&o) => continue,
+                // Where the rules say the unlikelier, neither is told.
+                o if r.reason == Reason::Probe && (1.0 - CERTAIN..CERTAIN).contains(&o) => {
+                    let against = r.evidence == Evidence::Silence && o > 0.5;
+                    if !against {
+                        continue;
+                    }
+                    Need::Unknown
+                }
                 o if o > SURE => Need::Unneeded,
                 o if o < 1.0 - SURE => Need::Needed,
                 // Where neither duplicates are reported nor packets numbered and stamped, what was concluded is no surer than that, unless it was seen.

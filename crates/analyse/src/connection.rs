@@ -41,6 +41,7 @@ pub(crate) struct Connection {
     packets: u64,
     bytes: u64,
     captured_twice: u64,
+    copies_apart: Span,
     reset: bool,
     finished: [bool; 2],
     /// A stamp each end sent that the other has not echoed yet, and when: for the way there and back.
@@ -66,6 +67,7 @@ impl Connection {
             packets: 0,
             bytes: 0,
             captured_twice: 0,
+            copies_apart: Span::ZERO,
             reset: false,
             finished: [false; 2],
             asked: [None; 2],
@@ -104,11 +106,12 @@ impl Connection {
 
     pub(crate) fn push(&mut self, o: &Observation) {
         let side = self.side(o.from());
-        if self.twice[side].is(o) {
+        self.last = self.last.max(o.t);
+        if let Some(ago) = self.twice[side].ago(o) {
             self.captured_twice += 1;
+            self.copies_apart = self.copies_apart.max(ago);
             return;
         }
-        self.last = self.last.max(o.t);
         self.packets += 1;
         self.bytes += u64::from(o.size);
         let head = &o.head;
@@ -130,6 +133,8 @@ impl Connection {
             // The peer offers no scaling: then nobody scales.
             (None, Some(b)) if b.scale.is_none() => Some(0),
             (Some(a), None) if a.scale.is_none() => Some(0),
+            // An answer carries the option only if the opening did (RFC 7323 section 2.2).
+            (Some(a), None) if a.ack.is_some() => a.scale,
             _ => None,
         }
     }
@@ -150,7 +155,9 @@ impl Connection {
         });
         if let [Some(a), Some(b)] = &self.opening {
             let sack = a.sack && b.sack;
-            self.ways.iter_mut().for_each(|way| way.judge.may_report = sack);
+            self.ways
+                .iter_mut()
+                .for_each(|way| (way.judge.may_report, way.judge.without_sack) = (sack, !sack));
         }
         if !again {
             self.client.get_or_insert(if ack { 1 - side } else { side });
@@ -166,8 +173,10 @@ impl Connection {
         {
             if head.has(flag::SYN) && head.has(flag::ACK) {
                 self.near(side, o.t.since(theirs.t));
+                self.ways[1 - side].rtt.empty_path = true;
             } else if !self.third && !head.has(flag::SYN) && self.client == Some(side) {
                 self.third = true;
+                self.ways[1 - side].rtt.empty_path = true;
                 self.near(side, o.t.since(theirs.t));
             }
         }
@@ -227,6 +236,7 @@ impl Connection {
             packets: self.packets,
             bytes: self.bytes,
             captured_twice: self.captured_twice,
+            copies_apart: self.copies_apart,
             reset: self.reset,
             ways,
         }

@@ -4,7 +4,7 @@
 //! retransmissions in the order of time, numbered in one row.
 
 use base::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 base::named! {
     /// How a verdict is known.
@@ -88,10 +88,16 @@ pub(crate) struct Copies {
     pub(crate) next: u64,
     /// Longest segment.
     pub(crate) longest: u64,
+    /// Retransmissions by their first byte: serials in their order.
+    by_seq: BTreeMap<u64, VecDeque<u64>>,
+    /// Bytes of copies that have become known to have arrived, until that is looked at.
+    pub(crate) arrived: Vec<(u64, u64)>,
 }
 
 /// More copies than this are not kept: an honest window holds fewer.
 pub(crate) const MOST: usize = 1 << 16;
+/// More retransmissions of one segment are not kept: senders give up after fewer (15 expiries in Linux, 12 in BSD).
+const MOST_OF_ONE: usize = 64;
 
 impl Copies {
     /// A segment was sent; its serial.
@@ -99,12 +105,58 @@ impl Copies {
         copy.serial = self.next;
         self.next += 1;
         self.longest = self.longest.max(copy.end - copy.seq);
-        let to = if again { &mut self.agains } else { &mut self.firsts };
-        to.push_back(copy);
-        if to.len() > MOST {
-            to.pop_front();
+        if !again {
+            self.firsts.push_back(copy);
+            if self.firsts.len() > MOST {
+                self.firsts.pop_front();
+            }
+            return copy.serial;
+        }
+        self.agains.push_back(copy);
+        let same = self.by_seq.entry(copy.seq).or_default();
+        same.push_back(copy.serial);
+        if same.len() > MOST_OF_ONE {
+            same.pop_front();
+        }
+        if self.agains.len() > MOST {
+            self.forget_again();
         }
         copy.serial
+    }
+
+    /// Forgets the oldest retransmission.
+    fn forget_again(&mut self) {
+        let Some(copy) = self.agains.pop_front() else { return };
+        if let Some(same) = self.by_seq.get_mut(&copy.seq) {
+            if same.front() == Some(&copy.serial) {
+                same.pop_front();
+            }
+            if same.is_empty() {
+                self.by_seq.remove(&copy.seq);
+            }
+        }
+    }
+
+    fn again(&self, serial: u64) -> Option<&Copy> {
+        self.agains.get(self.agains.partition_point(|c| c.serial < serial)).filter(|c| c.serial == serial)
+    }
+
+    /// Retransmissions that have bytes of `[seq, end)`.
+    fn agains_of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
+        self.by_seq
+            .range(seq.saturating_sub(self.longest)..end.max(seq.saturating_sub(self.longest)))
+            .flat_map(|(_, same)| same)
+            .filter_map(|serial| self.again(*serial))
+            .filter(move |c| c.overlaps(seq, end))
+    }
+
+    /// First transmissions and retransmissions with bytes from this one on, the latest first.
+    pub(crate) fn latest(&self, byte: u64) -> [Box<dyn Iterator<Item = &Copy> + '_>; 2] {
+        let beyond = move |c: &&Copy| c.end > byte;
+        [
+            Box::new(self.firsts.iter().rev().take_while(beyond)),
+            Box::new(self.agains.iter().rev().filter(beyond)),
+        ]
     }
 
     fn list(&self, again: bool) -> &VecDeque<Copy> {
@@ -138,7 +190,7 @@ impl Copies {
 
     /// Every copy that has bytes of `[seq, end)`, first transmissions first.
     pub(crate) fn of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
-        self.firsts_of(seq, end).chain(self.agains.iter().filter(move |c| c.overlaps(seq, end)))
+        self.firsts_of(seq, end).chain(self.agains_of(seq, end))
     }
 
     /// First transmissions that have bytes of `[seq, end)`, in their order.
@@ -164,7 +216,7 @@ impl Copies {
             self.firsts.pop_front();
         }
         while self.agains.front().is_some_and(|c| c.serial < serial && c.end <= edge) {
-            self.agains.pop_front();
+            self.forget_again();
         }
     }
 }

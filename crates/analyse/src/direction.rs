@@ -15,7 +15,7 @@ use crate::observation::Observation;
 use crate::place::Place;
 use crate::profile::Seen;
 use crate::ranges::Ranges;
-use crate::reason::{Phase, Reacts, Reason, Scene};
+use crate::reason::{Far, Phase, Reacts, Reason, Scene};
 use crate::replay::{Outset, Replay};
 use crate::rtt::{self, Rtt};
 use base::wire::{flag, unwrap};
@@ -47,9 +47,8 @@ pub(crate) struct Direction {
     pub(crate) heard: Option<Time>,
     pub(crate) advanced: Option<Time>,
     pub(crate) last_sent: Option<Time>,
-    /// The numbers of what is sent; what was sent just before this never came here.
+    /// The numbers of what is sent.
     own: Numbers,
-    lost_before: bool,
     /// So many numbers at most belong to the last packet besides its own.
     together: u64,
     pub(crate) expired: Option<Time>,
@@ -59,10 +58,17 @@ pub(crate) struct Direction {
     pub(crate) duplicates: u64,
     /// Of those, such that a packet beyond the missing one must have caused.
     pub(crate) overtaking: u64,
+    /// When the last duplicate or new SACK block passed that shows something beyond a gap, and what had been sent by then.
+    pub(crate) signs: Option<(Time, u64)>,
+    /// The last acknowledgement of new data, and how long after the one before it came, until data follow.
+    pub(crate) lets_out: Option<(Time, Span)>,
     /// The window as it was last offered, not scaled, and where it ends.
     pub(crate) raw_window: u16,
     pub(crate) edge: Option<u64>,
-    pub(crate) window_closed: bool,
+    /// Where the window stands closed: 0 is 0 at any scale.
+    pub(crate) closed_at: Option<u64>,
+    /// One past the last byte that probed it.
+    pub(crate) probed: u64,
     /// When it was opened last.
     pub(crate) window_opened: Option<Time>,
     /// After the last segment the window was full.
@@ -103,6 +109,10 @@ pub(crate) struct Direction {
 /// What comes so soon after its acknowledgement was only captured behind it: a card or a kernel put segments together
 /// before they were captured, or several processors captured at once.
 pub(crate) const BEHIND: Span = Span::from_millis(3);
+/// Bytes in flight that may not have passed here, where the window is not known.
+const UNSEEN: u64 = 1 << 20;
+/// Duplicates that passed a capture away from the sender may let something out for so long after its round trip.
+const SIGNS_LAST: Span = Span::from_secs(1);
 /// Numbers further from the expected ones than this belong to nothing.
 const FAR: u64 = 1 << 30;
 /// A packet that carries more was put together from several, each of which carried hardly less than this.
@@ -145,7 +155,7 @@ impl Direction {
     /// A packet that this side sent.
     pub(crate) fn on_sent(&mut self, o: &Observation) {
         let (t, head) = (o.t, &o.head);
-        self.lost_before = self.lost_before(o);
+        let lost = self.lost_before(o);
         self.way.packets += 1;
         self.way.bytes += u64::from(o.size);
         let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
@@ -179,7 +189,7 @@ impl Direction {
         let start = seq + u64::from(syn);
         let end = start + u64::from(o.payload);
         if o.payload > 0 {
-            self.on_data(o, start, end);
+            self.on_data(o, start, end, lost);
         } else if syn {
             self.max = self.max.max(end);
         }
@@ -188,6 +198,11 @@ impl Direction {
                 self.way.control_again += 1;
             }
             self.fin = Some(end);
+            if o.payload == 0 && end > self.max && !syn {
+                // Data before it never came here.
+                self.missing.add(self.max, end);
+                self.way.missing_bytes += end - self.max;
+            }
             self.max = self.max.max(end + 1);
             if o.payload == 0 {
                 // Alone it is a packet that can be answered too.
@@ -224,11 +239,12 @@ impl Direction {
         });
     }
 
-    fn on_data(&mut self, o: &Observation, seq: u64, end: u64) {
+    fn on_data(&mut self, o: &Observation, seq: u64, end: u64, lost: bool) {
         let t = o.t;
         let behind = self.behind(t, seq, end);
-        if o.payload <= 1 && self.edge.is_some_and(|edge| edge <= seq) && self.window_closed {
+        if o.payload <= 1 && self.closed_at.is_some_and(|at| at <= seq) {
             self.way.window_probes += 1;
+            self.probed = self.probed.max(end);
             return;
         }
         if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max && !behind {
@@ -243,6 +259,7 @@ impl Direction {
         if seq <= self.base {
             // Its first copy was sent before the capture began.
             self.way.before_capture += 1;
+            self.unsure();
             return;
         }
         self.overruns(t, end);
@@ -263,11 +280,13 @@ impl Direction {
                 self.missing.add(gap.0, gap.1);
                 self.way.missing_bytes += gap.1 - gap.0;
             }
-            let lost = seq > self.max || self.lost_before;
-            self.paused(t, None, lost);
+            self.paused(t, None, lost || seq > self.max);
             self.copies.push(copy, false);
             self.limited_transmit();
             self.reacts.see(rtt::age(t, self.heard));
+            if let Some((let_out, apart)) = self.lets_out.take() {
+                self.place.reaction(t.since(let_out), apart);
+            }
             None
         } else {
             self.trouble(self.numbers.place());
@@ -325,7 +344,7 @@ impl Direction {
                 original: original.map(|c| c.t),
                 flight: original.map_or(0, |c| c.flight),
                 reason,
-                waited: scene.waited(),
+                waited: scene.idle(),
                 duplicates: self.duplicates,
                 need: if sure { Need::Unneeded } else { Need::Unknown },
                 evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
@@ -334,7 +353,10 @@ impl Direction {
                 likelihood: None,
             });
         }
-        self.note_faults(&scene, reason, &copy);
+        // Away from the sender neither its timer nor what it had heard is known.
+        if scene.far.is_none() {
+            self.note_faults(&scene, reason, &copy);
+        }
         self.enter(reason, &copy);
         if copy.end > max {
             // What is new of it is a first transmission of its own.
@@ -385,11 +407,8 @@ impl Direction {
         }
         let at = self.way.retransmissions.len();
         let scene = self.scene(&copy);
-        let reason = if scene.waited() >= Span::from_millis(190) && self.duplicates == 0 {
-            Reason::Timeout
-        } else {
-            scene.reason()
-        };
+        let waited = scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.duplicates == 0;
+        let reason = if waited { Reason::Timeout } else { scene.reason() };
         self.paused(t, Some(reason), false);
         if self.room(at) {
             self.way.retransmissions.push(Retransmission {
@@ -437,7 +456,22 @@ impl Direction {
             least: self.rtt.least_of_all(),
             expired: self.expired,
             phase: self.phase,
+            far: self.place.is_far().then(|| self.far(copy)),
         }
+    }
+
+    /// What is seen of a segment that was sent again from a place away from its sender.
+    fn far(&self, copy: &Copy) -> Far {
+        let back = self.place.to_sender;
+        let recent = back.unwrap_or_default().times(2) + SIGNS_LAST;
+        let signs = self.duplicates > 0
+            || !self.sacked.is_empty()
+            || self.signs.is_some_and(|(t, upto)| self.una < upto || copy.t.since(t) <= recent);
+        let bytes = || self.copies.of(copy.seq, copy.end.min(self.max));
+        let whole = self.was_seen(copy.seq, copy.end.min(self.max));
+        let last = bytes().map(|c| c.t).max().filter(|_| whole);
+        let times = self.copies.of(copy.seq, copy.seq + 1).count();
+        Far { back, passed: last.map(|last| (last, times)), signs, probes: !self.judge.without_sack }
     }
 
     fn enter(&mut self, reason: Reason, copy: &Copy) {
@@ -446,6 +480,9 @@ impl Direction {
                 self.phase = Phase::Timeout(self.max);
                 self.expired = Some(copy.t);
                 self.at_timeout = 0;
+                if self.place.is_far() {
+                    return;
+                }
                 let shortest = self.seen.shortest_timer_s.unwrap_or(f64::INFINITY);
                 let waited = rtt::age(copy.t, self.advanced.max(self.oldest_before(copy)));
                 if waited != Span::FOREVER {
@@ -454,8 +491,21 @@ impl Direction {
                 }
             }
             Reason::Fast => self.phase = Phase::Recovery(self.max),
+            Reason::Unknown => self.unsure(),
             _ => {}
         }
+    }
+
+    /// A timer of the sender may have expired. What it had sent by then may reach beyond what passed here: up to the end of the
+    /// window.
+    pub(crate) fn unsure(&mut self) {
+        let beyond = if self.place.is_far() { self.edge.unwrap_or(self.max + UNSEEN) } else { self.max };
+        let upto = beyond.max(self.max);
+        self.phase = match self.phase {
+            Phase::Timeout(until) => Phase::Timeout(until),
+            Phase::Unsure(until) => Phase::Unsure(until.max(upto)),
+            Phase::Open | Phase::Recovery(_) => Phase::Unsure(upto),
+        };
     }
 
     fn oldest_before(&self, copy: &Copy) -> Option<Time> {

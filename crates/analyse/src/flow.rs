@@ -57,6 +57,8 @@ pub struct Flow {
     pub bytes: u64,
     /// Packets that the capture holds twice.
     pub captured_twice: u64,
+    /// The longest time between a packet and a copy of it.
+    pub copies_apart: Span,
     /// It was reset.
     pub reset: bool,
     /// From the client to the server, and back.

@@ -3,7 +3,6 @@
 //! Every pause between two data segments has one cause.
 
 use crate::direction::Direction;
-use crate::place::Side;
 use crate::reason::{Phase, Reason};
 use base::{Span, Time};
 
@@ -20,6 +19,10 @@ base::named! {
         Congestion = "congestion-limited",
         /// The retransmission timer.
         Timer = "waiting-for-a-timer",
+        /// Away from the sender: what it sent before the next segment was lost on its way to the capture.
+        Lost = "lost-before-the-capture",
+        /// Away from the sender: nothing to send, a timer, or a path that holds everything up.
+        Unknown = "unknown",
     }
 }
 
@@ -31,8 +34,12 @@ impl IdleCause {
             IdleCause::Closed => "the receiver offered no window at all",
             IdleCause::Receiver => "no segment fitted into the window that was offered",
             IdleCause::Congestion => "data were outstanding and the window offered was open",
-            IdleCause::Timer => {
-                "the next segment was one that only a timer sends, or segments before it were lost"
+            IdleCause::Timer => "the next segment was one that only a timer sends",
+            IdleCause::Lost => {
+                "the sender's numbers, or a gap in its sequence, show that packets before the next one never came here"
+            }
+            IdleCause::Unknown => {
+                "all that had passed was acknowledged; what the sender sent, heard and waited for is not seen from here"
             }
         }
     }
@@ -64,6 +71,7 @@ impl Direction {
         if outstanding || reason.is_some() {
             let cause = match reason {
                 Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
+                Some(Reason::Unknown) => IdleCause::Unknown,
                 _ if self.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
                 _ => IdleCause::Congestion,
             };
@@ -74,17 +82,17 @@ impl Direction {
         let until = self.advanced.unwrap_or(since).max(since).min(t);
         let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
         self.tell_pause(since, until, first);
-        let opened =
-            if self.window_closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
+        let closed = self.closed_at.is_some();
+        let opened = if closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
         self.tell_pause(until, opened, IdleCause::Closed);
-        // Next to the receiver an acknowledgement has yet to travel, and what it lets out has yet to come.
-        let travels =
-            if self.place.is_receiver() { self.place.to_sender.unwrap_or_default() } else { Span::ZERO };
-        let back = (opened + travels).min(t);
+        if !self.place.is_far() {
+            self.tell_pause(opened, t, IdleCause::Application);
+            return;
+        }
+        // An acknowledgement has yet to travel from here, and what it lets out has yet to come.
+        let back = (opened + self.place.to_sender.unwrap_or_default()).min(t);
         self.tell_pause(opened, back, IdleCause::Congestion);
-        // Next to the sender nothing is lost before it is seen.
-        let lost = lost && self.place.side() != Side::Sender;
-        self.tell_pause(back, t, if lost { IdleCause::Timer } else { IdleCause::Application });
+        self.tell_pause(back, t, if lost { IdleCause::Lost } else { IdleCause::Unknown });
     }
 
     fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {

@@ -11,6 +11,7 @@
 
 mod cover;
 mod duplicates;
+mod open;
 mod verdict;
 
 use crate::clockwork::Clockwork;
@@ -19,6 +20,7 @@ use crate::digest::AckDigest;
 use crate::ranges::Ranges;
 use crate::rtt::Rtt;
 use base::{Span, Time};
+use open::{Open, OpenSet};
 
 base::named! {
     /// The verdict on a retransmission.
@@ -30,29 +32,6 @@ base::named! {
         /// The capture does not tell.
         Unknown = "unknown",
     }
-}
-
-/// A retransmission on which the verdict is open.
-#[derive(Debug)]
-pub(crate) struct Open {
-    pub(crate) copy: Copy,
-    /// Where its result is kept.
-    pub(crate) result: usize,
-    /// What was acknowledged when it was sent.
-    acked: u64,
-    /// When an acknowledgement covered it, and up to where that went.
-    pub(crate) covered: Option<(Time, u64)>,
-    /// The stamp of that acknowledgement.
-    answer: Option<u32>,
-    /// Which copies may have arrived first, if several may.
-    candidates: Vec<u64>,
-    /// Duplicates reported of its bytes.
-    reports: u32,
-    /// Acknowledgements without news since it can have been answered.
-    duplicates: u32,
-    settled: Option<(Need, Evidence)>,
-    /// Since when something later is known to have arrived.
-    passed: Option<Time>,
 }
 
 /// A verdict that is ready.
@@ -70,17 +49,24 @@ pub(crate) struct Ruling {
 /// Whoever judges.
 #[derive(Default, Debug)]
 pub(crate) struct Judge {
-    pub(crate) open: Vec<Open>,
+    pub(crate) open: OpenSet,
     /// The highest serial that is known to have reached the receiver, or to lie before what has.
     front: u64,
-    /// Up to here missing copies were last called lost.
+    /// Up to here missing copies were last called lost, and where the blocks of SACK ended then.
     lost_before: u64,
+    lost_top: u64,
+    /// Up to here acknowledgements have narrowed down which copies came first.
+    narrowed: u64,
+    /// When an acknowledgement without any news last came.
+    idle_duplicate: Option<Time>,
     /// How far packets were seen to overtake each other, in serials.
     pub(crate) disorder: u64,
     /// Duplicates were reported in this direction.
     pub(crate) reports_duplicates: bool,
     /// SACK was agreed on, and nothing shows that the receiver does not report duplicates.
     pub(crate) may_report: bool,
+    /// The opening shows that SACK is not used.
+    pub(crate) without_sack: bool,
     /// The capture has ended.
     over: bool,
     /// Timestamps are in use.
@@ -127,49 +113,79 @@ impl Judge {
         if let Some(top) = state.sacked.top().and_then(|top| copies.first_of(top - 1)) {
             self.front = self.front.max(top.serial);
         }
-        self.open.push(Open {
+        let alone = self.open.is_empty();
+        let covered = settled.map(|_| (copy.t, copy.end));
+        let open = Open {
             copy,
             result,
             acked,
-            covered: settled.map(|_| (copy.t, copy.end)),
+            covered,
             answer: None,
             candidates: Vec::new(),
             reports: 0,
-            duplicates: 0,
             settled,
             passed: None,
-        });
-        // What is known has changed for this one alone, unless the front has moved on.
-        let from = if self.lost_before == self.limit() { self.open.len() - 1 } else { 0 };
-        self.lose(copies, acked, state.sacked, from);
-        (self.open.len() > MOST).then(|| {
-            let oldest = self.open.remove(0);
-            self.rule(copies, &oldest, state.clock)
-        })
+        };
+        self.open.insert(open, copy.t);
+        if alone {
+            // Nothing else waits for what was lost before.
+            (self.lost_before, self.lost_top) = (self.limit(), state.sacked.top().unwrap_or(0));
+            self.narrowed = acked;
+        }
+        self.lose_of(copies, acked, state.sacked, copy.serial);
+        self.lose(copies, acked, state.sacked);
+        (self.open.len() > MOST).then_some(())?;
+        let oldest = self.open.first().and_then(|serial| self.open.remove(serial))?;
+        Some(self.rule(copies, &oldest, state))
     }
 
-    /// What lies before the front and is missing is lost, where packets keep their order. Missing is the byte that the
-    /// receiver asks for and, of what lies beyond, what SACK leaves out; without SACK nobody knows of the rest.
-    /// Looked at are the verdicts that are open `from` there on.
-    fn lose(&mut self, copies: &mut Copies, ack: u64, sacked: &Ranges, from: usize) {
+    /// What lies before the front and is missing is lost, where packets keep their order. Looked at is what the front has passed
+    /// since, and what has become the subject of acknowledgements since.
+    fn lose(&mut self, copies: &mut Copies, ack: u64, sacked: &Ranges) {
         let limit = self.limit();
-        self.lost_before = limit;
-        for open in &self.open[from..] {
-            if open.covered.is_some() || open.copy.end <= ack {
-                continue;
+        let mut some: Vec<u64> = Vec::new();
+        if limit > self.lost_before {
+            let passed = limit - self.lost_before;
+            if passed > self.open.waiting_len() as u64 {
+                some.extend(self.open.all_waiting());
+            } else {
+                for copy in (self.lost_before..limit).filter_map(|serial| copies.get(serial)) {
+                    some.extend(self.open.waiting(copy.seq, copy.end));
+                }
             }
-            let (seq, end) = (open.copy.seq.max(ack), open.copy.end);
-            if sacked.holds(seq, end) || (sacked.top().is_none_or(|top| top <= seq) && seq > ack) {
-                continue;
-            }
-            let gone: Vec<u64> = copies
-                .of(seq, end)
-                .filter(|c| c.serial < limit && c.fate == Fate::Open && !sacked.holds(c.seq.max(ack), c.end))
-                .map(|c| c.serial)
-                .collect();
-            for serial in gone {
-                set(copies, serial, Fate::Lost(Evidence::Order));
-            }
+        }
+        let top = sacked.top().unwrap_or(0);
+        if top > self.lost_top {
+            some.extend(self.open.waiting(self.lost_top, top));
+        }
+        some.extend(self.open.waiting(ack, ack + 1));
+        (self.lost_before, self.lost_top) = (limit, top);
+        some.sort_unstable();
+        some.dedup();
+        for serial in some {
+            self.lose_of(copies, ack, sacked, serial);
+        }
+    }
+
+    /// The same for one retransmission. Missing is the byte that the receiver asks for and, of what lies beyond, what SACK leaves
+    /// out; without SACK nothing is known of the rest.
+    fn lose_of(&self, copies: &mut Copies, ack: u64, sacked: &Ranges, serial: u64) {
+        let limit = self.limit();
+        let Some(open) = self.open.get(serial) else { return };
+        if open.covered.is_some() || open.copy.end <= ack {
+            return;
+        }
+        let (seq, end) = (open.copy.seq.max(ack), open.copy.end);
+        if sacked.holds(seq, end) || (sacked.top().is_none_or(|top| top <= seq) && seq > ack) {
+            return;
+        }
+        let gone: Vec<u64> = copies
+            .of(seq, end)
+            .filter(|c| c.serial < limit && c.fate == Fate::Open && !sacked.holds(c.seq.max(ack), c.end))
+            .map(|c| c.serial)
+            .collect();
+        for serial in gone {
+            set(copies, serial, Fate::Lost(Evidence::Order));
         }
     }
 
@@ -213,16 +229,15 @@ impl Judge {
         }
         self.cover(copies, d, latest, state);
         self.edges(copies, d.ack);
-        self.lose(copies, d.ack, state.sacked, 0);
-        for open in &mut self.open {
-            if d.duplicate && d.newly == 0 && !is_too_late(&open.copy, d.t, state.rtt) {
-                open.duplicates += 1;
-            }
-            if open.passed.is_none() && self.front > open.copy.serial + self.disorder {
-                open.passed = Some(d.t);
-            }
+        self.lose(copies, d.ack, state.sacked);
+        if d.duplicate && d.newly == 0 {
+            self.idle_duplicate = Some(d.t);
         }
-        self.close(copies, d, state, out);
+        self.open.pass(self.front, self.disorder, d.t);
+        let wait = state.rtt.least_of_all().unwrap_or(Span::ZERO);
+        while let Some(open) = self.open.next_ready(d.t, wait) {
+            out.push(self.rule(copies, &open, state));
+        }
     }
 
     /// What is missing and was sent before is lost.
@@ -233,36 +248,23 @@ impl Judge {
     fn raise(&mut self, to: u64) {
         self.front = self.front.max(to);
     }
-
-    fn close(&mut self, copies: &mut Copies, d: &AckDigest, state: &State<'_>, out: &mut Vec<Ruling>) {
-        let wait = state.rtt.least_of_all().unwrap_or(Span::ZERO);
-        let mut i = 0;
-        while i < self.open.len() {
-            let open = &self.open[i];
-            let done = open.covered.is_some_and(|(t, _)| d.t.since(t) > wait)
-                && open.passed.is_some_and(|t| d.t.since(t) > wait);
-            if done {
-                let open = self.open.remove(i);
-                out.push(self.rule(copies, &open, state.clock));
-            } else {
-                i += 1;
-            }
-        }
-    }
 }
 
 /// It cannot have been answered yet: that would be sooner than any round trip. A part is left to chance: the samples
 /// had to wait for other packets.
 fn is_too_late(c: &Copy, t: Time, rtt: &Rtt) -> bool {
-    rtt.least(c.end - c.seq).is_some_and(|least| t.since(c.t).as_nanos() < least.as_nanos() / 4 * 3)
+    rtt.floor(c.end - c.seq).is_some_and(|least| t.since(c.t).as_nanos() < least.as_nanos() / 4 * 3)
 }
 
 /// Notes what became of a copy; what was seen outweighs what follows from order.
 fn set(copies: &mut Copies, serial: u64, fate: Fate) {
-    if let Some(copy) = copies.get_mut(serial) {
-        copy.fate = match (copy.fate, fate) {
-            (Fate::Arrived(_), _) => copy.fate,
-            _ => fate,
-        };
+    let Some(copy) = copies.get_mut(serial) else { return };
+    if matches!(copy.fate, Fate::Arrived(_)) {
+        return;
+    }
+    copy.fate = fate;
+    if let Fate::Arrived(_) = fate {
+        let bytes = (copy.seq, copy.end);
+        copies.arrived.push(bytes);
     }
 }

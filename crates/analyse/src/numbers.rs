@@ -48,6 +48,8 @@ impl Numbers {
                 self.lacking += step as u64 - 1;
                 place + step as u64
             }
+            // The same packet again.
+            0 => return Some(place),
             _ if step.unsigned_abs() > FAR => place + APART,
             // It was overtaken.
             _ => return Some(self.late(place - step.unsigned_abs())),
@@ -132,6 +134,17 @@ mod tests {
         assert_eq!(Numbers::between(at(1), at(3)), Some(1));
         assert_eq!(Numbers::between(at(3), at(2)), Some(0));
         assert_eq!(Numbers::between(at(2), at(4)), Some(0));
+    }
+
+    /// A copy that the network made, or that the capture took, leaves the count of what is lacking as it is.
+    #[test]
+    fn a_repeated_number_is_the_same_packet() {
+        let lacking = |ids: &[u16]| {
+            let mut numbers = Numbers::default();
+            ids.iter().for_each(|id| _ = numbers.see(Some(*id)));
+            numbers.lacking
+        };
+        assert_eq!((lacking(&[7, 10, 11, 12]), lacking(&[7, 10, 10, 11, 11, 12])), (2, 2));
     }
 
     #[test]

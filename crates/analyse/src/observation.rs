@@ -43,6 +43,8 @@ pub struct Observation {
     pub payload: u32,
     /// The ECN codepoint (RFC 3168 section 5).
     pub ecn: u8,
+    /// Time to live, or hop limit (version 6).
+    pub ttl: u8,
     /// What its TCP header says.
     pub head: TcpHead,
 }
@@ -63,6 +65,7 @@ impl Observation {
             size: ip.size,
             payload: packet.payload_len,
             ecn: ip.ecn,
+            ttl: ip.ttl,
             head,
         })
     }

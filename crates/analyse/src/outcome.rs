@@ -3,6 +3,7 @@
 //! From the verdicts on single retransmissions follow those on timeouts, fast retransmits, runs of go-back-N,
 //! silences of the path and losses side by side.
 
+use crate::copies::Evidence;
 use crate::direction::Direction;
 use crate::fault::{Fault, FaultKind};
 use crate::flow::{Burst, FastRetransmit, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout, Way};
@@ -15,10 +16,17 @@ use base::{Span, Time};
 impl Direction {
     /// Ends it.
     pub(crate) fn finish(mut self) -> (Way, Seen) {
-        self.judge.finish(&mut self.copies, &self.peer_clock, &mut self.rulings);
+        self.judge.finish(&mut self.copies, &self.peer_clock, &self.rtt, &mut self.rulings);
         self.settle();
         self.weigh();
         let mut way = std::mem::take(&mut self.way);
+        if !self.rtt.empty_path {
+            // What was on the way when the capture began is not known: where no course of events explains all, a duplicate that
+            // was not reported says nothing.
+            let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
+            let all = way.retransmissions.iter_mut().filter(quiet);
+            all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
+        }
         way.rtt = self.rtt.summary();
         way.place = self.place;
         way.replies_lost = self.numbers.lost();
@@ -43,9 +51,9 @@ impl Direction {
 /// What follows from the verdicts as they are now.
 pub(crate) fn again(way: &mut Way) {
     way.go_back_n = go_back_n(way);
-    let retransmissions = &way.retransmissions;
+    let (retransmissions, timeouts) = (&way.retransmissions, &way.timeouts);
     for spike in &mut way.spikes {
-        spike.kind = spike_kind(spike, retransmissions);
+        spike.kind = spike_kind(spike, retransmissions, timeouts);
     }
     way.bursts = bursts(&way.retransmissions);
     way.buffer_bytes = way
@@ -87,7 +95,6 @@ fn timeouts(way: &mut Way, tick: Option<Span>) {
 /// Why a spurious timeout was: the acknowledgement that ended it had left before, or a duplicate made it be sent,
 /// or neither: then the data were late.
 fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCause> {
-    use crate::copies::Evidence;
     let (answered, left) = (r.answered?, r.answer_left);
     if r.evidence == Evidence::Jump {
         return Some(SpuriousCause::AckLost);
@@ -100,13 +107,17 @@ fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCa
     }
     let least = Span::from_secs_f64(way.rtt.map_or(0.0, |r| r.min_s));
     let own = answered.since(r.t) + slack >= least;
-    let told = matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate);
-    Some(if own && told && r.answered.is_some_and(|a| a.since(r.t) <= least + least) {
-        SpuriousCause::AckLost
-    } else {
-        SpuriousCause::Delayed
-    })
+    let told =
+        matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate) && answered.since(r.t) <= least + least;
+    // After a long wait, what comes just one round trip after the timer's copy is the answer to that, and what had been answered
+    // before was lost; a receiver by RFC 1323 section 3.4 echoes the earlier copy in it.
+    let long = r.waited != Span::FOREVER && r.waited > least.times(LONG_WAIT);
+    let just = answered.since(r.t).as_nanos() <= least.as_nanos() / 4 * 5;
+    Some(if own && (told || long && just) { SpuriousCause::AckLost } else { SpuriousCause::Delayed })
 }
+
+/// Round trips of waiting after which an answer a quarter of a round trip about its due time is no accident.
+const LONG_WAIT: u64 = 20;
 
 fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
     all.iter()
@@ -144,16 +155,22 @@ fn go_back_n(way: &Way) -> Vec<GoBackN> {
 }
 
 /// What was awaited in a silence came late if it was resent without need, or not resent at all.
-fn spike_kind(spike: &Spike, all: &[Retransmission]) -> SpikeKind {
+fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> SpikeKind {
     let from = all.partition_point(|r| r.t < spike.t);
     let within = |t: Time| t <= spike.until;
     let resent =
         all[from..].iter().take_while(|r| within(r.t)).find(|r| r.seq <= spike.seq && spike.seq < r.end);
     // Where nothing was said nothing can have been lost.
     let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
+    let answer_lost = resent.is_some_and(|r| {
+        let from = timeouts.partition_point(|t| t.t < r.t);
+        let same = timeouts[from..].iter().take_while(|t| t.t == r.t).find(|t| t.seq == r.seq);
+        same.is_some_and(|t| t.cause == Some(SpuriousCause::AckLost))
+    });
     match resent.map(|r| (r.need, r.evidence)) {
+        _ if answer_lost => lost,
         None => SpikeKind::Delay,
-        Some((Need::Unneeded, crate::copies::Evidence::Jump)) | Some((Need::Needed, _)) => lost,
+        Some((Need::Unneeded, Evidence::Jump)) | Some((Need::Needed, _)) => lost,
         Some((Need::Unneeded, _)) => SpikeKind::Delay,
         Some((Need::Unknown, _)) if lost == SpikeKind::Timer => lost,
         Some((Need::Unknown, _)) => SpikeKind::Unknown,

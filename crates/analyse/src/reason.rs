@@ -18,6 +18,8 @@ base::named! {
         GoBackN = "go-back-n",
         /// The last segment again, before the timer would expire (RFC 8985 section 7).
         Probe = "tail-loss-probe",
+        /// The capture does not tell: it stands away from the sender, and more than one reason fits.
+        Unknown = "unknown",
     }
 }
 
@@ -31,6 +33,8 @@ pub(crate) enum Phase {
     Recovery(u64),
     /// Goes on after a timeout, until this is acknowledged.
     Timeout(u64),
+    /// A timer may have expired unseen: until this is acknowledged, what is sent again may follow from it.
+    Unsure(u64),
 }
 
 /// What is seen when a segment is sent again.
@@ -66,7 +70,38 @@ pub(crate) struct Scene {
     /// Last time that the timer expired.
     pub(crate) expired: Option<Time>,
     pub(crate) phase: Phase,
+    /// What is seen of it away from the sender.
+    pub(crate) far: Option<Far>,
 }
+
+/// What a capture away from the sender shows of a segment that was sent again: what the sender hears it hears later, what it
+/// answers passes here later still.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Far {
+    /// Shortest time from the capture to the sender and back, if known.
+    pub(crate) back: Option<Span>,
+    /// When all of its bytes had last passed here, and how often they had.
+    pub(crate) passed: Option<(Time, usize)>,
+    /// Duplicates or SACK blocks that passed here may have let it out.
+    pub(crate) signs: bool,
+    /// The sender may send tail loss probes: it is not known to do without SACK (RFC 8985 section 7).
+    pub(crate) probes: bool,
+}
+
+impl Far {
+    /// No timer of the sender is shorter than a round trip.
+    pub(crate) fn timer(&self) -> Span {
+        shortest_timer(self.back)
+    }
+}
+
+/// The shortest timer of a sender that is so far away.
+pub(crate) fn shortest_timer(back: Option<Span>) -> Span {
+    back.unwrap_or(LONGEST_BACK).max(SHORTEST)
+}
+
+/// Without the round trip to the sender, this is taken for longer than it and its timer.
+const LONGEST_BACK: Span = Span::from_secs(1);
 
 /// How long a sender takes to answer what it hears, as seen from the capture.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,11 +138,60 @@ impl Scene {
         age(self.t, self.advanced.max(self.oldest_sent))
     }
 
+    /// How long the timer can have run; away from the sender, how long nothing of the segment passed.
+    pub(crate) fn idle(&self) -> Span {
+        match self.far.and_then(|far| far.passed) {
+            Some((last, _)) => self.t.since(last),
+            None => self.waited(),
+        }
+    }
+
+    /// Why, as far as a capture away from the sender shows. A timeout is told only where the silence and the absence of
+    /// duplicates leave no other cause.
+    fn seen_from(&self, far: Far) -> Reason {
+        let Far { back, passed, signs, probes } = far;
+        // Nothing of the answers is seen, so neither are duplicates.
+        if self.heard.is_none() {
+            return Reason::Unknown;
+        }
+        let timer = far.timer();
+        let in_turn = |until: u64| self.seq < until;
+        if signs {
+            // The timer has run since the last news reached the sender: before that has passed, it was not the timer.
+            let early = back.is_some_and(|back| age(self.t, self.advanced) < back + timer);
+            return match self.phase {
+                _ if !early => Reason::Unknown,
+                Phase::Open => Reason::Fast,
+                Phase::Recovery(until) if in_turn(until) => Reason::Recovery,
+                Phase::Recovery(_) => Reason::Fast,
+                Phase::Timeout(until) | Phase::Unsure(until) if in_turn(until) => Reason::Unknown,
+                Phase::Timeout(_) | Phase::Unsure(_) => Reason::Fast,
+            };
+        }
+        let Some((last, times)) = passed else { return Reason::Unknown };
+        let long = self.t.since(last) >= timer;
+        match self.phase {
+            Phase::Timeout(until) if in_turn(until) && times == 1 => Reason::GoBackN,
+            Phase::Timeout(until) | Phase::Unsure(until) if in_turn(until) => Reason::Unknown,
+            _ if probes && times == 1 && self.end >= self.max => Reason::Unknown,
+            _ if long => Reason::Timeout,
+            _ => Reason::Unknown,
+        }
+    }
+
     /// Why.
     pub(crate) fn reason(&self) -> Reason {
+        if let Some(far) = self.far {
+            return self.seen_from(far);
+        }
         let oldest = self.seq <= self.una && self.una < self.end;
         let heard = age(self.t, self.heard);
         let clocked = heard <= AT_ONCE;
+        if let Phase::Unsure(until) = self.phase
+            && self.seq < until
+        {
+            return Reason::Unknown;
+        }
         let waited = self.waited();
         let due = self.timeout.map_or(SHORTEST, |t| Span::from_nanos(t.as_nanos() / 10 * 8)).max(SHORTEST);
         if let Phase::Timeout(until) = self.phase
@@ -126,6 +210,7 @@ impl Scene {
                     Phase::Open => Reason::Fast,
                     Phase::Recovery(_) => Reason::Recovery,
                     Phase::Timeout(_) => Reason::GoBackN,
+                    Phase::Unsure(_) => Reason::Unknown,
                 };
             }
             if waited < due {

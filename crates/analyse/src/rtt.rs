@@ -14,6 +14,8 @@ pub(crate) struct Rtt {
     /// The opening, and bytes that the bottleneck let through in so long: what a full segment takes that finds the path
     /// empty, for none may have been seen.
     pub(crate) alone: Option<(Span, (u64, Span))>,
+    /// The opening was timed: then the least is that of an empty path, else a queue may have stood all the while.
+    pub(crate) empty_path: bool,
     most: Span,
     sum: f64,
     count: u64,
@@ -22,6 +24,9 @@ pub(crate) struct Rtt {
     last: Option<Span>,
     zigzag: Zigzag,
 }
+
+/// A standing queue makes a round trip at most so many times longer than the empty path.
+const QUEUED: u64 = 8;
 
 /// What is told of round trips, s.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -82,6 +87,16 @@ impl Rtt {
             }),
             _ => self.least,
         }
+    }
+
+    /// No answer to a segment of `len` bytes comes sooner.
+    pub(crate) fn floor(&self, len: u64) -> Option<Span> {
+        self.least(len).map(|least| self.without_queue(least))
+    }
+
+    /// The same of what was measured, where the capture may never have seen the path empty.
+    pub(crate) fn without_queue(&self, least: Span) -> Span {
+        if self.empty_path { least } else { Span::from_nanos(least.as_nanos() / QUEUED) }
     }
 
     /// The shortest of all.

@@ -3,13 +3,15 @@
 //! they are absent the test says so.
 
 use analyse::idle::IdleCause;
-use analyse::{Analyser, Flow, Kind, Need, Observation, story};
+use analyse::{Analyser, Flow, Kind, Need, Observation, Reason, story};
 use base::Span;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/captures")
+    // Beside the checkout, at whatever depth that is.
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared/data/captures"));
+    above.into_iter().find(|dir| dir.exists()).unwrap_or_default()
 }
 
 fn flows(name: &str) -> Option<Vec<Flow>> {
@@ -108,4 +110,87 @@ fn verdicts_on_known_files() {
     assert!(time.of(IdleCause::Application) < Span::from_secs(2), "{time:?}");
     let told = story::tell(&[flow]);
     assert!(told.what.contains("its window was closed"), "{}", told.what);
+}
+
+/// What is said of a connection, without figures: whom the opening sentence blames.
+fn blame(flow: &Flow) -> Option<&'static str> {
+    let told = story::tell(&[flow]);
+    if told.sure.starts_with("This is unsure") {
+        return None;
+    }
+    let words = [
+        "timeout",
+        "window was closed",
+        "window was full",
+        "delay spike",
+        "was down",
+        "application had nothing",
+    ];
+    words.into_iter().find(|word| told.what.contains(word))
+}
+
+/// TA-03: of a capture that begins late, verdicts become unknown, never others. A window of 0 is 0 at any scale.
+#[test]
+fn late_captures_say_nothing_else() {
+    let mut wrong = Vec::new();
+    let (mut captures, mut verdicts) = (0, 0);
+    for (name, _) in FACTS {
+        let Ok(file) = File::open(folder().join(name)) else { continue };
+        let mut reader = capture::Reader::open(file).unwrap();
+        let mut all = Vec::new();
+        while let Some(frame) = reader.next().unwrap() {
+            all.extend(Observation::of(&frame));
+        }
+        let judged = |packets: &[Observation]| {
+            let mut analyser = Analyser::default();
+            packets.iter().for_each(|o| analyser.push(o));
+            analyser.finish()
+        };
+        let whole = judged(&all);
+        let known = |f: &Flow| {
+            whole
+                .iter()
+                .find(|w| {
+                    (w.client, w.server) == (f.client, f.server)
+                        || (w.server, w.client) == (f.client, f.server)
+                })
+                .cloned()
+        };
+        for cut in 1..=50.min(all.len().saturating_sub(1)) {
+            captures += 1;
+            for flow in judged(&all[cut..]) {
+                let Some(before) = known(&flow) else { continue };
+                let swapped = before.client != flow.client;
+                for (i, way) in flow.ways.iter().enumerate() {
+                    let is = &before.ways[if swapped { 1 - i } else { i }];
+                    for r in &way.retransmissions {
+                        let wire = |w: &analyse::Way, seq: u64| w.origin.wrapping_add(seq as u32);
+                        let same = is
+                            .retransmissions
+                            .iter()
+                            .find(|s| s.t == r.t && wire(is, s.seq) == wire(way, r.seq));
+                        verdicts += 1;
+                        let need = r.need != Need::Unknown && same.is_none_or(|s| s.need != r.need);
+                        let reasons = [Reason::Timeout, Reason::Unknown];
+                        let timeout =
+                            r.reason == Reason::Timeout && same.is_none_or(|s| !reasons.contains(&s.reason));
+                        if need || timeout {
+                            wrong.push(format!("{name} without {cut}: {r:?} is {same:?}"));
+                        }
+                    }
+                }
+                let (told, is) = (blame(&flow), blame(&before));
+                let unsure = story::tell(&[&before]).sure.starts_with("This is unsure");
+                // What was blamed may lie in what is missing; nothing else is blamed.
+                if told.is_some() && told != is && !unsure {
+                    wrong.push(format!("{name} without {cut}: {told:?} is {is:?}"));
+                }
+                if is == Some("window was closed") && told != is {
+                    wrong.push(format!("{name} without {cut}: {told:?}"));
+                }
+            }
+        }
+    }
+    eprintln!("{captures} captures, {verdicts} verdicts");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
 }

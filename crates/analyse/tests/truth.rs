@@ -8,7 +8,7 @@ mod common;
 
 use analyse::idle::IdleCause;
 use analyse::{Analyser, Flow, Keep, Observation};
-use common::meeting::{Tally, captured, meet, meet_with, read, replies};
+use common::meeting::{Elsewhere, Tally, captured, elsewhere, meet, meet_with, read, replies};
 use common::scenarios::case;
 use std::collections::BTreeMap;
 
@@ -108,8 +108,38 @@ fn the_application_is_not_blamed_for_the_path() {
         (here, there, all) = (here + a, there + b, all + span);
     }
     assert!(here < 0.01 * all, "{here:.1} s of {all:.1} s at the sender");
-    // There what a path holds up looks as if it had not been sent.
-    assert!(there < 0.15 * all, "{there:.1} s of {all:.1} s at the receiver");
+    assert!(there < 0.01 * all, "{there:.1} s of {all:.1} s at the receiver");
+}
+
+/// Next to the receiver, and where the capture begins late, verdicts become unknown; few are wrong, and hardly a timeout is
+/// invented.
+#[test]
+fn elsewhere_more_is_unknown() {
+    let mut there = Elsewhere::default();
+    let mut late = Elsewhere::default();
+    let add = |sum: &mut Elsewhere, o: Elsewhere| {
+        sum.seen += o.seen;
+        sum.judged += o.judged;
+        sum.reasoned += o.reasoned;
+        sum.wrong += o.wrong;
+        sum.timeouts += o.timeouts;
+        sum.invented += o.invented;
+    };
+    for number in 0..200 {
+        let case = case(number);
+        let o = elsewhere(&case, true, 0);
+        if o.invented + o.wrong > 0 {
+            println!("{number}: {o:?} {} {} {}", case.spike, case.options, case.order);
+        }
+        add(&mut there, o);
+        add(&mut late, elsewhere(&case, false, 3 + number as usize % 48));
+    }
+    println!("next to the receiver {there:?}\nbegun late {late:?}");
+    assert!(there.judged > 1000 && there.invented == 0 && there.wrong == 0, "{there:?}");
+    assert!(
+        late.judged > 1000 && late.wrong * 50 < late.judged && late.invented * 50 < late.timeouts,
+        "{late:?}"
+    );
 }
 
 /// The same verdicts when the packets have been bytes in a file.

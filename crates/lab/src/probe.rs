@@ -112,8 +112,13 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
         LinkRate::Unlimited => None,
     });
     // A kernel does not run in virtual time: nothing was taken.
-    let Transport::Tcp { config, .. } = &model.flows[flow].transport else { return Readings::new() };
-    let mut readings = numbers(&seen, gate, rate, f64::from(config.mss));
+    let segment = match &model.flows[flow].transport {
+        Transport::Tcp { config, .. } => f64::from(config.mss),
+        // It numbers chunks or packets, not bytes.
+        Transport::Model(_) => 1.0,
+        _ => return Readings::new(),
+    };
+    let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
     let _ = queue::take(model, &outcome, flow, &records, &mut readings);
     readings

@@ -7,13 +7,13 @@ use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::leaf;
 use crate::model::{Flow, Transport};
-use crate::protocol;
+use crate::protocol::{self, Spec};
 use crate::reader::Reader;
 use crate::route;
 use crate::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::source::Place;
 use crate::tcp_options::{self, Tcp};
-use crate::tree::Tree;
+use crate::tree::{Tree, Value};
 use crate::validate::parted;
 use crate::workload;
 use transport::tcp::config::{Adapt, DuplicateRestart, RecoveryDuplicates, Response, Sack, Spurious};
@@ -53,6 +53,12 @@ pub(crate) static FLOW: TableShape = table(
             Shape::List(&Shape::One(Kind::Text)),
             Need::Optional,
             "Those of the acknowledgements. Without it, the way with the fewest links.",
+        ),
+        field(
+            "other-routes",
+            Shape::List(&Shape::List(&Shape::One(Kind::Text))),
+            Need::Optional,
+            "Other network paths, for a transport that uses several: of each the hops from `from` to `to`, in order. Packets come back by the same hops.",
         ),
         field(
             "transport",
@@ -124,6 +130,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         None => route::find(graph, from, to, reader.place("to"), key, cx),
     };
     let (route, way_back) = (way("route", from, to), way("way-back", to, from));
+    let other_paths = other_paths(reader, graph, [from, to], transport.as_ref(), cx);
     let flow = Flow {
         name: reader.name()?,
         from,
@@ -131,7 +138,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         start: start?,
         route: route?,
         way_back: way_back?,
-        other_paths: Vec::new(),
+        other_paths: other_paths?,
         transport: transport?,
         app: app?,
         reads: workload::reads(reader),
@@ -139,6 +146,35 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
     };
     takes_time(&flow, graph, reader.tree.place, cx);
     Some(flow)
+}
+
+/// The other network paths, if the transport uses so many.
+fn other_paths(
+    reader: Reader<'_>,
+    graph: &Graph,
+    [from, to]: [usize; 2],
+    transport: Option<&Transport>,
+    cx: &Cx<'_>,
+) -> Option<Vec<[Vec<usize>; 2]>> {
+    let Some(tree) = reader.get("other-routes") else { return Some(Vec::new()) };
+    let list = tree.list()?;
+    let most = transport.and_then(Transport::model).map_or(1, Spec::paths);
+    if transport.is_some() && list.len() >= most {
+        let message = format!("this transport uses {most} network path{}", if most == 1 { "" } else { "s" });
+        cx.push(
+            Diagnostic::error("impossible", tree.place, message)
+                .help("remove `other-routes`, or write transport = \"sctp\""),
+        );
+        return None;
+    }
+    let one = |there: &Tree| {
+        let mut back = there.clone();
+        if let Value::List(steps) = &mut back.value {
+            steps.reverse();
+        }
+        Some([route::written(graph, from, to, there, cx)?, route::written(graph, to, from, &back, cx)?])
+    };
+    list.iter().map(one).collect()
 }
 
 /// A round trip in no time would let a window be sent and acknowledged for ever at one instant.

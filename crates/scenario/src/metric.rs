@@ -108,6 +108,14 @@ named! {
         Jitter = "jitter_s",
         /// Datagrams that arrived behind one that was sent after them.
         Reordered = "reordered",
+        /// Messages given up before they were delivered (RFC 3758).
+        MessagesAbandoned = "messages_abandoned",
+        /// Data chunks or packets that arrived a second time, as their receiver counts them.
+        DuplicatesReceived = "duplicates_received",
+        /// Heartbeats sent by both ends (RFC 9260 section 8.3).
+        Heartbeats = "heartbeats",
+        /// Changes of the network path of new data, at both ends (RFC 9260 section 6.4).
+        Failovers = "failovers",
     }
 }
 

@@ -8,24 +8,6 @@ use crate::copies::{Copies, Copy, Evidence, Fate, later};
 use crate::digest::AckDigest;
 use crate::rtt::Rtt;
 
-impl super::Open {
-    /// Only copies with a serial below `limit` can have covered it. True if that says something.
-    fn came_before(&mut self, copies: &mut Copies, limit: u64) -> bool {
-        let kept: Vec<u64> = self.candidates.iter().copied().filter(|s| *s < limit).collect();
-        if kept.is_empty() || kept.len() == self.candidates.len() {
-            return false;
-        }
-        if kept.iter().all(|s| *s < self.copy.serial) {
-            self.settled.get_or_insert((Need::Unneeded, Evidence::Order));
-        }
-        if let [one] = kept[..] {
-            set(copies, one, Fate::Arrived(Evidence::Order));
-        }
-        self.candidates = kept;
-        true
-    }
-}
-
 impl Judge {
     /// The copy that filled the left edge: the one that the echo names, or the only one that can have been. Those sent
     /// before it had not arrived.
@@ -36,7 +18,8 @@ impl Judge {
             _ => None,
         };
         let named = d.echo.and_then(|echo| {
-            only(Box::new(copies.stamped(echo).filter(|c| c.seq <= edge && edge < c.end).map(|c| c.serial)))
+            let named = copies.of(edge, edge + 1).filter(move |c| c.stamp == Some(echo));
+            only(Box::new(named.map(|c| c.serial)))
         });
         let possible = |c: &&Copy| !matches!(c.fate, Fate::Lost(_)) && !is_too_late(c, d.t, rtt);
         let filler =
@@ -56,11 +39,15 @@ impl Judge {
     /// Which copy of what is covered now came first?
     pub(super) fn cover(&mut self, copies: &mut Copies, d: &AckDigest, latest: u64, state: &State<'_>) {
         let mut unanswered: Option<Vec<u64>> = None;
-        for i in 0..self.open.len() {
-            let open = &self.open[i];
-            if open.covered.is_some() {
-                continue;
-            }
+        // What lies below the acknowledgement or around it, and what is newly reported beyond.
+        let mut some: Vec<u64> = self.open.waiting(0, d.ack + 1).collect();
+        for &(left, right) in d.news() {
+            some.extend(self.open.waiting(left, right));
+        }
+        some.sort_unstable();
+        some.dedup();
+        for serial in some {
+            let Some(open) = self.open.get(serial) else { continue };
             let (seq, end) = (open.copy.seq.max(open.acked), open.copy.end);
             if end > d.ack && !state.sacked.holds(seq.max(d.ack), end) {
                 continue;
@@ -96,19 +83,17 @@ impl Judge {
                 all = lost;
             }
             let unanswered = unanswered.get_or_insert_with(|| unanswered_once(copies, d, state));
-            let jumped = self.answers_are_missing(copies, i, d, unanswered);
-            let open = &mut self.open[i];
-            open.covered = Some((d.t, d.ack));
-            open.answer = state.stamp;
-            let own = open.copy.serial;
+            let jumped = self.answers_are_missing(copies, serial, d, unanswered);
+            self.open.cover(serial, (d.t, d.ack), state.stamp);
+            let Some(open) = self.open.get_mut(serial) else { continue };
             if jumped {
                 open.settled = Some((Need::Unneeded, Evidence::Jump));
-            } else if !all.is_empty() && all.iter().all(|s| *s < own) {
+            } else if !all.is_empty() && all.iter().all(|s| *s < serial) {
                 open.settled.get_or_insert((Need::Unneeded, evidence));
             }
             match all[..] {
                 [one] => set(copies, one, Fate::Arrived(evidence)),
-                _ => open.candidates = all,
+                _ => self.open.set_candidates(serial, all),
             }
         }
     }
@@ -116,8 +101,8 @@ impl Judge {
     /// Answers are missing: what was sent before the retransmission, and only once, has arrived, and nothing that came
     /// back can have answered it until now. Then acknowledgements were lost, and the earlier copies have most likely
     /// arrived too.
-    fn answers_are_missing(&self, copies: &Copies, i: usize, d: &AckDigest, unanswered: &[u64]) -> bool {
-        let open = &self.open[i];
+    fn answers_are_missing(&self, copies: &Copies, serial: u64, d: &AckDigest, unanswered: &[u64]) -> bool {
+        let Some(open) = self.open.get(serial) else { return false };
         let missing = unanswered.iter().filter(|s| **s < open.copy.serial).count();
         if missing < if d.held { 1 } else { 2 } {
             return false;
@@ -129,28 +114,46 @@ impl Judge {
 
     /// What was not there when a retransmission was covered came later: so did all that was sent after it.
     pub(super) fn edges(&mut self, copies: &mut Copies, ack: u64) {
-        let mut changed = true;
-        while std::mem::take(&mut changed) {
-            for open in &mut self.open {
-                let Some((_, edge)) = open.covered else { continue };
-                if open.candidates.len() < 2 || edge >= ack {
-                    continue;
-                }
-                if let Some(first) = first_arrival(copies, edge) {
-                    changed |= open.came_before(copies, first + self.disorder);
+        // Those whose edge is passed now, then those at whose edge it has become known what came first.
+        let mut some = self.open.with_edge(self.narrowed, ack);
+        self.narrowed = self.narrowed.max(ack);
+        loop {
+            for serial in some {
+                let edge = self.open.get(serial).and_then(|o| o.covered).map_or(u64::MAX, |c| c.1);
+                if edge < ack
+                    && let Some(first) = first_arrival(copies, edge)
+                {
+                    self.came_before(copies, serial, first + self.disorder);
                 }
             }
+            let Some((seq, end)) = copies.arrived.pop() else { return };
+            some = self.open.with_edge(seq, end.min(ack));
         }
     }
 
     /// The packet with this serial comes only now: so did all that was sent after it, and what was covered before was
     /// covered by earlier ones.
     pub(super) fn comes_now(&mut self, copies: &mut Copies, serial: u64) {
-        for open in &mut self.open {
-            if open.candidates.len() > 1 {
-                open.came_before(copies, serial + self.disorder);
-            }
+        let limit = serial + self.disorder;
+        for open in self.open.with_candidate_from(limit) {
+            self.came_before(copies, open, limit);
         }
+    }
+
+    /// Only copies with a serial below `limit` can have covered it.
+    fn came_before(&mut self, copies: &mut Copies, serial: u64, limit: u64) {
+        let Some(open) = self.open.get_mut(serial) else { return };
+        let kept: Vec<u64> = open.candidates.iter().copied().filter(|s| *s < limit).collect();
+        if kept.is_empty() || kept.len() == open.candidates.len() {
+            return;
+        }
+        if kept.iter().all(|s| *s < serial) {
+            open.settled.get_or_insert((Need::Unneeded, Evidence::Order));
+        }
+        if let [one] = kept[..] {
+            set(copies, one, Fate::Arrived(Evidence::Order));
+        }
+        self.open.set_candidates(serial, kept);
     }
 }
 
@@ -160,7 +163,7 @@ fn unanswered_once(copies: &Copies, d: &AckDigest, state: &State<'_>) -> Vec<u64
         return Vec::new();
     }
     let unanswered = |c: &&Copy| {
-        let due = c.t + state.rtt.least(c.end - c.seq).unwrap_or_default();
+        let due = c.t + state.rtt.floor(c.end - c.seq).unwrap_or_default();
         let told = state.sacked.holds(c.seq, c.end);
         c.end <= d.ack && !told && d.heard.is_none_or(|heard| heard < due)
     };

@@ -2,7 +2,7 @@
 //!
 //! Two copies arrived: which, and what follows for the others.
 
-use super::{Judge, Need, Open, is_too_late, set};
+use super::{Judge, Need, is_too_late, set};
 use crate::copies::{Copies, Evidence, Fate};
 use crate::digest::AckDigest;
 use crate::rtt::Rtt;
@@ -11,10 +11,12 @@ impl Judge {
     /// An acknowledgement without news echoes a later timestamp than those before: a duplicate moved it.
     pub(super) fn echoed(&mut self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) {
         let Some(echo) = d.echo else { return };
-        let trigger = copies
+        let arrived = |serial| copies.get(serial).is_none_or(|c| matches!(c.fate, Fate::Arrived(_)));
+        let trigger = self
+            .open
             .stamped(echo)
-            .filter(|c| c.end <= d.ack && self.open.iter().any(|o| o.copy.serial == c.serial))
-            .find(|c| !matches!(c.fate, Fate::Arrived(_)))
+            .map(|open| open.copy)
+            .find(|c| c.end <= d.ack && !arrived(c.serial))
             .map(|c| (c.seq, c.end, c.serial));
         if let Some((seq, end, serial)) = trigger {
             self.duplicate(copies, d, seq, end, Evidence::Duplicate, Some(serial), rtt);
@@ -53,7 +55,8 @@ impl Judge {
         });
         let trigger = trigger.or((group.len() == 2).then(|| group[1].0));
         let mut reports = 0;
-        for open in self.open.iter_mut().filter(|o| o.copy.overlaps(left, right)) {
+        for serial in self.open.of(left, right) {
+            let Some(open) = self.open.get_mut(serial) else { continue };
             open.reports += 1;
             reports = reports.max(open.reports);
         }
@@ -80,10 +83,8 @@ impl Judge {
         }
         // Two of them arrived: one of those before the last, and before the trigger.
         let sure = trigger.or(group.last().map(|g| g.0));
-        let whole = |o: &&mut Open| {
-            Some(o.copy.serial) == sure && left <= o.copy.seq.max(o.acked) && o.copy.end <= right
-        };
-        if let Some(open) = self.open.iter_mut().find(whole) {
+        let open = sure.and_then(|serial| self.open.get_mut(serial));
+        if let Some(open) = open.filter(|o| left <= o.copy.seq.max(o.acked) && o.copy.end <= right) {
             open.settled = Some((Need::Unneeded, evidence));
         }
     }

@@ -2,18 +2,24 @@
 //!
 //! The verdict, once it is closed.
 
-use super::{Judge, Need, Open, Ruling, set};
+use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
 use crate::clockwork::Clockwork;
 use crate::copies::{Copies, Copy, Evidence, Fate};
 use crate::ranges;
+use crate::rtt::Rtt;
+use base::Time;
 
 impl Judge {
     /// The verdict as it stands.
-    pub(crate) fn rule(&self, copies: &mut Copies, open: &Open, clock: &Clockwork) -> Ruling {
+    pub(super) fn rule(&self, copies: &mut Copies, open: &Open, state: &State<'_>) -> Ruling {
+        self.ruling(copies, open, state.clock, state.rtt)
+    }
+
+    fn ruling(&self, copies: &mut Copies, open: &Open, clock: &Clockwork, rtt: &Rtt) -> Ruling {
         let (need, evidence) = open
             .settled
             .or_else(|| by_fates(copies, open))
-            .or_else(|| self.by_silence(copies, open))
+            .or_else(|| self.by_silence(copies, open, rtt))
             .unwrap_or((Need::Unknown, Evidence::Nothing));
         let covered = open.covered.map(|c| c.0);
         let left = covered.zip(open.answer).and_then(|(t, stamp)| clock.left(t, stamp));
@@ -21,13 +27,19 @@ impl Judge {
     }
 
     /// It was answered, later ones were answered, and no duplicate came back: it was the one that counted.
-    fn by_silence(&self, copies: &mut Copies, open: &Open) -> Option<(Need, Evidence)> {
+    fn by_silence(&self, copies: &mut Copies, open: &Open, rtt: &Rtt) -> Option<(Need, Evidence)> {
         open.covered?;
         let reports = self.reports_duplicates || self.may_report;
         if open.passed.is_none() && !(self.over && reports) {
             return None;
         }
-        let quiet = open.reports == 0 && (reports || open.duplicates == 0);
+        // Where the opening was not seen, a receiver that reports duplicates in blocks sends none that shows.
+        if !reports && !self.without_sack {
+            return None;
+        }
+        // A duplicate since it can have been answered may be of it.
+        let answered = |t: Time| t > open.copy.t && !is_too_late(&open.copy, t, rtt);
+        let quiet = open.reports == 0 && (reports || !self.idle_duplicate.is_some_and(answered));
         // Another one is known to have counted; whether this one arrived after it, only reports would tell.
         let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
         if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {
@@ -44,10 +56,16 @@ impl Judge {
     }
 
     /// What is open when the capture ends.
-    pub(crate) fn finish(&mut self, copies: &mut Copies, clock: &Clockwork, out: &mut Vec<Ruling>) {
+    pub(crate) fn finish(
+        &mut self,
+        copies: &mut Copies,
+        clock: &Clockwork,
+        rtt: &Rtt,
+        out: &mut Vec<Ruling>,
+    ) {
         self.over = true;
-        for open in std::mem::take(&mut self.open) {
-            out.push(self.rule(copies, &open, clock));
+        for open in self.open.take() {
+            out.push(self.ruling(copies, &open, clock, rtt));
         }
     }
 }

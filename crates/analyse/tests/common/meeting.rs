@@ -109,6 +109,57 @@ pub fn captured(case: &Case, at_receiver: bool) -> Flow {
     analyser.finish().remove(0)
 }
 
+/// What a capture elsewhere says beside the truth: next to the receiver, or with the first packets missing.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Retransmissions that were seen; of those, with a verdict and with a reason.
+    pub seen: u64,
+    pub judged: u64,
+    pub reasoned: u64,
+    /// Wrong verdicts.
+    pub wrong: u64,
+    /// Timeouts told, and those that were none.
+    pub timeouts: u64,
+    pub invented: u64,
+}
+
+/// Judges the capture next to the receiver, or that next to the sender without its first packets.
+pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
+    let model = read(&case.text);
+    let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let ends = run.world.flows[0];
+    let truths = run.world.network.ledgers()[0].verdicts();
+    let at = |host| observed(&sightings, host, 0, case.options.contains("DSACK"));
+    let (here, there) = (at(ends.from.0), at(ends.to.0));
+    let seen = if at_receiver { &there } else { &here };
+    let mut analyser = Analyser::new(Keep::default());
+    seen.iter().skip(cut).for_each(|o| analyser.push(o));
+    let mut out = Elsewhere::default();
+    let data = |o: &&analyse::Observation| o.payload > 0 && o.head.source == observed::PORTS[0];
+    for flow in analyser.finish() {
+        let Some(way) = flow.ways.iter().find(|w| w.data_bytes > 0) else { continue };
+        for r in &way.retransmissions {
+            let wire = way.origin.wrapping_add(r.seq as u32);
+            let packet = seen.iter().filter(data).find(|o| o.t == r.t && o.head.seq == wire);
+            let sent =
+                packet.and_then(|p| here.iter().filter(data).find(|o| (o.id, o.head.seq) == (p.id, wire)));
+            let seq = u64::from(wire.wrapping_sub(observed::FIRST[0]));
+            let Some(truth) = sent.and_then(|s| truths.iter().find(|t| t.t == s.t && t.seq == seq)) else {
+                // Cut anew or put together: not found by its first byte.
+                continue;
+            };
+            out.seen += 1;
+            out.judged += u64::from(r.need != Need::Unknown);
+            out.reasoned += u64::from(r.reason != Reason::Unknown);
+            out.wrong += u64::from(r.need != Need::Unknown && (r.need == Need::Unneeded) != truth.unneeded);
+            out.timeouts += u64::from(r.reason == Reason::Timeout);
+            out.invented += u64::from(r.reason == Reason::Timeout && truth.cause != Cause::Timeout);
+        }
+    }
+    out
+}
+
 /// What the sender's capture says, and the numbers of the packets that the receiver sent and of those that came.
 pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
     let model = read(&case.text);

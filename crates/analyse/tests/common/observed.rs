@@ -83,6 +83,7 @@ fn observation(s: &Sighting, segment: &Segment, shift: u8, sack: bool) -> Observ
         size: s.packet.size,
         payload: segment.len,
         ecn: s.packet.ecn,
+        ttl: 64,
         head,
     }
 }

@@ -81,6 +81,7 @@ impl Trace {
             size: 40 + payload,
             payload,
             ecn: 0,
+            ttl: 64,
             head,
         });
     }

@@ -83,6 +83,7 @@ fn observation(bytes: &mut Bytes<'_>, t: &mut u64) -> Observation {
         size: payload + 40,
         payload,
         ecn: 0,
+        ttl: 64,
         head,
     }
 }

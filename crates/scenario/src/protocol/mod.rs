@@ -137,7 +137,6 @@ macro_rules! protocols {
             $(if name == $module::VARIANT.name {
                 return Some(&$module::TABLE);
             })*
-            let _ = name;
             None
         }
 
@@ -145,13 +144,12 @@ macro_rules! protocols {
             $(if name == $module::VARIANT.name {
                 return $module::read(reader, cx);
             })*
-            let _ = (name, reader, cx);
             None
         }
     };
 }
 
-protocols! {}
+protocols! { sctp }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {

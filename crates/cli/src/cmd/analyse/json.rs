@@ -85,6 +85,7 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
         "packets": f.packets,
         "bytes": f.bytes,
         "captured_twice": f.captured_twice,
+        "copies_apart_s": f.copies_apart.as_secs_f64(),
         "data_packets": both(|w| w.data_packets),
         "data_bytes": both(|w| w.data_bytes),
         "delivered_bytes": both(|w| w.delivered_bytes),

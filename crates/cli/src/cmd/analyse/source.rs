@@ -103,15 +103,16 @@ impl End {
 /// Reads a file. Where it was made at several interfaces that the same packets passed one after the other, each
 /// connection is judged at the one next to its sender, with the one next to its receiver beside it.
 pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) -> Result<Read, Failure> {
+    let beside = Keep { arrivals: true, ..keep };
     let mut analyser = Analyser::new(keep);
+    let mut each: Vec<(u32, Analyser)> = Vec::new();
     let mut read = pass(path, which, talk, |o| analyser.push(o))?;
     read.flows = analyser.finish().into_iter().enumerate().collect();
-    if read.interfaces > 1 && path.is_file() {
-        let keep = Keep { arrivals: true, ..keep };
-        let mut each: Vec<(u32, Analyser)> = Vec::new();
+    let passed_several = |(_, f): &(usize, Flow)| f.copies_apart > COPIES || f.captured_twice == 0;
+    if read.interfaces > 1 && path.is_file() && read.flows.iter().any(passed_several) {
         pass(path, which, talk, |o| {
             let place = each.iter().position(|(i, _)| *i == o.interface).unwrap_or_else(|| {
-                each.push((o.interface, Analyser::new(keep)));
+                each.push((o.interface, Analyser::new(beside)));
                 each.len() - 1
             });
             each[place].1.push(o);
@@ -124,7 +125,7 @@ pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) 
     Ok(read)
 }
 
-/// Copies of one packet that come within this may have been left out.
+/// Copies that come within this are of one place.
 const COPIES: Span = Span::from_millis(5);
 
 /// Judges a connection anew that passed several interfaces, if this one did; says so.
@@ -137,23 +138,24 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     };
     let mut seen: Vec<(u32, &Flow)> =
         each.iter().filter_map(|(i, flows)| Some((*i, flows.iter().find(same)?))).collect();
-    // Second copies within an instant, as at a bridge, were left out already. If no more is left than one interface has,
-    // there is nothing to tell apart.
+    // Copies within an instant, as at a bridge, show nothing that one interface does not.
     let least = seen.iter().map(|(_, f)| f.packets).min()?;
     let most = seen.iter().map(|(_, f)| f.packets).max()?;
-    if seen.len() < 2 || flow.packets.saturating_sub(most) * 2 <= least {
+    let apart = flow.copies_apart > COPIES || flow.packets.saturating_sub(most) * 2 > least;
+    if seen.len() < 2 || !apart {
         return None;
     }
     let to_sender = |f: &Flow| f.ways[f.main()].place.to_sender.unwrap_or(Span::FOREVER);
     let to_receiver = |f: &Flow| f.ways[f.main()].place.to_receiver.unwrap_or(Span::FOREVER);
     seen.sort_by_key(|(i, f)| (to_sender(f), *i));
+    let (copies, copies_apart) = (flow.captured_twice, flow.copies_apart);
     let (at, nearest) = seen.remove(0);
     seen.sort_by_key(|(i, f)| (to_receiver(f), *i));
     let (there, farthest) = *seen.first()?;
     let mut one = [(number, nearest.clone())];
     let joined = join::join(&mut one, &[(number, farthest.clone())]);
     let [(_, judged)] = one;
-    *flow = judged;
+    *flow = Flow { captured_twice: copies, copies_apart, ..judged };
     let beside = if joined > 0 {
         format!(", with interface {there}, nearest to its receiver, beside it")
     } else {

@@ -106,6 +106,14 @@ fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize
     if let Some(n) = main.buffer_bytes {
         remarks.push(format!("{} were outstanding when the first segment was sent that was lost", bytes(n)));
     }
+    if flow.captured_twice > 0 {
+        let copies = match flow.captured_twice {
+            1 => "a further copy of a packet is".to_owned(),
+            n => format!("{n} further copies of packets are"),
+        };
+        let apart = flow.copies_apart.as_secs_f64();
+        remarks.push(format!("{copies} in the capture, up to {apart:.3} s later, and left out"));
+    }
     if let Some(n) = main.replies_lost.filter(|n| *n > 0) {
         remarks.push(format!(
             "of what the receiver sent, which it numbers, {} did not come here",

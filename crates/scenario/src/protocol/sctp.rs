@@ -1,0 +1,229 @@
+//! SCTP in scenarios: a profile, and any option over it (RFC 9260).
+
+use super::{Misfit, Site, Sizes, Spec, same};
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::model::App;
+use crate::reader::Reader;
+use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use host::FlowEnd;
+use sctp::config::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
+use sctp::{Association, chunk};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use transport::app::messages::Manner;
+use transport::endpoint::Role;
+
+pub(super) const VARIANT: Variant = Variant {
+    name: "sctp",
+    doc: "A model of SCTP (RFC 9260): a profile, and any option over it.",
+    shape: Shape::Table(&TABLE),
+    bare: true,
+};
+
+const NO: Need = Need::Optional;
+const COUNT: Shape = Shape::One(Kind::Count(1, 1 << 30));
+const FLAG: Shape = Shape::One(Kind::Flag);
+const SPAN: Shape = Shape::One(Kind::Span);
+const BYTES: Shape = Shape::One(Kind::Bytes);
+
+/// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares.
+const PROFILES: &[&str] = &["rfc9260", "rfc4960", "rfc2960", "ns2-2002", "ns2-2.35"];
+
+pub(super) static TABLE: TableShape = table(
+    "sctp",
+    "The model of SCTP. An option that is left out is the profile's.",
+    &[
+        field("profile", Shape::One(Kind::Word(PROFILES)), Need::Default("\"rfc9260\""), "What the options start from."),
+        field("mtu", BYTES, NO, "Largest IP packet."),
+        field("chunk", BYTES, NO, "Most user data in a DATA chunk. Without it, what the MTU holds."),
+        field("data-header", BYTES, NO, "Size of a packet of one DATA chunk beyond its user data. Without it, the real size."),
+        field("sack-size", BYTES, NO, "Size of a packet of one SACK. Without it, the real size."),
+        field("bundle", FLAG, NO, "Several DATA chunks, and a SACK before them, share a packet."),
+        field("window", BYTES, NO, "Receive buffer."),
+        field("window-chunks", COUNT, NO, "Receive buffer in full chunks, instead of `window`."),
+        field("initial-window", Shape::One(Kind::Word(InitialWindow::NAMES)), NO, "First congestion window."),
+        field("initial-threshold", BYTES, NO, "First slow-start threshold. Without it, the peer's window."),
+        field("least-threshold", COUNT, NO, "Least slow-start threshold after a loss, packets."),
+        field(
+            "repeated-timeouts",
+            Shape::One(Kind::Word(Repeated::NAMES)),
+            NO,
+            "What further timeouts of a flight do to the slow-start threshold.",
+        ),
+        field("missing-reports", COUNT, NO, "Missing reports that make a fast retransmit."),
+        field("missing", Shape::One(Kind::Word(Missing::NAMES)), NO, "Which chunks a SACK counts as missing."),
+        field("fast-recovery", FLAG, NO, "The window shrinks once for all losses of a flight."),
+        field("grows-if-full", FLAG, NO, "The congestion window grows only if it was used up."),
+        field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
+        field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "What the burst limit bounds."),
+        field("max-burst", COUNT, NO, "Max.Burst, packets."),
+        field("sack-every", COUNT, NO, "A SACK for every so many packets."),
+        field("sack-delay", SPAN, NO, "The longest wait before a SACK."),
+        field("reports-duplicates", FLAG, NO, "SACKs report duplicate chunks."),
+        field("rto-initial", SPAN, NO, "RTO.Initial."),
+        field("rto-min", SPAN, NO, "RTO.Min."),
+        field("rto-max", SPAN, NO, "RTO.Max."),
+        field("path-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Path.Max.Retrans."),
+        field("association-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Association.Max.Retrans."),
+        field("init-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Max.Init.Retransmits."),
+        field("heartbeat", FLAG, NO, "Heartbeats test paths that are idle."),
+        field("heartbeat-interval", SPAN, NO, "HB.interval."),
+        field("cookie-life", SPAN, NO, "Valid.Cookie.Life."),
+        field("streams", Shape::One(Kind::Count(1, 65_535)), NO, "Outbound streams."),
+        field("ecn", FLAG, NO, "Explicit congestion notification."),
+        field("partial-reliability", FLAG, NO, "FORWARD TSN (RFC 3758): messages of limited use are given up."),
+        field("spurious", Shape::One(Kind::Word(Spurious::NAMES)), NO, "Who judges whether a timeout was spurious."),
+        field("response", Shape::One(Kind::Word(Response::NAMES)), NO, "What follows from a spurious timeout."),
+        field("message-streams", Shape::One(Kind::Count(1, 65_535)), Need::Default("1"), "Messages go to this many streams in turn."),
+        field("unordered", FLAG, Need::Default("false"), "Messages may be delivered out of order."),
+        field("message-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "A message is given up rather than sent again more often."),
+    ],
+);
+
+/// SCTP with its options, and how messages are sent.
+#[derive(Clone, PartialEq, Debug)]
+struct Sctp {
+    profile: &'static str,
+    config: Config,
+    manner: Manner,
+}
+
+/// Replaces an option where the table has it.
+fn over<T>(target: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *target = value;
+    }
+}
+
+pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
+    let profile = reader.word("profile")?;
+    let mut c = Config::profile(profile)?;
+    let bytes = |key: &str| reader.bytes(key).filter(|_| reader.get(key).is_some());
+    let small = |key: &str| bytes(key).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let count = |key: &str| reader.count(key).and_then(|n| u32::try_from(n).ok());
+    let short = |key: &str| reader.count(key).and_then(|n| u16::try_from(n).ok());
+    let word = |key: &str| reader.word(key);
+    over(&mut c.mtu, small("mtu"));
+    c.chunk = small("chunk").or(c.chunk);
+    c.data_header = small("data-header").or(c.data_header);
+    c.sack_size = small("sack-size").or(c.sack_size);
+    over(&mut c.bundle, reader.flag("bundle"));
+    let least = chunk::IP_HEADER + chunk::COMMON_HEADER + chunk::DATA_HEADER + 4;
+    if c.mtu < least || c.mtu > 65_535 {
+        let message = format!("an MTU of SCTP is from {least} B to 65535 B");
+        cx.push(Diagnostic::error("bad-value", reader.place("mtu"), message));
+        return None;
+    }
+    over(&mut c.window, bytes("window"));
+    let packet = c.packet();
+    over(&mut c.window, count("window-chunks").map(|n| u64::from(n) * packet));
+    over(&mut c.initial_window, word("initial-window").and_then(InitialWindow::from_name));
+    c.initial_threshold = bytes("initial-threshold").or(c.initial_threshold);
+    over(&mut c.least_threshold, count("least-threshold"));
+    over(&mut c.repeated_timeouts, word("repeated-timeouts").and_then(Repeated::from_name));
+    over(&mut c.missing_reports, count("missing-reports"));
+    over(&mut c.missing, word("missing").and_then(Missing::from_name));
+    over(&mut c.fast_recovery, reader.flag("fast-recovery"));
+    over(&mut c.grows_if_full, reader.flag("grows-if-full"));
+    over(&mut c.sends_on_duplicates, reader.flag("sends-on-duplicates"));
+    over(&mut c.burst, word("burst").and_then(Burst::from_name));
+    over(&mut c.max_burst, count("max-burst"));
+    over(&mut c.sack_every, count("sack-every"));
+    over(&mut c.sack_delay, reader.span("sack-delay"));
+    over(&mut c.reports_duplicates, reader.flag("reports-duplicates"));
+    over(&mut c.rto.initial, reader.span("rto-initial"));
+    over(&mut c.rto.min, reader.span("rto-min"));
+    over(&mut c.rto.max, reader.span("rto-max"));
+    over(&mut c.path_max_retransmissions, count("path-max-retransmissions"));
+    over(&mut c.association_max_retransmissions, count("association-max-retransmissions"));
+    over(&mut c.init_max_retransmissions, count("init-max-retransmissions"));
+    match (reader.flag("heartbeat"), reader.span("heartbeat-interval")) {
+        (Some(false), _) => c.heartbeat = None,
+        (Some(true), interval) => c.heartbeat = interval.or(c.heartbeat).or(Config::default().heartbeat),
+        (None, interval) => c.heartbeat = interval.or(c.heartbeat),
+    }
+    over(&mut c.cookie_life, reader.span("cookie-life"));
+    over(&mut c.streams, short("streams"));
+    over(&mut c.ecn, reader.flag("ecn"));
+    over(&mut c.forward_tsn, reader.flag("partial-reliability"));
+    over(&mut c.spurious, word("spurious").and_then(Spurious::from_name));
+    over(&mut c.response, word("response").and_then(Response::from_name));
+    if c.rto.min > c.rto.max {
+        let message = format!("the least timeout ({}) is more than the greatest ({})", c.rto.min, c.rto.max);
+        cx.push(Diagnostic::error("impossible", reader.place("rto-min"), message).help("make rto-max larger than rto-min"));
+        return None;
+    }
+    let streams = short("message-streams")?;
+    c.streams = c.streams.max(streams);
+    let (unordered, retransmissions) = (reader.flag("unordered")?, count("message-retransmissions"));
+    let manner = Manner { streams, unordered, retransmissions, lifetime: None };
+    Some(Arc::new(Sctp { profile, config: c, manner }))
+}
+
+impl Spec for Sctp {
+    fn name(&self) -> &'static str {
+        "sctp"
+    }
+
+    fn words(&self) -> String {
+        let c = &self.config;
+        let mut out = format!("like {}, {} B a chunk, window {} B", self.profile, c.chunk(), c.window);
+        let _ = write!(out, ", rto.min {}", c.rto.min);
+        if c.spurious != Spurious::None {
+            let _ = write!(out, ", spurious {}, response {}", c.spurious, c.response);
+        }
+        out
+    }
+
+    fn sizes(&self) -> Sizes {
+        let c = &self.config;
+        let header = chunk::IP_HEADER + chunk::COMMON_HEADER + chunk::DATA_HEADER;
+        Sizes {
+            payload: c.chunk(),
+            header: c.data_header.unwrap_or(header),
+            window: c.window,
+            acked_each: f64::from(c.sack_every),
+        }
+    }
+
+    fn fits(&self, _app: &App) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
+        let mut config = self.config.clone();
+        config.paths = site.flow.other_paths.len() as u8 + 1;
+        let mut manner = self.manner;
+        if let App::Tell(plan) = &site.flow.app {
+            manner.lifetime = Manner::of(plan.useful).lifetime;
+        }
+        let here = if site.host.role == Role::Active { "from" } else { "to" };
+        let chance = site.seed.stream(&site.flow.name, &format!("sctp {here}"));
+        // As in captures of TCP: the opening end's port tells flows apart.
+        let ports = [49_152 + (site.index % 16_384) as u16, 5001 + (site.index / 16_384) as u16];
+        let ports = if site.host.role == Role::Active { ports } else { [ports[1], ports[0]] };
+        site.holding(Association::new(config, site.host.role, ports, chance), manner)
+    }
+
+    fn same(&self, other: &dyn Spec) -> bool {
+        same(self, other)
+    }
+
+    fn unit_word(&self) -> &'static str {
+        "chunk"
+    }
+
+    fn paths(&self) -> usize {
+        8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_profiles_of_the_grammar_are_those_of_the_protocol() {
+        let names: Vec<&str> = sctp::config::PROFILES.iter().map(|(name, _, _)| *name).collect();
+        assert_eq!(super::PROFILES, names);
+    }
+}

@@ -1,0 +1,81 @@
+//! Heartbeats and failover (RFC 9260 sections 5.4, 6.4, 8.1 to 8.3).
+
+use super::Association;
+use crate::chunk::{Chunk, Heartbeat, Packet};
+use crate::path::Reach;
+use base::{Span, Time};
+use transport::Io;
+
+impl Association {
+    /// The next path after this one that is active; itself if there is none.
+    pub(super) fn alternative(&self, path: u8) -> u8 {
+        let n = self.paths.len() as u8;
+        (1..n).map(|k| (path + k) % n).find(|p| self.paths[usize::from(*p)].is_active()).unwrap_or(path)
+    }
+
+    /// Where new data go: the primary path, or another while it is inactive (section 6.4).
+    pub(super) fn choose_path(&mut self) {
+        let primary = self.primary;
+        let path =
+            if self.paths[usize::from(primary)].is_active() { primary } else { self.alternative(primary) };
+        self.counts.failovers += u64::from(path != self.data_path);
+        self.data_path = path;
+    }
+
+    /// One more error on a path and of the association; true if the association is given up by it (section 8.1).
+    pub(super) fn error_on(&mut self, path: u8) -> bool {
+        let config = self.config.clone();
+        if let Some(path) = self.paths.get_mut(usize::from(path)) {
+            path.error(&config);
+        }
+        self.errors += 1;
+        self.choose_path();
+        self.errors > config.association_max_retransmissions
+    }
+
+    /// Heartbeats that are due.
+    pub(super) fn on_beats(&mut self, io: &mut Io<'_, Packet>) {
+        for path in 0..self.paths.len() as u8 {
+            if self.paths[usize::from(path)].beat_due <= io.now && self.associated() {
+                self.beat(io, path);
+            }
+        }
+    }
+
+    fn beat(&mut self, io: &mut Io<'_, Packet>, path: u8) {
+        let index = usize::from(path);
+        if self.paths[index].beat.take().is_some() {
+            //= RFC 9260 section 8.3: the HEARTBEAT was not acknowledged: the error counters grow, the timeout doubles
+            self.paths[index].timer.back_off();
+            if self.error_on(path) {
+                self.end(true);
+                return;
+            }
+        }
+        let Association { paths, config, chance, counts, .. } = self;
+        let p = &mut paths[index];
+        let busy = std::mem::take(&mut p.used) || p.flight > 0;
+        if !(busy && p.reach == Reach::Active) {
+            let nonce = chance.bits();
+            p.beat = Some(nonce);
+            counts.heartbeats += 1;
+            self.waiting
+                .push_back((path, Chunk::Heartbeat(Heartbeat { path, sent: io.now.as_nanos(), nonce })));
+        }
+        p.schedule_beat(config, io.now, chance);
+    }
+
+    /// A heartbeat came back by its path.
+    pub(super) fn on_heartbeat_ack(&mut self, now: Time, beat: &Heartbeat) {
+        let Some(path) = self.paths.get_mut(usize::from(beat.path)) else { return };
+        if path.beat != Some(beat.nonce) {
+            return;
+        }
+        path.beat = None;
+        path.reached();
+        path.sample(Span::from_nanos(now.as_nanos().saturating_sub(beat.sent)));
+        self.errors = 0;
+        self.counts.heartbeats_acked += 1;
+        self.choose_path();
+    }
+}

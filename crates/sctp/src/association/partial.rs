@@ -1,0 +1,74 @@
+//! Partial reliability (RFC 3758): messages whose lifetime or retransmissions are used up are given up, and FORWARD TSN lets
+//! the peer pass them.
+
+use super::{Association, Fate};
+use crate::chunk::Chunk;
+use base::Time;
+use transport::app::message::{MessageEvent, MessageId};
+
+impl Association {
+    /// Gives up what is of no use any more. Without FORWARD TSN at both ends only messages that were not begun go.
+    pub(super) fn give_up_expired(&mut self, now: Time) {
+        let events = &mut self.events;
+        self.outbound.expire(now, |id| events.push_back(MessageEvent::Expired(id)));
+        if !self.peer.forward_tsn || !self.sent.iter().any(|sent| sent.message.is_some()) {
+            return;
+        }
+        let over = |s: &super::Sent| {
+            let used_up = s.fate == Fate::Resend && s.retransmissions.is_some_and(|n| s.transmissions > n);
+            s.message
+                .filter(|_| matches!(s.fate, Fate::Flight | Fate::Resend) && (s.expires <= now || used_up))
+        };
+        let mut gone: Vec<MessageId> = self.sent.iter().filter_map(over).collect();
+        gone.dedup();
+        for id in gone {
+            self.abandon(id);
+        }
+        self.advance();
+    }
+
+    fn abandon(&mut self, id: MessageId) {
+        self.outbound.abandon(id);
+        for sent in self.sent.iter_mut().filter(|sent| sent.message == Some(id)) {
+            match sent.fate {
+                Fate::Flight => self.paths[usize::from(sent.path)].flight -= u64::from(sent.data.len),
+                Fate::Resend => self.resends -= 1,
+                Fate::Acked | Fate::Abandoned => {}
+            }
+            sent.fate = Fate::Abandoned;
+        }
+        self.counts.abandoned += 1;
+        self.events.push_back(MessageEvent::Abandoned(id));
+    }
+
+    //= RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over what was given up
+    /// Moves the point below which everything is acknowledged or given up, and says so to the peer.
+    pub(super) fn advance(&mut self) {
+        let before = self.advanced.max(self.una);
+        self.advanced = before;
+        for sent in &self.sent {
+            if sent.data.tsn == self.advanced && sent.fate == Fate::Abandoned {
+                self.advanced += 1;
+            }
+        }
+        if self.advanced > self.una && self.advanced > before {
+            self.queue_forward();
+        }
+    }
+
+    /// Queues a FORWARD TSN for what was given up and not yet passed.
+    pub(super) fn queue_forward(&mut self) {
+        if self.advanced <= self.una {
+            return;
+        }
+        let mut streams: Vec<(u16, u64)> = Vec::new();
+        for sent in self.sent.iter().filter(|s| s.data.tsn < self.advanced && !s.data.unordered) {
+            match streams.iter_mut().find(|(stream, _)| *stream == sent.data.stream) {
+                Some((_, ssn)) => *ssn = (*ssn).max(sent.data.ssn),
+                None => streams.push((sent.data.stream, sent.data.ssn)),
+            }
+        }
+        self.waiting.retain(|(_, chunk)| !matches!(chunk, Chunk::ForwardTsn(..)));
+        self.waiting.push_back((self.data_path, Chunk::ForwardTsn(self.advanced, streams)));
+    }
+}

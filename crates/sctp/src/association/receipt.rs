@@ -1,0 +1,171 @@
+//! Receipt: which TSNs have arrived, and when that is to be acknowledged (RFC 9260 sections 6.2, 6.7).
+
+use crate::chunk::Sack;
+use crate::config::Config;
+use base::Time;
+
+/// Duplicates that one SACK reports; more are counted, not listed.
+const MOST_DUPLICATES: usize = 20;
+/// Gap blocks that one SACK reports.
+const MOST_GAPS: usize = 40;
+
+/// The receiver of DATA chunks.
+#[derive(Clone, Debug)]
+pub(crate) struct Receipt {
+    /// Everything below was received.
+    pub(crate) next: u64,
+    /// Ranges `[from, to)` above, ascending, apart from each other.
+    ranges: Vec<(u64, u64)>,
+    duplicates: Vec<u64>,
+    /// Packets with data since the last SACK.
+    packets: u32,
+    /// A SACK is to leave at once.
+    pub(crate) due: bool,
+    /// When it leaves at the latest.
+    pub(crate) deadline: Time,
+    /// The path by which the last data came.
+    pub(crate) path: u8,
+    /// The lowest marked number that the sender has not answered (RFC 4960 appendix A).
+    pub(crate) marked: Option<u64>,
+    /// Duplicates received in all.
+    pub(crate) copies: u64,
+}
+
+/// More numbers than this above the cumulative one are not accepted: no window is so large.
+const MOST_AHEAD: u64 = 60_000;
+
+impl Receipt {
+    pub(crate) fn new() -> Receipt {
+        Receipt {
+            next: 0,
+            ranges: Vec::new(),
+            duplicates: Vec::new(),
+            packets: 0,
+            due: false,
+            deadline: Time::NEVER,
+            path: 0,
+            marked: None,
+            copies: 0,
+        }
+    }
+
+    /// Notes a number; true if it is new and near enough to be accepted.
+    pub(crate) fn note(&mut self, tsn: u64) -> bool {
+        if tsn.saturating_sub(self.next) > MOST_AHEAD {
+            return false;
+        }
+        let at = self.ranges.partition_point(|(_, to)| *to < tsn);
+        let inside = self.ranges.get(at).is_some_and(|(from, to)| *from <= tsn && tsn < *to);
+        if tsn < self.next || inside {
+            self.copies += 1;
+            if self.duplicates.len() < MOST_DUPLICATES {
+                self.duplicates.push(tsn);
+            }
+            return false;
+        }
+        match self.ranges.get_mut(at) {
+            Some(range) if range.1 == tsn => range.1 = tsn + 1,
+            Some(range) if range.0 == tsn + 1 => range.0 = tsn,
+            _ => self.ranges.insert(at, (tsn, tsn + 1)),
+        }
+        if let [left, right, ..] = self.ranges.get(at..).unwrap_or_default()
+            && left.1 == right.0
+        {
+            self.ranges[at].1 = right.1;
+            self.ranges.remove(at + 1);
+        }
+        self.advance();
+        true
+    }
+
+    fn advance(&mut self) {
+        while let Some(&(from, to)) = self.ranges.first()
+            && from <= self.next
+        {
+            self.next = self.next.max(to);
+            self.ranges.remove(0);
+        }
+    }
+
+    /// The sender has given up everything below.
+    pub(crate) fn forward(&mut self, cumulative: u64) {
+        if cumulative > self.next && cumulative - self.next <= MOST_AHEAD {
+            self.next = cumulative;
+            self.advance();
+        }
+    }
+
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// A packet with data has been taken in.
+    pub(crate) fn packet(&mut self, config: &Config, now: Time, duplicate: bool, at_once: bool) {
+        self.packets += 1;
+        //= RFC 9260 section 6.2: at least every second packet, within 200 ms; duplicates and gaps at once
+        if self.packets >= config.sack_every || duplicate || at_once || self.has_gaps() {
+            self.due = true;
+        } else {
+            self.deadline = self.deadline.min(now + config.sack_delay);
+        }
+    }
+
+    /// Something is to be acknowledged, now or later.
+    pub(crate) fn owes(&self) -> bool {
+        self.due || !self.deadline.is_never()
+    }
+
+    /// Makes the SACK; nothing is owed any more.
+    pub(crate) fn sack(&mut self, config: &Config, window: u64) -> Sack {
+        (self.packets, self.due, self.deadline) = (0, false, Time::NEVER);
+        let duplicates = std::mem::take(&mut self.duplicates);
+        Sack {
+            cumulative: self.next,
+            window: u32::try_from(window).unwrap_or(u32::MAX),
+            gaps: self.ranges.iter().take(MOST_GAPS).copied().collect(),
+            duplicates: if config.reports_duplicates { duplicates } else { Vec::new() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Against a set of numbers.
+        #[test]
+        fn ranges_are_what_a_set_would_be(tsns in proptest::collection::vec(0..60u64, 1..200)) {
+            let mut receipt = Receipt::new();
+            let mut set = BTreeSet::new();
+            for tsn in tsns {
+                prop_assert_eq!(receipt.note(tsn), set.insert(tsn));
+                let next = (0..).find(|n| !set.contains(n)).unwrap();
+                prop_assert_eq!(receipt.next, next);
+                let above: Vec<u64> = set.iter().copied().filter(|n| *n > next).collect();
+                let told: Vec<u64> = receipt.ranges.iter().flat_map(|(a, b)| *a..*b).collect();
+                prop_assert_eq!(told, above);
+                prop_assert!(receipt.ranges.windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_and_a_gap_at_once() {
+        let config = Config::default();
+        let mut receipt = Receipt::new();
+        receipt.note(0);
+        receipt.packet(&config, Time::ZERO, false, false);
+        assert!(!receipt.due && receipt.deadline == Time::ZERO + config.sack_delay);
+        receipt.note(1);
+        receipt.packet(&config, Time::ZERO, false, false);
+        assert!(receipt.due);
+        assert_eq!(receipt.sack(&config, 10).cumulative, 2);
+        receipt.note(3);
+        receipt.packet(&config, Time::ZERO, false, false);
+        assert!(receipt.due);
+        assert_eq!(receipt.sack(&config, 10).gaps, [(3, 4)]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Reception of packets and chunks (RFC 9260 sections 6.2, 8.4, 8.5).
+
+use super::{Association, State};
+use crate::chunk::{Chunk, Data, Failure, Packet};
+use base::event::Event;
+use transport::Io;
+use transport::app::message::MessageEvent;
+
+/// Congestion experienced (RFC 3168 section 5).
+const CE: u8 = 3;
+
+impl Association {
+    /// Takes in a packet; `by` is the path by which it came.
+    pub(super) fn on_packet(&mut self, io: &mut Io<'_, Packet>, packet: &Packet, head: &base::Packet) {
+        let by = u8::try_from(head.interface).unwrap_or(0).min(self.paths.len() as u8 - 1);
+        if !self.tag_fits(packet) {
+            self.counts.wrong_tags += 1;
+            return;
+        }
+        if self.state == State::Closed && !packet.chunks.iter().any(opens) {
+            self.out_of_the_blue(io, packet, by);
+            return;
+        }
+        let (mut data, mut duplicate, mut at_once) = (false, false, false);
+        self.clocked = true;
+        for chunk in &packet.chunks {
+            match chunk {
+                Chunk::Data(chunk) => {
+                    data = true;
+                    at_once |= chunk.immediate;
+                    duplicate |= !self.on_data(io, chunk, head.id);
+                    if head.ecn == CE && self.peer.ecn {
+                        self.receipt.marked = Some(self.receipt.marked.unwrap_or(chunk.tsn));
+                        at_once = true;
+                    }
+                }
+                Chunk::Sack(sack) if self.associated() => self.on_sack(io, sack),
+                other => self.on_control(io, other, by),
+            }
+        }
+        if data && self.associated() {
+            self.receipt.path = by;
+            let config = self.config.clone();
+            self.receipt.packet(&config, io.now, duplicate, at_once);
+            if self.state == State::ShutdownSent {
+                self.receipt.due = true;
+                self.repeat_shutdown(io);
+            }
+        }
+    }
+
+    //= RFC 9260 section 8.5: a packet with a wrong verification tag is discarded
+    fn tag_fits(&self, packet: &Packet) -> bool {
+        let own = packet.tag == self.tag;
+        match packet.chunks.first() {
+            Some(Chunk::Init(_)) => packet.tag == 0,
+            Some(Chunk::Abort { reflected, .. } | Chunk::ShutdownComplete { reflected }) => {
+                if *reflected {
+                    packet.tag == self.peer.tag && self.peer.tag != 0
+                } else {
+                    own
+                }
+            }
+            Some(_) if self.state == State::Closed => true,
+            Some(_) => own,
+            None => false,
+        }
+    }
+
+    fn on_control(&mut self, io: &mut Io<'_, Packet>, chunk: &Chunk, by: u8) {
+        match chunk {
+            Chunk::Init(init) => self.on_init(io, init, by),
+            Chunk::InitAck(init, cookie) => self.on_init_ack(io, init, cookie),
+            Chunk::CookieEcho(cookie) => self.on_cookie_echo(io, cookie, by),
+            Chunk::CookieAck => self.on_cookie_ack(io.now),
+            Chunk::Error(Failure::StaleCookie(_)) => self.on_stale_cookie(io),
+            Chunk::Abort { .. } => self.end(true),
+            // What follows needs an association.
+            _ if !self.associated() => {}
+            Chunk::Heartbeat(beat) => self.waiting.push_back((by, Chunk::HeartbeatAck(*beat))),
+            Chunk::HeartbeatAck(beat) => self.on_heartbeat_ack(io.now, beat),
+            Chunk::Shutdown(cumulative) => self.on_shutdown(io, *cumulative),
+            Chunk::ShutdownAck => self.on_shutdown_ack(io),
+            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
+            Chunk::Ecne(tsn) => self.on_mark(io, *tsn),
+            Chunk::Cwr(tsn) => {
+                if self.receipt.marked.is_some_and(|marked| marked <= *tsn) {
+                    self.receipt.marked = None;
+                }
+            }
+            Chunk::ForwardTsn(cumulative, streams) => self.on_forward(*cumulative, streams),
+            //= RFC 9260 section 3.2: the highest bits of the type ask for a report of what is not known
+            Chunk::Unknown(kind) if kind & 0x40 != 0 => {
+                self.waiting.push_back((by, Chunk::Error(Failure::Other(6))));
+            }
+            Chunk::Unknown(_) | Chunk::Error(_) | Chunk::Data(_) | Chunk::Sack(_) => {}
+        }
+    }
+
+    /// A DATA chunk; false if it is a duplicate, or has no room.
+    fn on_data(&mut self, io: &mut Io<'_, Packet>, data: &Data, packet: u64) -> bool {
+        if !self.associated() || self.state == State::ShutdownReceived || self.state == State::ShutdownAckSent
+        {
+            return true;
+        }
+        if data.len == 0 {
+            //= RFC 9260 section 6.2: a DATA chunk without user data ends the association
+            let cause = Some(Failure::NoUserData(self.peer.initial.wrapping_add(data.tsn as u32)));
+            self.waiting.push_back((self.receipt.path, Chunk::Abort { reflected: false, cause }));
+            return true;
+        }
+        // Without room, only what fills a gap is taken (section 6.2).
+        if u64::from(data.len) > self.room() && !self.receipt.has_gaps() {
+            self.receipt.due = true;
+            return true;
+        }
+        let new = self.receipt.note(data.tsn);
+        io.record(|| Event::DataReceived { packet, seq: data.tsn, len: 1, duplicate: !new });
+        if !new {
+            return false;
+        }
+        let Association { inbound, events, slow, unread, .. } = self;
+        inbound.receive(*data, |message| {
+            *unread += if *slow { message.bytes } else { 0 };
+            if message.ppid > 0 {
+                events.push_back(received(&message));
+            }
+        });
+        true
+    }
+
+    fn on_forward(&mut self, cumulative: u64, streams: &[(u16, u64)]) {
+        if cumulative <= self.receipt.next {
+            self.receipt.due = true;
+            return;
+        }
+        self.receipt.forward(cumulative);
+        let Association { inbound, events, slow, unread, .. } = self;
+        inbound.forward(cumulative, streams, |message| {
+            *unread += if *slow { message.bytes } else { 0 };
+            if message.ppid > 0 {
+                events.push_back(received(&message));
+            }
+        });
+        self.receipt.due = true;
+    }
+}
+
+/// Chunks that an end without an association takes in.
+fn opens(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Init(_) | Chunk::CookieEcho(_))
+}
+
+/// The event of a delivered message. Messages are numbered from 1 on the wire: 0 is bulk data.
+fn received(message: &crate::stream::inbound::Delivered) -> MessageEvent {
+    MessageEvent::Received {
+        stream: message.stream,
+        message: message.ppid.checked_sub(1).map(u64::from),
+        bytes: message.bytes,
+        unordered: message.unordered,
+    }
+}

@@ -1,0 +1,115 @@
+//! Shutdown (RFC 9260 section 9.2) and answers to packets of no association (section 8.4).
+
+use super::{Association, IDLE, State};
+use crate::chunk::{Chunk, Packet, Sack};
+use transport::Io;
+
+impl Association {
+    /// Goes on with a shutdown as far as the outstanding data allow.
+    pub(super) fn wind_down(&mut self, io: &mut Io<'_, Packet>) {
+        if self.closing && self.state == State::Established {
+            self.state = State::ShutdownPending;
+        }
+        if !self.outbound.is_empty() || !self.sent.is_empty() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => {
+                self.state = State::ShutdownSent;
+                self.control = IDLE;
+                self.send_shutdown(io);
+            }
+            State::ShutdownReceived => {
+                self.state = State::ShutdownAckSent;
+                self.control = IDLE;
+                self.send_shutdown(io);
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends SHUTDOWN or SHUTDOWN ACK, by the state, and starts T2.
+    fn send_shutdown(&mut self, io: &mut Io<'_, Packet>) {
+        let chunk = match self.state {
+            State::ShutdownSent => Chunk::Shutdown(self.receipt.next),
+            _ => Chunk::ShutdownAck,
+        };
+        self.send_alone(io, self.data_path, chunk);
+        self.arm(io.now);
+    }
+
+    /// T2-shutdown has expired.
+    pub(super) fn on_t2(&mut self, io: &mut Io<'_, Packet>) {
+        if self.control.tries > self.config.association_max_retransmissions {
+            self.end(true);
+            return;
+        }
+        self.data_path = self.alternative(self.data_path);
+        self.send_shutdown(io);
+    }
+
+    /// A SHUTDOWN: an acknowledgement, and the peer sends nothing more.
+    pub(super) fn on_shutdown(&mut self, io: &mut Io<'_, Packet>, cumulative: u64) {
+        match self.state {
+            State::Established | State::ShutdownPending => self.state = State::ShutdownReceived,
+            State::ShutdownSent => {
+                //= RFC 9260 section 9.2: both send SHUTDOWN at the same time: each answers with SHUTDOWN ACK
+                self.state = State::ShutdownAckSent;
+                self.control = IDLE;
+                self.send_shutdown(io);
+                return;
+            }
+            State::ShutdownReceived => {}
+            _ => return,
+        }
+        let window = u32::try_from(self.peer.window + self.flight()).unwrap_or(u32::MAX);
+        self.on_sack(io, &Sack { cumulative, window, ..Sack::default() });
+    }
+
+    /// A SHUTDOWN ACK: the answer is SHUTDOWN COMPLETE, and the association is gone.
+    pub(super) fn on_shutdown_ack(&mut self, io: &mut Io<'_, Packet>) {
+        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            self.send_alone(io, self.data_path, Chunk::ShutdownComplete { reflected: false });
+            self.end(false);
+        }
+    }
+
+    /// A SHUTDOWN COMPLETE.
+    pub(super) fn on_shutdown_complete(&mut self) {
+        if self.state == State::ShutdownAckSent {
+            self.end(false);
+        }
+    }
+
+    /// Data while SHUTDOWN is under way: the peer has not seen it (section 9.2).
+    pub(super) fn repeat_shutdown(&mut self, io: &mut Io<'_, Packet>) {
+        self.control.tries = 0;
+        self.send_shutdown(io);
+    }
+
+    /// A packet for which there is no association (section 8.4).
+    pub(super) fn out_of_the_blue(&mut self, io: &mut Io<'_, Packet>, packet: &Packet, path: u8) {
+        let answer = |chunk| Packet {
+            ports: self.ports,
+            tag: packet.tag,
+            initial: [self.initial, self.peer.initial],
+            chunks: vec![chunk],
+        };
+        let silent = packet.chunks.iter().any(|chunk| {
+            matches!(
+                chunk,
+                Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::Error(_) | Chunk::CookieAck
+            )
+        });
+        if silent {
+            return;
+        }
+        let shut = packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::ShutdownAck));
+        let answer = if shut {
+            answer(Chunk::ShutdownComplete { reflected: true })
+        } else {
+            answer(Chunk::Abort { reflected: true, cause: None })
+        };
+        self.emit(io, path, answer);
+    }
+}

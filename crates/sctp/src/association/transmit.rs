@@ -1,0 +1,253 @@
+//! Transmission (RFC 9260 sections 6.1, 6.10): what goes into the next packet, and when the windows allow one.
+
+use super::{Association, Fate, Sent, State};
+use crate::chunk::{COMMON_HEADER, Chunk, Data, IP_HEADER, Packet};
+use crate::config::Burst;
+use base::truth::Cause;
+use base::{Span, Time};
+use transport::Io;
+use transport::endpoint::Outgoing;
+
+/// ECN-capable transport (RFC 3168 section 5).
+const ECT0: u8 = 2;
+
+impl Association {
+    /// Sends a packet of one chunk.
+    pub(super) fn send_alone(&mut self, io: &mut Io<'_, Packet>, path: u8, chunk: Chunk) {
+        let packet = self.packet(vec![chunk]);
+        self.emit(io, path, packet);
+    }
+
+    /// Gives a packet its size and hands it over.
+    pub(super) fn emit(&mut self, io: &mut Io<'_, Packet>, path: u8, packet: Packet) {
+        let size = match (packet.chunks.as_slice(), self.config.data_header, self.config.sack_size) {
+            ([Chunk::Data(data)], Some(header), _) => data.len + header,
+            ([Chunk::Sack(_)], _, Some(size)) => size,
+            _ => IP_HEADER + packet.size(),
+        };
+        let cause = Association::cause_of(&packet.chunks);
+        let ecn = if self.peer.ecn && packet.data().next().is_some() { ECT0 } else { 0 };
+        let lifetime = self.lifetime_of(io.now, &packet);
+        let out = Outgoing { ecn, path, ..Outgoing::new(packet, size, cause) };
+        io.out.push(match lifetime {
+            Some(lifetime) => out.living(lifetime),
+            None => out,
+        });
+    }
+
+    /// How long a packet is of use: as long as the longest lifetime in it, if all its messages have one.
+    fn lifetime_of(&self, now: Time, packet: &Packet) -> Option<Span> {
+        let mut longest = None;
+        for data in packet.data() {
+            let sent = self.sent.get(data.tsn.checked_sub(self.una)? as usize)?;
+            longest = longest.max(Some(sent.expires).filter(|t| !t.is_never()).map(Some)?);
+        }
+        longest.map(|expires: Time| if expires > now { expires.since(now) } else { Span::ZERO })
+    }
+
+    /// Sends all that may be sent now.
+    pub(super) fn flush(&mut self, io: &mut Io<'_, Packet>) {
+        if self.may_send() {
+            self.give_up_expired(io.now);
+            let limits: Vec<u64> = self.paths.iter().map(|path| self.limit(path)).collect();
+            let mut new_packets =
+                if self.config.burst == Burst::Packets { self.config.max_burst } else { u32::MAX };
+            while let Some((path, data)) = self.select(io.now, &limits, new_packets > 0) {
+                new_packets -= u32::from(data.iter().all(|d| d.cause == Cause::New));
+                let mut chunks = self.companions(path);
+                chunks.extend(data.into_iter().map(Chunk::Data));
+                let packet = self.packet(chunks);
+                self.emit(io, path, packet);
+            }
+        }
+        self.wind_down(io);
+        self.flush_control(io);
+    }
+
+    /// Answers a packet that lets no data out.
+    pub(super) fn flush_quietly(&mut self, io: &mut Io<'_, Packet>) {
+        self.wind_down(io);
+        self.flush_control(io);
+    }
+
+    //= RFC 9260 section 6.1, D: if (flightsize + Max.Burst * PMDCS) < cwnd, cwnd = flightsize + Max.Burst * PMDCS
+    /// What may be outstanding on a path while this event is answered.
+    fn limit(&self, path: &crate::path::Path) -> u64 {
+        match self.config.burst {
+            Burst::Window => {
+                path.cwnd.min(path.flight + u64::from(self.config.max_burst) * self.config.packet())
+            }
+            Burst::Unlimited | Burst::Packets => path.cwnd,
+        }
+    }
+
+    /// Chunks that go before data: acknowledgement and control (section 6.10).
+    fn companions(&mut self, path: u8) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        if self.receipt.owes() && self.config.bundle && (self.paths.len() == 1 || self.receipt.path == path) {
+            chunks.extend(self.acknowledgement());
+        }
+        let mut others = std::mem::take(&mut self.waiting);
+        others.retain(|(to, chunk)| {
+            let goes = *to == path && self.config.bundle && chunk.bundles() && chunks.len() < 8;
+            if goes {
+                chunks.push(chunk.clone());
+            }
+            !goes
+        });
+        self.waiting = others;
+        chunks
+    }
+
+    /// A SACK, and what the peer is to know of marks.
+    fn acknowledgement(&mut self) -> Vec<Chunk> {
+        let room = self.room();
+        let window = if room < self.config.packet() { 0 } else { room };
+        self.counts.sacks += 1;
+        let sack = Chunk::Sack(self.receipt.sack(&self.config, window));
+        match self.receipt.marked {
+            Some(tsn) => vec![sack, Chunk::Ecne(tsn)],
+            None => vec![sack],
+        }
+    }
+
+    /// Sends what is left of control chunks, and an acknowledgement that is due.
+    fn flush_control(&mut self, io: &mut Io<'_, Packet>) {
+        if self.receipt.due && self.associated() {
+            let chunks = self.acknowledgement();
+            let packet = self.packet(chunks);
+            self.emit(io, self.receipt.path, packet);
+        }
+        while let Some((path, chunk)) = self.waiting.pop_front() {
+            let aborts = matches!(chunk, Chunk::Abort { .. });
+            self.send_alone(io, path, chunk);
+            if aborts {
+                self.end(false);
+            }
+        }
+    }
+
+    /// Chooses the DATA chunks of the next packet, and marks them as sent; `new`: new data may be among them.
+    fn select(&mut self, now: Time, limits: &[u64], new: bool) -> Option<(u8, Vec<Data>)> {
+        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER + self.companion_room());
+        let rushed = self.rush.take();
+        let mut chosen = Vec::new();
+        let path = if self.resends > 0 {
+            let path = rushed.or_else(|| self.resend_path())?;
+            let index = usize::from(path);
+            if rushed.is_none() && self.paths[index].flight >= limits[index] {
+                return None;
+            }
+            self.select_resends(now, path, &mut room, &mut chosen);
+            path
+        } else {
+            self.choose_path();
+            self.data_path
+        };
+        if chosen.is_empty() || (self.resends == 0 && rushed.is_none() && self.config.bundle) {
+            while new && (chosen.is_empty() || self.config.bundle) {
+                let Some(data) = self.select_new(now, path, limits, room) else { break };
+                room -= Chunk::Data(data).size().min(room);
+                chosen.push(data);
+            }
+        }
+        (!chosen.is_empty()).then_some((path, chosen))
+    }
+
+    /// Room that a pending acknowledgement takes in a packet.
+    fn companion_room(&self) -> u32 {
+        if self.config.bundle && self.receipt.owes() { 16 + 8 } else { 0 }
+    }
+
+    /// Where the oldest chunk that is to be sent again goes: after a timeout to another path (section 6.4.1).
+    fn resend_path(&self) -> Option<u8> {
+        let sent = self.sent.iter().find(|sent| sent.fate == Fate::Resend)?;
+        let elsewhere = matches!(sent.data.cause, Cause::Timeout | Cause::GoBackN);
+        Some(if elsewhere || !self.paths[usize::from(sent.path)].is_active() {
+            self.alternative(sent.path)
+        } else {
+            sent.path
+        })
+    }
+
+    fn select_resends(&mut self, now: Time, path: u8, room: &mut u32, chosen: &mut Vec<Data>) {
+        let bundle = self.config.bundle;
+        let first = self.sent.iter().position(|s| matches!(s.fate, Fate::Flight | Fate::Resend));
+        let target = &mut self.paths[usize::from(path)];
+        for (i, sent) in self.sent.iter_mut().enumerate() {
+            if sent.fate != Fate::Resend {
+                continue;
+            }
+            let size = Chunk::Data(sent.data).size();
+            if !chosen.is_empty() && (size > *room || !bundle) {
+                break;
+            }
+            *room -= size.min(*room);
+            sent.fate = Fate::Flight;
+            sent.path = path;
+            sent.transmissions += 1;
+            self.resends -= 1;
+            self.peer.window = self.peer.window.saturating_sub(u64::from(sent.data.len));
+            target.flight += u64::from(sent.data.len);
+            target.used = true;
+            chosen.push(sent.data);
+            //= RFC 9260 section 6.3.2, R1 and 7.2.4: the timer runs anew where the first outstanding chunk is resent
+            if target.timer.deadline().is_never() || first == Some(i) {
+                target.timer.restart(now);
+            }
+        }
+    }
+
+    /// Cuts the next new chunk, if the windows have room for it.
+    fn select_new(&mut self, now: Time, path: u8, limits: &[u64], room: u32) -> Option<Data> {
+        let index = usize::from(path);
+        let most = self.config.chunk().min((room / 4 * 4).saturating_sub(crate::chunk::DATA_HEADER));
+        let len = self.outbound.peek(self.config.chunk()).filter(|len| *len > 0 && *len <= most)?;
+        let target = &self.paths[index];
+        if target.flight >= limits[index] || target.flight >= target.cwnd {
+            return None;
+        }
+        //= RFC 9260 section 6.1, A: with a window of nothing, one chunk may be outstanding
+        let weight = self.weight(len);
+        if weight > self.peer.window && self.flight() > 0 {
+            return None;
+        }
+        let fragment = self.outbound.cut(len)?;
+        let data = Data {
+            tsn: self.next,
+            stream: fragment.stream,
+            ssn: fragment.ssn,
+            begin: fragment.ends[0],
+            end: fragment.ends[1],
+            unordered: fragment.unordered,
+            //= RFC 7053 section 4: the last chunk before a shutdown is acknowledged at once
+            immediate: self.closing && self.outbound.is_empty() && self.state != State::Established,
+            len,
+            ppid: fragment.message.map_or(0, |id| (id as u32).wrapping_add(1)),
+            cause: Cause::New,
+        };
+        self.next += 1;
+        self.sent.push_back(Sent {
+            data,
+            fate: Fate::Flight,
+            path,
+            transmissions: 1,
+            missing: 0,
+            fast: false,
+            message: fragment.message,
+            expires: fragment.expires,
+            retransmissions: fragment.retransmissions,
+        });
+        self.peer.window = self.peer.window.saturating_sub(weight);
+        let target = &mut self.paths[index];
+        target.flight += u64::from(len);
+        target.used = true;
+        if target.timed.is_none() {
+            target.timed = Some((data.tsn, now));
+        }
+        if target.timer.deadline().is_never() {
+            target.timer.restart(now);
+        }
+        Some(data)
+    }
+}

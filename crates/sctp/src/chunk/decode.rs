@@ -1,0 +1,219 @@
+//! Bytes to SCTP packets (RFC 9260 sections 3, 6.8, 6.10): every length is checked, and nothing is believed of a peer.
+
+use super::encode::{kind, parameter};
+use super::{Chunk, Cookie, Data, Failure, Heartbeat, Init, Packet, Sack, crc32c};
+use base::truth::Cause;
+use base::wire::unwrap;
+
+/// What the numbers of a packet are counted from: the initial ones of its sender and of the end that reads, and numbers near
+/// which those that arrive lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Origins {
+    /// Initial sequence numbers.
+    pub initial: [u32; 2],
+    /// The highest offset of each that is known.
+    pub near: [u64; 2],
+}
+
+/// Why bytes are no SCTP packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Malformed {
+    /// Shorter than its headers say.
+    Short,
+    /// The CRC32c is wrong.
+    Checksum,
+    /// A chunk's length is impossible for its type.
+    Length(u8),
+    /// INIT, INIT ACK or SHUTDOWN COMPLETE beside other chunks (section 6.10).
+    Bundled,
+}
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Malformed::Short => f.write_str("shorter than its headers say"),
+            Malformed::Checksum => f.write_str("wrong CRC32c"),
+            Malformed::Length(kind) => write!(f, "impossible length of a chunk of type {kind}"),
+            Malformed::Bundled => f.write_str("a chunk that must be alone is not"),
+        }
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+fn u16_at(b: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(b.get(at..at + 2)?.try_into().ok()?))
+}
+fn u32_at(b: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(b.get(at..at + 4)?.try_into().ok()?))
+}
+fn u64_at(b: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(b.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// Reads a packet, from the common header on.
+///
+/// # Errors
+/// The first thing about the bytes that no SCTP packet has.
+pub fn decode(bytes: &[u8], origins: &Origins) -> Result<Packet, Malformed> {
+    let word = |at| u32_at(bytes, at).ok_or(Malformed::Short);
+    let ports = [u16_at(bytes, 0).ok_or(Malformed::Short)?, u16_at(bytes, 2).ok_or(Malformed::Short)?];
+    let (tag, sum) = (word(4)?, word(8)?);
+    let mut zeroed = bytes.to_vec();
+    zeroed[8..12].fill(0);
+    if crc32c::checksum(&zeroed) != sum.swap_bytes() {
+        return Err(Malformed::Checksum);
+    }
+    let mut chunks = Vec::new();
+    let mut at = 12;
+    while at < bytes.len() {
+        let head = bytes.get(at..at + 4).ok_or(Malformed::Short)?;
+        let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+        if length < 4 {
+            return Err(Malformed::Length(head[0]));
+        }
+        let value = bytes.get(at + 4..at + length).ok_or(Malformed::Short)?;
+        chunks.push(chunk(head[0], head[1], value, origins).ok_or(Malformed::Length(head[0]))?);
+        at = at.saturating_add(length.next_multiple_of(4));
+    }
+    if chunks.len() > 1 && chunks.iter().any(|chunk| !chunk.bundles()) {
+        return Err(Malformed::Bundled);
+    }
+    if chunks.is_empty() {
+        return Err(Malformed::Short);
+    }
+    Ok(Packet { ports, tag, initial: origins.initial, chunks })
+}
+
+fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> {
+    let bit = |n: u8| flags >> n & 1 == 1;
+    let [theirs, ours] = origins.initial;
+    let of_peer = |n: u32| unwrap(origins.near[0], n.wrapping_sub(theirs));
+    let of_own = |n: u32| unwrap(origins.near[1], n.wrapping_sub(ours));
+    Some(match kind {
+        kind::DATA => Chunk::Data(Data {
+            tsn: of_peer(u32_at(value, 0)?),
+            stream: u16_at(value, 4)?,
+            ssn: u64::from(u16_at(value, 6)?),
+            ppid: u32_at(value, 8)?,
+            len: u32::try_from(value.len().checked_sub(12)?).ok()?,
+            end: bit(0),
+            begin: bit(1),
+            unordered: bit(2),
+            immediate: bit(3),
+            cause: Cause::New,
+        }),
+        kind::INIT => Chunk::Init(init(value)?),
+        kind::INIT_ACK => Chunk::InitAck(init(value)?, cookie(find(value.get(16..)?, parameter::COOKIE)?)?),
+        kind::SACK => Chunk::Sack(sack(value, of_own)?),
+        kind::HEARTBEAT => Chunk::Heartbeat(heartbeat(value)?),
+        kind::HEARTBEAT_ACK => Chunk::HeartbeatAck(heartbeat(value)?),
+        kind::ABORT => Chunk::Abort { reflected: bit(0), cause: failure(value) },
+        kind::SHUTDOWN => Chunk::Shutdown(of_own(u32_at(value, 0)?.wrapping_add(1))),
+        kind::SHUTDOWN_ACK => Chunk::ShutdownAck,
+        kind::ERROR => Chunk::Error(failure(value)?),
+        kind::COOKIE_ECHO => Chunk::CookieEcho(cookie(value)?),
+        kind::COOKIE_ACK => Chunk::CookieAck,
+        kind::ECNE => Chunk::Ecne(of_own(u32_at(value, 0)?)),
+        kind::CWR => Chunk::Cwr(of_peer(u32_at(value, 0)?)),
+        kind::SHUTDOWN_COMPLETE => Chunk::ShutdownComplete { reflected: bit(0) },
+        kind::FORWARD_TSN => {
+            let cumulative = of_peer(u32_at(value, 0)?.wrapping_add(1));
+            let streams = value.get(4..)?.chunks_exact(4);
+            let one = |b: &[u8]| Some((u16_at(b, 0)?, u64::from(u16_at(b, 2)?)));
+            Chunk::ForwardTsn(cumulative, streams.filter_map(one).collect())
+        }
+        other => Chunk::Unknown(other),
+    })
+}
+
+/// The value of the first parameter of this type.
+fn find(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let (kind, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
+        let value = bytes.get(4..length)?;
+        if kind == wanted {
+            return Some(value);
+        }
+        bytes = bytes.get(length.max(4).next_multiple_of(4)..)?;
+    }
+}
+
+fn init(value: &[u8]) -> Option<Init> {
+    let parameters = value.get(16..)?;
+    let mut addresses = 0u8;
+    let mut rest = parameters;
+    while let (Some(kind), Some(length)) = (u16_at(rest, 0), u16_at(rest, 2)) {
+        addresses = addresses.saturating_add(u8::from(kind == parameter::IPV4));
+        let Some(next) = rest.get(usize::from(length).max(4).next_multiple_of(4)..) else { break };
+        rest = next;
+    }
+    Some(Init {
+        tag: u32_at(value, 0)?,
+        window: u32_at(value, 4)?,
+        outbound: u16_at(value, 8)?,
+        inbound: u16_at(value, 10)?,
+        initial: u32_at(value, 12)?,
+        addresses: addresses.max(1),
+        ecn: find(parameters, parameter::ECN_CAPABLE).is_some(),
+        forward_tsn: find(parameters, parameter::FORWARD_TSN).is_some(),
+    })
+}
+
+fn cookie(value: &[u8]) -> Option<Cookie> {
+    let peer = Init {
+        tag: u32_at(value, 16)?,
+        window: u32_at(value, 20)?,
+        outbound: u16_at(value, 24)?,
+        inbound: u16_at(value, 26)?,
+        initial: u32_at(value, 28)?,
+        addresses: *value.get(32)?,
+        ecn: *value.get(33)? == 1,
+        forward_tsn: *value.get(34)? == 1,
+    };
+    let mac = u64_at(value, super::COOKIE as usize - 8)?;
+    Some(Cookie {
+        made: u64_at(value, 0)?,
+        own_tag: u32_at(value, 8)?,
+        own_initial: u32_at(value, 12)?,
+        peer,
+        mac,
+    })
+}
+
+fn sack(value: &[u8], of_own: impl Fn(u32) -> u64) -> Option<Sack> {
+    let cumulative = of_own(u32_at(value, 0)?.wrapping_add(1));
+    let (gaps, duplicates) = (usize::from(u16_at(value, 8)?), usize::from(u16_at(value, 10)?));
+    let (blocks, copies) = value.get(12..)?.split_at_checked(4 * gaps)?;
+    if copies.len() != 4 * duplicates {
+        return None;
+    }
+    // Offset 1 would be the cumulative number itself; a block that ends before it begins says nothing.
+    let gap = |b: &[u8]| {
+        let (start, end) = (u64::from(u16_at(b, 0)?), u64::from(u16_at(b, 2)?));
+        (start > 1 && end >= start).then(|| (cumulative + start - 1, cumulative + end))
+    };
+    Some(Sack {
+        cumulative,
+        window: u32_at(value, 4)?,
+        gaps: blocks.chunks_exact(4).filter_map(gap).collect(),
+        duplicates: copies.chunks_exact(4).filter_map(|b| u32_at(b, 0)).map(of_own).collect(),
+    })
+}
+
+fn heartbeat(value: &[u8]) -> Option<Heartbeat> {
+    let info = find(value, parameter::HEARTBEAT_INFO)?;
+    Some(Heartbeat { path: *info.first()?, sent: u64_at(info, 4)?, nonce: u64_at(info, 12)? })
+}
+
+fn failure(value: &[u8]) -> Option<Failure> {
+    let (code, info) = (u16_at(value, 0)?, value.get(4..)?);
+    Some(match code {
+        1 => Failure::InvalidStream(u16_at(info, 0)?),
+        3 => Failure::StaleCookie(u32_at(info, 0)?),
+        9 => Failure::NoUserData(u32_at(info, 0)?),
+        12 => Failure::UserAbort,
+        13 => Failure::ProtocolViolation,
+        other => Failure::Other(other),
+    })
+}

@@ -1,0 +1,181 @@
+//! Options and profiles of an SCTP endpoint: the parameters of RFC 9260 section 16, and what earlier specifications and the ns-2
+//! module did otherwise.
+
+mod profile;
+
+pub use profile::{PROFILES, Profile};
+
+use base::Span;
+use transport::tcp::config::RtoConfig;
+
+base::named! {
+    /// How large the first congestion window is.
+    pub enum InitialWindow {
+        /// min(4 MTU, max(2 MTU, 4404 B)) (RFC 9260 section 7.2.1).
+        Rfc9260 = "rfc9260",
+        /// Two packets (RFC 2960 section 7.2.1).
+        TwoPackets = "two-packets",
+        /// One packet.
+        OnePacket = "one-packet",
+    }
+}
+
+base::named! {
+    /// What a burst limit bounds (RFC 9260 section 6.1, rule D).
+    pub enum Burst {
+        /// Nothing.
+        Unlimited = "unlimited",
+        /// The window, while a SACK is answered: flight plus Max.Burst packets.
+        Window = "window",
+        /// Packets of new data for each SACK.
+        Packets = "packets",
+    }
+}
+
+base::named! {
+    /// Which missing chunks a SACK counts against.
+    pub enum Missing {
+        /// Those below the highest number that it newly acknowledges (RFC 9260 section 7.2.4, HTNA).
+        HighestNewlyAcked = "highest-newly-acked",
+        /// Those below the highest number that it reports (RFC 2960 section 7.2.4).
+        HighestReported = "highest-reported",
+    }
+}
+
+base::named! {
+    /// What a further timeout of the same flight does to the slow-start threshold.
+    pub enum Repeated {
+        /// It halves the window again, which is one packet: the threshold becomes the least one (RFC 9260 section 7.2.3).
+        Reduces = "reduces",
+        /// Nothing: only a window of more than one packet is halved.
+        Keeps = "keeps",
+    }
+}
+
+base::named! {
+    /// Who judges whether a retransmission timeout was spurious.
+    pub enum Spurious {
+        /// No detector.
+        None = "none",
+        /// Reports of duplicate TSNs (RFC 3708 section 3 for SCTP).
+        DuplicateTsn = "duplicate-tsn",
+    }
+}
+
+base::named! {
+    /// What follows from a timeout that was judged spurious.
+    pub enum Response {
+        /// Nothing.
+        None = "none",
+        /// The window and its threshold return to what they were.
+        Restore = "restore",
+    }
+}
+
+/// The options of one endpoint. Both ends of an association have the same.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Most bytes of user data in a DATA chunk; none: what an unbundled chunk can hold in the MTU.
+    pub chunk: Option<u32>,
+    /// IP packet of a single DATA chunk beyond its user data, bytes; none: real sizes.
+    pub data_header: Option<u32>,
+    /// IP packet of a SACK alone, bytes; none: real sizes.
+    pub sack_size: Option<u32>,
+    /// Several DATA chunks share a packet.
+    pub bundle: bool,
+    /// Receive buffer, bytes: the first a_rwnd.
+    pub window: u64,
+    /// Headers of chunks count against the window, as in ns-2.
+    pub window_counts_headers: bool,
+    /// First congestion window.
+    pub initial_window: InitialWindow,
+    /// First slow-start threshold, bytes; none: the peer's window.
+    pub initial_threshold: Option<u64>,
+    /// Least slow-start threshold after a loss, packets.
+    pub least_threshold: u32,
+    /// What repeated timeouts do to the threshold.
+    pub repeated_timeouts: Repeated,
+    /// Misses that make a fast retransmit.
+    pub missing_reports: u32,
+    /// Which chunks a SACK counts as missing.
+    pub missing: Missing,
+    /// The window shrinks once for all losses of a flight, and does not grow before their end (RFC 9260 section 7.2.4).
+    pub fast_recovery: bool,
+    /// The window grows only if it was used up (section 7.2.1).
+    pub grows_if_full: bool,
+    /// A SACK that acknowledges nothing new lets new data out, if the window has room.
+    pub sends_on_duplicates: bool,
+    /// What the burst limit bounds.
+    pub burst: Burst,
+    /// Max.Burst, packets.
+    pub max_burst: u32,
+    /// A SACK for every so many packets.
+    pub sack_every: u32,
+    /// The longest wait before a SACK.
+    pub sack_delay: Span,
+    /// A SACK reports duplicates.
+    pub reports_duplicates: bool,
+    /// The retransmission timer: RTO.Initial, RTO.Min, RTO.Max.
+    pub rto: RtoConfig,
+    /// Path.Max.Retrans.
+    pub path_max_retransmissions: u32,
+    /// Association.Max.Retrans.
+    pub association_max_retransmissions: u32,
+    /// Max.Init.Retransmits.
+    pub init_max_retransmissions: u32,
+    /// HB.interval; none: no heartbeats.
+    pub heartbeat: Option<Span>,
+    /// Valid.Cookie.Life.
+    pub cookie_life: Span,
+    /// Outbound streams.
+    pub streams: u16,
+    /// Network paths between the ends.
+    pub paths: u8,
+    /// Explicit congestion notification (RFC 4960 appendix A).
+    pub ecn: bool,
+    /// Partial reliability (RFC 3758).
+    pub forward_tsn: bool,
+    /// Detector of spurious timeouts.
+    pub spurious: Spurious,
+    /// Response to them.
+    pub response: Response,
+}
+
+impl Config {
+    /// The options of a profile.
+    pub fn profile(name: &str) -> Option<Config> {
+        PROFILES.iter().find(|(known, _, _)| *known == name).map(|(_, _, make)| make())
+    }
+
+    /// Most bytes of user data in one DATA chunk: a multiple of four, at least four.
+    pub fn chunk(&self) -> u32 {
+        use crate::chunk::{COMMON_HEADER, DATA_HEADER, IP_HEADER};
+        let headers = IP_HEADER + COMMON_HEADER + DATA_HEADER;
+        let fits = self.mtu.saturating_sub(headers) / 4 * 4;
+        self.chunk.unwrap_or(fits).min(fits).max(4)
+    }
+
+    /// What the congestion window counts as one packet: the most user data that a packet holds.
+    pub fn packet(&self) -> u64 {
+        u64::from(self.chunk())
+    }
+
+    /// First congestion window, bytes.
+    pub fn first_window(&self) -> u64 {
+        let packet = self.packet();
+        match self.initial_window {
+            //= RFC 9260 section 7.2.1: the initial cwnd is min(4 * PMDCS, max(2 * PMDCS, 4404 bytes))
+            InitialWindow::Rfc9260 => (4 * packet).min((2 * packet).max(4404)),
+            InitialWindow::TwoPackets => 2 * packet,
+            InitialWindow::OnePacket => packet,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        profile::rfc9260()
+    }
+}

@@ -1,0 +1,118 @@
+//! Profiles: option sets named after the specification or program that they follow.
+
+use super::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
+use base::Span;
+use transport::tcp::config::{Config as Tcp, RtoConfig};
+
+/// A profile: its name, its documentation, its options.
+pub type Profile = (&'static str, &'static str, fn() -> Config);
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
+    ("rfc9260", "RFC 9260 with its recommended parameters.", rfc9260),
+    ("rfc4960", "RFC 4960: RTO.Initial is 3 s and the largest first window is 4380 B.", rfc4960),
+    (
+        "rfc2960",
+        "RFC 2960: four missing reports, no fast recovery, a least threshold of two packets, a first window of two packets.",
+        rfc2960,
+    ),
+    (
+        "ns2-2002",
+        "The SCTP module of ns-2 as it was in 2002, after RFC 2960. A duplicate SACK lets no new data out, and no limit bounds bursts.",
+        ns2_2002,
+    ),
+    (
+        "ns2-2.35",
+        "The SCTP module of ns-2.35: RFC 4960 with the headers of chunks counted in windows.",
+        ns2_235,
+    ),
+];
+
+fn timer(initial: Span) -> RtoConfig {
+    //= RFC 9260 section 16: RTO.Min 1 second, RTO.Max 60 seconds
+    RtoConfig { initial, min: Span::from_secs(1), max: Span::from_secs(60), ..Tcp::default().rto }
+}
+
+/// RFC 9260 sections 6, 7, 8 and 16.
+pub(super) fn rfc9260() -> Config {
+    Config {
+        mtu: 1500,
+        chunk: None,
+        data_header: None,
+        sack_size: None,
+        bundle: true,
+        window: 1 << 18,
+        window_counts_headers: false,
+        initial_window: InitialWindow::Rfc9260,
+        initial_threshold: None,
+        least_threshold: 4,
+        repeated_timeouts: Repeated::Reduces,
+        missing_reports: 3,
+        missing: Missing::HighestNewlyAcked,
+        fast_recovery: true,
+        grows_if_full: true,
+        sends_on_duplicates: true,
+        burst: Burst::Window,
+        max_burst: 4,
+        sack_every: 2,
+        sack_delay: Span::from_millis(200),
+        reports_duplicates: true,
+        rto: timer(Span::from_secs(1)),
+        path_max_retransmissions: 5,
+        association_max_retransmissions: 10,
+        init_max_retransmissions: 8,
+        heartbeat: Some(Span::from_secs(30)),
+        cookie_life: Span::from_secs(60),
+        streams: 10,
+        paths: 1,
+        ecn: false,
+        forward_tsn: true,
+        spurious: Spurious::None,
+        response: Response::None,
+    }
+}
+
+fn rfc4960() -> Config {
+    Config { rto: timer(Span::from_secs(3)), ..rfc9260() }
+}
+
+fn rfc2960() -> Config {
+    Config {
+        initial_window: InitialWindow::TwoPackets,
+        least_threshold: 2,
+        missing_reports: 4,
+        missing: Missing::HighestReported,
+        fast_recovery: false,
+        forward_tsn: false,
+        burst: Burst::Unlimited,
+        ..rfc4960()
+    }
+}
+
+/// The study calls its SCTP that of RFC 2960 and says that duplicate SACKs do not clock out new data (section III.B).
+fn ns2_2002() -> Config {
+    Config {
+        sends_on_duplicates: false,
+        reports_duplicates: true,
+        bundle: false,
+        data_header: Some(52),
+        sack_size: Some(68),
+        sack_every: 1,
+        heartbeat: None,
+        ..rfc2960()
+    }
+}
+
+fn ns2_235() -> Config {
+    Config {
+        initial_window: InitialWindow::TwoPackets,
+        least_threshold: 2,
+        repeated_timeouts: Repeated::Keeps,
+        missing_reports: 3,
+        burst: Burst::Packets,
+        window_counts_headers: true,
+        bundle: false,
+        heartbeat: None,
+        ..rfc4960()
+    }
+}

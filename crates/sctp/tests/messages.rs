@@ -1,0 +1,102 @@
+//! Messages: boundaries, streams, order, lifetimes (RFC 9260 section 6, RFC 3758).
+
+mod common;
+
+use base::Span;
+use base::dist::Dist;
+use base::rng::Seed;
+use common::{Way, lab};
+use sctp::Config;
+use transport::app::lines::Letters;
+use transport::app::messages::{Manner, MessageSink, MessageSource};
+use transport::app::seen::Seen;
+use transport::app::tell::{Pace, Telling, Useful};
+
+fn play(config: &Config, way: Way, manner: Manner, size: f64, count: u64) -> (Seen, Seen, common::Lab) {
+    let plan = Telling {
+        size: Dist::Constant(size),
+        every: Dist::Constant(20e6),
+        bursts: None,
+        count: Some(count),
+        lasts: None,
+        useful: Useful::Always,
+    };
+    let letters = Letters::default();
+    let pace = Pace::new(&plan, "flow", Seed { seed: 1, repetition: 0 });
+    let source = MessageSource::new(pace, manner, letters.clone());
+    let sink = MessageSink::new(letters, Useful::Always);
+    let mut l = lab(config, &[way], 9, [Box::new(source), Box::new(sink)]);
+    l.run(600.0);
+    let seen = |id| l.host(id).stats().expect("a workload of messages").clone();
+    (seen(l.from), seen(l.to), l)
+}
+
+fn lossy() -> Way {
+    Way { loss: 0.05, ..Way::of(2_000_000, Span::from_millis(50)) }
+}
+
+#[test]
+fn every_message_arrives_whole_once_and_in_order() {
+    for size in [1.0, 100.0, 1400.0, 5000.0, 40_000.0] {
+        let (from, to, l) = play(&Config::default(), lossy(), Manner::default(), size, 200);
+        assert_eq!((from.sent, to.delays.len(), to.reordered), (200, 200, 0), "size {size}");
+        assert_eq!(to.bytes, 200 * size as u64);
+        assert_eq!((l.network.bodies(), l.network.packets_inside()), (0, 0));
+    }
+}
+
+#[test]
+fn small_messages_share_packets() {
+    let count = |bundle| {
+        let config = Config { bundle, ..Config::default() };
+        let slow = Way::of(20_000, Span::from_millis(300));
+        let (_, to, l) = play(&config, slow, Manner::default(), 60.0, 100);
+        assert_eq!(to.delays.len(), 100);
+        l.host(l.from).counters().data_sent
+    };
+    assert!(count(true) < count(false));
+}
+
+#[test]
+fn a_gap_in_one_stream_delays_no_other() {
+    let worst = |streams| {
+        let manner = Manner { streams, ..Manner::default() };
+        let (_, to, _) = play(&Config::default(), lossy(), manner, 1000.0, 400);
+        assert_eq!(to.delays.len(), 400);
+        to.delays.iter().map(|d| d.as_secs_f64()).sum::<f64>() / 400.0
+    };
+    assert!(worst(10) < worst(1));
+}
+
+#[test]
+fn unordered_messages_overtake() {
+    let manner = Manner { unordered: true, ..Manner::default() };
+    let (_, to, _) = play(&Config::default(), lossy(), manner, 1000.0, 400);
+    assert!(to.delays.len() == 400 && to.reordered > 0);
+}
+
+#[test]
+fn messages_of_limited_use_are_given_up_and_those_behind_them_delivered() {
+    // A burst of losses, retransmissions among them: nothing gets through for a while.
+    let burst = Way { loses: vec![(100, 130)], ..Way::of(2_000_000, Span::from_millis(50)) };
+    let manner = Manner { lifetime: Some(Span::from_millis(300)), ..Manner::default() };
+    let (from, to, l) = play(&Config::default(), burst, manner, 1000.0, 500);
+    let abandoned = l.sender().counts().abandoned;
+    assert!(from.sent == 500 && abandoned > 0, "{abandoned}");
+    assert!(to.delays.len() < 500 && to.delays.len() as u64 + abandoned + 200 > 500, "{}", to.delays.len());
+    assert!(l.host(l.from).finished().is_some(), "the source is done");
+    assert_eq!(
+        l.receiver().numbers()[1],
+        l.sender().numbers()[0],
+        "the receiver has passed what was given up"
+    );
+    assert_eq!((l.network.bodies(), l.network.packets_inside()), (0, 0));
+}
+
+#[test]
+fn without_forward_tsn_what_was_begun_is_delivered() {
+    let config = Config { forward_tsn: false, ..Config::default() };
+    let manner = Manner { lifetime: Some(Span::from_millis(200)), ..Manner::default() };
+    let (_, _, l) = play(&config, lossy(), manner, 1000.0, 100);
+    assert_eq!(l.sender().counts().abandoned, 0);
+}

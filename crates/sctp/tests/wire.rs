@@ -1,0 +1,218 @@
+//! Bytes: every packet comes back as it was, and no bytes whatever make the reader or an association panic.
+
+use base::body::Body as _;
+use base::event::Source;
+mod fuzz;
+
+use base::packet::Packet as Head;
+use base::rng::Seed;
+use base::trace::Tracer;
+use base::truth::Cause;
+use base::{Span, Time};
+use proptest::prelude::*;
+use sctp::chunk::{Chunk, Cookie, Data, Failure, Heartbeat, Init, Origins, Packet, Sack, decode};
+use sctp::{Association, Config};
+use transport::Io;
+use transport::app::Socket as _;
+use transport::endpoint::{Endpoint as _, Role};
+
+fn init() -> impl Strategy<Value = Init> {
+    (any::<[u32; 3]>(), any::<[u16; 2]>(), 1..5u8, any::<[bool; 2]>()).prop_map(|(w, s, addresses, b)| Init {
+        tag: w[0],
+        window: w[1],
+        outbound: s[0],
+        inbound: s[1],
+        initial: w[2],
+        addresses,
+        ecn: b[0],
+        forward_tsn: b[1],
+    })
+}
+
+fn cookie() -> impl Strategy<Value = Cookie> {
+    (any::<[u64; 2]>(), any::<[u32; 2]>(), init()).prop_map(|(t, w, peer)| Cookie {
+        made: t[0],
+        own_tag: w[0],
+        own_initial: w[1],
+        peer,
+        mac: t[1],
+    })
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    prop_oneof![
+        any::<u16>().prop_map(Failure::InvalidStream),
+        any::<u32>().prop_map(Failure::StaleCookie),
+        any::<u32>().prop_map(Failure::NoUserData),
+        Just(Failure::UserAbort),
+        Just(Failure::ProtocolViolation),
+        (14..2000u16).prop_map(Failure::Other),
+    ]
+}
+
+const NEAR: u64 = 1 << 33;
+
+fn bundled() -> impl Strategy<Value = Chunk> {
+    let tsn = NEAR..NEAR + 1000;
+    let data = (tsn.clone(), any::<[u16; 2]>(), any::<[bool; 4]>(), 1..600u32, any::<u32>()).prop_map(
+        |(tsn, s, b, len, ppid)| {
+            Chunk::Data(Data {
+                tsn,
+                stream: s[0],
+                ssn: u64::from(s[1]),
+                begin: b[0],
+                end: b[1],
+                unordered: b[2],
+                immediate: b[3],
+                len,
+                ppid,
+                cause: Cause::New,
+            })
+        },
+    );
+    let sack = (
+        tsn.clone(),
+        any::<u32>(),
+        proptest::collection::vec((1..50u64, 1..50u64), 0..5),
+        proptest::collection::vec(tsn.clone(), 0..4),
+    )
+        .prop_map(|(cumulative, window, steps, duplicates)| {
+            let mut at = cumulative;
+            let gaps = steps.iter().map(|(skip, len)| {
+                let from = at + skip;
+                at = from + len;
+                (from, at)
+            });
+            Chunk::Sack(Sack { cumulative, window, gaps: gaps.collect(), duplicates })
+        });
+    let beat = (0..4u8, any::<[u64; 2]>()).prop_map(|(path, w)| Heartbeat { path, sent: w[0], nonce: w[1] });
+    prop_oneof![
+        4 => data,
+        2 => sack,
+        1 => beat.clone().prop_map(Chunk::Heartbeat),
+        1 => beat.prop_map(Chunk::HeartbeatAck),
+        1 => (any::<bool>(), proptest::option::of(failure())).prop_map(|(reflected, cause)| Chunk::Abort { reflected, cause }),
+        1 => tsn.clone().prop_map(Chunk::Shutdown),
+        1 => Just(Chunk::ShutdownAck),
+        1 => failure().prop_map(Chunk::Error),
+        1 => cookie().prop_map(Chunk::CookieEcho),
+        1 => Just(Chunk::CookieAck),
+        1 => tsn.clone().prop_map(Chunk::Ecne),
+        1 => tsn.clone().prop_map(Chunk::Cwr),
+        1 => (tsn, proptest::collection::vec(any::<(u16, u16)>(), 0..4))
+            .prop_map(|(t, s)| Chunk::ForwardTsn(t, s.into_iter().map(|(a, b)| (a, u64::from(b))).collect())),
+    ]
+}
+
+fn alone() -> impl Strategy<Value = Chunk> {
+    prop_oneof![
+        init().prop_map(Chunk::Init),
+        (init(), cookie()).prop_map(|(i, c)| Chunk::InitAck(i, c)),
+        any::<bool>().prop_map(|reflected| Chunk::ShutdownComplete { reflected }),
+    ]
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    let chunks = prop_oneof![
+        4 => proptest::collection::vec(bundled(), 1..6),
+        1 => alone().prop_map(|chunk| vec![chunk]),
+    ];
+    (any::<[u16; 2]>(), any::<u32>(), any::<[u32; 2]>(), chunks)
+        .prop_map(|(ports, tag, initial, chunks)| Packet { ports, tag, initial, chunks })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(packet in packet()) {
+        let mut bytes = Vec::new();
+        prop_assert_eq!(packet.encode(&mut bytes), Some(132));
+        prop_assert_eq!(bytes.len() as u32, packet.size());
+        let origins = Origins { initial: packet.initial, near: [NEAR; 2] };
+        prop_assert_eq!(decode(&bytes, &origins), Ok(packet));
+    }
+
+    #[test]
+    fn one_wrong_bit_is_found(packet in packet(), bit in any::<proptest::sample::Index>()) {
+        let mut bytes = Vec::new();
+        packet.encode(&mut bytes);
+        let bit = bit.index(8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let origins = Origins { initial: packet.initial, near: [NEAR; 2] };
+        prop_assert!(decode(&bytes, &origins).is_err());
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), fix in any::<bool>()) {
+        if fix && bytes.len() >= 12 {
+            bytes[8..12].fill(0);
+            let sum = sctp::chunk::crc32c::checksum(&bytes);
+            bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        }
+        let _ = decode(&bytes, &Origins::default());
+    }
+
+    /// A hostile peer: any packets at any time, tags and numbers right or wrong.
+    #[test]
+    fn no_peer_makes_an_association_panic(
+        seed in any::<u64>(),
+        steps in proptest::collection::vec((packet(), 0..4u8, 0..3000u64), 1..40),
+    ) {
+        let chance = |name| Seed { seed, repetition: 0 }.stream("hostile", name);
+        let mut active = Association::new(Config::default(), Role::Active, [1, 2], chance("a"));
+        let mut passive = Association::new(Config::default(), Role::Passive, [2, 1], chance("b"));
+        active.write(50_000);
+        let mut now = Time::ZERO;
+        let (mut out, mut tracer) = (Vec::new(), Tracer::off());
+        let mut io = |now, out: &mut Vec<_>, act: &mut dyn FnMut(&mut Io<'_, Packet>)| {
+            act(&mut Io { now, out, tracer: &mut tracer, source: Source(0) });
+        };
+        io(now, &mut out, &mut |io| active.open(io));
+        for (mut packet, aim, ms) in steps {
+            now += Span::from_millis(ms);
+            // The two speak with each other, and the stranger breaks in.
+            for _ in 0..6 {
+                let sent = std::mem::take(&mut out);
+                for o in sent {
+                    let head = Head::NONE;
+                    let to_passive = o.body.ports == [1, 2];
+                    let end = if to_passive { &mut passive } else { &mut active };
+                    io(now, &mut out, &mut |io| end.handle_packet(io, &o.body, &head));
+                }
+            }
+            let end = if aim & 1 == 0 { &mut active } else { &mut passive };
+            if aim & 2 == 0 {
+                packet.tag = end.tags()[0];
+                let [own, next] = end.numbers();
+                for chunk in &mut packet.chunks {
+                    match chunk {
+                        Chunk::Data(d) => d.tsn = next + d.tsn % 8,
+                        Chunk::Sack(s) => {
+                            let by = s.cumulative.saturating_sub(own / 2);
+                            s.cumulative -= by;
+                            s.gaps.iter_mut().for_each(|g| *g = (g.0 - by, g.1 - by));
+                        }
+                        Chunk::ForwardTsn(t, _) => *t = next + *t % 8,
+                        _ => {}
+                    }
+                }
+            }
+            io(now, &mut out, &mut |io| end.handle_packet(io, &packet, &Head::NONE));
+            for end in [&mut active, &mut passive] {
+                for _ in 0..50 {
+                    if end.next_timeout() > now {
+                        break;
+                    }
+                    io(now, &mut out, &mut |io| end.handle_timeout(io));
+                }
+                prop_assert!(end.next_timeout() > now, "a timer that does not end");
+            }
+            prop_assert!(out.len() < 10_000);
+        }
+    }
+
+    /// The fuzz body, on bytes of any kind.
+    #[test]
+    fn fuzz_body_holds(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fuzz::packets(&bytes);
+    }
+}
