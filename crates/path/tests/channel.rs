@@ -398,7 +398,7 @@ fn sw_23_random_drops_spare_nobody() {
 }
 
 fn class(rule: Rule, priority: u32, weight: u32) -> ClassConfig {
-    ClassConfig { rule, priority, weight, queue: QueueConfig::default() }
+    ClassConfig { rule, priority, weight, ..ClassConfig::default() }
 }
 
 /// SW-47: small packets first, then acknowledgements by service class, then the rest.

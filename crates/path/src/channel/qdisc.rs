@@ -34,6 +34,7 @@ macro_rules! qdiscs {
     ($($(#[$doc:meta])+ $name:ident($type:ty);)+) => {
         /// A queue by its discipline.
         #[derive(Debug)]
+        #[allow(clippy::large_enum_variant, reason = "the usual discipline is the large one, and a link has few queues")]
         pub(crate) enum Queue { $($(#[$doc])+ $name($type)),+ }
 
         impl Qdisc for Queue {
