@@ -16,6 +16,7 @@ pub struct Bearer {
 
 /// Kinds of bearers.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a scenario has a handful, and the large one is the common one")]
 pub enum BearerKind {
     /// GPRS or EGPRS.
     Gprs(Gprs),
