@@ -66,13 +66,8 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    let all = PROBES
-        .iter()
-        .chain(change::PROBES)
-        .chain(lifetime::PROBES)
-        .chain(queue::PROBES)
-        .chain(window::PROBES);
-    all.into_iter().any(|(n, _)| *n == name)
+    let more = [change::PROBES, lifetime::PROBES, queue::PROBES, window::PROBES];
+    PROBES.iter().chain(more.into_iter().flatten()).any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.

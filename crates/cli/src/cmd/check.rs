@@ -121,7 +121,17 @@ fn text(scenario: &Scenario) -> String {
         }
     }
     for (i, assumed) in describe::assumptions(scenario.first()).iter().enumerate() {
-        out.push_str(&format!("{}  {assumed}\n", if i == 0 { "\nAssumes\n" } else { "" }));
+        out.push_str(&format!(
+            "{}  {assumed}
+",
+            if i == 0 {
+                "
+Assumes
+"
+            } else {
+                ""
+            }
+        ));
     }
     out.push_str(&words(scenario));
     out.push_str(&commands(scenario));

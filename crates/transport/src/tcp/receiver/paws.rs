@@ -1,4 +1,4 @@
-//! PAWS: protection against wrapped sequence numbers (RFC 7323 section 5).
+//! PAWS: segments with old timestamps are dropped, protection against wrapped sequence numbers (RFC 7323 section 5).
 //!
 //! A segment whose timestamp is older than the one to echo (TS.Recent) is answered and dropped.
 
