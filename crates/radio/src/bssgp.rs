@@ -147,7 +147,7 @@ impl<T: Copy> Sgsn<T> {
             return Some(Passed::Expired(head.token));
         }
         if let Some(bucket) = self.config.bucket {
-            //= 3GPP TS 48.018 section 8.2.3: B* = B + L(p) - (Tc - Tp) R; if B* < L(p) then B* = L(p)
+            // 48.018 section 8.2.3: B* = B + L(p) - (Tc - Tp) R; if B* < L(p) then B* = L(p)
             let leaked = bucket.leak.bps() as f64 / 8.0 * at.since(self.passed).as_secs_f64();
             let octets = f64::from(head.octets);
             self.fill = (self.fill + octets - leaked).max(octets);

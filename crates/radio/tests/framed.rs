@@ -75,7 +75,7 @@ fn gp_40_gp_48_rates_of_circuits() {
     assert!((down / of(10_000.0) - 1.0).abs() < 0.02, "{down}");
 }
 
-/// GP-41, WL-14: the connection is lost now and then, for one of three causes, with what is in it.
+/// GP-41: the connection is lost now and then, for one of three causes, with what is in it.
 #[test]
 fn gp_41_disconnections_and_their_causes() {
     let mut config = FramedConfig::hscsd("phone", 3, 1);
