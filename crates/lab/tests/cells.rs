@@ -54,7 +54,8 @@ fn eg_14_core_network_and_buffer() {
     };
     let (near, none) = run("core-delay = \"50 ms\"");
     let (far, _) = run("core-delay = \"450 ms\"");
-    assert!(none < 1.0 && far > near + 0.7, "{near} {far}");
+    // Less than the 0.8 s added: with the longer round trip less of a short file waits at the SGSN.
+    assert!(none < 1.0 && far > near + 0.4, "{near} {far}");
     assert!(run("sgsn-buffer = \"8 KiB\"").1 > 10.0);
 }
 
@@ -77,7 +78,7 @@ fn eg_03_variants_meet_the_same_weather() {
 #[test]
 fn wrong_systems_are_refused_with_a_remedy() {
     for (users, egprs, wanted) in [
-        ("count = 5", "cell-radius = -5", "at least 1"),
+        ("count = 5", "cell-radius = -5", "from 1 to"),
         ("count = 5", "reuse = \"3/9\"", "does not tile"),
         ("count = 5", "timeslots = 9", "add transceivers"),
         ("count = 5", "down-slots = 8", "a cell has 7"),
