@@ -159,6 +159,8 @@ impl Connection {
                 .iter_mut()
                 .for_each(|way| (way.judge.may_report, way.judge.without_sack) = (sack, !sack));
         }
+        // The first data find the path empty.
+        self.ways.iter_mut().for_each(|way| way.rtt.empty_path = true);
         if !again {
             self.client.get_or_insert(if ack { 1 - side } else { side });
         }
@@ -174,12 +176,10 @@ impl Connection {
             if head.has(flag::SYN) && head.has(flag::ACK) {
                 if !mine.again {
                     self.near(side, o.t.since(theirs.t));
-                    self.ways[1 - side].rtt.empty_path = true;
                 }
             } else if !self.third && !head.has(flag::SYN) && self.client == Some(side) {
                 self.third = true;
                 self.near(side, o.t.since(theirs.t));
-                self.ways[1 - side].rtt.empty_path = true;
             }
         }
         let Some((value, echo)) = head.timestamps else { return };
