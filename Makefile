@@ -19,8 +19,11 @@ run: toolchain
 PROPTEST_RNG_SEED ?= 1
 export PROPTEST_RNG_SEED
 
+# Arguments of the test binaries: .ci/run asks for `--show-output`, in which tests say that they were skipped.
+TEST_ARGS ?=
+
 test: toolchain
-	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- $(TEST_ARGS)
 	$(CARGO) test --workspace --locked --no-fail-fast --doc
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check && \

@@ -188,9 +188,9 @@ fn a_study_is_set_beside_linux_of_today() {
     let Some((cache, kernel)) = kernel() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
-    let args = ["reproduce", "delays/fig1", "delays/newreno-penalty", "responding/detectors", "--seeds", "0"];
+    let args = ["reproduce", "delays/fig1", "delays/newreno-penalty", "responding/detectors"];
     let with = |more: &[&str]| {
-        let all: Vec<&str> = args.into_iter().chain(["--no-readings"]).chain(more.iter().copied()).collect();
+        let all: Vec<&str> = args.into_iter().chain(more.iter().copied()).collect();
         let ran = williwaw(&cache, &all);
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         ran.stdout
@@ -228,7 +228,7 @@ fn a_study_is_set_beside_linux_of_today() {
 #[test]
 fn without_a_kernel_a_study_stands_alone_and_that_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["reproduce", "delays/fig1", "--seeds", "0", "--no-readings", "--json"];
+    let args = ["reproduce", "delays/fig1", "--json"];
     let ran = williwaw(folder.path(), &[&args[..], &["--today"]].concat());
     refused(
         &ran,

@@ -153,7 +153,7 @@ fn frames_pass_and_take_their_time() {
     assert_eq!(end["wrong"]["too short"], 1, "{told}");
 }
 
-/// In whatever pieces bytes come, and flags shared by two frames: the same frames pass, in order.
+/// SW-50: in whatever pieces bytes come, and flags shared by two frames: the same frames pass, in order.
 #[test]
 fn pieces_and_shared_flags() {
     let wire = between(["pty", "pty"], &["--link", "delay=1 ms"]);

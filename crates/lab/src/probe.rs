@@ -1,7 +1,5 @@
-//! Trace metrics for claims: repair time, segments per ACK, timer values.
-//!
-//! Numbers that the claims about single events ask for: how long a repair took, what was sent on which
-//! acknowledgements, how the timer moved.
+//! Probes: numbers that the trace of one repetition gives beyond the counters, for claims about single events: how long
+//! a repair took, what was sent on which acknowledgements, how the timer moved.
 //!
 //! "The event" is the first closed gate; where there is none (a change of rate), the first timeout. It is
 //! over when the gate opens. "The train" are the acknowledgements of what was sent before the first timeout
@@ -9,6 +7,7 @@
 
 mod change;
 mod lifetime;
+mod window;
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -21,7 +20,7 @@ use scenario::build::closures;
 use scenario::model::{LinkRate, Transport};
 use std::collections::BTreeMap;
 
-/// Every probe's name and what it says, but those of changes of state.
+/// Every probe's name and what it says, but those of the modules below.
 pub const PROBES: &[(&str, &str)] = &[
     ("go_back_n", "timeouts after which more than the oldest segment was resent"),
     ("extra_on_partial", "unneeded retransmissions sent on partial acknowledgements or into reported holes"),
@@ -42,6 +41,10 @@ pub const PROBES: &[(&str, &str)] = &[
     ("silence_s", "longest time after the event without sending"),
     ("burst", "most segments sent at one instant within 10 s of the event's end"),
     ("train_wait_share", "share of the train that had passed when the first new segment was sent"),
+    (
+        "train_first_new_ack",
+        "which acknowledgement of the train let the first new segment out, counted from 1; one more than all if none did",
+    ),
     ("train_segments", "new segments sent while the train passed"),
     (
         "train_rate_ratio",
@@ -60,7 +63,7 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-    PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).any(|(n, _)| *n == name)
+    PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).chain(window::PROBES).any(|(n, _)| *n == name)
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -124,6 +127,8 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
     readings.extend(any);
+    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
+    window::take(&records, &sight, &verdicts, &mut readings);
     readings
 }
 
@@ -276,6 +281,8 @@ fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Reading
     let new = s.sent.iter().filter(|x| x.new && x.t >= begins);
     let passed = |t: f64| train.iter().filter(|a| **a <= t).count() as f64 / train.len() as f64;
     out.insert("train_wait_share", new.clone().next().map_or(1.0, |x| passed(x.t)));
+    let first_new = new.clone().next().map_or(f64::INFINITY, |x| x.t);
+    out.insert("train_first_new_ack", train.iter().filter(|t| **t < first_new).count() as f64 + 1.0);
     out.insert("train_segments", new.filter(|x| x.t <= ends).count() as f64);
     let unqueued = s.timer.iter().map(|x| x.2).filter(|srtt| *srtt > 0.0).fold(f64::INFINITY, f64::min);
     if let Some(rate) = rate

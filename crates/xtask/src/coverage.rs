@@ -3,6 +3,7 @@
 //! *Not*: anything else. The dialogues of the scripted peer are tests too: one test plays them all.
 
 use crate::features::{Feature, Features, group, ids};
+use crate::record::Recorded;
 use crate::rust;
 use crate::tree::Tree;
 use crate::{Findings, NOTE};
@@ -53,8 +54,9 @@ enum State {
 impl State {
     const ALL: [State; 3] = [State::Covered, State::Partly, State::Not];
 
-    fn of(feature: &Feature, named: &Named) -> State {
-        if !feature.reachable() || !named.contains_key(&feature.id) {
+    fn of(feature: &Feature, named: &Named, recorded: &Recorded) -> State {
+        let tests = named.get(&feature.id).map(Vec::as_slice).unwrap_or_default();
+        if !feature.reachable() || tests.iter().all(|test| recorded.skipped.contains_key(test)) {
             State::Not
         } else if feature.partly.is_empty() {
             State::Covered
@@ -79,19 +81,27 @@ fn anchor(heading: &str) -> String {
 }
 
 /// The page.
-pub(crate) fn page(features: &Features, named: &Named) -> String {
+pub(crate) fn page(features: &Features, named: &Named, recorded: &Recorded) -> String {
     let mut out = String::from(NOTE);
     out.push_str(
         "# Feature coverage\n\n\
          From `docs/features.toml` and the tests. A feature is *covered* if a scenario key, an option or a verb leads to\n\
          the whole of it and a test that runs by itself, or a dialogue of the scripted peer, names its id. It is *partly*\n\
-         covered if something is missing, which is then said, and *not* covered otherwise.\n\n\
-         | group | | features | covered | partly | not |\n|---|---|---:|---:|---:|---:|\n",
+         covered if something is missing, which is then said, and *not* covered otherwise.\n",
     );
+    if !recorded.of.is_empty() {
+        let _ = writeln!(
+            out,
+            "A test that was skipped in the recorded run (`docs/recorded-run.toml`: {}) shows nothing; {} were.",
+            recorded.of,
+            recorded.skipped.len(),
+        );
+    }
+    out.push_str("\n| group | | features | covered | partly | not |\n|---|---|---:|---:|---:|---:|\n");
     let mut sums = [0usize; 4];
     for (id, name) in &features.groups {
         let of: Vec<State> =
-            features.all.iter().filter(|f| f.group() == id).map(|f| State::of(f, named)).collect();
+            features.all.iter().filter(|f| f.group() == id).map(|f| State::of(f, named, recorded)).collect();
         let [covered, partly, not] = State::ALL.map(|state| of.iter().filter(|s| **s == state).count());
         let counts = [of.len(), covered, partly, not];
         let anchor = anchor(&format!("{id} {name}"));
@@ -108,18 +118,19 @@ pub(crate) fn page(features: &Features, named: &Named) -> String {
             "\n## {id} {name}\n\n| | feature | state | reach | shown by |\n|---|---|---|---|---|"
         );
         for feature in features.all.iter().filter(|f| f.group() == id) {
-            let _ = writeln!(out, "{}", row(feature, named));
+            let _ = writeln!(out, "{}", row(feature, named, recorded));
         }
     }
     out
 }
 
-fn row(feature: &Feature, named: &Named) -> String {
+fn row(feature: &Feature, named: &Named, recorded: &Recorded) -> String {
     let tests = named.get(&feature.id).map(Vec::as_slice).unwrap_or_default();
     let tests = tests.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join("<br>");
-    let state = match State::of(feature, named) {
+    let state = match State::of(feature, named, recorded) {
         State::Partly => format!("partly: {}", feature.partly),
         State::Not if feature.reachable() && !named.contains_key(&feature.id) => "not: no test".to_owned(),
+        State::Not if feature.reachable() => "not: every test was skipped in the recorded run".to_owned(),
         state => state.word().to_owned(),
     };
     let note = if feature.note.is_empty() { String::new() } else { format!(" ({})", feature.note) };
@@ -147,14 +158,24 @@ mod tests {
         let named = collect(&tree, &features, &mut findings);
         assert_eq!(findings, Findings::default());
         assert_eq!(named["NS-01"], ["path/src/gate.rs::shows"]);
-        let states: Vec<State> = features.all.iter().map(|f| State::of(f, &named)).collect();
+        let states: Vec<State> =
+            features.all.iter().map(|f| State::of(f, &named, &Recorded::default())).collect();
         assert_eq!(states, [State::Covered, State::Not, State::Not], "NS-02 has no test, NS-03 no reach");
-        let page = page(&features, &named);
+        let page = page(&features, &named, &Recorded::default());
         assert!(page.contains("| [NS](#ns-simulation) | Simulation | 3 | 1 | 0 | 2 |"), "{page}");
         assert!(page.contains("| NS-01 | One | covered | `gate` | `path/src/gate.rs::shows` |"), "{page}");
         assert!(page.contains("| NS-02 | Two | not: no test | `hold` \\| `drop` |  |"), "{page}");
         let named = Named::from([("NS-02".to_owned(), vec!["t".to_owned()])]);
-        assert!(row(&features.all[1], &named).contains("| partly: half |"), "a test and a missing part");
+        let mut recorded = Recorded::default();
+        recorded.skipped.insert("path/src/gate.rs::shows".to_owned(), "no rights".to_owned());
+        assert!(
+            row(&features.all[0], &collect(&tree, &features, &mut findings), &recorded)
+                .contains("| not: every test")
+        );
+        assert!(
+            row(&features.all[1], &named, &Recorded::default()).contains("| partly: half |"),
+            "a test and a missing part"
+        );
     }
 
     #[test]

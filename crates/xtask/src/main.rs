@@ -5,6 +5,7 @@
 //! notice a fault. Everything is read from the sources, nothing is remembered.
 
 mod book;
+mod claims;
 mod coverage;
 mod events;
 mod features;
@@ -13,6 +14,7 @@ mod house;
 mod mutate;
 mod options;
 mod reach;
+mod record;
 mod rfc;
 mod rust;
 mod tree;
@@ -44,9 +46,10 @@ fn main() -> ExitCode {
     let done = match verb.as_str() {
         "generate" => generate(&root),
         "check" => check(&root),
+        "record" => record(&root),
         "mutate" => mutate::run(&root),
         _ => {
-            say("usage: cargo run -p xtask -- generate | check | mutate");
+            say("usage: cargo run -p xtask -- generate | check | mutate | record LOG [REPRODUCE.json]");
             return ExitCode::from(2);
         }
     };
@@ -71,10 +74,12 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
     let features = features::read(tree.text("docs/features.toml")?)?;
     reach::check(&features, findings);
     let named = coverage::collect(tree, &features, findings);
+    let recorded = record::read(tree)?;
     let schema = serde_json::to_string_pretty(&scenario::schema::json_schema()).map_err(|e| e.to_string())?;
     Ok(vec![
         page("docs/SUMMARY.md", book::summary(tree)?),
-        page("docs/feature-coverage.md", coverage::page(&features, &named)),
+        page("docs/feature-coverage.md", coverage::page(&features, &named, &recorded)),
+        page("docs/claims.md", claims::page(tree, &recorded, findings)?),
         page("docs/options.md", options::page()),
         page("docs/events.md", events::page()),
         page(
@@ -112,6 +117,19 @@ fn check(root: &Path) -> Result<bool, String> {
     house::check(&tree, &mut findings);
     findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
+}
+
+/// Writes the record of a full run from its log.
+fn record(root: &Path) -> Result<bool, String> {
+    let files: Vec<String> = std::env::args().skip(2).collect();
+    let read = |path: &String| std::fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"));
+    let log = files.first().ok_or("which log? usage: cargo run -p xtask -- record LOG [REPRODUCE.json]")?;
+    let claims = files.get(1).map(read).transpose()?;
+    let text = record::text(&Tree::read(root)?, &read(log)?, claims.as_deref())?;
+    std::fs::write(root.join(record::FILE), text)
+        .map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
+    say(&format!("wrote {}", record::FILE));
+    generate(root)
 }
 
 fn stale(tree: &Tree, page: &Page, findings: &mut Findings) {

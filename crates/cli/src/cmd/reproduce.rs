@@ -8,7 +8,8 @@ use crate::plan::VERSION;
 use crate::talk::Talk;
 use crate::{environment, interrupt, progress, render};
 use lab::reproduce::{
-    Laboratory, ReproduceError, Reproduced, Settings, Totals, json, list, page, scenario_text,
+    Laboratory, ReproduceError, Reproduced, Settings, Totals, catalogue, json, list, page, scenario_text,
+    weights,
 };
 use lab::sweep::{Control, Player, Progress};
 use serde_json::json as value;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 /// Run the papers' experiments: published beside measured, claims checked
 ///
 /// Without ids, all of them. An id may end early: `gprs-eifel` is every experiment of that paper.
-/// Exit code 1 if a value lies outside its band without a known reason, or a claim does not hold without one.
+/// Exit code 1 if a value lies outside its band, or a claim does not hold, and no reason explains the value that is there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw reproduce gprs-eifel/table2 gprs-eifel/table3\n  \
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// List the experiments there are
     #[arg(long)]
     list: bool,
+    /// List the claims: what the catalogue states, the test that runs, and whether the two are equal
+    #[arg(long, conflicts_with_all = ["list", "scenario"])]
+    claims: bool,
     /// Print the scenario file behind one experiment, to change and run
     #[arg(long, conflicts_with = "list")]
     scenario: bool,
@@ -39,12 +43,13 @@ pub(crate) struct Args {
     /// Seed of the judged runs; verdicts count with 1
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
-    /// Seeds over which the share of values inside is counted; 0 leaves it out
-    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    /// Evidence on request: count the share of values inside over this many seeds, with the repetitions of the publication
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     seeds: u32,
-    /// Leave out the readings of what a paper leaves open
-    #[arg(long)]
-    no_readings: bool,
+    /// Evidence on request: play each reading of what a paper leaves open, with this many repetitions at most
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    readings: Option<u32>,
     #[command(flatten)]
     threads: crate::args::Threads,
     /// Write the page here; without it, reproduce.html
@@ -96,6 +101,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return show_list(&known, args.json, talk);
     }
     let ids = chosen(&args.ids, &known)?;
+    if args.claims {
+        return show_claims(&args.ids, args.json, talk);
+    }
     if args.scenario {
         let [id] = ids.as_slice() else {
             return Err(Failure::usage("--scenario prints one scenario", "name one experiment"));
@@ -111,19 +119,24 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         seed: args.seed,
         repetitions: args.reps,
         seeds: args.seeds,
-        reading_repetitions: if args.no_readings { 0 } else { Settings::default().reading_repetitions },
+        reading_repetitions: args.readings.unwrap_or(0),
         pictures: !args.no_html && (!args.json || args.html.is_some()),
         today: args.today.unwrap_or(TODAY),
     };
     let stage = args.stage(talk)?;
     let stop = interrupt::watch(talk);
     let jobs = args.threads.wished();
-    let outcome = progress::shown(talk, |tell| {
-        let progress = |p: Progress| tell(p.done, p.total);
+    let parts = weights(&ids, &settings).map_err(failure)?;
+    let outcome = progress::of_parts(talk, |board| {
+        let progress = |p: Progress| board.within(p.done, p.total);
         let player = stage.as_ref().map(|stage| stage as &dyn Player);
         let control = Control { progress: &progress, stop, jobs, shuffle_ties: None, player };
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
-        ids.iter().map(|id| laboratory.reproduce(id)).collect::<Result<Vec<Reproduced>, _>>()
+        let each = ids.iter().zip(&parts).enumerate().map(|(i, (id, part))| {
+            board.begin(&format!("{id} ({} of {})", i + 1, ids.len()), *part);
+            laboratory.reproduce(id)
+        });
+        each.collect::<Result<Vec<Reproduced>, _>>()
     });
     let all = match outcome {
         Ok(all) => all,
@@ -140,10 +153,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         for r in &all {
             show(r, talk)?;
         }
-        talk.data(&format!(
-            "{} of {} published values inside their band, {} of {} claims hold\n",
-            totals.within, totals.values, totals.hold, totals.claims
-        ))?;
+        talk.data(&crate::render::folded(&format!("{}\n", page::short(&totals)), talk.width))?;
     }
     let path = match (args.html, args.no_html, args.json) {
         (Some(path), _, _) => Some(path),
@@ -164,9 +174,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
     talk.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
-    let unexplained = all.iter().flat_map(|r| &r.values).filter(|v| !v.within && v.why.is_none()).count();
-    let failed = all.iter().flat_map(|r| &r.claims).filter(|c| !c.holds && c.why.is_none()).count();
-    Ok(if unexplained == 0 && failed == 0 { End::Good } else { End::Failed })
+    Ok(if totals.good() { End::Good } else { End::Failed })
 }
 
 fn failure(error: ReproduceError) -> Failure {
@@ -222,6 +230,47 @@ fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<End,
     Ok(End::Good)
 }
 
+/// The claims of the experiments or groups asked for; all of them without any.
+fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<End, Failure> {
+    let all = catalogue::claims().map_err(failure)?;
+    let wanted = |experiment: &str| {
+        let words = asked.iter().map(|word| word.trim_end_matches('/'));
+        asked.is_empty()
+            || words.into_iter().any(|w| experiment == w || experiment.starts_with(&format!("{w}/")))
+    };
+    let all: Vec<_> = all.into_iter().filter(|claim| wanted(&claim.stated.experiment)).collect();
+    if json {
+        let lines: Vec<_> = all
+            .iter()
+            .map(|claim| {
+                value!({
+                    "id": claim.id, "experiment": claim.stated.experiment, "stated": claim.stated.test,
+                    "test": claim.test.as_ref().map(|test| &test.test), "letter": claim.letter(),
+                })
+            })
+            .collect();
+        talk.document(&value!({ "schema": "williwaw-claims/1", "claims": lines }))?;
+        return Ok(End::Good);
+    }
+    for claim in &all {
+        let here = claim.test.as_ref().map_or_else(String::new, |test| format!("  here:   {}\n", test.test));
+        talk.data(&format!(
+            "{} {} {}\n  stated: {}\n{here}",
+            claim.id,
+            claim.stated.experiment,
+            claim.letter(),
+            claim.stated.test
+        ))?;
+    }
+    let tested = all.iter().filter(|claim| claim.test.is_some()).count();
+    let equal = all.iter().filter(|claim| claim.letter() == "equal").count();
+    talk.data(&format!(
+        "{} claims, {tested} tested here, {equal} by a test equal to the catalogue's\n",
+        all.len()
+    ))?;
+    Ok(End::Good)
+}
+
 /// One experiment as text.
 fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
     let e = &r.experiment;
@@ -236,7 +285,11 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
         talk.data(&render::text(&board, talk.width, talk.colour))?;
     }
     for claim in &r.claims {
-        let word = if claim.holds { "holds" } else { "FAILS" };
+        let word = match (claim.holds, claim.former) {
+            (true, _) => "holds",
+            (false, true) => "FAILS (held by the former judgement)",
+            (false, false) => "FAILS",
+        };
         talk.data(&format!("  {} {word}: {} [{}]\n", claim.id, claim.text, claim.detail))?;
         if let Some(why) = &claim.why {
             talk.data(&format!("    known: {why}\n"))?;
@@ -279,13 +332,18 @@ fn values(r: &Reproduced) -> Board {
             if r.today.is_some() {
                 row.push(page::linux(v, d));
             }
-            row.push(if v.within { "inside" } else { "OUTSIDE" }.to_owned());
-            if let Some(why) = &v.why {
-                // What several values have in common is said once.
-                match reasons.iter_mut().find(|(_, w)| w == why) {
-                    Some((keys, _)) => *keys = format!("{keys}, {}", v.key),
-                    None => reasons.push((v.key.clone(), why.clone())),
-                }
+            let verdict = match (v.within, &v.why) {
+                (true, _) => "inside",
+                (false, Some(_)) => "OUTSIDE, explained",
+                (false, None) => "OUTSIDE",
+            };
+            row.push(verdict.to_owned());
+            let remark = page::remark(v);
+            // What several values have in common is printed once.
+            match reasons.iter_mut().find(|(_, w)| *w == remark) {
+                _ if remark.is_empty() => {}
+                Some((keys, _)) => *keys = format!("{keys}, {}", v.key),
+                None => reasons.push((v.key.clone(), remark)),
             }
             row
         })

@@ -1,16 +1,16 @@
-//! Claims as data: inequalities between measured quantities, judged on paired weather.
+//! Claims: inequalities between measured quantities over some labels, judged on the same weather for both sides.
 //!
-//! Claims are data: an inequality between measured quantities, over some labels, judged on the same weather for both
-//! sides.
+//! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` makes one comparison for every combination. A
+//! name before parentheses is a quantity (an alias of a metric, or a metric); its arguments are the labels of a cell, in
+//! the order of the experiment's axes. `min`, `max` and `abs` take expressions, `p10`, `median` and `p90` one whose
+//! repetitions they look at.
 //!
-//! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` must hold for every
-//! combination. A name before parentheses is a quantity (an alias of a metric, or a metric); its
-//! arguments are the labels of a cell, in the order of the experiment's axes. `min`, `max` and `abs`
-//! take expressions, `p10`, `median` and `p90` one whose repetitions they look at. `<` and `>` ask for a paired one-sided t-test at 5 %; `<=` and `>=` hold unless
-//! the opposite is significant. Where a side is not a difference of quantities, means are compared.
+//! `<` and `>` ask for a paired one-sided t-test at 5 % where a side has repetitions; `<=` and `>=` compare the means,
+//! and the significance stands beside.
 
 use results::stats::{Summary, paired_one_sided};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What a claim's expressions can ask for.
 pub trait Cells {
@@ -25,13 +25,50 @@ struct Value {
     each: Option<Vec<Option<f64>>>,
 }
 
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Side {
+    /// Mean of the repetitions, or the one value.
+    pub mean: f64,
+    /// Standard deviation of the repetitions and their number.
+    pub spread: Option<(f64, u64)>,
+}
+
 /// One comparison that was made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct Comparison {
+    /// Values of the claim's variables joined with slashes; empty without variables.
+    pub labels: String,
+    /// Which comparison of the test it is, counted from 1.
+    pub number: usize,
+    /// Left of the sign.
+    pub left: Side,
+    /// `<`, `<=`, `>`, `>=` or `==`.
+    pub sign: &'static str,
+    /// Right of the sign.
+    pub right: Side,
     /// It holds.
     pub holds: bool,
-    /// What was compared, in words and numbers.
-    pub detail: String,
+    /// Probability of a difference like this one if the larger side were not larger.
+    pub p: Option<f64>,
+}
+
+impl Comparison {
+    /// The former judgement, in which `<=` and `>=` held unless the opposite was significant.
+    pub fn former(&self) -> bool {
+        let weak = matches!(self.sign, "<=" | ">=");
+        self.holds || (weak && self.p.is_some_and(|p| p >= LEVEL))
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.labels.is_empty() {
+            write!(f, "{}: ", self.labels)?;
+        }
+        write!(f, "{} {} {}", show(self.left.mean), self.sign, show(self.right.mean))?;
+        self.p.map_or(Ok(()), |p| write!(f, ", p = {p:.2e}"))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -235,39 +272,36 @@ fn combine(a: Value, b: Value, f: impl Fn(f64, f64) -> f64) -> Value {
 /// The level of the tests.
 const LEVEL: f64 = 0.05;
 
-fn compare(left: &Value, sign: &str, right: &Value) -> (bool, String) {
-    let (a, b) = (left.mean, right.mean);
-    let each = |value: &Value, n: usize| value.each.clone().unwrap_or_else(|| vec![Some(value.mean); n]);
+/// Probability of the measured difference if the larger side were not larger; none without repetitions.
+fn significance(left: &Value, right: &Value) -> Option<f64> {
     let n = left.each.as_ref().or(right.each.as_ref()).map_or(0, Vec::len);
-    // The probability of such a difference if the larger side were not larger.
-    let p = |larger: &Value, smaller: &Value| match (&larger.each, &smaller.each) {
-        (None, None) => None,
-        _ if n < 2 => None,
-        _ => paired_one_sided(&each(larger, n), &each(smaller, n)).ok().flatten(),
-    };
-    let plain = match sign {
-        "<" => a < b,
+    if n < 2 {
+        return None;
+    }
+    let each = |value: &Value| value.each.clone().unwrap_or_else(|| vec![Some(value.mean); n]);
+    let (larger, smaller) = if left.mean > right.mean { (left, right) } else { (right, left) };
+    paired_one_sided(&each(larger), &each(smaller)).ok().flatten()
+}
+
+fn compare(left: &Value, sign: &'static str, right: &Value) -> Comparison {
+    let (a, b) = (left.mean, right.mean);
+    let p = if sign == "==" { None } else { significance(left, right) };
+    let holds = match sign {
+        "<" => a < b && p.is_none_or(|p| p < LEVEL),
         "<=" => a <= b,
-        ">" => a > b,
+        ">" => a > b && p.is_none_or(|p| p < LEVEL),
         ">=" => a >= b,
         _ => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
     };
-    match sign {
-        "<" | ">" => {
-            let tested = if sign == "<" { p(right, left) } else { p(left, right) };
-            match tested {
-                Some(p) => (plain && p < LEVEL, format!("{} {sign} {}, p = {p:.2e}", show(a), show(b))),
-                None => (plain, format!("{} {sign} {}", show(a), show(b))),
-            }
-        }
-        "<=" | ">=" if !plain => {
-            let against = if sign == "<=" { p(left, right) } else { p(right, left) };
-            let holds = against.is_some_and(|p| p >= LEVEL);
-            let p = against.map(|p| format!(", p of the opposite = {p:.2e}")).unwrap_or_default();
-            (holds, format!("{} {sign} {}{p}", show(a), show(b)))
-        }
-        _ => (plain, format!("{} {sign} {}", show(a), show(b))),
-    }
+    let side = |value: &Value| Side {
+        mean: value.mean,
+        spread: value
+            .each
+            .as_ref()
+            .and_then(|each| Summary::of(each))
+            .and_then(|summary| Some((summary.stddev?, summary.n))),
+    };
+    Comparison { labels: String::new(), number: 0, left: side(left), sign, right: side(right), holds, p }
 }
 
 fn show(x: f64) -> String {
@@ -289,76 +323,67 @@ pub fn value(
     Ok(value.each.unwrap_or_else(|| vec![Some(value.mean)]))
 }
 
-/// Evaluates one test for one binding of its labels, over all repetitions or in one of them.
+/// Makes the comparisons of one test for one binding of its labels, over all repetitions or in one of them.
 fn evaluate(
     test: &str,
     bound: &BTreeMap<&str, &str>,
     cells: &dyn Cells,
     only: Option<usize>,
-) -> Result<Outcome, String> {
+) -> Result<Vec<Comparison>, String> {
     let tokens = tokens(test)?;
     let mut parser = Parser { tokens: &tokens, at: 0, cells, bound, only };
     let mut left = parser.sum()?;
-    let mut outcome = Outcome { holds: true, detail: String::new() };
-    let mut compared = false;
+    let mut made = Vec::new();
     while let Some(Token::Sign(sign @ ("<" | "<=" | ">" | ">=" | "=="))) = parser.peek().cloned() {
         parser.at += 1;
-        compared = true;
         let right = parser.sum()?;
-        let (holds, detail) = compare(&left, sign, &right);
-        outcome.holds &= holds;
-        if !outcome.detail.is_empty() {
-            outcome.detail.push_str("; ");
-        }
-        outcome.detail.push_str(&detail);
+        made.push(compare(&left, sign, &right));
         left = right;
     }
-    if parser.at < tokens.len() || !compared {
+    if parser.at < tokens.len() || made.is_empty() {
         return Err(format!("`{test}` is not a comparison"));
     }
-    Ok(outcome)
+    Ok(made)
 }
 
-/// Evaluates `;`-separated tests for every combination of labels. The detail is that of the first
-/// combination that fails, or the closest of those that hold.
-pub fn judge(test: &str, over: &[(String, Vec<String>)], cells: &dyn Cells) -> Result<Outcome, String> {
-    let mut details = Vec::new();
+fn parts(test: &str) -> impl Iterator<Item = &str> {
+    test.split(';').map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Makes all comparisons of `;`-separated tests, for every combination of labels.
+pub fn judge(
+    test: &str,
+    over: &[(String, Vec<String>)],
+    cells: &dyn Cells,
+) -> Result<Vec<Comparison>, String> {
+    let mut all = Vec::new();
     for bound in combinations(over) {
-        for part in test.split(';').map(str::trim).filter(|p| !p.is_empty()) {
-            let outcome = evaluate(part, &bound, cells, None)?;
-            let labels: Vec<&str> = bound.values().copied().collect();
-            let detail = if labels.is_empty() {
-                outcome.detail.clone()
-            } else {
-                format!("{}: {}", labels.join("/"), outcome.detail)
-            };
-            if !outcome.holds {
-                return Ok(Outcome { holds: false, detail });
+        let labels = bound.values().copied().collect::<Vec<&str>>().join("/");
+        let mut number = 0;
+        for part in parts(test) {
+            for comparison in evaluate(part, &bound, cells, None)? {
+                number += 1;
+                all.push(Comparison { labels: labels.clone(), number, ..comparison });
             }
-            details.push(detail);
         }
     }
-    let shown = if details.len() > 3 {
-        format!("{} comparisons, such as {}", details.len(), details[0])
-    } else {
-        details.join("; ")
-    };
-    Ok(Outcome { holds: true, detail: shown })
+    Ok(all)
 }
 
-/// The first repetition in which all `;`-separated tests hold at once.
-pub fn witness(test: &str, repetitions: usize, cells: &dyn Cells) -> Result<Option<usize>, String> {
+/// The repetitions in which all `;`-separated tests hold at once.
+pub fn witnesses(test: &str, repetitions: usize, cells: &dyn Cells) -> Result<Vec<usize>, String> {
     let none = BTreeMap::new();
+    let mut found = Vec::new();
     for i in 0..repetitions {
         let mut all = true;
-        for part in test.split(';').map(str::trim).filter(|p| !p.is_empty()) {
-            all &= evaluate(part, &none, cells, Some(i))?.holds;
+        for part in parts(test) {
+            all &= evaluate(part, &none, cells, Some(i))?.iter().all(|comparison| comparison.holds);
         }
         if all {
-            return Ok(Some(i));
+            found.push(i);
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 fn combinations(over: &[(String, Vec<String>)]) -> Vec<BTreeMap<&str, &str>> {
@@ -396,7 +421,7 @@ mod tests {
     }
 
     fn holds(test: &str) -> bool {
-        judge(test, &[], &Table).unwrap().holds
+        judge(test, &[], &Table).unwrap().iter().all(|comparison| comparison.holds)
     }
 
     #[test]
@@ -404,8 +429,24 @@ mod tests {
         assert!(holds("D(a,on) < D(a,off)"));
         assert!(!holds("D(a,off) < D(a,on)"));
         assert!(!holds("D(b,on) < D(b,off)"), "means 5 and 5.025 are not apart");
-        assert!(holds("D(b,off) <= D(b,on)"), "the opposite is not significant");
-        assert!(!holds("D(a,off) <= D(a,on)"));
+    }
+
+    #[test]
+    fn weak_signs_compare_the_means() {
+        assert!(holds("D(b,on) <= D(b,off)"));
+        assert!(!holds("D(b,off) <= D(b,on)"), "5.025 is more than 5, significant or not");
+        let made = judge("D(b,off) <= D(b,on)", &[], &Table).unwrap();
+        assert!(made[0].former() && made[0].p.unwrap() > 0.4, "{made:?}");
+        assert!(!judge("D(a,off) <= D(a,on)", &[], &Table).unwrap()[0].former());
+    }
+
+    #[test]
+    fn comparisons_are_numbered_and_say_their_labels() {
+        let over = [("x".to_owned(), vec!["a".to_owned(), "b".to_owned()])];
+        let made = judge("0 < D(x,on) < D(x,off); D(x,on) >= 0", &over, &Table).unwrap();
+        let named: Vec<(&str, usize)> = made.iter().map(|c| (c.labels.as_str(), c.number)).collect();
+        assert_eq!(named, [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("b", 3)]);
+        assert!(made[1].to_string().starts_with("a: 2.525 < 3.500, p = "), "{}", made[1]);
     }
 
     #[test]
@@ -429,9 +470,9 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_bound_and_mistakes_are_told() {
+    fn labels_are_bound_and_mistakes_are_errors() {
         let over = [("x".to_owned(), vec!["a".to_owned(), "b".to_owned()])];
-        assert!(!judge("D(x,on) < D(x,off)", &over, &Table).unwrap().holds);
+        assert!(judge("D(x,on) < D(x,off)", &over, &Table).unwrap().iter().any(|c| !c.holds));
         assert!(judge("D(c,on) < 1", &[], &Table).is_err());
         assert!(judge("D(a,on)", &[], &Table).is_err());
         assert!(judge("D(a,on) < ", &[], &Table).is_err());
@@ -454,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_witness_satisfies_everything_at_once() {
-        assert_eq!(witness("D(b,on) > 5; D(a,on) > 2", 4, &Table), Ok(Some(2)));
-        assert_eq!(witness("D(b,on) > 50", 4, &Table), Ok(None));
+        assert_eq!(witnesses("D(b,on) > 5; D(a,on) > 0", 4, &Table), Ok(vec![0, 2]));
+        assert_eq!(witnesses("D(b,on) > 50", 4, &Table), Ok(vec![]));
     }
 }

@@ -79,8 +79,9 @@ impl Experiment {
 
     /// What the labels of a cell are.
     pub fn cell_heads(&self) -> Vec<String> {
-        let case = (!self.case.is_empty()).then(|| "case".to_owned());
-        case.into_iter().chain(self.axis.iter().map(|a| a.name.clone())).collect()
+        let parts = self.case.first().map_or(0, |case| case.label.split('/').count());
+        let cases = (0..parts).map(|i| if i == 0 { "case".to_owned() } else { String::new() });
+        cases.chain(self.axis.iter().map(|a| a.name.clone())).collect()
     }
 }
 
@@ -88,7 +89,7 @@ impl Experiment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What it is called in keys.
+    /// What it is called in keys; several labels are joined with slashes.
     pub label: String,
     /// What it sets: `path=value`.
     #[serde(default)]
@@ -137,17 +138,23 @@ pub struct Published {
     pub percentile: Option<f64>,
     /// Value by labels joined with slashes.
     pub values: BTreeMap<String, f64>,
-    /// Known differences: why, by key.
+    /// Known differences, by key.
     #[serde(default)]
-    pub differs: BTreeMap<String, String>,
+    pub differs: BTreeMap<String, Difference>,
+}
+
+/// A known difference of one cell. It explains the value that it names and no other: a value that leaves its
+/// neighbourhood is unexplained again.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The value that is explained: measured with seed 1 and the experiment's own repetitions.
+    pub is: f64,
+    /// Why it is not the published one.
+    pub why: String,
 }
 
 impl Published {
-    /// The known difference of a key; `*` stands for all of them.
-    pub fn why(&self, key: &str) -> Option<String> {
-        self.differs.get(key).or_else(|| self.differs.get("*")).cloned()
-    }
-
     /// What the expression gives for one key, by repetition.
     pub fn computed(&self, key: &str, cells: &dyn super::claim::Cells) -> Result<Vec<Option<f64>>, String> {
         let names = ["a", "b", "c", "d", "e"];
@@ -164,7 +171,7 @@ pub enum Band {
     Time,
     /// 0.02.
     Ratio,
-    /// 0.5.
+    /// 5 % of the published value; 0.1 where that is below 2.
     Count,
     /// 1 % of the published value.
     Segments,
@@ -173,12 +180,18 @@ pub enum Band {
 }
 
 impl Band {
+    /// The band until ADR 0036, which gave every count 0.5.
+    pub fn former(self, published: f64) -> f64 {
+        if self == Band::Count { 0.5 } else { self.of(published) }
+    }
+
     /// In the metric's unit.
     pub fn of(self, published: f64) -> f64 {
         match self {
             Band::Time => 0.05 * published.abs(),
             Band::Ratio => 0.02,
-            Band::Count => 0.5,
+            Band::Count if published < 2.0 => 0.1,
+            Band::Count => 0.05 * published,
             Band::Segments => 0.01 * published.abs(),
             Band::Printed => {
                 let digits = format!("{published}").split_once('.').map_or(0, |(_, d)| d.len());
@@ -249,11 +262,40 @@ pub struct Claim {
     pub test: String,
     /// Instead: why it cannot be tested here.
     pub untestable: Option<String>,
-    /// It does not hold, and this is known to be why.
-    pub differs: Option<String>,
+    /// Comparisons that do not hold, each with the values of its sides and the reason.
+    #[serde(default)]
+    pub differs: Vec<Failure>,
+    /// How the test departs from that of the catalogue; `equal` if it does not.
+    pub letter: Option<String>,
     /// It is enough that one repetition satisfies it.
     #[serde(default)]
     pub exists: bool,
+    /// It is enough that this share of the repetitions satisfies it.
+    pub share: Option<f64>,
+    /// It is enough that this many combinations of the labels satisfy it.
+    pub combinations: Option<usize>,
+}
+
+/// A comparison of a claim that is known not to hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Values of the claim's variables joined with slashes.
+    #[serde(default)]
+    pub labels: String,
+    /// Which comparison of the test, counted from 1.
+    #[serde(default = "first")]
+    pub comparison: usize,
+    /// Left of the sign, measured with seed 1 and the experiment's own repetitions.
+    pub left: f64,
+    /// Right of the sign.
+    pub right: f64,
+    /// Why it does not hold.
+    pub why: String,
+}
+
+fn first() -> usize {
+    1
 }
 
 /// A file with several experiments.

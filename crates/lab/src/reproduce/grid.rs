@@ -1,7 +1,5 @@
-//! Measured cells of an experiment, by label and repetition.
-//!
-//! Cells with labels: the cases that it names, each over the grid of its scenario; per cell and flow the values by
-//! repetition. What only a trace shows is taken when a claim asks for it.
+//! Measured values of an experiment by cell and flow. A cell's labels are those of its case, then those of its place in
+//! the scenario's grid. What only a trace shows is taken when a claim asks for it.
 
 use super::ReproduceError;
 use super::claim::Cells;
@@ -117,7 +115,7 @@ impl Grid {
         for (i, part) in parts.iter().enumerate() {
             for (cell, mut labels) in part.labels(experiment)?.into_iter().enumerate() {
                 if let Some(case) = experiment.case.get(i) {
-                    labels.insert(0, case.label.clone());
+                    labels.splice(0..0, case.label.split('/').map(str::to_owned));
                 }
                 cells.push((labels, i, cell));
             }

@@ -1,6 +1,4 @@
-//! JSON document of `reproduce`.
-//!
-//! The document of `reproduce --json`.
+//! JSON document of `reproduce --json`.
 
 use super::today::{COUNTERS, METRICS, Today};
 use super::{Reproduced, Totals};
@@ -19,7 +17,11 @@ pub fn document(all: &[Reproduced], seed: u64, version: &str) -> Value {
         "version": version,
         "seed": seed,
         "experiments": experiments,
-        "summary": { "values": t.values, "within": t.within, "claims": t.claims, "hold": t.hold, "untested": t.untested },
+        "summary": {
+            "values": t.values, "within": t.within, "explained": t.explained, "within_former_band": t.former_within,
+            "claims": t.claims, "hold": t.hold, "claims_explained": t.claims_explained,
+            "hold_formerly": t.former_hold, "untested": t.untested,
+        },
     })
 }
 
@@ -31,6 +33,7 @@ fn experiment(r: &Reproduced) -> Value {
             json!({
                 "key": v.key, "published": v.published, "measured": v.measured, "ci95": v.ci95,
                 "unit": v.unit, "tolerance": v.tolerance, "within": v.within, "why": v.why,
+                "within_former_band": v.former, "explained_value": v.moved,
                 "linux": v.linux.map(|(mean, ci95)| json!({ "mean": mean, "ci95": ci95 })),
             })
         })
@@ -41,7 +44,7 @@ fn experiment(r: &Reproduced) -> Value {
         .map(|c| {
             json!({
                 "id": c.id, "holds": c.holds, "detail": c.detail, "text": c.text, "witness": c.witness,
-                "why": c.why,
+                "why": c.why, "held_formerly": c.former, "letter": c.letter,
             })
         })
         .collect();

@@ -1,6 +1,4 @@
-//! HTML page of `reproduce`: tables, verdicts, claims, pictures.
-//!
-//! One page: published beside measured, verdicts, claims, pictures.
+//! HTML page of reproduced experiments: published beside measured, verdicts, claims, pictures.
 
 use super::today::{COUNTERS, Today};
 use super::{Reproduced, Totals, Value};
@@ -13,16 +11,37 @@ pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
     let mut sections = vec![Section {
         heading: "In short".to_owned(),
         text: format!(
-            "{} of {} published values lie inside the band, {} of {} claims hold.\n\nA value is inside if it is \
-             off by no more than 5 % (1 % for segments, 0.02 for ratios, 0.5 for counts) or by what chance explains with the \
-             repetitions behind both means. A claim is an inequality, tested on the same weather for both \
-             sides.",
-            t.within, t.values, t.hold, t.claims
+            "{}\n\nA value is inside if it is off by no more than 5 % (1 % for segments, 0.02 for ratios, 0.1 for counts \
+             below 2) or by what chance explains with the repetitions behind both means. A claim is an inequality, \
+             tested on the same weather for both sides: `<` asks for a difference that is significant at 5 %, `<=` \
+             compares the means.",
+            short(&t)
         ),
         items: Vec::new(),
     }];
     sections.extend(all.iter().map(section));
     Page { title: "Published beside measured".to_owned(), provenance, sections }
+}
+
+/// The totals in a sentence or two, by the judgement of today and by the former one.
+pub fn short(t: &Totals) -> String {
+    let former =
+        format!("by the judgement until ADR 0036: {} values, {} claims", t.former_within, t.former_hold);
+    format!(
+        "{} of {} published values inside their band, {} of {} claims hold; of the rest {} values and {} claims are \
+         explained ({former})",
+        t.within, t.values, t.hold, t.claims, t.explained, t.claims_explained
+    )
+}
+
+/// What stands beside a value that is outside, or was by the former band.
+pub fn remark(v: &Value) -> String {
+    match (&v.why, v.moved) {
+        (Some(why), _) => why.clone(),
+        (None, Some(is)) => format!("a reason is given for {is}, which it no longer is"),
+        _ if v.within != v.former => "the former band judged otherwise".to_owned(),
+        _ => String::new(),
+    }
 }
 
 fn section(r: &Reproduced) -> Section {
@@ -144,7 +163,7 @@ fn values(r: &Reproduced) -> Table {
             row.push(Cell::plain(format!("{:+.d$}", v.measured - v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.tolerance)));
             let state = if v.within { State::Inside } else { State::Outside };
-            row.push(Cell::judged(v.why.clone().unwrap_or_default(), state).with_strip(strip));
+            row.push(Cell::judged(remark(v), state).with_strip(strip));
             row
         })
         .collect();

@@ -1,0 +1,73 @@
+//! Catalogue of claims, `experiments/catalogue.toml`: what each claim states, beside the test of it that runs here.
+
+use super::ReproduceError;
+use super::experiment::{Claim, GROUPS};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A claim as the catalogue states it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stated {
+    /// The experiment that tests it.
+    pub experiment: String,
+    /// `hard`, `statistical` or `inferred`.
+    pub kind: String,
+    /// The inequality.
+    pub test: String,
+}
+
+/// A claim and its test here, if there is one.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// `C001`.
+    pub id: String,
+    /// What the catalogue states.
+    pub stated: Stated,
+    /// The test that runs.
+    pub test: Option<Claim>,
+}
+
+impl Listed {
+    /// `equal`, how the test differs, or that there is none.
+    pub fn letter(&self) -> String {
+        match self.test.as_ref().map(|claim| claim.letter.as_deref()) {
+            None => "not tested here".to_owned(),
+            Some(None) => "not compared".to_owned(),
+            Some(Some("equal")) => "equal".to_owned(),
+            Some(Some(how)) => format!("differs: {how}"),
+        }
+    }
+}
+
+/// Every claim of the catalogue, in its order.
+pub fn claims() -> Result<Vec<Listed>, ReproduceError> {
+    let data = |e: String| ReproduceError::Data(e);
+    let text = include_str!("../../../../experiments/catalogue.toml");
+    let stated: BTreeMap<String, Stated> =
+        toml::from_str(text).map_err(|e| data(format!("catalogue.toml: {e}")))?;
+    let mut tests: BTreeMap<String, Claim> = BTreeMap::new();
+    for group in GROUPS {
+        tests.extend(group.claims().map_err(data)?.claim.into_iter().map(|claim| (claim.id.clone(), claim)));
+    }
+    Ok(stated.into_iter().map(|(id, stated)| Listed { test: tests.remove(&id), id, stated }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_test_belongs_to_a_stated_claim() {
+        let all = claims().unwrap();
+        assert_eq!(all.len(), 188);
+        for group in GROUPS {
+            for claim in group.claims().unwrap().claim {
+                let listed = all.iter().find(|listed| listed.id == claim.id);
+                assert!(listed.is_some_and(|listed| listed.test.is_some()), "{}", claim.id);
+            }
+        }
+        let one = all.iter().find(|listed| listed.id == "C001").unwrap();
+        assert_eq!((one.stated.experiment.as_str(), one.letter().as_str()), ("gprs-eifel/table2", "equal"));
+    }
+}

@@ -1,0 +1,272 @@
+//! Laboratory: runs experiments one after the other and shares runs between those that have the same scenario.
+
+use super::experiment::{Claims, Experiment, Group};
+use super::grid::{Grid, Measured, cases};
+use super::scene::{pictures, scenes};
+use super::value::{beside, values};
+use super::{ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, find, today, verdict};
+use crate::sweep::{Control, Prepared, Sweep, SweepError};
+use report::Picture;
+use results::row::Row;
+use scenario::{Model, NoFiles, Scenario};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Runs experiments, sharing runs between those that have the same scenario.
+pub struct Laboratory<'a> {
+    pub(super) settings: Settings,
+    pub(super) control: &'a Control<'a>,
+    measured: BTreeMap<String, Rc<Measured>>,
+    runs: Vec<Run>,
+    pub(super) played: Vec<today::Played>,
+    version: &'a str,
+}
+
+/// A model that was run.
+struct Run {
+    model: Model,
+    repetitions: u32,
+    rows: Vec<Row>,
+}
+
+impl<'a> Laboratory<'a> {
+    /// A laboratory in which nothing has been run yet.
+    pub fn new(settings: Settings, control: &'a Control<'a>, version: &'a str) -> Self {
+        Laboratory {
+            settings,
+            control,
+            measured: BTreeMap::new(),
+            runs: Vec::new(),
+            played: Vec::new(),
+            version,
+        }
+    }
+
+    /// Runs one experiment.
+    pub fn reproduce(&mut self, id: &str) -> Result<Reproduced, ReproduceError> {
+        let (group, experiment) = find(id)?;
+        let claims = group.claims().map_err(ReproduceError::Data)?;
+        let repetitions = self.settings.of(&experiment);
+        let grid = self.grid(group, &experiment, &[], self.settings.seed, repetitions)?;
+        let mut values = values(&experiment, &claims, &grid)?;
+        let grid_today = self.grid_today(&experiment, &grid)?;
+        if let Some(today) = &grid_today {
+            beside(&mut values, &experiment, &claims, today)?;
+        }
+        let today = grid_today.as_ref().map(|today| self.today(&grid, today)).transpose()?;
+        let (claim_results, untested) = verdict::claims(&experiment, &claims, &grid)?;
+        let readings = self.readings(group, &experiment, &claims)?;
+        let share = self.share(group, &experiment, &claims)?;
+        let mut pictures =
+            if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
+        if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
+            pictures.extend(self.pictures_today(&experiment, today, &claim_results)?);
+        }
+        let runs = grid.total();
+        Ok(Reproduced {
+            experiment,
+            values,
+            claims: claim_results,
+            untested,
+            readings,
+            share,
+            pictures,
+            runs,
+            today,
+        })
+    }
+
+    /// What is drawn of the study's senders, of kernels; what is the same path and repetition, once.
+    fn pictures_today(
+        &self,
+        experiment: &Experiment,
+        grid: &Grid,
+        claims: &[ClaimResult],
+    ) -> Result<Vec<(String, Picture)>, ReproduceError> {
+        let mut all = Vec::new();
+        let mut drawn: Vec<(&Model, u64, usize)> = Vec::new();
+        for (_, model, repetition, flow) in scenes(experiment, grid, claims)? {
+            if drawn.contains(&(model, repetition, flow)) {
+                continue;
+            }
+            drawn.push((model, repetition, flow));
+            let picture = today::picture(self.control, model, repetition, flow)?;
+            all.extend(picture.map(|picture| ("Linux of today on the same path".to_owned(), picture)));
+        }
+        Ok(all)
+    }
+
+    /// The cells of an experiment; runs that were made already are not made again.
+    fn grid(
+        &mut self,
+        group: &Group,
+        experiment: &Experiment,
+        set: &[String],
+        seed: u64,
+        repetitions: u32,
+    ) -> Result<Grid, ReproduceError> {
+        let mut parts = Vec::new();
+        for case in cases(experiment) {
+            let Some(scenario) = case.scenario.as_ref().or(experiment.scenario.as_ref()) else { continue };
+            let all: Vec<String> = experiment.set.iter().chain(&case.set).chain(set).cloned().collect();
+            parts.push(self.measured(group, scenario, &all, seed, repetitions)?);
+        }
+        Grid::new(experiment, parts)
+    }
+
+    fn measured(
+        &mut self,
+        group: &Group,
+        scenario: &str,
+        set: &[String],
+        seed: u64,
+        repetitions: u32,
+    ) -> Result<Rc<Measured>, ReproduceError> {
+        let key = key(group, scenario, set, seed, repetitions);
+        if let Some(measured) = self.measured.get(&key) {
+            return Ok(Rc::clone(measured));
+        }
+        let scenario = read(group, scenario, set)?;
+        let sweep = Sweep::new(&scenario, Some(repetitions), Some(seed), self.version)?;
+        let rows = self.rows(&sweep)?;
+        let measured = Rc::new(Measured::new(sweep, &scenario, &rows));
+        self.measured.insert(key, Rc::clone(&measured));
+        Ok(measured)
+    }
+
+    /// The rows of a sweep. A cell whose model was run already with at least as many repetitions is not run again,
+    /// whichever scenario file it came from.
+    fn rows(&mut self, sweep: &Sweep) -> Result<Vec<Row>, ReproduceError> {
+        let n = sweep.repetitions;
+        let known = |runs: &[Run], model: &Model| {
+            runs.iter().position(|run| run.repetitions >= n && run.model == *model)
+        };
+        let mut new: Vec<Prepared> = Vec::new();
+        for cell in &sweep.cells {
+            if known(&self.runs, &cell.model).is_none() && !new.iter().any(|other| other.model == cell.model)
+            {
+                new.push(Prepared { params: Vec::new(), model: cell.model.clone() });
+            }
+        }
+        if !new.is_empty() {
+            let first = Sweep { cells: new, repetitions: n, header: sweep.header.clone() };
+            let (rows, complete) = first.run(None, self.control)?;
+            if !complete {
+                return Err(ReproduceError::Stopped);
+            }
+            let mut by_cell: Vec<Vec<Row>> = first.cells.iter().map(|_| Vec::new()).collect();
+            for row in rows {
+                by_cell[row.cell as usize].push(row);
+            }
+            self.runs.extend(first.cells.into_iter().zip(by_cell).map(|(cell, rows)| Run {
+                model: cell.model,
+                repetitions: n,
+                rows,
+            }));
+        }
+        let mut all = Vec::new();
+        for (i, cell) in sweep.cells.iter().enumerate() {
+            let Some(at) = known(&self.runs, &cell.model) else { continue };
+            let wanted = self.runs[at].rows.iter().filter(|row| row.repetition < u64::from(n));
+            all.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
+        }
+        Ok(all)
+    }
+
+    fn readings(
+        &mut self,
+        group: &Group,
+        experiment: &Experiment,
+        claims: &Claims,
+    ) -> Result<Vec<ReadingResult>, ReproduceError> {
+        let repetitions =
+            experiment.reading_repetitions.unwrap_or(u32::MAX).min(self.settings.reading_repetitions);
+        let mut all = Vec::new();
+        if repetitions == 0 || experiment.tables().next().is_none() {
+            return Ok(all);
+        }
+        for reading in &experiment.reading {
+            let set: Vec<String> = experiment.reading_fixes.iter().chain(&reading.set).cloned().collect();
+            let grid = self.grid(group, experiment, &set, self.settings.seed, repetitions)?;
+            let values = values(experiment, claims, &grid)?;
+            all.push(ReadingResult {
+                name: reading.name.clone(),
+                chosen: reading.chosen,
+                within: values.iter().filter(|v| v.within).count(),
+                measured: values.into_iter().map(|v| (v.key, v.measured)).collect(),
+            });
+        }
+        Ok(all)
+    }
+
+    fn share(
+        &mut self,
+        group: &Group,
+        experiment: &Experiment,
+        claims: &Claims,
+    ) -> Result<Option<Share>, ReproduceError> {
+        let Some(table) = experiment.tables().find(|t| t.repetitions > 1) else { return Ok(None) };
+        let seeds = experiment.seeds.unwrap_or(u32::MAX).min(self.settings.seeds);
+        if seeds == 0 {
+            return Ok(None);
+        }
+        let mut share = Share { seeds, repetitions: table.repetitions, within: 0, of: 0 };
+        for seed in 1..=u64::from(seeds) {
+            let grid = self.grid(group, experiment, &[], seed, table.repetitions)?;
+            let values = values(experiment, claims, &grid)?;
+            share.within += values.iter().filter(|v| v.within).count();
+            share.of += values.len();
+        }
+        Ok(Some(share))
+    }
+}
+
+/// What tells one sweep from another.
+fn key(group: &Group, scenario: &str, set: &[String], seed: u64, repetitions: u32) -> String {
+    format!("{}/{scenario} {seed} {repetitions} {}", group.name, set.join(" "))
+}
+
+fn read(group: &Group, scenario: &str, set: &[String]) -> Result<Scenario, ReproduceError> {
+    let file = format!("{scenario}.scenario.toml");
+    let text = group.file(&file).ok_or_else(|| ReproduceError::Data(format!("no file {file}")))?;
+    let name = format!("experiments/{}/{file}", group.name);
+    scenario::read_with(&name, text.as_bytes(), &NoFiles, set)
+        .map_err(|d| ReproduceError::Sweep(SweepError::Scenario(d)))
+}
+
+/// How long each of these experiments will take, in parts of their sum: by the estimate of packets and hops, runs that
+/// two experiments share counted with the first.
+pub fn weights(ids: &[String], settings: &Settings) -> Result<Vec<f64>, ReproduceError> {
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for id in ids {
+        let (group, experiment) = find(id)?;
+        let repetitions = settings.of(&experiment);
+        let mut packet_hops = 0.0;
+        for case in cases(&experiment) {
+            let Some(scenario) = case.scenario.as_ref().or(experiment.scenario.as_ref()) else { continue };
+            let set: Vec<String> = experiment.set.iter().chain(&case.set).cloned().collect();
+            if seen.insert(key(group, scenario, &set, settings.seed, repetitions)) {
+                let cost = read(group, scenario, &set)?.cost();
+                packet_hops += cost.packet_hops / f64::from(cost.repetitions.max(1)) * f64::from(repetitions);
+            }
+        }
+        let again = readings(&experiment, settings) + seeds(&experiment, settings);
+        all.push(packet_hops * (1.0 + again / f64::from(repetitions.max(1))));
+    }
+    let sum: f64 = all.iter().sum();
+    Ok(all.into_iter().map(|weight| weight / sum.max(f64::MIN_POSITIVE)).collect())
+}
+
+/// Repetitions of all readings together.
+fn readings(experiment: &Experiment, settings: &Settings) -> f64 {
+    let each = experiment.reading_repetitions.unwrap_or(u32::MAX).min(settings.reading_repetitions);
+    f64::from(each) * experiment.reading.len() as f64
+}
+
+/// Repetitions of all seeds together.
+fn seeds(experiment: &Experiment, settings: &Settings) -> f64 {
+    let table = experiment.tables().find(|table| table.repetitions > 1);
+    let seeds = experiment.seeds.unwrap_or(u32::MAX).min(settings.seeds);
+    table.map_or(0.0, |table| f64::from(seeds) * f64::from(table.repetitions))
+}

@@ -1,0 +1,48 @@
+//! Pictures of single repetitions that an experiment asks for.
+
+use super::experiment::Experiment;
+use super::grid::Grid;
+use super::{ClaimResult, ReproduceError};
+use crate::picture::picture;
+use report::Picture;
+use scenario::Model;
+
+/// What an experiment draws: heading, model, repetition, flow.
+pub(super) type Scene<'a> = (&'a str, &'a Model, u64, usize);
+
+/// Every picture of an experiment.
+pub(super) fn scenes<'a>(
+    experiment: &'a Experiment,
+    grid: &'a Grid,
+    claims: &[ClaimResult],
+) -> Result<Vec<Scene<'a>>, ReproduceError> {
+    let mut all = Vec::new();
+    for spec in &experiment.picture {
+        let labels: Vec<&str> = spec.cell.split('/').filter(|l| !l.is_empty()).collect();
+        let model = grid.model(&labels).ok_or_else(|| {
+            ReproduceError::Data(format!("{}: no cell {} to draw", experiment.id, spec.cell))
+        })?;
+        let repetition = match &spec.witness {
+            None => spec.repetition,
+            Some(id) => match claims.iter().find(|c| c.id == *id).and_then(|c| c.witness) {
+                Some(repetition) => repetition,
+                None => continue,
+            },
+        };
+        let flow =
+            spec.flow.as_ref().and_then(|f| model.flows.iter().position(|x| x.name == *f)).unwrap_or(0);
+        all.push((spec.title.as_str(), model, repetition, flow));
+    }
+    Ok(all)
+}
+
+/// Draws them.
+pub(super) fn pictures(
+    experiment: &Experiment,
+    grid: &Grid,
+    claims: &[ClaimResult],
+) -> Result<Vec<(String, Picture)>, ReproduceError> {
+    let draw =
+        |(title, model, repetition, flow): Scene<'_>| (title.to_owned(), picture(model, repetition, flow));
+    Ok(scenes(experiment, grid, claims)?.into_iter().map(draw).collect())
+}

@@ -1,0 +1,153 @@
+//! Page of the claims: the catalogue's test of each claim beside the test that runs here, and whether the two are equal.
+//!
+//! `experiments/catalogue.toml` states all claims; the `claims.toml` of each group holds the tests. A test says by
+//! `letter` that it is the catalogue's (`equal`) or how it departs from it.
+
+use crate::record::Recorded;
+use crate::tree::Tree;
+use crate::{Findings, NOTE};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Where all claims stand.
+const CATALOGUE: &str = "experiments/catalogue.toml";
+
+/// The test of a claim that runs here.
+struct Test {
+    test: String,
+    letter: Option<String>,
+    /// Reasons of comparisons that are known to fail.
+    differs: Vec<String>,
+}
+
+/// The page.
+pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) -> Result<String, String> {
+    let catalogue: toml::Table = tree.text(CATALOGUE)?.parse().map_err(|e| format!("{CATALOGUE}: {e}"))?;
+    let tests = tests(tree)?;
+    for id in tests.keys().filter(|id| !catalogue.contains_key(*id)) {
+        findings.errors.push(format!("{id} is tested and stands not in {CATALOGUE}"));
+    }
+    let mut rows = String::new();
+    let (mut equal, mut departs, mut silent) = (0, 0, 0);
+    let (mut hold, mut explained, mut fail) = (0, 0, 0);
+    for (id, entry) in &catalogue {
+        let text = |key: &str| entry.get(key).and_then(toml::Value::as_str).unwrap_or_default();
+        let (test, letter, reasons) = match tests.get(id) {
+            None => (String::new(), "not tested here".to_owned(), String::new()),
+            Some(test) => {
+                let letter = match test.letter.as_deref() {
+                    Some("equal") => {
+                        equal += 1;
+                        "equal".to_owned()
+                    }
+                    Some(how) => {
+                        departs += 1;
+                        format!("differs: {how}")
+                    }
+                    None => {
+                        silent += 1;
+                        "not compared".to_owned()
+                    }
+                };
+                (format!("`{}`", test.test), letter, test.differs.join("; "))
+            }
+        };
+        let verdict = recorded.claims.get(id).map_or("", String::as_str);
+        match verdict {
+            "holds" => hold += 1,
+            "explained" => explained += 1,
+            "fails" => fail += 1,
+            _ => {}
+        }
+        let verdict = if reasons.is_empty() { verdict.to_owned() } else { format!("{verdict}: {reasons}") };
+        let cells =
+            [format!("`{}`", text("test")), test, letter, verdict].map(|cell| cell.replace('|', "\\|"));
+        let _ = writeln!(rows, "| {id} | {} | {} |", text("experiment"), cells.join(" | "));
+    }
+    let mut out = String::from(NOTE);
+    let _ = write!(
+        out,
+        "# Claims\n\n\
+         Every claim of the published studies: the test that the catalogue states (`{CATALOGUE}`), the test that runs\n\
+         (`claims.toml` of its group), and whether the two are equal. The verdict is that of the recorded run.\n\
+         `williwaw reproduce --claims` prints the same table, `williwaw reproduce` judges.\n\n\
+         | | claims |\n|---|---:|\n\
+         | in the catalogue | {} |\n| tested here | {} |\n| test equal to the catalogue's | {equal} |\n\
+         | test differs, with the reason | {departs} |\n| not compared | {silent} |\n\
+         | hold in the recorded run | {hold} |\n| fail there, explained | {explained} |\n| fail there | {fail} |\n\n\
+         | claim | experiment | catalogue's test | test here | letter | verdict |\n|---|---|---|---|---|---|\n{rows}",
+        catalogue.len(),
+        tests.len(),
+    );
+    Ok(out)
+}
+
+/// Tests by claim, from every group.
+fn tests(tree: &Tree) -> Result<BTreeMap<String, Test>, String> {
+    let mut all = BTreeMap::new();
+    for (path, text) in tree.all().filter(|(path, _)| is_group(path)) {
+        let table: toml::Table = text.parse().map_err(|e| format!("{path}: {e}"))?;
+        for claim in table.get("claim").and_then(toml::Value::as_array).into_iter().flatten() {
+            let text = |key: &str| claim.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+            let (Some(id), Some(test)) = (text("id"), text("test")) else { continue };
+            let failures = claim.get("differs").and_then(toml::Value::as_array).into_iter().flatten();
+            let why =
+                |failure: &toml::Value| failure.get("why").and_then(toml::Value::as_str).map(str::to_owned);
+            let differs = failures.filter_map(why).collect();
+            let over = claim.get("for").map_or_else(String::new, |over| format!(" for all of {over}"));
+            let enough = ["share", "combinations", "exists"].into_iter().find_map(|key| {
+                claim.get(key).map(|value| match key {
+                    "share" => format!(" in at least {value} of the repetitions"),
+                    "combinations" => format!(" for {value} of them at least"),
+                    _ => " in one repetition at least".to_owned(),
+                })
+            });
+            let test = format!("{test}{over}{}", enough.unwrap_or_default());
+            all.insert(id, Test { test, letter: text("letter"), differs });
+        }
+    }
+    Ok(all)
+}
+
+fn is_group(path: &str) -> bool {
+    path.starts_with("experiments/") && path.ends_with("/claims.toml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATED: &str = "C001 = { experiment = \"a/b\", kind = \"hard\", test = \"x < y\" }\n\
+        C002 = { experiment = \"a/c\", kind = \"hard\", test = \"|x| < y\" }\n\
+        C003 = { experiment = \"a/d\", kind = \"hard\", test = \"z = 0\" }\n";
+
+    fn of(claims: &str) -> (String, Findings) {
+        let tree = Tree::of(&[(CATALOGUE, STATED), ("experiments/a/claims.toml", claims)]);
+        let mut findings = Findings::default();
+        let mut recorded = Recorded::default();
+        recorded.claims.insert("C001".to_owned(), "holds".to_owned());
+        (page(&tree, &recorded, &mut findings).unwrap(), findings)
+    }
+
+    #[test]
+    fn tests_stand_beside_what_is_stated() {
+        let (page, findings) = of("[[claim]]\nid = \"C001\"\ntest = \"X() < Y()\"\nletter = \"equal\"\n\
+            [[claim]]\nid = \"C002\"\ntest = \"abs(X()) < Y()\"\nletter = \"on means\"\nshare = 0.5\n");
+        assert_eq!(findings, Findings::default());
+        assert!(page.contains("| C001 | a/b | `x < y` | `X() < Y()` | equal | holds |"), "{page}");
+        let second = "| `abs(X()) < Y() in at least 0.5 of the repetitions` | differs: on means |";
+        assert!(page.contains(second), "{page}");
+        assert!(page.contains("| C002 | a/c | `\\|x\\| < y` |"), "{page}");
+        assert!(page.contains("| C003 | a/d | `z = 0` |  | not tested here |  |"), "{page}");
+        assert!(
+            page.contains("| tested here | 2 |") && page.contains("| hold in the recorded run | 1 |"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn a_test_of_no_stated_claim_is_an_error() {
+        let (_, findings) = of("[[claim]]\nid = \"C009\"\ntest = \"X() < 1\"\n");
+        assert_eq!(findings.errors.len(), 1, "{findings:?}");
+    }
+}

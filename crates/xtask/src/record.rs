@@ -1,0 +1,168 @@
+//! Record of the run that counts: a committed summary of a full test run, made from its log.
+//!
+//! `cargo run -p xtask -- record LOG [CLAIMS.json]` reads the log of `.ci/run` (tests with `--show-output`) and the
+//! document of `williwaw reproduce --json`, and writes `docs/recorded-run.toml`. A test that printed `skipped:` did not
+//! run; a feature of which every test was skipped there is not covered. The page changes with this file alone, and not
+//! with the machine that generates it.
+
+use crate::rust;
+use crate::tree::Tree;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Where the record lies.
+pub(crate) const FILE: &str = "docs/recorded-run.toml";
+
+/// What is known of the run that counts.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Recorded {
+    /// When it was, and of which commit; empty without a record.
+    pub(crate) of: String,
+    /// Tests that did not run, as `path/tests/file.rs::name`, and why.
+    pub(crate) skipped: BTreeMap<String, String>,
+    /// `holds`, `explained` or `fails` by claim.
+    pub(crate) claims: BTreeMap<String, String>,
+}
+
+/// Reads the committed record; without one, nothing was skipped.
+pub(crate) fn read(tree: &Tree) -> Result<Recorded, String> {
+    let Ok(text) = tree.text(FILE) else { return Ok(Recorded::default()) };
+    let table: toml::Table = text.parse().map_err(|e| format!("{FILE}: {e}"))?;
+    let word = |key: &str| table.get(key).and_then(toml::Value::as_str).unwrap_or_default();
+    let part = |key: &str| {
+        let part = table.get(key).and_then(toml::Value::as_table).into_iter().flatten();
+        part.filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
+    };
+    Ok(Recorded {
+        of: format!("{}, commit {}", word("date"), word("commit")),
+        skipped: part("skipped"),
+        claims: part("claims"),
+    })
+}
+
+/// The record's text from a log and, if there is one, the document of `reproduce`.
+pub(crate) fn text(tree: &Tree, log: &str, claims: Option<&str>) -> Result<String, String> {
+    let begun = log.lines().find_map(|line| line.strip_prefix("== run of "));
+    let (commit, date) = begun
+        .and_then(|line| line.split_once(" on "))
+        .ok_or("the log has no line `== run of COMMIT on DATE`, which .ci/run prints")?;
+    let count = |word: &str| -> u64 {
+        let results = log.lines().filter(|line| line.starts_with("test result:"));
+        let number = |line: &str| {
+            line.split([';', '.']).find_map(|part| part.trim().strip_suffix(word)?.trim().parse::<u64>().ok())
+        };
+        results.filter_map(number).sum()
+    };
+    let mut out = String::from("# Written by `cargo run -p xtask -- record LOG`; do not edit.\n\n");
+    let _ = writeln!(out, "date = {:?}\ncommit = {:?}", date.trim(), commit.trim());
+    for word in ["passed", "failed", "ignored"] {
+        let _ = writeln!(out, "{word} = {}", count(word));
+    }
+    out.push_str("\n# Tests that did not run there, and why.\n[skipped]\n");
+    for (test, why) in skipped(tree, log) {
+        let _ = writeln!(out, "{test:?} = {why:?}");
+    }
+    out.push_str("\n# Verdicts of `williwaw reproduce` by claim.\n[claims]\n");
+    if let Some(text) = claims {
+        let document: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        for (id, verdict) in verdicts(&document) {
+            let _ = writeln!(out, "{id} = {verdict:?}");
+        }
+    }
+    Ok(out)
+}
+
+/// Tests that say they were skipped: libtest prints the output of each passed test under its name.
+fn skipped(tree: &Tree, log: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let (mut file, mut test) = (String::new(), None::<String>);
+    for line in log.lines() {
+        let line = line.trim();
+        if let Some(running) = line.strip_prefix("Running ") {
+            let path = running.strip_prefix("unittests ").unwrap_or(running);
+            file = path.split_whitespace().next().unwrap_or_default().to_owned();
+        } else if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----")) {
+            test = Some(name.to_owned());
+        } else if line.starts_with("test result:") {
+            test = None;
+        } else if let (Some(why), Some(name)) = (line.strip_prefix("skipped: "), &test) {
+            for full in places(tree, &file, name) {
+                all.entry(full).or_insert_with(|| why.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// The full names of a test that cargo names by a path inside its package, which it does not name.
+fn places(tree: &Tree, file: &str, name: &str) -> Vec<String> {
+    let plain = name.rsplit("::").next().unwrap_or(name);
+    let unit = file.starts_with("src/");
+    let fits = |path: &str| if unit { path.contains("/src/") } else { path.ends_with(&format!("/{file}")) };
+    let has = |source: &str| rust::tests(source).iter().any(|test| test.name == plain);
+    let found = tree.sources().filter(|(path, source)| fits(path) && has(source));
+    found.map(|(path, _)| format!("{}::{plain}", path.strip_prefix("crates/").unwrap_or(path))).collect()
+}
+
+/// What became of each claim.
+fn verdicts(document: &serde_json::Value) -> BTreeMap<String, &'static str> {
+    let list = |value: &serde_json::Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let mut all = BTreeMap::new();
+    for experiment in list(document, "experiments") {
+        for claim in list(&experiment, "claims") {
+            let verdict = match (claim["holds"].as_bool(), claim["why"].is_null()) {
+                (Some(true), _) => "holds",
+                (_, false) => "explained",
+                _ => "fails",
+            };
+            if let Some(id) = claim["id"].as_str() {
+                all.insert(id.to_owned(), verdict);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "== run of abc123 on 2026-01-02\n\
+         \x20    Running tests/live.rs (target/debug/deps/live-1)\n\
+         test a_ping ... ok\n\nsuccesses:\n\n---- a_ping stdout ----\nskipped: there is no ping here\n\n\n\
+         successes:\n    a_ping\n\ntest result: ok. 12 passed; 1 failed; 3 ignored; 0 measured; 0 filtered out\n\
+         \x20    Running unittests src/lib.rs (target/debug/deps/b-2)\n\
+         test result: ok. 30 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s\n";
+
+    fn tree() -> Tree {
+        let test = "#[test]\nfn a_ping() {}\n";
+        Tree::of(&[
+            ("crates/cli/tests/live.rs", test),
+            ("crates/uml/tests/live.rs", "#[test]\nfn other() {}\n"),
+        ])
+    }
+
+    #[test]
+    fn a_log_becomes_a_record_that_is_read_again() {
+        let document = r#"{"experiments":[{"claims":[{"id":"C001","holds":true,"why":null},
+            {"id":"C002","holds":false,"why":"x"},{"id":"C003","holds":false,"why":null}]}]}"#;
+        let text = text(&tree(), LOG, Some(document)).unwrap();
+        assert!(text.contains("passed = 42\nfailed = 1\nignored = 3\n"), "{text}");
+        let recorded = read(&Tree::of(&[(FILE, &text)])).unwrap();
+        assert_eq!(recorded.of, "2026-01-02, commit abc123");
+        assert_eq!(recorded.skipped["cli/tests/live.rs::a_ping"], "there is no ping here");
+        assert_eq!(recorded.skipped.len(), 1);
+        let verdicts: Vec<&str> = recorded.claims.values().map(String::as_str).collect();
+        assert_eq!(verdicts, ["holds", "explained", "fails"]);
+    }
+
+    #[test]
+    fn a_log_of_something_else_is_refused() {
+        assert!(text(&tree(), "test result: ok. 1 passed\n", None).unwrap_err().contains("== run of"));
+    }
+
+    #[test]
+    fn without_a_record_nothing_was_skipped() {
+        assert_eq!(read(&Tree::of(&[])).unwrap(), Recorded::default());
+    }
+}
