@@ -1,7 +1,8 @@
 //! One end of an ATP flow over UDP or RTP: connectionless or with a connection, sender- or receiver-initiated.
 
+use crate::config::{Config, Counters, FragmentLife};
 use crate::control::{ASK_AGAIN, Control, Method, SharedWindow};
-use crate::packet::{Atp, Carrier, Content, HEADER};
+use crate::packet::{Atp, Content, HEADER};
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::sender::Sender;
 use base::packet::{Flags, Packet};
@@ -11,139 +12,6 @@ use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
 use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing, Role};
 use transport::recovery::rto::RtoTimer;
-use transport::tcp::config::{Estimator, RtoConfig};
-
-base::named! {
-    /// Lifetime of a fragment in the network (paper III.B, IV.B, III.C).
-    pub enum FragmentLife {
-        /// The retransmission timeout: after it, nothing of the original is left.
-        Rto = "rto",
-        /// The timeout and a round trip.
-        RtoAndRtt = "rto-and-rtt",
-        /// The unit's lifetime: there is no time for a retransmission.
-        Adu = "adu",
-        /// For ever: routers learn of no deadline.
-        Always = "always",
-    }
-}
-
-/// Choices of one end.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// What carries the packets.
-    pub carrier: Carrier,
-    /// Most bytes of a unit in one fragment.
-    pub payload: u32,
-    /// Lifetime of units that the application gives none; none: they live for ever.
-    pub lifetime: Option<Span>,
-    /// Lifetime of fragments.
-    pub fragment: FragmentLife,
-    /// Lost fragments are sent again (paper V.D, mode 2).
-    pub retransmit: bool,
-    /// Congestion control.
-    pub control: Method,
-    /// Fragments per acknowledgement.
-    pub ack_every: u32,
-    /// Longest delay of an acknowledgement.
-    pub ack_delay: Span,
-    /// Lifetime of acknowledgements beyond the round trip; none: for ever.
-    pub ack_lifetime: Option<Span>,
-    /// Units are given up as soon as they cannot arrive in time.
-    pub feasibility: bool,
-    /// What routers say to have expired is no sign of congestion.
-    pub exp_forgives: bool,
-    /// Packets declare an ECN-capable transport.
-    pub ecn: bool,
-    /// The receiver asks for data before any is sent.
-    pub receiver_initiated: bool,
-    /// The receiver gives a unit up after this; none: it waits until the deadline.
-    pub receiver_patience: Option<Span>,
-    /// The receiver's port is unbound after this.
-    pub unbinds: Option<Span>,
-    /// Lifetime that the receiver sets.
-    pub receiver_lifetime: Option<Span>,
-    /// A connection is opened and closed around the units.
-    pub connect: bool,
-    /// Bytes that the receiver can put together.
-    pub buffer: u64,
-    /// Bytes per second that the receiver can process; none: any rate.
-    pub processes: Option<u64>,
-    /// Bytes of the payload that the checksum covers; `u32::MAX`: all.
-    pub coverage: u32,
-    /// Every so many units one is important (class 0), the others are of class 1; 0: all are.
-    pub important_every: u32,
-    /// Bytes of the IP option that carries the deadline.
-    pub option: u32,
-    /// The retransmission timer.
-    pub rto: RtoConfig,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            carrier: Carrier::Udp,
-            payload: 640,
-            lifetime: None,
-            fragment: FragmentLife::Rto,
-            retransmit: true,
-            control: Method::Aimd,
-            ack_every: 2,
-            ack_delay: Span::from_millis(500),
-            ack_lifetime: None,
-            feasibility: true,
-            exp_forgives: true,
-            ecn: false,
-            receiver_initiated: false,
-            receiver_patience: None,
-            unbinds: None,
-            receiver_lifetime: None,
-            connect: false,
-            buffer: 1 << 20,
-            processes: None,
-            coverage: u32::MAX,
-            important_every: 0,
-            option: 8,
-            // The first timeout of the paper's time (RFC 2988 section 2.1): fragments live for it.
-            rto: RtoConfig { initial: Span::from_secs(3), ..transport::tcp::Config::default().rto },
-        }
-    }
-}
-
-impl Config {
-    /// The timer of the Eifel study in place of the standard one.
-    pub fn use_eifel_timer(&mut self) {
-        self.rto.estimator = Estimator::Eifel;
-    }
-}
-
-/// What one end has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Fragments sent, first and again.
-    pub sent: u64,
-    /// Fragments sent again.
-    pub resent: u64,
-    /// Fragments that arrived, each once.
-    pub received: u64,
-    /// Those that arrived after their unit's deadline.
-    pub late: u64,
-    /// Fragments that arrived once more.
-    pub duplicates: u64,
-    /// Units that arrived whole, and in time.
-    pub whole: u64,
-    /// Units that arrived whole in time.
-    pub in_time: u64,
-    /// Units refused or given up because they could not arrive in time.
-    pub infeasible: u64,
-    /// Units whose lifetime ended.
-    pub expired: u64,
-    /// Notices of congestion to the application (cng).
-    pub congestion: u64,
-    /// Expirations of the retransmission timer.
-    pub timeouts: u64,
-    /// Reductions of the congestion window.
-    pub reductions: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
@@ -298,7 +166,7 @@ impl AtpEnd {
             FragmentLife::Rto => timeout,
             FragmentLife::RtoAndRtt => timeout + self.rto.srtt(),
         };
-        //= paper III.B: packet lifetime = min(application lifetime, RTO)
+        // Paper III.B: packet lifetime = min(application lifetime, RTO)
         Some(unit.map_or(own, |unit| unit.min(own)))
     }
 
@@ -393,7 +261,7 @@ impl AtpEnd {
         let rtt = self.rto.srtt();
         if (acked.lost > 0 && !forgiven) || *congested {
             self.control.on_congestion(io.now, rtt);
-            //= paper III.A: cng, a major loss event is told to the application
+            // Paper III.A: cng, a major loss event is told to the application
             self.congestion += u64::from(acked.lost > 0);
         }
         if let Some(deadline) = deadline {

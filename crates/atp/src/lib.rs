@@ -4,6 +4,7 @@
 //! The paper leaves the protocol tentative. What it does not fix (encodings, timers of SYN and requests, which unit a
 //! SACK vector is about) is decided here and said where it is decided.
 
+pub mod config;
 pub mod control;
 pub mod endpoint;
 pub mod packet;
@@ -11,6 +12,7 @@ mod receiver;
 mod sender;
 pub mod wire;
 
+pub use config::{Config, Counters, FragmentLife};
 pub use control::{Method, SharedWindow};
-pub use endpoint::{AtpEnd, Config, Counters, FragmentLife};
+pub use endpoint::AtpEnd;
 pub use packet::{Atp, Carrier};

@@ -156,7 +156,7 @@ impl Receiver {
         let (waiting, since) = self.backlog;
         let done = rate as f64 * now.since(since).as_secs_f64();
         self.backlog = ((waiting - done).max(0.0) + f64::from(bytes), now);
-        //= paper III.B: a receiver that cannot follow sets CE in place of closing a window
+        // Paper III.B: a receiver that cannot follow sets CE in place of closing a window
         if self.backlog.0 > BACKLOG_S * rate as f64 {
             self.marked = true;
         }
