@@ -6,7 +6,9 @@
 
 use crate::course::reachable;
 use crate::lattice::{Heard, Sent};
+use crate::skip::Skip;
 use base::Span;
+use std::collections::BTreeMap;
 
 /// Of the packets of one trouble.
 #[derive(Debug, Default)]
@@ -36,22 +38,16 @@ impl Chances {
         by_seq.sort_unstable();
         let longest = sent.iter().map(|s| s.end - s.seq).max().unwrap_or(0);
         let told = first_told(sent, heard, &by_seq);
+        let rows = Rows::of(&by_seq, sent);
+        let after = copies_after(sent);
         let of = sent.iter().enumerate().map(|(i, s)| {
-            let from = by_seq.partition_point(|b| b.0 + longest <= s.seq);
-            let later = by_seq[from..]
-                .iter()
-                .take_while(|b| b.0 < s.end)
-                .map(|b| (b.1 as usize, &sent[b.1 as usize]))
-                .filter(|(k, other)| *k > i && other.end > s.seq);
             let answer = told[i].and_then(|k| heard.get(k as usize));
-            let (mut in_time, mut after) = (false, 0);
-            for (_, other) in later {
-                in_time |= answer.is_some_and(|h| reachable(h, other.t, least));
-                after += u32::from((other.seq, other.end) == (s.seq, s.end));
-            }
+            let in_time = answer.is_some_and(|h| {
+                rows.later(&by_seq, sent, i, longest).any(|other| reachable(h, other.t, least))
+            });
             let place = |at: u32| reports.partition_point(|r| *r < ((s.seq, s.end), at)) as u32;
             let end = reports.partition_point(|r| r.0 <= (s.seq, s.end)) as u32;
-            Chance { last: answer.is_some() && !in_time, after, reports: (place(0), end) }
+            Chance { last: answer.is_some() && !in_time, after: after[i], reports: (place(0), end) }
         });
         Chances { of: of.collect(), reports }
     }
@@ -68,18 +64,67 @@ impl Chances {
     }
 }
 
+/// Packets by first byte: where in the sorted list each row of one first byte begins.
+struct Rows(Vec<u32>);
+
+/// More rows than this cannot overlap one packet but where somebody cuts segments anew with every byte; the others are left out.
+const MOST_ROWS: usize = 64;
+
+impl Rows {
+    fn of(by_seq: &[(u64, u32)], sent: &[Sent]) -> Rows {
+        let begins = |k: &u32| *k == 0 || by_seq[*k as usize].0 != by_seq[*k as usize - 1].0;
+        Rows((0..sent.len() as u32).filter(begins).collect())
+    }
+
+    /// Of each row the first packet after `i` that has bytes of it.
+    fn later<'a>(
+        &'a self,
+        by_seq: &'a [(u64, u32)],
+        sent: &'a [Sent],
+        i: usize,
+        longest: u64,
+    ) -> impl Iterator<Item = &'a Sent> {
+        let s = &sent[i];
+        let first = self.0.partition_point(|k| by_seq[*k as usize].0 + longest <= s.seq);
+        let rows =
+            (first..self.0.len()).take_while(|r| by_seq[self.0[*r] as usize].0 < s.end).take(MOST_ROWS);
+        rows.filter_map(move |r| {
+            let end = self.0.get(r + 1).map_or(by_seq.len(), |k| *k as usize);
+            let row = &by_seq[self.0[r] as usize..end];
+            let after = row.partition_point(|b| b.1 as usize <= i);
+            row[after..].iter().map(|b| &sent[b.1 as usize]).take(MOST_ROWS).find(|o| o.end > s.seq)
+        })
+    }
+}
+
+/// Of each packet: copies of just these bytes after it.
+fn copies_after(sent: &[Sent]) -> Vec<u32> {
+    let mut seen: BTreeMap<(u64, u64), u32> = BTreeMap::new();
+    let mut after = vec![0; sent.len()];
+    for (i, s) in sent.iter().enumerate().rev() {
+        let count = seen.entry((s.seq, s.end)).or_default();
+        after[i] = *count;
+        *count += 1;
+    }
+    after
+}
+
 /// Of each packet: the first answer that tells of all its bytes.
 fn first_told(sent: &[Sent], heard: &[Heard], by_seq: &[(u64, u32)]) -> Vec<Option<u32>> {
     let mut told: Vec<Option<u32>> = vec![None; sent.len()];
+    let mut open = Skip::new(sent.len());
     let mut before: &[(u64, u64)] = &[];
     for (k, h) in (0..).zip(heard) {
         let blocks = &h.blocks[..h.count];
         for block in blocks.iter().filter(|b| !before.contains(b)) {
-            let from = by_seq.partition_point(|b| b.0 < block.0);
-            for &(_, i) in by_seq[from..].iter().take_while(|b| b.0 < block.1) {
+            let mut at = open.next(by_seq.partition_point(|b| b.0 < block.0));
+            while let Some(&(seq, i)) = by_seq.get(at).filter(|b| b.0 < block.1) {
+                debug_assert!(seq >= block.0, "sorted by first byte");
                 if sent[i as usize].end <= block.1 {
-                    told[i as usize].get_or_insert(k);
+                    told[i as usize] = Some(k);
+                    open.done(at);
                 }
+                at = open.next(at + 1);
             }
         }
         before = blocks;

@@ -167,17 +167,19 @@ impl Connection {
     /// Samples of how far each end is from here: the opening, then stamps and their echoes.
     fn locate(&mut self, side: usize, o: &Observation) {
         let head = &o.head;
+        // What is answered must have been sent once; what answers may have been sent again later.
         if let (Some(mine), Some(theirs)) = (self.opening[side], self.opening[1 - side])
-            && !mine.again
             && !theirs.again
         {
             if head.has(flag::SYN) && head.has(flag::ACK) {
-                self.near(side, o.t.since(theirs.t));
-                self.ways[1 - side].rtt.empty_path = true;
+                if !mine.again {
+                    self.near(side, o.t.since(theirs.t));
+                    self.ways[1 - side].rtt.empty_path = true;
+                }
             } else if !self.third && !head.has(flag::SYN) && self.client == Some(side) {
                 self.third = true;
-                self.ways[1 - side].rtt.empty_path = true;
                 self.near(side, o.t.since(theirs.t));
+                self.ways[1 - side].rtt.empty_path = true;
             }
         }
         let Some((value, echo)) = head.timestamps else { return };

@@ -85,9 +85,10 @@ impl Episodes {
 /// The interruptions that lower layers tell of, name by name: events that last, while the connection lived.
 pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
+    let seen = Seen::of(flow, start);
     let mut out: Vec<Episodes> = Vec::new();
     for e in events.iter().filter(|e| e.until > e.t && touches(e, life.0, life.1)) {
-        let episode = episode(flow, start, e.t, e.until);
+        let episode = seen.episode(e.t, e.until);
         match out.iter_mut().find(|k| k.layer == e.layer && k.name == e.name) {
             Some(kind) => kind.all.push(episode),
             None => out.push(Episodes { layer: e.layer.clone(), name: e.name.clone(), all: vec![episode] }),
@@ -115,36 +116,71 @@ pub fn silences(flow: &Flow, start: Time) -> Episodes {
         kept.1 = if same { kept.1.max(next.1) } else { kept.1 };
         same
     });
-    let all = spans.into_iter().map(|(t, until)| episode(flow, start, t, until)).collect();
+    let seen = Seen::of(flow, start);
+    let all = spans.into_iter().map(|(t, until)| seen.episode(t, until)).collect();
     Episodes { layer: "path".to_owned(), name: "silence".to_owned(), all }
 }
 
-fn episode(flow: &Flow, start: Time, t: f64, until: f64) -> Episode {
-    let mut e = Episode { t, until, lost: [0; 2], unneeded: [0; 2], timeouts: 0, silence_s: None };
-    for (i, way) in flow.ways.iter().enumerate() {
-        let spikes = way.spikes.iter().map(|s| (seconds(start, s.t), seconds(start, s.until)));
-        let longest =
-            spikes.filter(|s| s.0 <= until && s.1 >= t).max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
-        if let Some((from, to)) = longest {
-            e.silence_s = Some(e.silence_s.map_or(to - from, |s| s.max(to - from)));
-        }
-        let end = longest.map_or(until, |s| s.1.max(until));
-        e.timeouts += way.timeouts.iter().filter(|x| (t..=end).contains(&seconds(start, x.t))).count() as u64;
-        // What was sent up to a round trip before may have been on the way.
-        let from = t - way.rtt.map_or(0.0, |r| r.mean_s);
-        let (mut lost, mut unneeded) = (BTreeSet::new(), BTreeSet::new());
-        for r in &way.retransmissions {
-            let sent = r.original.map(|original| seconds(start, original));
-            if sent.is_some_and(|sent| (from..=until).contains(&sent)) {
-                match r.need {
-                    Need::Needed => _ = lost.insert(r.seq),
-                    Need::Unneeded => _ = unneeded.insert(r.seq),
+/// What happened in one direction, in seconds and ascending.
+struct Happened {
+    silences: Vec<(f64, f64)>,
+    timeouts: Vec<f64>,
+    /// When the original of a retransmission had been sent, its first byte, the verdict.
+    resent: Vec<(f64, u64, Need)>,
+    /// The mean round trip.
+    trip: f64,
+}
+
+/// Both directions.
+struct Seen([Happened; 2]);
+
+impl Seen {
+    fn of(flow: &Flow, start: Time) -> Seen {
+        Seen([0, 1].map(|i| {
+            let way = &flow.ways[i];
+            let at = |t: Time| seconds(start, t);
+            let resent = way.retransmissions.iter();
+            let mut resent: Vec<(f64, u64, Need)> =
+                resent.filter_map(|r| Some((at(r.original?), r.seq, r.need))).collect();
+            resent.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Happened {
+                silences: way.spikes.iter().map(|s| (at(s.t), at(s.until))).collect(),
+                timeouts: way.timeouts.iter().map(|x| at(x.t)).collect(),
+                resent,
+                trip: way.rtt.map_or(0.0, |r| r.mean_s),
+            }
+        }))
+    }
+
+    fn episode(&self, t: f64, until: f64) -> Episode {
+        let mut e = Episode { t, until, lost: [0; 2], unneeded: [0; 2], timeouts: 0, silence_s: None };
+        for (i, way) in self.0.iter().enumerate() {
+            // Silences follow each other.
+            let first = way.silences.partition_point(|s| s.1 < t);
+            let longest = way.silences[first..]
+                .iter()
+                .take_while(|s| s.0 <= until)
+                .max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
+            if let Some((from, to)) = longest {
+                e.silence_s = Some(e.silence_s.map_or(to - from, |s| s.max(to - from)));
+            }
+            let end = longest.map_or(until, |s| s.1.max(until));
+            let upto = |x: f64| way.timeouts.partition_point(|at| *at <= x);
+            let before = way.timeouts.partition_point(|at| *at < t);
+            e.timeouts += upto(end).saturating_sub(before) as u64;
+            // What was sent up to a round trip before may have been on the way.
+            let from = way.resent.partition_point(|r| r.0 < t - way.trip);
+            let (mut lost, mut unneeded) = (BTreeSet::new(), BTreeSet::new());
+            for (_, seq, need) in way.resent[from..].iter().take_while(|r| r.0 <= until) {
+                match need {
+                    Need::Needed => _ = lost.insert(*seq),
+                    Need::Unneeded => _ = unneeded.insert(*seq),
                     Need::Unknown => {}
                 }
             }
+            e.lost[i] = lost.len() as u64;
+            e.unneeded[i] = unneeded.difference(&lost).count() as u64;
         }
-        e.lost[i] = lost.len() as u64;
-        e.unneeded[i] = unneeded.difference(&lost).count() as u64;
+        e
     }
-    e
 }

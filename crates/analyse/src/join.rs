@@ -216,26 +216,51 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
                 (r.need, r.evidence) = (need, Evidence::Receiver);
             }
         }
-        by_seq.entry(s.seq).or_default().push(n);
+        let same = by_seq.entry(s.seq).or_default();
+        if same.len() < MOST_OF_ONE {
+            same.push(n);
+        }
     }
     let origin = way.origin;
     let verdicts: Vec<Retransmission> = way.retransmissions.clone();
+    let of = |t: Time, seq: u64| {
+        let from = verdicts.partition_point(|r| r.t < t);
+        verdicts[from..].iter().take_while(|r| r.t == t).find(|r| r.seq == seq)
+    };
+    let sent = Sent { data: &data, by_seq: &by_seq, longest };
     for timeout in &mut way.timeouts {
-        let Some(r) = verdicts.iter().find(|r| r.t == timeout.t && r.seq == timeout.seq) else { continue };
+        let Some(r) = of(timeout.t, timeout.seq) else { continue };
         (timeout.kind, timeout.evidence) = (Kind::from(r.need), r.evidence);
         timeout.cause = None;
         if r.need == Need::Unneeded
             && let Some(offset) = offset
         {
-            timeout.cause = cause(r, origin, &data, arrivals, &acks, answers, offset);
+            timeout.cause = cause(r, origin, &sent, arrivals, &acks, answers, offset);
         }
     }
     for fast in &mut way.fast_retransmits {
-        if let Some(r) = verdicts.iter().find(|r| r.t == fast.t && r.seq == fast.seq) {
+        if let Some(r) = of(fast.t, fast.seq) {
             (fast.kind, fast.evidence) = (Kind::from(r.need), r.evidence);
         }
     }
     crate::outcome::again(way);
+}
+
+/// Copies of one segment that are looked at: senders give up after fewer.
+const MOST_OF_ONE: usize = 64;
+
+/// Packets with data, and where those with each first byte stand.
+struct Sent<'a> {
+    data: &'a [Sighting],
+    by_seq: &'a BTreeMap<u64, Vec<usize>>,
+    longest: u64,
+}
+
+impl Sent<'_> {
+    fn overlapping(&self, seq: u64, end: u64) -> impl Iterator<Item = usize> {
+        let near = self.by_seq.range(seq.saturating_sub(self.longest)..end);
+        near.flat_map(|(_, at)| at.iter().copied()).filter(move |k| self.data[*k].end > seq)
+    }
 }
 
 fn need(
@@ -262,7 +287,7 @@ fn need(
 fn cause(
     r: &Retransmission,
     origin: u32,
-    data: &[Sighting],
+    sent: &Sent<'_>,
     arrivals: &[Arrival],
     acks: &[Sighting],
     answers: &[Arrival],
@@ -270,9 +295,10 @@ fn cause(
 ) -> Option<SpuriousCause> {
     let here = |t: Time| Time::from_nanos(t.as_nanos().saturating_add_signed(-offset.ahead_ns));
     let arrived = |k: &usize| matches!(arrivals[*k], Arrival::At(t) if here(t) <= r.t);
-    let mut before: Vec<(u64, u64)> = (0..data.len())
-        .take_while(|&k| data[k].t < r.t)
-        .filter(|k| data[*k].seq < r.end && r.seq < data[*k].end && arrived(k))
+    let data = sent.data;
+    let mut before: Vec<(u64, u64)> = sent
+        .overlapping(r.seq, r.end)
+        .filter(|k| data[*k].t < r.t && arrived(k))
         .map(|k| (data[k].seq, data[k].end))
         .collect();
     if !ranges::cover(r.seq.max(r.acked), r.end, &mut before) {

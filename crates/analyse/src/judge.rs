@@ -55,6 +55,7 @@ pub(crate) struct Judge {
     /// Up to here missing copies were last called lost, and where the blocks of SACK ended then.
     lost_before: u64,
     lost_top: u64,
+    lost_at: u64,
     /// Up to here acknowledgements have narrowed down which copies came first.
     narrowed: u64,
     /// When an acknowledgement without any news last came.
@@ -75,6 +76,8 @@ pub(crate) struct Judge {
 
 /// More open verdicts than this are not kept; the oldest is closed as it stands.
 const MOST: usize = 1 << 12;
+/// Nor of one segment: senders give up after fewer.
+const MOST_OF_ONE: usize = 64;
 
 /// What a sender knows beside the acknowledgement.
 pub(crate) struct State<'a> {
@@ -130,12 +133,15 @@ impl Judge {
         if alone {
             // Nothing else waits for what was lost before.
             (self.lost_before, self.lost_top) = (self.limit(), state.sacked.top().unwrap_or(0));
+            self.lost_at = acked;
             self.narrowed = acked;
         }
         self.lose_of(copies, acked, state.sacked, copy.serial);
         self.lose(copies, acked, state.sacked);
-        (self.open.len() > MOST).then_some(())?;
-        let oldest = self.open.first().and_then(|serial| self.open.remove(serial))?;
+        let same = self.open.of(copy.seq, copy.seq + 1);
+        let oldest = if self.open.len() > MOST { self.open.first() } else { None };
+        let oldest = oldest.or_else(|| same.first().copied().filter(|_| same.len() > MOST_OF_ONE))?;
+        let oldest = self.open.remove(oldest)?;
         Some(self.rule(copies, &oldest, state))
     }
 
@@ -158,8 +164,10 @@ impl Judge {
         if top > self.lost_top {
             some.extend(self.open.waiting(self.lost_top, top));
         }
-        some.extend(self.open.waiting(ack, ack + 1));
-        (self.lost_before, self.lost_top) = (limit, top);
+        if ack != self.lost_at {
+            some.extend(self.open.waiting(ack, ack + 1));
+        }
+        (self.lost_before, self.lost_top, self.lost_at) = (limit, top, ack);
         some.sort_unstable();
         some.dedup();
         for serial in some {

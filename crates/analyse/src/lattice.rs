@@ -213,7 +213,9 @@ pub(crate) fn weigh(
         prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, beam, |n| {
             promise(n, &held, heard, &marks, left, rates)
         });
-        *steps += nodes.len() + edges.len();
+        // Many holes make each step dearer.
+        let holes = nodes.iter().map(|n| held.get(n.mirror.held).len() / 8).sum::<usize>();
+        *steps += nodes.len() + edges.len() + holes;
         let sum: f64 = alpha.iter().sum();
         if sum <= 0.0 || nodes.is_empty() || *steps > most {
             return None;

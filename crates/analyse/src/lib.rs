@@ -58,6 +58,7 @@ mod ranges;
 pub mod reason;
 mod replay;
 mod rtt;
+mod skip;
 pub mod story;
 mod table;
 mod twice;

@@ -25,6 +25,15 @@ pub(crate) struct Piece {
 pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> Vec<Piece> {
     let mut pieces =
         vec![Piece { start, open: Vec::new(), there: 0.0, sent: 0..sent.len(), heard: 0..heard.len() }];
+    // The earliest of the answers from each on; one past the highest byte before each packet.
+    let mut earliest = vec![Time::NEVER; heard.len() + 1];
+    for (k, h) in heard.iter().enumerate().rev() {
+        earliest[k] = earliest[k + 1].min(h.t);
+    }
+    let mut highest = vec![0; sent.len() + 1];
+    for (k, s) in sent.iter().enumerate() {
+        highest[k + 1] = highest[k].max(s.end);
+    }
     // Latest answer so far, and the highest acknowledgement.
     let (mut told, mut latest, mut ack) = (0, Time::ZERO, start.next);
     for (i, s) in sent.iter().enumerate().skip(1) {
@@ -32,15 +41,15 @@ pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> V
             (told, latest, ack) = (told + 1, h.t.max(latest), h.ack.max(ack));
         }
         // What left the receiver later was seen before.
-        if told == 0 || heard[told..].iter().any(|h| h.t <= s.t) {
+        if told == 0 || earliest[told] <= s.t {
             continue;
         }
-        let open: Vec<usize> = (0..i).filter(|k| sent[*k].end > ack).collect();
-        if !open.is_empty() && s.t.since(latest) < long {
+        if highest[i] > ack && s.t.since(latest) < long {
             continue;
         }
         let Some(last) = pieces.last_mut().filter(|p| p.heard.start < told) else { continue };
         (last.sent.end, last.heard.end) = (i, told);
+        let open: Vec<usize> = (0..i).filter(|k| sent[*k].end > ack).collect();
         let echo = heard[told - 1].echo.unwrap_or_default();
         let start = Mirror { next: ack, held: 0, echo, told: ack, waits: false };
         let there = there(&heard[..told], ack, open.len());

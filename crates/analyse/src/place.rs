@@ -54,6 +54,7 @@ impl Place {
                     Side::Middle
                 }
             }
+            (Some(s), None) if s <= AT_ONCE => Side::Sender,
             (None, Some(r)) if r <= AT_ONCE => Side::Receiver,
             (None, Some(_)) if self.reacts_here() => Side::Sender,
             _ => Side::Unknown,

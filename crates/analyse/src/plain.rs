@@ -10,6 +10,7 @@
 
 use crate::course::{reachable, since_last};
 use crate::lattice::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use crate::skip::Skip;
 
 /// No such packet.
 const NONE: u32 = u32::MAX;
@@ -121,6 +122,8 @@ impl Plain {
         // The cause of the last answer is no sooner than the packet before this; so far it is settled what was lost.
         let (mut front, mut settled, mut answered) = (0, 0, 0);
         let mut first = 0;
+        // Those that blocks of SACK have not told of.
+        let mut open = Skip::new(agains.len());
         for (k, h) in heard.iter().enumerate() {
             let was = front;
             let tell = |again: &mut Again, front: &mut usize| {
@@ -141,11 +144,17 @@ impl Plain {
             }
             for &(left, right) in &h.blocks[..h.count] {
                 let from = agains.partition_point(|a| a.end <= left);
-                for again in agains[from..].iter_mut().take_while(|a| a.seq < right) {
-                    if again.seq < left || right < again.end {
-                        return None;
-                    }
-                    tell(again, &mut front)?;
+                let to = agains.partition_point(|a| a.seq < right);
+                // Only the outermost can reach beyond the block.
+                let cut = |a: &Again| a.seq < left || right < a.end;
+                if from < to && (cut(&agains[from]) || cut(&agains[to - 1])) {
+                    return None;
+                }
+                let mut at = open.next(from.min(to));
+                while at < to {
+                    tell(&mut agains[at], &mut front)?;
+                    open.done(at);
+                    at = open.next(at + 1);
                 }
             }
             let told = h.blocks[..h.count].iter().map(|b| b.1).fold(h.ack, u64::max);

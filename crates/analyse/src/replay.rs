@@ -15,6 +15,9 @@ use base::{Span, Time};
 
 /// More than this is not noted of one trouble.
 const MOST: usize = 1 << 12;
+/// Where more than this is outstanding when it begins, up to so much: then courses are weighed only if order alone decides.
+const WIDE: usize = 1 << 10;
+const MOST_WIDE: usize = 1 << 18;
 
 /// So many steps are followed for one direction of a connection: one that is nothing but trouble does not hold up the
 /// reading.
@@ -61,6 +64,8 @@ pub(crate) struct Replay {
     wanted: bool,
     /// What must be acknowledged before it is over.
     until: u64,
+    /// So much is noted of it.
+    most: usize,
     /// Steps that were followed so far.
     steps: usize,
     /// Weight of each rule so far, in the order of [`EchoRule::ALL`].
@@ -90,6 +95,7 @@ impl Replay {
             .map(|c| (c.serial, Sent { seq: c.seq, end: c.end, t: c.t, stamp: c.stamp, result: None }))
             .collect();
         all.sort_unstable_by_key(|c| c.0);
+        self.most = if all.len() > WIDE { MOST_WIDE } else { MOST };
         self.sent.extend(all.into_iter().map(|c| c.1));
         self.sent.extend(fin.map(|(at, t)| Sent { seq: at, end: at, t, stamp: None, result: None }));
     }
@@ -140,7 +146,7 @@ impl Replay {
 
     /// True if all that was amiss has been answered. `open`: verdicts are, or what came last is a sign of more trouble.
     pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
-        self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > MOST)
+        self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > self.most)
     }
 
     /// When the first was sent that matters.
@@ -234,6 +240,9 @@ impl Replay {
         // Most troubles are a loss or a few, and what came back leaves no doubt.
         if let Some(outcome) = plain::decide(&self.sent, &self.heard, start.next, &rates) {
             return Some((outcome, numbered));
+        }
+        if self.sent.len() + self.heard.len() > MOST {
+            return None;
         }
         (rates.loss, rates.deaf) = self.rates();
         let all = Before::default();

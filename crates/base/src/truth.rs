@@ -221,6 +221,12 @@ impl Ledger {
         }
     }
 
+    /// Bytes acknowledged so far, all connections of the flow together.
+    pub fn acknowledged(&self) -> u64 {
+        let of = |acked: u64| acked % CONNECTION;
+        of(self.acked) + self.others.iter().map(|window| of(window.acked)).sum::<u64>()
+    }
+
     /// True if the data packet with this ordinal reached the receiver.
     pub fn has_arrived(&self, ordinal: u32) -> bool {
         self.arrived.get(ordinal as usize / 64).is_some_and(|w| w & (1 << (ordinal % 64)) != 0)

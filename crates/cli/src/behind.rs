@@ -53,9 +53,83 @@ pub(crate) fn of_file(
     Ok(Link { scenario, name: name.map(str::to_owned).or(stem).unwrap_or_default(), far })
 }
 
+/// Interruptions of a link from the command line.
+pub(crate) struct Breaks<'a> {
+    pub(crate) outages: &'a [String],
+    pub(crate) handovers: &'a [String],
+}
+
+impl Breaks<'_> {
+    /// None.
+    pub(crate) const NONE: Breaks<'static> = Breaks { outages: &[], handovers: &[] };
+
+    /// Tables of a hop: an outage holds packets, a handover drops what comes to the closed link.
+    fn tables(&self) -> Result<String, Failure> {
+        let mut out = String::new();
+        let kinds = [("outage", self.outages, "hold"), ("handover", self.handovers, "drop")];
+        for (kind, all, mode) in kinds {
+            for (i, spec) in all.iter().enumerate() {
+                let (lasts, when) = break_of(kind, spec)?;
+                let quoted = |text: &str| serde_json::Value::from(text).to_string();
+                let when = match when {
+                    When::At(at) => format!("start = {}", quoted(at)),
+                    When::Every(every) => format!("every = {}", quoted(every)),
+                };
+                let name = if i == 0 { kind.to_owned() } else { format!("{kind}-{}", i + 1) };
+                out.push_str(&format!(
+                    "[[hop.gate]]\nname = \"{name}\"\nmode = \"{mode}\"\n{when}\nlasts = {}\n",
+                    quoted(lasts)
+                ));
+            }
+        }
+        Ok(out)
+    }
+}
+
+enum When<'a> {
+    At(&'a str),
+    Every(&'a str),
+}
+
+/// `LASTS at TIME` or `LASTS every TIME`; either may be a distribution.
+fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, When<'a>), Failure> {
+    let parts = |word: &str| spec.split_once(word).map(|(lasts, when)| (lasts.trim(), when.trim()));
+    let found = match (parts(" at "), parts(" every ")) {
+        (Some((lasts, at)), None) => Some((lasts, When::At(at))),
+        (None, Some((lasts, every))) => Some((lasts, When::Every(every))),
+        _ => None,
+    };
+    found.filter(|(lasts, _)| !lasts.is_empty()).ok_or_else(|| {
+        Failure::usage(
+            format!("--{kind}: `{spec}` does not say how long and when"),
+            format!("write --{kind} '5 s at 3 s' or --{kind} '2 s every exponential(30 s)'"),
+        )
+    })
+}
+
+/// Splits at commas that are in no brackets and no quotes.
+fn parts(spec: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut quoted, mut from) = (Vec::new(), 0i32, false, 0);
+    for (at, c) in spec.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth -= 1,
+            ',' if depth <= 0 && !quoted => {
+                parts.push(&spec[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&spec[from..]);
+    parts
+}
+
 /// A link of a few words, such as `rate=2 Mbit/s, delay=50 ms`.
 pub(crate) fn of_spec(
     spec: &str,
+    breaks: &Breaks<'_>,
     preset: Option<&str>,
     name: Option<&str>,
     at_ends: AtEnds<'_>,
@@ -67,7 +141,8 @@ pub(crate) fn of_spec(
     }
     let mut all: Vec<String> = Vec::new();
     let mut timeless = preset.is_none();
-    for part in spec.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+    let breaks = breaks.tables()?;
+    for part in parts(spec).into_iter().map(str::trim).filter(|part| !part.is_empty()) {
         let Some((key, value)) = part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             return Err(Failure::usage(
                 format!("--link: `{part}` says nothing about a link"),
@@ -92,7 +167,7 @@ pub(crate) fn of_spec(
                 text.push_str("[[hop.loss]]\nname = \"loss\"\nprobability = 0.0\n");
             }
             // A queue of so much is the usual one.
-            "queue" if value != "unlimited" => {
+            "queue" if value != "unlimited" && !value.starts_with('{') => {
                 all.push(format!("hop.link.queue.drop-tail.limit=\"{value}\""))
             }
             _ => all.push(format!("hop.link.{key}={value}")),
@@ -102,6 +177,7 @@ pub(crate) fn of_spec(
         // A round trip takes some time, and this one as little as can be told.
         all.push("hop.link.delay=\"1 us\"".into());
     }
+    text.push_str(&breaks);
     all.extend_from_slice(set);
     text.push_str(&at_ends(&text, "phone", "server"));
     let scenario = input::read_again("--link", &text, input::Inputs::new(), &all)?.scenario;
@@ -150,5 +226,39 @@ pub(crate) fn resolver(uplink: Option<u8>) -> String {
         emulate::uplink::resolver(level)
     } else {
         "# No resolver is behind this link. The names of its nodes are in /etc/hosts.\n".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_settings_is_cut_outside_of_brackets() {
+        assert_eq!(
+            parts(
+                "rate=2 Mbit/s, delay=uniform(10 ms, 20 ms),queue={ red = { limit = \"9 packets\", ecn = true } }"
+            ),
+            [
+                "rate=2 Mbit/s",
+                " delay=uniform(10 ms, 20 ms)",
+                "queue={ red = { limit = \"9 packets\", ecn = true } }"
+            ]
+        );
+        assert_eq!(parts("a=\"x, y\""), ["a=\"x, y\""]);
+    }
+
+    #[test]
+    fn interruptions_are_gates() {
+        let outages = ["5 s at 3 s".to_owned(), "2 s every exponential(30 s)".to_owned()];
+        let text = Breaks { outages: &outages, handovers: &["1 s at 9 s".to_owned()] }.tables().unwrap();
+        for line in
+            ["name = \"outage-2\"", "every = \"exponential(30 s)\"", "start = \"3 s\"", "mode = \"drop\""]
+        {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        for wrong in ["5 s", "at 3 s", " at ", "1 s at 2 s every 3 s"] {
+            assert!(Breaks { outages: &[wrong.to_owned()], handovers: &[] }.tables().is_err(), "{wrong}");
+        }
     }
 }

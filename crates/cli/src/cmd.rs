@@ -5,6 +5,7 @@ pub(crate) mod analyse;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod emulate;
 pub(crate) mod import;
 pub(crate) mod keep;
@@ -76,5 +77,6 @@ verbs! {
     Presets = presets,
     Import = import,
     Completions = completions,
+    Doctor = doctor,
     Keep = keep,
 }

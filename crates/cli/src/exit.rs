@@ -1,6 +1,6 @@
 //! Exit codes of the command and their messages.
 //!
-//! Seven ways, and the sentence for those that are not good.
+//! Eight ways, and the sentence for those that are not good.
 
 use results::Error;
 use scenario::{Diagnostics, Style};
@@ -18,6 +18,8 @@ pub(crate) enum End {
     Machine,
     /// It ran in real time, but not as exactly as it should.
     Unfaithful,
+    /// There is not enough data within the bound for a verdict.
+    Undecided,
     /// The user stopped it.
     Interrupted,
     /// A command ended, and this is how.
@@ -33,6 +35,7 @@ impl End {
             End::Usage => 2,
             End::Machine => 3,
             End::Unfaithful => 4,
+            End::Undecided => 5,
             End::Interrupted => 130,
             End::Command(code) => code,
         }

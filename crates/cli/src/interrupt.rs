@@ -1,7 +1,7 @@
 //! Ctrl-C handling: the first one ends the run in order, the second one ends the process.
 //!
-//! The first one lets the repetitions in hand finish and be written; the second one ends the process at once, which
-//! loses only those.
+//! The first one ends the repetitions in hand within 200 ms; those that were finished are kept. The second one ends the
+//! process at once.
 
 use crate::exit::End;
 use crate::talk::Talk;
@@ -11,7 +11,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Takes over Ctrl-C (and the wish to terminate); gives what it sets.
 pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
-    watch_saying(talk, "stopping after the repetitions in hand; once more to stop at once")
+    watch_saying(talk, "stopping; finished repetitions are kept; once more to stop at once")
 }
 
 /// The same, with other words at the first one.

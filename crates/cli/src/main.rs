@@ -21,6 +21,7 @@ mod contrast;
 mod describe;
 mod environment;
 mod exit;
+mod gate;
 mod here;
 mod input;
 mod interrupt;

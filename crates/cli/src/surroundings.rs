@@ -18,7 +18,15 @@ pub(crate) struct Names(Vec<String>);
 /// Those of this process.
 pub(crate) fn nested() -> Names {
     let text = environment::variable(LINKS).unwrap_or_default();
-    Names(text.split_whitespace().map(str::to_owned).collect())
+    Names(text.split_whitespace().map(clean).collect())
+}
+
+/// A name fit for a prompt and a terminal. Shells expand `$(...)`, backquotes and backslashes in `PS1`, and a name comes
+/// from a file that a stranger may have named.
+pub(crate) fn clean(name: &str) -> String {
+    let fit = |c: char| if c.is_alphanumeric() || "-_.+".contains(c) { c } else { '-' };
+    let clean: String = name.chars().take(64).map(fit).collect();
+    if clean.is_empty() { "link".to_owned() } else { clean }
 }
 
 impl Names {
@@ -35,9 +43,8 @@ impl Names {
                 "their addresses have no room for one more",
             ));
         }
-        let clean: String = name.chars().map(|c| if c.is_whitespace() { '-' } else { c }).collect();
         let mut names = self.clone();
-        names.0.push(if clean.is_empty() { "link".into() } else { clean });
+        names.0.push(clean(name));
         Ok(names)
     }
 
@@ -75,5 +82,18 @@ pub(crate) fn give_back(folder: &std::path::Path) {
         if !path.is_symlink() && path.is_dir() {
             todo.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_runs_nothing_and_moves_no_cursor() {
+        let names = Names::default().with("$(touch owned)`id`\\u\x1b[2J;!x").unwrap();
+        assert_eq!(names.prompt(), "[--touch-owned--id--u--2J--x] ");
+        assert_eq!(Names::default().with("lte-2.5_x+y").unwrap().prompt(), "[lte-2.5_x+y] ");
+        assert_eq!(Names::default().with("").unwrap().prompt(), "[link] ");
     }
 }

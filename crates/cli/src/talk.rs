@@ -70,7 +70,7 @@ impl Talk {
     /// A remark.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            self.stderr(&format!("{text}\n"));
+            self.stderr(&format!("{}\n", printable(text)));
         }
     }
 
@@ -126,4 +126,16 @@ impl Talk {
         // Nobody to tell it to.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
+}
+/// Text from outside as a terminal may show it: control characters, which could move the cursor or set colours, are
+/// escaped.
+pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
+    let hostile = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(hostile) {
+        return text.into();
+    }
+    text.chars()
+        .map(|c| if hostile(c) { c.escape_default().to_string() } else { c.to_string() })
+        .collect::<String>()
+        .into()
 }

@@ -4,7 +4,7 @@
 
 use crate::exit::Failure;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,8 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // What a link leads to is written, not the link.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let part = beside(&place);
-    let written = fs::write(&part, bytes)
+    let written = fresh(&part)
+        .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| there.as_ref().map_or(Ok(()), |old| as_before(&part, old)))
         .and_then(|()| fs::rename(&part, &place));
     match written {
@@ -54,6 +55,17 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// A file that was not there: a link that another user left under this name is removed and not followed.
+fn fresh(part: &Path) -> io::Result<fs::File> {
+    match fs::File::create_new(part) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            fs::remove_file(part)?;
+            fs::File::create_new(part)
+        }
+        made => made,
+    }
+}
+
 /// Whose it was and who might read it. Who may not give files away keeps them.
 fn as_before(part: &Path, old: &fs::Metadata) -> io::Result<()> {
     let _ = std::os::unix::fs::chown(part, Some(old.uid()), Some(old.gid()));
@@ -61,7 +73,7 @@ fn as_before(part: &Path, old: &fs::Metadata) -> io::Result<()> {
 }
 
 /// `.NAME.PROCESS.part`, in the same folder.
-fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
@@ -87,6 +99,18 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), 3, "{names:?}");
+    }
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, victim) = (folder.path().join("out"), folder.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, beside(&place)).unwrap();
+        whole(&place, "new").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&place).unwrap(), "new");
+        assert!(!fs::symlink_metadata(&place).unwrap().is_symlink());
     }
 
     #[test]

@@ -128,3 +128,27 @@ fn what_is_no_capture_is_said() {
     williwaw(&["analyse", file.to_str().unwrap()]).code(2);
     williwaw(&["analyse", "/nowhere/at/all.pcap"]).code(2);
 }
+
+/// One page for a support case, with every picture; names that look like markup stay text.
+#[test]
+fn a_page_holds_the_whole_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
+    let server = at("<b>case.pcapng");
+    std::fs::copy(at("out/rep0.server.pcapng"), &server).unwrap();
+    let phone = at("out/rep0.phone.pcapng");
+    williwaw(&["analyse", &server, "--receiver", &phone, "--html", &at("case.html"), "--quiet"]).success();
+    let page = std::fs::read_to_string(at("case.html")).unwrap();
+    for words in ["What happened", "Connections, the largest first", "Connection 0", "timeout, spurious"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.contains("&lt;b&gt;case") && !page.contains("<b>case"), "names are escaped");
+    for title in ["Time and sequence", "Throughput", "Round trips", "Data outstanding", "Windows"] {
+        assert!(page.contains(title), "{title}");
+    }
+    assert!(page.len() < 5 << 20, "{} B", page.len());
+    let refused = williwaw(&["analyse", &server, "--html", &at("nowhere/case.html")]).failure();
+    assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("nowhere"));
+}

@@ -260,3 +260,87 @@ fn the_page_shows_where_they_are_furthest_apart() {
     assert_ne!(nowhere.code, 0);
     assert_eq!(nowhere.out, "");
 }
+
+/// The gate: not worse than a share (0), worse (1), undecided within the bound (5); looks double the repetitions; JUnit is
+/// XML and has a case a cell; the summary is appended.
+#[test]
+fn a_gate_passes_fails_or_stays_undecided() {
+    let desk = Desk::new();
+    let turned: Vec<&str> = DETECTORS
+        .iter()
+        .map(|word| match *word {
+            "--set-a" => "--set-b",
+            "--set-b" => "--set-a",
+            word => word,
+        })
+        .collect();
+    let files = ["--junit", "gate.xml", "--summary", "gate.md"];
+    let passed = desk.run(&[DETECTORS, &["--reps", "20", "--no-worse=10%"], &files].concat());
+    assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
+    let failed = desk.run(&[&turned[..], &["--reps", "20", "--no-worse=0.1%"], &files].concat());
+    assert_eq!(failed.code, 1, "{}", failed.err);
+    assert!(failed.err.contains("Worse than 0.1 %"), "{}", failed.err);
+    let xml = desk.read("gate.xml");
+    assert!(
+        xml.contains("<testcase name=\"download_time_s\"") && xml.contains("<failure message=\"worse\">"),
+        "{xml}"
+    );
+    let summary = desk.read("gate.md");
+    assert_eq!(summary.matches("### williwaw").count(), 2, "{summary}");
+    assert!(summary.contains("**failed**") && summary.contains("| passed |"), "{summary}");
+    // Two pairs of a wide spread do not decide, and the bound ends it.
+    let wide = [&turned[..], &["--reps", "2", "--no-worse=12%", "--json"], &files].concat();
+    let open = desk.run(&wide);
+    assert_eq!(open.code, 5, "{}{}", open.out, open.err);
+    assert!(open.err.contains("more repetitions narrow it"), "{}", open.err);
+    let gate = &document(&open.out)["gate"];
+    assert_eq!((gate["verdict"].as_str(), gate["looks"].as_u64()), (Some("undecided"), Some(1)), "{gate}");
+    assert!(desk.read("gate.xml").contains("errors=\"1\""));
+    // With more allowed it goes on, and says so.
+    let more =
+        desk.run(&[&turned[..], &["--reps", "2", "--max-reps", "60", "--no-worse=0.1%", "--json"]].concat());
+    assert_eq!(more.code, 1, "{}{}", more.out, more.err);
+    assert!(more.err.contains("undecided; going on to 4 repetitions of at most 60"), "{}", more.err);
+    let told = document(&more.out);
+    assert!(told["repetitions"].as_u64() > Some(2) && told["gate"]["looks"] == 6, "{}", told["gate"]);
+    for (words, said) in [(&["--no-worse=ten"][..], "is no share"), (&["--junit", "x.xml"], "--no-worse")] {
+        let wrong = desk.run(&[DETECTORS, words].concat());
+        assert_eq!(wrong.code, 2, "{}", wrong.err);
+        assert!(wrong.err.contains(said), "{}", wrong.err);
+    }
+    let parser = "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); \
+        s = r.find('testsuite'); assert r.tag == 'testsuites' and int(s.get('tests')) == len(s.findall('testcase'))";
+    let path = desk.path("gate.xml");
+    match std::process::Command::new("python3").args(["-c", parser]).arg(path).status() {
+        Ok(status) => assert!(status.success(), "no JUnit"),
+        Err(_) => eprintln!("skipped: no python3 to parse the file with"),
+    }
+}
+
+/// The script of the action, outside of a container: it passes on verdicts, and says what is missing.
+#[test]
+fn the_action_for_builds_runs() {
+    let desk = Desk::new();
+    desk.write("slow.toml", &common::SMALL.replace("30 kbit/s", "15 kbit/s"));
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci/gate.sh");
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = std::process::Command::new("bash");
+        command.arg(script).current_dir(desk.path(""));
+        command
+            .env("WILLIWAW", env!("CARGO_BIN_EXE_williwaw"))
+            .env("GITHUB_STEP_SUMMARY", desk.path("summary.md"));
+        let done = command.envs(variables.iter().copied()).output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    assert!(common::SMALL.contains("30 kbit/s"));
+    let few = [("REPETITIONS", "10"), ("BOUND", "160")];
+    let (code, said) = run(&[&[("BEFORE", "small.toml"), ("AFTER", "slow.toml")], &few[..]].concat());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("::error::williwaw: worse than 10%"), "{said}");
+    let (code, said) = run(&[&[("BEFORE", "slow.toml"), ("AFTER", "small.toml")], &few[..]].concat());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(desk.read("summary.md").contains("### williwaw: passed"));
+    assert!(desk.read("williwaw-gate.xml").contains("<testsuites"));
+    let (code, said) = run(&[]);
+    assert_eq!((code, said.contains("give the inputs")), (Some(2), true), "{said}");
+}

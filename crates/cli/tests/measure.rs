@@ -112,3 +112,67 @@ fn an_interrupt_keeps_what_is_finished() {
     assert_eq!(document["complete"], false);
     assert!(document["tests"][0]["repetitions"]["done"].as_u64().unwrap() > 1);
 }
+
+/// A link that the tool sets up and releases, and how long that took (WL-07).
+#[test]
+fn commands_before_and_after_are_timed_and_kept() {
+    let desk = Desk::new();
+    let server = Serving::start(&[]);
+    let client =
+        |more: &[&str]| desk.run(&[&["measure", "client", &server.1, "--bulk", "down"], more].concat());
+    let out = client(&["--before", "sleep 0.3; echo dialled", "--after", "exit 4", "--json"]);
+    assert_eq!(out.code, 0, "{}", out.err);
+    let document: Value = serde_json::from_str(&out.out).unwrap();
+    let link = document["link"].as_array().unwrap();
+    assert_eq!(link.len(), 2, "{document}");
+    assert_eq!((&link[0]["before"], &link[0]["status"]), (&true.into(), &0.into()));
+    assert!(link[0]["seconds"].as_f64().is_some_and(|s| (0.3..5.0).contains(&s)), "{}", link[0]);
+    assert_eq!((&link[1]["before"], &link[1]["status"]), (&false.into(), &4.into()));
+    let shown = desk.run(&["measure", "show", "measure-1.jsonl", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&shown.out).unwrap(), document);
+    let failed = client(&["--before", "exit 7"]);
+    assert_eq!(failed.code, 3, "{}", failed.err);
+    assert!(failed.err.contains("ended with status 7"), "{}", failed.err);
+}
+
+/// A server that gets no more threads refuses single connections and serves on.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lack_of_threads_is_an_error_of_one_connection() {
+    use std::io::Write as _;
+    let user = "54321";
+    let program = env!("CARGO_BIN_EXE_williwaw");
+    let limited = ["--reuid", user, "--regid", user, "--clear-groups", "prlimit", "--nproc=9", program];
+    let mut server = Command::new("setpriv");
+    server.args(limited).args(["measure", "server", "--bind", "127.0.0.1:0"]).stderr(Stdio::piped());
+    let Ok(mut server) = server.spawn() else { return eprintln!("skipped: no setpriv") };
+    let mut said = BufReader::new(server.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let Some(address) = line.trim().strip_prefix("listening at ").map(str::to_owned) else {
+        let _ = (server.kill(), server.wait());
+        return eprintln!("skipped: {line}");
+    };
+    let serving = Serving(server, address);
+    let strangers: Vec<std::net::TcpStream> =
+        (0..12).map(|_| std::net::TcpStream::connect(&serving.1).unwrap()).collect();
+    let mut refused = String::new();
+    while !refused.contains("cannot start another thread") {
+        refused.clear();
+        assert!(said.read_line(&mut refused).unwrap() > 0, "it ended");
+    }
+    for mut stranger in strangers {
+        let _ = stranger.write_all(b"x");
+    }
+    // The strangers are gone, and a client is served.
+    let desk = Desk::new();
+    let since = std::time::Instant::now();
+    loop {
+        let out = desk.run(&["measure", "client", &serving.1, "--bulk", "down", "--no-out"]);
+        if out.code == 0 {
+            break;
+        }
+        assert!(since.elapsed().as_secs() < 30, "{}", out.err);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}

@@ -236,3 +236,35 @@ fn without_rights_it_says_what_to_do() {
     assert_eq!(text(&output.stdout), "125\n", "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("help: "), "{}", text(&output.stderr));
 }
+
+/// Interruptions from the command line, nested braces, and errors that quote what was typed.
+#[test]
+fn a_link_is_interrupted_from_the_command_line() {
+    for (args, said) in [
+        (&["--outage", "5 s"][..], "`5 s` does not say how long and when"),
+        (&["--handover", "1 s at"], "`1 s at` does not say"),
+        (&["--outage", "much at 3 s"], "much"),
+    ] {
+        let refused = run(&[args, &["--", "true"]].concat());
+        let err = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(125), "{err}");
+        assert!(err.contains(said), "{err}");
+    }
+    if lacking(&["ping"]) {
+        return;
+    }
+    let mut command = Command::new(cargo_bin("williwaw"));
+    let link =
+        "rate=10 Mbit/s, delay=uniform(1 ms, 2 ms), queue={ codel = { target = \"5 ms\", ecn = true } }";
+    command.args(["shell", "--link", link, "--outage", "1 s at 500 ms", "--"]);
+    command.args(["ping", "-c", "10", "-i", "0.2", "-W", "5", "server"]);
+    let done = command.output().unwrap();
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{said}{}", text(&done.stderr));
+    let times =
+        said.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse::<f64>().ok());
+    let times: Vec<f64> = times.collect();
+    let longest = times.iter().copied().fold(0.0, f64::max);
+    assert!(times.len() == 10 && longest > 500.0 && longest < 1500.0, "an outage of 1 s held them: {said}");
+    assert!(times.iter().filter(|t| **t < 100.0).count() >= 3, "{said}");
+}

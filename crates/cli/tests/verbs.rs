@@ -115,6 +115,11 @@ fn completions_and_the_readme_know_every_verb() {
         for verb in &verbs {
             assert!(ended.out.contains(verb), "{shell} {verb}");
         }
+        // fish completes no values of plain arguments.
+        let known = ["lte-driving", "unneeded_retransmissions", "gprs-eifel"];
+        for value in &known[..if shell == "fish" { 2 } else { 3 }] {
+            assert!(ended.out.contains(value), "{shell} does not know {value}");
+        }
     }
     let readme = include_str!("../../../README.md");
     for verb in verbs.iter().filter(|verb| *verb != "help") {
@@ -238,4 +243,34 @@ fn completions_offer_what_the_help_lists() {
             "{shell}"
         );
     }
+}
+
+/// What a machine has for emulation, each item with its remedy where it is missing.
+#[test]
+fn the_doctor_tells_what_is_missing_and_its_remedy() {
+    let desk = Desk::new();
+    let ended = desk.run(&["doctor", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&ended.out).expect(&ended.out);
+    assert_eq!(document["schema"], "williwaw-doctor/1");
+    let checks = document["checks"].as_array().unwrap();
+    for what in ["kernel", "tun", "namespaces", "link", "clock", "browser"] {
+        assert!(checks.iter().any(|check| check["what"] == what), "{what}: {}", ended.out);
+    }
+    let missing = checks.iter().any(|c| c["needed"] == true && c["there"] == false);
+    assert_eq!(
+        (ended.code, document["good"].as_bool()),
+        if missing { (3, Some(false)) } else { (0, Some(true)) }
+    );
+    assert!(
+        checks
+            .iter()
+            .all(|c| !c["mend"].as_str().unwrap().is_empty() && !c["found"].as_str().unwrap().is_empty())
+    );
+    let plain = desk.run(&["doctor"]);
+    assert_eq!(
+        plain.out.lines().filter(|line| !line.starts_with(' ')).count(),
+        checks.len(),
+        "{}",
+        plain.out
+    );
 }

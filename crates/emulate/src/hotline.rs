@@ -8,9 +8,10 @@ use crate::space::Space;
 use crate::sys;
 use base::Time;
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,8 +21,13 @@ use std::time::Duration;
 const PREFIX: &str = "williwaw/";
 /// Emulations of one name in one process.
 const MOST: usize = 10_000;
-/// Somebody who asks may take so long.
+/// Limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Limit of a read of a call; calls are answered one after the other.
+const CALLED: Duration = Duration::from_millis(500);
+/// Longest line of a call and of an answer, bytes.
+const LINE: u64 = 1 << 10;
+const ANSWER: u64 = 1 << 20;
 
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,9 +120,13 @@ impl Hotline {
 
     fn hear(&self, stream: &UnixStream) -> io::Result<()> {
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(CALLED))?;
+        stream.set_write_timeout(Some(CALLED))?;
         let mut name = String::new();
-        BufReader::new(stream).read_line(&mut name)?;
+        BufReader::new(stream.take(LINE)).read_line(&mut name)?;
+        if !name.ends_with('\n') {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         let (answer, answered) = channel();
         let call = Call { name: name.trim().to_owned(), answer };
         self.calls.send(call).map_err(|_| io::ErrorKind::BrokenPipe)?;
@@ -164,7 +174,8 @@ pub fn running() -> io::Result<Vec<Running>> {
     let mut all: Vec<Running> = names
         .filter_map(|name| {
             let (name, process) = name.rsplit_once('/')?;
-            Some(Running { name: name.to_owned(), process: process.trim().parse().ok()? })
+            let clean = !name.is_empty() && name.len() <= 108 && !name.contains(char::is_control);
+            clean.then_some(Running { name: name.to_owned(), process: process.trim().parse().ok()? })
         })
         .collect();
     all.sort_by_key(|one| one.process);
@@ -172,18 +183,74 @@ pub fn running() -> io::Result<Vec<Running>> {
     Ok(all)
 }
 
+/// Whether a user may answer: this one, root, or one whom this user namespace does not know, as the keeper's user is seen from
+/// a command's namespace.
+fn is_trusted(user: u32) -> bool {
+    const UNKNOWN: u32 = 65_534;
+    let own = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == user);
+    let whole = || {
+        let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        map.split_whitespace().eq(["0", "0", "4294967295"])
+    };
+    own || user == 0 || user == UNKNOWN && !whole()
+}
+
 /// Calls a name of one of them; an empty one asks for the names alone.
 ///
 /// # Errors
-/// It is gone, or does not listen to this user.
+/// It is gone, does not listen to this user, or belongs to another one: abstract names have no owner, so whoever binds
+/// one first would be believed.
 pub fn call(running: &Running, name: &str) -> io::Result<Answer> {
     let address = format!("{PREFIX}{}/{}", running.name, running.process);
     let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;
+    if !is_trusted(sys::peer_user(stream.as_raw_fd())?) {
+        return Err(io::Error::other("it belongs to another user"));
+    }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{name}\n").as_bytes())?;
     let mut line = String::new();
-    if BufReader::new(stream).read_line(&mut line)? == 0 {
+    if BufReader::new(stream.take(ANSWER)).read_line(&mut line)? == 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(serde_json::from_str(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// A caller that sends without end or nothing at all is given up, and the next one is answered.
+    #[test]
+    fn a_flooding_and_a_silent_caller_hold_nobody_up() {
+        let (line, ear) = Hotline::new(&format!("test-{}", std::process::id())).unwrap();
+        let uid = std::fs::metadata("/proc/self").unwrap().uid();
+        let over = Arc::new(AtomicBool::new(false));
+        let name = line.name.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| line.answer(&over, &[uid]));
+            let address = SocketAddr::from_abstract_name(&name).unwrap();
+            let mut flood = UnixStream::connect_addr(&address).unwrap();
+            let _silent = UnixStream::connect_addr(&address).unwrap();
+            let flooding = scope.spawn(move || {
+                let mut sent = 0;
+                while flood.write_all(&[b'x'; 4096]).is_ok() && sent < 64 << 20 {
+                    sent += 4096;
+                }
+                sent
+            });
+            assert!(flooding.join().unwrap() < 8 << 20, "no more is read than a line may have");
+            let called = scope.spawn(|| {
+                let (_, rest) = name.split_once('/').unwrap();
+                let (name, process) = rest.rsplit_once('/').unwrap();
+                call(&Running { name: name.to_owned(), process: process.parse().unwrap() }, "x")
+            });
+            let heard = ear.calls.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(heard.name, "x");
+            heard.answer.send(Answer { at_s: Some(1.0), names: Vec::new() }).unwrap();
+            let answer = called.join().unwrap();
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(answer.unwrap().at_s, Some(1.0));
+        });
+    }
 }

@@ -11,6 +11,7 @@ use base::{Span, Time};
 use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to record beside the counters.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub struct Outcome {
 }
 
 /// How often the end is looked for: after so many wake-ups.
-const LOOK_EVERY: u32 = 16;
+pub(crate) const LOOK_EVERY: u32 = 16;
 /// What is still on its way when all workloads are done may take so long.
 const DRAIN: Span = Span::from_secs(3600);
 
@@ -45,8 +46,33 @@ pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
     run_recorded(model, repetition, tracer, options.shuffle_ties)
 }
 
+/// [`run_once`] that ends early, without an outcome, once `stop` is set: within some milliseconds.
+pub fn run_until_stopped(
+    model: &Model,
+    repetition: u64,
+    options: Options,
+    stop: &AtomicBool,
+) -> Option<Outcome> {
+    let tracer =
+        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
+}
+
 /// The same, with a recorder of the caller's choice.
 pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Outcome {
+    match run_while(model, repetition, tracer, shuffle_ties, &|| true) {
+        Some(outcome) => outcome,
+        None => unreachable!("nothing stops it"),
+    }
+}
+
+fn run_while(
+    model: &Model,
+    repetition: u64,
+    tracer: Tracer,
+    shuffle_ties: Option<u64>,
+    goes_on: &dyn Fn() -> bool,
+) -> Option<Outcome> {
     let seed = Seed { seed: model.run.seed, repetition };
     let mut world = build(model, seed, tracer);
     world.network.start(shuffle_ties);
@@ -58,10 +84,13 @@ pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties
             while waiting.last().is_some_and(|ends| finished(network, ends)) {
                 waiting.pop();
             }
-            waiting.is_empty()
+            waiting.is_empty() || !goes_on()
         },
         LOOK_EVERY,
     );
+    if !goes_on() {
+        return None;
+    }
     for &id in &world.backgrounds {
         world.network.signal(world.network.now(), id, Signal::Close);
     }
@@ -71,7 +100,7 @@ pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties
     }
     let flows = measure::flows(model, &world, repetition, limit);
     let populations = crate::system::populations(model, &world, &flows, limit);
-    Outcome { flows, populations, world, complete }
+    Some(Outcome { flows, populations, world, complete })
 }
 
 /// Whether the workload of a flow is done; true for doors, whose workloads are outside.

@@ -4,7 +4,7 @@
 //! finished ones go to the run's journal, and the order in which they finish shows nowhere.
 
 use crate::measure::{self, FlowMeasures};
-use crate::once::{Options, run_once};
+use crate::once::{Options, run_until_stopped};
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -46,7 +46,7 @@ pub struct Progress {
 pub struct Control<'a> {
     /// Called now and then, from any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set from outside to end the sweep after the repetitions in hand.
+    /// Set from outside to end the sweep; the repetitions in hand are given up within some milliseconds.
     pub stop: &'a AtomicBool,
     /// Threads; 0: one for each core.
     pub jobs: usize,
@@ -240,7 +240,6 @@ impl Sweep {
             .map_err(|e| SweepError::Threads(e.to_string()))?;
         pool.install(|| {
             todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(|batch| {
-                // A stop lets only the repetitions in hand finish, not the rest of their batch.
                 let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
                 let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
                 let mut ran = 0;
@@ -322,11 +321,10 @@ impl Sweep {
         let mut populations = Vec::new();
         let measured = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
-            _ => {
-                let outcome = run_once(model, repetition, options);
+            _ => run_until_stopped(model, repetition, options, control.stop).map(|outcome| {
                 populations = outcome.populations;
-                Some(outcome.flows)
-            }
+                outcome.flows
+            }),
         };
         let Some(measured) = measured else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);

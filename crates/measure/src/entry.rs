@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The shape of the file.
@@ -132,6 +132,19 @@ pub struct End {
     pub others: Others,
 }
 
+/// A command that set up or released the link beside the measurement: dial-up, attach (catalogue WL-07).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkCommand {
+    /// True for the one before the first connection, false for the one after the last.
+    pub before: bool,
+    /// What `/bin/sh` was given.
+    pub command: String,
+    /// From its start to its end.
+    pub seconds: f64,
+    /// Its exit status; 128 and the signal where one ended it.
+    pub status: i32,
+}
+
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,7 +157,9 @@ pub enum Entry {
     Account(Account),
     /// A disconnection.
     Disconnection(Disconnection),
-    /// The last.
+    /// A command that set up or released the link.
+    Link(LinkCommand),
+    /// The last of the measurement itself.
     End(End),
 }
 
@@ -183,7 +198,15 @@ impl Journal {
 /// [`Error::Read`]; [`Error::Damaged`] for a line in the middle that is none.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     let unreadable = |source| Error::Read { path: path.to_owned(), source };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    parse(path, BufReader::new(File::open(path).map_err(unreadable)?))
+}
+
+/// Reads entries from anywhere; `path` is for messages.
+///
+/// # Errors
+/// As of [`read`].
+pub fn parse(path: &Path, mut file: impl io::BufRead) -> Result<Vec<Entry>, Error> {
+    let unreadable = |source| Error::Read { path: path.to_owned(), source };
     let mut out = Vec::new();
     let mut text = Vec::new();
     loop {

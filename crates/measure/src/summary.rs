@@ -2,7 +2,7 @@
 //!
 //! The entries of a measurement as one document and as rows of a table.
 
-use crate::entry::{Begin, Disconnection, Entry, Run};
+use crate::entry::{Begin, Disconnection, Entry, LinkCommand, Run};
 use crate::plan::Test;
 use crate::probe;
 use base::alternation::{Alternation, alternation};
@@ -54,6 +54,8 @@ pub struct Outcome<'a> {
     runs: Vec<Run>,
     /// Connections that were lost or could not be made.
     pub disconnections: Vec<&'a Disconnection>,
+    /// Commands that set up and released the link.
+    pub link: Vec<&'a LinkCommand>,
     /// All of the plan was done.
     pub complete: bool,
     end: Value,
@@ -66,9 +68,11 @@ impl<'a> Outcome<'a> {
     pub fn of(entries: &'a [Entry]) -> Option<Outcome<'a>> {
         let Some(Entry::Begin(begin)) = entries.first() else { return None };
         let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
+        let mut link = Vec::new();
         for entry in entries {
             match entry {
                 Entry::Begin(_) => {}
+                Entry::Link(command) => link.push(command),
                 Entry::Run(run) => runs.push(run.as_ref().clone()),
                 Entry::Account(account) => {
                     let of: Option<&mut Run> = runs.get_mut(account.run);
@@ -94,7 +98,7 @@ impl<'a> Outcome<'a> {
                 tested(&step.test, step.repetitions, &own)
             })
             .collect();
-        Some(Outcome { begin, runs, disconnections, complete, end, tests })
+        Some(Outcome { begin, runs, disconnections, link, complete, end, tests })
     }
 
     /// The document of `measure --json`.
@@ -132,6 +136,7 @@ impl<'a> Outcome<'a> {
             "socket": plan.socket,
             "tests": tests,
             "disconnections": self.disconnections,
+            "link": self.link,
             "pauses": pauses,
             "end": self.end,
         })

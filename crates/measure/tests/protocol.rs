@@ -181,3 +181,38 @@ fn any_peer_will_do() {
         fuzz::measure(&std::fs::read(&input).expect("an input"));
     }
 }
+
+const RESULTS: &str = r#"{"begin":{"schema":"williwaw-measure-journal/1","started":"2000-01-01T00:00:00Z","server":"s","address":"a","client_name":"c","server_name":"n","settings":{},"plan":{"steps":[{"test":{"bulk":{"down":true,"bytes":9,"seconds":0.0}},"repetitions":2}],"socket":{"mss":null,"window":null,"cc":null},"pause":0.0,"delay":0.0,"think":0.0,"silence":2.0,"stall":1.0,"connect":1.0,"give_up":1.0}}}
+{"run":{"step":0,"repetition":0,"t":0.1,"complete":true,"seconds":0.5,"bytes":9}}
+{"link":{"before":true,"command":"x","seconds":1.0,"status":0}}
+{"account":{"run":0,"info":{"data_segs_out":3}}}
+{"end":{"t":1.0,"complete":true,"counters":{},"capture_missed":null}}
+"#;
+
+proptest! {
+    /// Results whose bytes were changed, cut or doubled are read or refused; figures may be anything that JSON holds.
+    #[test]
+    fn changed_results_are_harmless(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..8)) {
+        let mut bytes = RESULTS.as_bytes().to_vec();
+        for (at, to, how) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let i = at.index(bytes.len());
+            match how {
+                0 => bytes[i] = to,
+                1 => bytes[i] = b"0123456789eE-.\"{}[],:"[usize::from(to) % 21],
+                2 => bytes.truncate(i),
+                _ => bytes.insert(i, b"9e-0"[usize::from(to) % 4]),
+            }
+        }
+        fuzz::results(&bytes);
+    }
+}
+
+#[test]
+fn the_results_above_are_whole() {
+    fuzz::results(RESULTS.as_bytes());
+    let entries = measure::entry::parse(Path::new("x"), RESULTS.as_bytes()).unwrap();
+    assert_eq!(entries.len(), 5);
+}

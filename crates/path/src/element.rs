@@ -97,6 +97,8 @@ pub struct Counters {
     pub dropped: u64,
     /// Packets that links have delivered: packet-hops.
     pub hops: u64,
+    /// Frames that channels have begun, repeats included.
+    pub frames: u64,
     /// Wake-ups that were executed.
     pub wakes: u64,
     /// Bytes sent, absorbed and dropped, all headers counted.
@@ -193,6 +195,11 @@ impl Cx<'_> {
     #[inline]
     pub fn ledger_at(&mut self, number: usize) -> Option<&mut Ledger> {
         self.core.ledgers.get_mut(number)
+    }
+
+    /// A channel begins a frame.
+    pub fn count_frame(&mut self) {
+        self.core.counters.frames += 1;
     }
 
     /// A link delivered a packet.

@@ -22,7 +22,9 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 /// loss of power after this returns.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(File) -> Result<File>) -> Result<()> {
     let temporary = temporary(path);
-    let result = File::create(&temporary).map_err(Error::io("create", &temporary)).and_then(|file| {
+    // Left by a killed run, or planted: a link is never followed.
+    let _ = fs::remove_file(&temporary);
+    let result = File::create_new(&temporary).map_err(Error::io("create", &temporary)).and_then(|file| {
         let file = write(file)?;
         file.sync_all().map_err(Error::io("write", &temporary))?;
         drop(file);
@@ -64,6 +66,21 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("run.json"), folder.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, temporary(&path)).unwrap();
+        replace(&path, |mut file| {
+            file.write_all(b"new").unwrap();
+            Ok(file)
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
 
     #[test]
     fn a_failed_replacement_leaves_the_old_file() {

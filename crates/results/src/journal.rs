@@ -215,7 +215,11 @@ pub fn read(path: &Path) -> Result<Option<Contents>> {
     parse(path, &bytes)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Contents>> {
+/// Reads the bytes of a journal; `path` is for messages.
+///
+/// # Errors
+/// As of [`read`].
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Contents>> {
     let known = bytes.len().min(MAGIC.len());
     if bytes[..known] != MAGIC[..known] {
         return Err(Error::NotAJournal { path: path.to_owned() });

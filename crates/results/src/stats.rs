@@ -70,6 +70,14 @@ impl Summary {
         summary.is_finite().then_some(summary)
     }
 
+    /// `[low, high]`: the interval of the mean that leaves out `alpha`, by Student's t; [`Summary::ci95`] is that of
+    /// 0.05. None for a single value.
+    pub fn interval(&self, alpha: f64) -> Option<[f64; 2]> {
+        let reach =
+            student::quantile(alpha / 2.0, self.n.checked_sub(1)?) * self.stddev? / (self.n as f64).sqrt();
+        Some([self.mean - reach, self.mean + reach])
+    }
+
     fn is_finite(&self) -> bool {
         let [low, high] = self.ci95.unwrap_or([0.0; 2]);
         let stddev = self.stddev.unwrap_or(0.0);
@@ -142,6 +150,15 @@ mod tests {
         let p = paired_one_sided(&second, &first).unwrap().unwrap();
         assert!((2.0 * p - 0.002_833).abs() < 5e-7, "{p}");
         close(p + paired_one_sided(&first, &second).unwrap().unwrap(), 1.0);
+    }
+
+    #[test]
+    fn an_interval_of_less_error_is_wider() {
+        let summary = Summary::of(&[1.0, 2.0, 4.0, 4.5]).unwrap();
+        assert_eq!(summary.interval(0.05), summary.ci95);
+        let ([low, high], [lower, higher]) = (summary.ci95.unwrap(), summary.interval(0.01).unwrap());
+        assert!(lower < low && high < higher);
+        assert_eq!(Summary::of(&[1.0]).unwrap().interval(0.05), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing, Transport};
 use crate::protocol::Sizes;
 use crate::scenario::Scenario;
+use base::dist::Dist;
 use std::fmt;
 
 /// More runs than this are asked about.
@@ -128,7 +129,7 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
     }
     for load in &model.backgrounds {
         let each = load.rate.bps() as f64 / (8.0 * f64::from(load.packet.max(1)));
-        let sent = each * (until - load.start.mean() / 1e9).max(0.0);
+        let sent = each * (until - typical(&load.start) / 1e9).max(0.0);
         for beyond in &load.beyond {
             packets += sent;
             hops += sent * (1 + beyond.len()) as f64;
@@ -147,7 +148,7 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
             of_tcp(&transport::tcp::Config::default())
         }
     };
-    let start = flow.start.mean() / 1e9;
+    let start = typical(&flow.start) / 1e9;
     let (bytes, lasts) = match &flow.app {
         App::Bulk { bytes, lasts } => (bytes, lasts),
         App::Ask(plan) => return asking(plan, sizes.payload, start, limit),
@@ -157,7 +158,8 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let mss = f64::from(sizes.payload.max(1));
     let on_wire = mss + f64::from(sizes.header);
     // The slowest link of the data, as payload, and the round trip with one packet on each link.
-    let bps = flow.route.iter().filter_map(|&l| model.links[l].rate.mean_bps()).fold(f64::INFINITY, f64::min);
+    let share = |&l: &usize| Some(model.links[l].rate.mean_bps()? / greedy(model, l));
+    let bps = flow.route.iter().filter_map(share).fold(f64::INFINITY, f64::min);
     let trip: f64 = links()
         .map(|l| l.delay.mean_s() + l.rate.mean_bps().map_or(0.0, |r| on_wire * 8.0 / r.max(1.0)))
         .sum();
@@ -190,33 +192,61 @@ fn of_tcp(config: &transport::tcp::Config) -> Sizes {
 /// The same of requests: nothing is known of how long answers take, so thinking is all that is counted.
 fn asking(plan: &Asking, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
     let pages = plan.pages.map_or(f64::INFINITY, |n| n as f64);
-    let objects = plan.objects.mean().min(1e6);
-    let think = plan.think.mean() / 1e9;
+    let objects = typical(&plan.objects).min(1e6);
+    let think = typical(&plan.think) / 1e9;
     let time = plan.lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
     // At least a tenth of a second for a page: otherwise one without thinking would never end.
     let pages = pages.min(time / think.max(0.1));
     let most = plan.largest as f64;
     let segments = |bytes: f64| (bytes.min(most) / f64::from(mss.max(1))).ceil().max(1.0);
-    let replies = segments(plan.reply.mean()) + objects * segments(plan.object.mean());
-    let each = replies + (1.0 + objects) * segments(plan.request.mean());
+    let replies = segments(typical(&plan.reply)) + objects * segments(typical(&plan.object));
+    let each = replies + (1.0 + objects) * segments(typical(&plan.request));
     (start + (pages * think.max(0.1)).min(time), pages * each, pages * each)
 }
 
 /// The same of messages.
 fn telling(plan: &Telling, start: f64, limit: f64) -> (f64, f64, f64) {
-    let every = plan.every.mean() / 1e9;
-    let share = plan.bursts.as_ref().map_or(1.0, |(on, off)| on.mean() / (on.mean() + off.mean()));
+    let every = typical(&plan.every) / 1e9;
+    let share = plan.bursts.as_ref().map_or(1.0, |(on, off)| share_of(typical(on), typical(off)));
     let time = plan.lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
     let messages = plan.count.map_or(f64::INFINITY, |n| n as f64).min(time / every.max(1e-9) * share);
-    let packets = messages * (plan.size.mean().min(1e12) / 1460.0).ceil();
+    let packets = messages * (typical(&plan.size).min(1e12) / 1460.0).ceil();
     (start + (messages * every / share.max(1e-9)).min(time), packets, 0.0)
+}
+
+/// When a flow ends, seconds, roughly.
+pub fn ends(model: &Model, flow: &Flow) -> f64 {
+    one_flow(model, flow, model.run.limit.as_secs_f64()).0
+}
+
+/// Flows of bulk data over a link, at least 1: they share it evenly, as a bottleneck would make them.
+fn greedy(model: &Model, link: usize) -> f64 {
+    let bulk = |flow: &&Flow| matches!(flow.app, App::Bulk { .. }) && flow.route.contains(&link);
+    model.flows.iter().filter(bulk).count().max(1) as f64
+}
+
+/// `on` of both; all of it where both are nothing.
+fn share_of(on: f64, off: f64) -> f64 {
+    if on + off > 0.0 { on / (on + off) } else { 1.0 }
+}
+
+/// The mean, or the median where there is no mean (Cauchy, Pareto with a shape up to 1); not negative.
+fn typical(dist: &Dist) -> f64 {
+    let mean = dist.mean();
+    let value = match dist {
+        _ if mean.is_finite() => mean,
+        Dist::Cauchy(median, _) => *median,
+        Dist::Pareto(least, shape, _) => least * libm::pow(2.0, 1.0 / shape.max(0.1)),
+        _ => 0.0,
+    };
+    value.max(0.0)
 }
 
 /// The share of time in which a gate is open, at least a twentieth.
 fn share_open(timing: &Timing) -> f64 {
     let share = match timing {
         Timing::Every { every, from, lasts, .. } => {
-            let (every, lasts) = (every.mean(), lasts.mean());
+            let (every, lasts) = (typical(every), typical(lasts));
             let period = if *from == CountedFrom::End { every + lasts } else { every };
             1.0 - lasts / period
         }

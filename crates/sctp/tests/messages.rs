@@ -100,3 +100,51 @@ fn without_forward_tsn_what_was_begun_is_delivered() {
     let (_, _, l) = play(&config, lossy(), manner, 1000.0, 100);
     assert_eq!(l.sender().counts().abandoned, 0);
 }
+
+/// Requests and replies over streams in the place of connections.
+#[test]
+fn requests_are_answered_over_streams() {
+    use transport::app::ask::{Answerer, Asker, Asking, Keep};
+    use transport::app::streams::Streamed;
+    let other = Way::of(2_000_000, Span::from_millis(20));
+    let ways = [vec![lossy()], vec![lossy(), other]];
+    let all = [Keep::Session, Keep::Object].into_iter().flat_map(|k| ways.clone().map(|w| (k, w)));
+    for ((keep, ways), seed) in all.flat_map(|kw| (0..20).map(move |seed| (kw.clone(), seed))) {
+        let plan = Asking {
+            pages: Some(20),
+            lasts: None,
+            request: Dist::Constant(300.0),
+            reply: Dist::Constant(5000.0),
+            objects: Dist::Constant(0.0),
+            object: Dist::Constant(0.0),
+            largest: 1 << 30,
+            think: Dist::Constant(0.0),
+            serve: Dist::Constant(0.0),
+            patience: None,
+            connections: 1,
+            keep,
+            pipelining: false,
+        };
+        let letters = Letters::default();
+        let asker = Asker::new(plan, letters.clone(), "f", Seed { seed: 1, repetition: 0 });
+        let answerer = Answerer::new(letters);
+        let apps: [Box<dyn transport::app::App>; 2] =
+            [Box::new(Streamed::new(Box::new(asker))), Box::new(Streamed::new(Box::new(answerer)))];
+        let config = Config { streams: 100, ..Config::default() };
+        let mut l = lab(&config, &ways, seed, apps);
+        l.run(600.0);
+        let seen = l.host(l.from).stats().expect("a workload").clone();
+        let (a, b) = (l.sender(), l.receiver());
+        assert_eq!(
+            seen.responses.len(),
+            20,
+            "seed {seed}: {:?} {:?} {:?} {:?} {:?} {:?}",
+            a.state(),
+            b.state(),
+            a.numbers(),
+            b.numbers(),
+            a.counts(),
+            b.paths()
+        );
+    }
+}

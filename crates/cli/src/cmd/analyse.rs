@@ -2,6 +2,7 @@
 
 mod anonymise;
 mod below;
+mod html;
 mod json;
 pub(super) mod source;
 mod text;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     williwaw analyse phone.pcapng\n  \
     williwaw analyse server.pcapng --receiver phone.pcapng --flow :443\n  \
+    williwaw analyse phone.pcapng --html case.html\n  \
     williwaw analyse download.pcap --layers radio.csv --json")]
 pub(crate) struct Args {
     /// A capture, best taken at the end that sends the data; `-` reads from standard input
@@ -51,6 +53,9 @@ pub(crate) struct Args {
     /// the same in every capture, and who has it can find the addresses; without it one is made and forgotten
     #[arg(long, value_name = "FILE", requires = "anonymise")]
     key: Option<PathBuf>,
+    /// Write one page for a support case: sentences, connections, and the pictures of the largest ones
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print everything as one JSON document
     #[arg(long)]
     json: bool,
@@ -68,7 +73,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let which = source::Which::of(args.flow.as_deref(), args.from, args.until)?;
     let both = args.receiver.is_some();
-    let keep = Keep { arrivals: both, ..Keep::default() };
+    if let Some(page) = &args.html {
+        crate::written::possible(page)?;
+    }
+    let keep = Keep { arrivals: both, points: args.html.is_some(), ..Keep::default() };
+    let mut others = Vec::new();
     let mut read = source::read(&args.capture, &which, keep, talk)?;
     if let Some(path) = &args.receiver {
         let other = source::read(path, &which, keep, talk)?;
@@ -80,6 +89,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             ));
         }
         read.notices.extend(other.notices);
+        others = other.flows;
     }
     which.select(&mut read.flows)?;
     let whole = args.from.is_none() && args.until.is_none();
@@ -109,6 +119,20 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     for notice in &read.notices {
         talk.note(&format!("note: {notice}"));
+    }
+    if let Some(path) = &args.html {
+        let name = args.capture.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let case = html::Case {
+            name,
+            read: &read,
+            story: &told,
+            others: &others,
+            layers: layers.clone(),
+            window: (args.from, args.until),
+            most: args.most,
+        };
+        crate::written::whole(path, case.page().html())?;
+        talk.note(&format!("page: {}", path.display()));
     }
     if args.json {
         let document =

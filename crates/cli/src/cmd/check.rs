@@ -3,13 +3,10 @@
 use crate::exit::{End, Failure, Why};
 use crate::talk::Talk;
 use crate::{describe, environment, input, labels, render};
-use scenario::Scenario;
+use lab::forecast::Forecast;
+use scenario::{Cost, Scenario};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-
-/// Nanoseconds that a packet takes on a link, with its share of what the ends do, roughly: a download of 240 segments and
-/// their acknowledgements takes 85 us (benches/README.md).
-const NS_A_PACKET_HOP: f64 = 200.0;
 
 /// Read a scenario without running it: what it will do and cost
 #[derive(Debug, clap::Args)]
@@ -55,14 +52,51 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 /// roughly, in virtual time.
 const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 
-/// Roughly how long it takes here.
-fn seconds(scenario: &Scenario) -> f64 {
+/// What it takes in virtual time. Where real kernels take part no pilot can be run: the estimate is rougher.
+fn forecast(scenario: &Scenario) -> Forecast {
     let cost = scenario.cost();
-    let mut work = cost.packet_hops * NS_A_PACKET_HOP * 1e-9;
-    if lab::sweep::real(scenario.first()).is_some() {
-        work += cost.packets * KERNEL_S.0 + cost.runs as f64 * KERNEL_S.1;
+    if lab::sweep::real(scenario.first()).is_none() {
+        return lab::forecast::forecast(scenario, &cost);
     }
-    work / environment::cores() as f64
+    Forecast {
+        simulated_s: cost.simulated_s,
+        packets: cost.packets,
+        packet_hops: cost.packet_hops,
+        frames: 0.0,
+        events: cost.packet_hops,
+        memory: 0.0,
+        seconds: cost.packets * KERNEL_S.0 + cost.runs as f64 * KERNEL_S.1,
+        exact: 0.0,
+    }
+}
+
+/// The forecast in words.
+fn words(scenario: &Scenario) -> String {
+    let (cost, forecast) = (scenario.cost(), forecast(scenario));
+    let cost = Cost { simulated_s: forecast.simulated_s, packets: forecast.packets, ..cost };
+    let cores = environment::cores();
+    let mut out = format!("\nCost\n  {cost}\n");
+    if forecast.frames > 0.0 {
+        out.push_str(&format!("  {} frames, ", about(forecast.frames)));
+    } else {
+        out.push_str("  ");
+    }
+    out.push_str(&format!("{} events", about(forecast.events)));
+    if forecast.memory > 0.0 {
+        out.push_str(&format!(", {} MB of memory for each repetition in hand", about(forecast.memory / 1e6)));
+    }
+    let rough = describe::rough(forecast.seconds / cores as f64);
+    out.push_str(&format!("\n  {rough} on {cores} cores of this machine\n"));
+    out
+}
+
+/// Two digits.
+fn about(x: f64) -> String {
+    let unit =
+        [(1e9, " billion"), (1e6, " million"), (1e3, " thousand")].into_iter().find(|(unit, _)| x >= *unit);
+    let (unit, name) = unit.unwrap_or((1.0, ""));
+    let x = x / unit;
+    format!("about {}{name}", if x < 10.0 && unit > 1.0 { format!("{x:.1}") } else { format!("{x:.0}") })
 }
 
 fn text(scenario: &Scenario) -> String {
@@ -86,17 +120,12 @@ fn text(scenario: &Scenario) -> String {
             out.push_str(&format!("  {}: {}\n", name.join(", "), values.join(" | ")));
         }
     }
-    let cost = scenario.cost();
-    out.push_str(&format!(
-        "\nCost\n  {cost}\n  {} on {} cores of this machine\n",
-        describe::rough(seconds(scenario)),
-        environment::cores()
-    ));
+    out.push_str(&words(scenario));
     out
 }
 
 fn document(scenario: &Scenario) -> Value {
-    let cost = scenario.cost();
+    let (cost, forecast) = (scenario.cost(), forecast(scenario));
     let axes: serde_json::Map<String, Value> =
         scenario.axes().map(|(key, values)| (key.to_owned(), Value::Array(values))).collect();
     let mut document = json!({
@@ -111,10 +140,14 @@ fn document(scenario: &Scenario) -> Value {
             "cells": cost.cells,
             "repetitions": cost.repetitions,
             "runs": cost.runs,
-            "simulated_s": cost.simulated_s,
-            "packets": cost.packets,
-            "packet_hops": cost.packet_hops,
-            "seconds": seconds(scenario),
+            "simulated_s": forecast.simulated_s,
+            "packets": forecast.packets,
+            "packet_hops": forecast.packet_hops,
+            "frames": forecast.frames,
+            "events": forecast.events,
+            "memory_bytes": forecast.memory,
+            "exact_share": forecast.exact,
+            "seconds": forecast.seconds / environment::cores() as f64,
         },
         "ask": scenario.question().is_some(),
         "warnings": scenario.warnings().to_json()["diagnostics"],

@@ -4,6 +4,7 @@ use crate::board::{ALL, Choice};
 use crate::clock::Stopwatch;
 use crate::contrast::{Beside, Comparison, better, chosen};
 use crate::exit::{End, Failure};
+use crate::gate::{self, Judged, Margin, Verdict};
 use crate::kernels::{TOLD, Wish};
 use crate::plan::{VERSION, ask};
 use crate::side::{Named, Side, Terms};
@@ -60,9 +61,19 @@ pub(crate) struct Args {
     /// Show each flow beside all flows together
     #[arg(long)]
     pub(crate) flows: bool,
-    /// End with 1 if the second side is worse in the metric of the sentence, each cell at 95 %, or gives it in fewer repetitions
-    #[arg(long)]
-    pub(crate) no_worse: bool,
+    /// End with 1 if the second side is worse in the metric of the sentence, each cell at 95 %, or gives it in fewer repetitions.
+    /// With a share (`--no-worse=10%`) a test of non-inferiority: 0 if a loss of that share is excluded, 1 if it is certain, 5 if undecided
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, value_parser = gate::margin)]
+    pub(crate) no_worse: Option<Option<Margin>>,
+    /// With --no-worse=SHARE: double the repetitions up to this many while a cell is undecided
+    #[arg(long, value_name = "N", requires = "no_worse", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_reps: Option<u32>,
+    /// Write the verdicts as a JUnit file, a test case for each cell
+    #[arg(long, value_name = "FILE", requires = "no_worse")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Append the verdicts in Markdown, for the summary page of a build (`$GITHUB_STEP_SUMMARY`)
+    #[arg(long, value_name = "FILE", requires = "no_worse")]
+    pub(crate) summary: Option<PathBuf>,
     /// Start very large runs without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
@@ -77,8 +88,8 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Choice { metrics: args.metrics.clone(), flows: args.flows }.check(Metric::NAMES)?;
-    if let Some(report) = &args.report {
-        crate::written::possible(report)?;
+    for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
+        crate::written::possible(file)?;
     }
     let stdin = |path: &Path| path == Path::new("-");
     if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
@@ -94,13 +105,17 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let labels = called(&sides)?;
     let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
-    let terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
+    let mut terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
     for side in sides.iter().filter(|side| side.record.is_none()) {
         talk.warnings(side.input.scenario.warnings());
         if !args.yes {
             ask(&side.input.scenario, terms.repetitions, talk)?;
         }
     }
+    // Runs that were made have the repetitions that they have.
+    let made = sides.iter().any(|side| side.record.is_some());
+    let most = args.max_reps.filter(|_| !made).unwrap_or(terms.repetitions);
+    let looks = gate::looks(terms.repetitions, most);
     let sweeps = [sides[0].sweep(&terms)?, sides[1].sweep(&terms)?];
     if pairs::cells(&sweeps[0].header, &sweeps[1].header).is_empty() {
         return Err(Failure::usage(
@@ -110,20 +125,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     remark(&sides, &sweeps, talk);
     let watch = Stopwatch::start();
-    let [a, b] = both(sides, sweeps, &labels, &terms, args.out.as_deref(), talk)?;
+    let plan = Looks { margin: args.no_worse.flatten(), looks, most };
+    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &plan, talk)?;
     let complete = a.complete && b.complete;
     let compared = compared([&a, &b], &args)?;
     if args.json {
-        let mut document = compared.document();
-        document["schema"] = json!("williwaw-compare/1");
-        document["seed"] = json!(terms.seed);
-        document["version"] = json!(VERSION);
-        document["complete"] = json!(complete);
-        for (key, side) in [("a", &a), ("b", &b)] {
-            document[key]["scenario_hash"] = json!(side.header.scenario_hash);
-            document[key]["version"] = json!(side.header.version);
-            document[key]["cells"] = json!(side.header.cells.len());
-        }
+        let document = document(&compared, [&a, &b], &terms, &plan);
         talk.document(&document)?;
     } else {
         let mut text = render::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
@@ -154,7 +161,122 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             end = stage.judge(end, talk);
         }
     }
-    Ok(if args.no_worse { judged(&compared, end, talk) } else { end })
+    match args.no_worse {
+        None => Ok(end),
+        Some(None) => Ok(judged(&compared, end, talk)),
+        Some(Some(margin)) => {
+            let all = gate::judge(&compared, margin, looks);
+            gated(&args, &all, [&a.label, &b.label], watch.seconds(), talk)?;
+            Ok(match gate::overall(&all) {
+                Verdict::Passed => end,
+                Verdict::Failed => End::Failed,
+                Verdict::Undecided => End::Undecided,
+            })
+        }
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+/// Writes what a build reads, and says what did not pass.
+fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Talk) -> Result<(), Failure> {
+    if let Some(file) = &args.junit {
+        crate::written::whole(file, gate::junit(all, labels, seconds))?;
+    }
+    if let Some(file) = &args.summary {
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        crate::written::whole(file, before + &gate::summary(all, labels))?;
+    }
+    for judged in all {
+        match judged.verdict {
+            Verdict::Passed => {}
+            Verdict::Failed => talk.complaint("worse", &judged.text),
+            Verdict::Undecided => talk.complaint("undecided", &judged.text),
+        }
+    }
+    Ok(())
+}
+
+/// What the gate plans.
+struct Looks {
+    margin: Option<Margin>,
+    /// Looks at the results, the first one included.
+    looks: u32,
+    /// Most repetitions.
+    most: u32,
+}
+
+/// Runs both sides, with more repetitions as long as the gate is undecided and the bound allows.
+fn until_decided(
+    args: &Args,
+    mut sides: [Named; 2],
+    sweeps: [Sweep; 2],
+    labels: &[String; 2],
+    terms: &mut Terms<'_>,
+    plan: &Looks,
+    talk: &Talk,
+) -> Result<[Side; 2], Failure> {
+    let mut sweeps = Some(sweeps);
+    loop {
+        let now = match sweeps.take() {
+            Some(sweeps) => sweeps,
+            None => [sides[0].sweep(terms)?, sides[1].sweep(terms)?],
+        };
+        let [a, b] = both(sides, now, labels, terms, args.out.as_deref(), talk)?;
+        let enough = match plan.margin {
+            Some(margin) if a.complete && b.complete && terms.repetitions < plan.most => {
+                let compared = compared([&a, &b], args)?;
+                gate::overall(&gate::judge(&compared, margin, plan.looks)) != Verdict::Undecided
+            }
+            _ => true,
+        };
+        if enough {
+            return Ok([a, b]);
+        }
+        terms.repetitions = terms.repetitions.saturating_mul(2).min(plan.most);
+        talk.note(&format!(
+            "undecided; going on to {} repetitions of at most {}",
+            terms.repetitions, plan.most
+        ));
+        sides = [named(args, 0)?, named(args, 1)?];
+    }
+}
+
+/// Everything for programs.
+fn document(
+    compared: &Comparison<'_>,
+    sides: [&Side; 2],
+    terms: &Terms<'_>,
+    plan: &Looks,
+) -> serde_json::Value {
+    let mut document = compared.document();
+    document["schema"] = json!("williwaw-compare/1");
+    document["seed"] = json!(terms.seed);
+    document["version"] = json!(VERSION);
+    document["complete"] = json!(sides.iter().all(|side| side.complete));
+    document["repetitions"] = json!(terms.repetitions);
+    if let Some(margin) = plan.margin {
+        let judged = gate::judge(compared, margin, plan.looks);
+        let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });
+        document["gate"] = json!({
+            "margin": margin.0,
+            "looks": plan.looks,
+            "verdict": verdict(gate::overall(&judged)),
+            "cells": judged.iter().map(one).collect::<Vec<_>>(),
+        });
+    }
+    for (key, side) in ["a", "b"].into_iter().zip(sides) {
+        document[key]["scenario_hash"] = json!(side.header.scenario_hash);
+        document[key]["version"] = json!(side.header.version);
+        document[key]["cells"] = json!(side.header.cells.len());
+    }
+    document
 }
 
 /// Says where the second side is worse.
@@ -180,7 +302,7 @@ fn possible(args: &Args) -> Result<(), Failure> {
         return Err(Failure::usage(format!("`{}` cannot be said of one side", key.trim()), mend));
     }
     let first = args.metrics.as_ref().and_then(|names| names.first()).filter(|name| **name != ALL);
-    if let Some(name) = first.filter(|name| args.no_worse && better(name).is_none()) {
+    if let Some(name) = first.filter(|name| args.no_worse.is_some() && better(name).is_none()) {
         let message = format!("of `{name}` no side is the better one, so --no-worse cannot judge it");
         return Err(Failure::usage(message, "name another metric first: --metrics download_time_s"));
     }

@@ -3,8 +3,10 @@
 use crate::args::Cli;
 use crate::exit::{End, Failure};
 use crate::talk::Talk;
+use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
+use scenario::metric::Metric;
 
 /// Print completions for a shell
 #[derive(Debug, clap::Args)]
@@ -16,12 +18,43 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
+/// Words that a shell may offer as values. They are only for completion: the verbs themselves say more about a wrong
+/// one than a list.
+struct Words {
+    presets: Vec<&'static str>,
+    metrics: Vec<&'static str>,
+    experiments: Vec<&'static str>,
+}
+
+impl Words {
+    fn known() -> Words {
+        // The parser wants names that live as long as the process, which ends after this.
+        let experiments = lab::reproduce::list().unwrap_or_default().into_iter();
+        let experiments = experiments.map(|(id, _)| &*String::leak(id)).collect();
+        Words { presets: scenario::preset::NAMES.to_vec(), metrics: Metric::NAMES.to_vec(), experiments }
+    }
+
+    /// The verb with the words as values of its arguments, and of those of its own verbs.
+    fn put(&self, verb: Command) -> Command {
+        let name = verb.get_name().to_owned();
+        let verb = verb.mut_args(|arg| match (name.as_str(), arg.get_id().as_str()) {
+            (_, "preset") => arg.value_parser(PossibleValuesParser::new(self.presets.clone())),
+            ("presets", "name") => arg.value_parser(PossibleValuesParser::new(self.presets.clone())),
+            (_, "metrics") => arg.value_parser(PossibleValuesParser::new(self.metrics.clone())),
+            ("reproduce", "ids") => arg.value_parser(PossibleValuesParser::new(self.experiments.clone())),
+            _ => arg,
+        });
+        verb.mut_subcommands(|inner| self.put(inner))
+    }
+}
+
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();
     // What the help hides is for williwaw itself.
-    let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    let words = Words::known();
+    let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().map(|verb| words.put(verb));
     let mut shown = Command::new("williwaw")
         .version(crate::plan::VERSION)
         .propagate_version(true)

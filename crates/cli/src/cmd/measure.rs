@@ -7,7 +7,7 @@ use crate::talk::Talk;
 use crate::{clock, interrupt, measured, progress, render};
 use base::{Span, units};
 use measure::client::{self, Listener};
-use measure::entry::{self, Entry, Journal};
+use measure::entry::{self, Entry, Journal, LinkCommand};
 use measure::plan::{self, Plan, Step, Test};
 use measure::server::{self, Config, Event, Server, What};
 use measure::serving::Rules;
@@ -165,6 +165,12 @@ struct ClientArgs {
     /// Between a reply and the next request
     #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = units::parse_span, help_heading = "When")]
     think: Span,
+    /// Run this command with `/bin/sh` before the first connection and keep its duration: dial-up, attach
+    #[arg(long, value_name = "COMMAND", help_heading = "When")]
+    before: Option<String>,
+    /// Run this command after the last connection, whatever happened, and keep its duration
+    #[arg(long, value_name = "COMMAND", help_heading = "When")]
+    after: Option<String>,
     /// Silence of a transfer that counts as a pause
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = units::parse_span, help_heading = "When")]
     silence: Span,
@@ -388,8 +394,37 @@ fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
 struct Keeper<'a> {
     entries: Mutex<Vec<Entry>>,
     journal: Option<Mutex<Journal>>,
+    before: Option<LinkCommand>,
     talk: &'a Talk,
     tell: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl Keeper<'_> {
+    /// A command beside the measurement belongs behind its beginning.
+    fn linked(&self, entry: &Entry) -> Result<(), Error> {
+        let Entry::Begin(_) = entry else { return Ok(()) };
+        match &self.before {
+            Some(command) => self.entry(&Entry::Link(command.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs a command that sets up or releases the link.
+fn link(command: &str, before: bool, talk: &Talk) -> Result<LinkCommand, Failure> {
+    let watch = clock::Stopwatch::start();
+    let mut shell = std::process::Command::new("/bin/sh");
+    // What it writes must not get into the document on stdout.
+    let ran = shell.arg("-c").arg(command).stdin(std::process::Stdio::null()).output();
+    let ran = ran.map_err(|error| Failure::machine(format!("cannot run /bin/sh: {error}"), ""))?;
+    let signal = std::os::unix::process::ExitStatusExt::signal(&ran.status).map(|signal| 128 + signal);
+    let status = ran.status.code().or(signal).unwrap_or(-1);
+    let seconds = watch.seconds();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    said.lines().last().into_iter().for_each(|line| talk.note(line));
+    let when = if before { "before" } else { "after" };
+    talk.note(&format!("--{when}: {seconds:.2} s, status {status}"));
+    Ok(LinkCommand { before, command: command.to_owned(), seconds, status })
 }
 
 impl Listener for Keeper<'_> {
@@ -403,7 +438,7 @@ impl Listener for Keeper<'_> {
         if let Ok(mut entries) = self.entries.lock() {
             entries.push(entry.clone());
         }
-        Ok(())
+        self.linked(entry)
     }
     fn progress(&self, done: u64, all: u64) {
         (self.tell)(done, all);
@@ -423,14 +458,33 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
     let stop =
         interrupt::watch_saying(talk, "stopping; what was measured is kept; once more to stop at once");
     let out = if args.no_out { None } else { Some(place(args.out.as_deref())?) };
+    let before = args.before.as_deref().map(|command| link(command, true, talk)).transpose()?;
+    if let Some(failed) = before.as_ref().filter(|before| before.status != 0) {
+        return Err(Failure::machine(
+            format!("the command of --before ended with status {}", failed.status),
+            "nothing was measured; try the command by itself",
+        ));
+    }
     let (result, entries) = progress::shown(talk, |tell| {
         let journal = out.as_deref().map(Journal::create).transpose();
         let journal = match journal {
             Ok(journal) => journal,
             Err(error) => return (Err(error), Vec::new()),
         };
-        let keeper = Keeper { entries: Mutex::default(), journal: journal.map(Mutex::new), talk, tell };
-        let result = client::measure(&config, stop, &keeper);
+        let keeper = Keeper {
+            entries: Mutex::default(),
+            journal: journal.map(Mutex::new),
+            before: before.clone(),
+            talk,
+            tell,
+        };
+        let mut result = client::measure(&config, stop, &keeper);
+        if let Some(command) = &args.after
+            && let Ok(after) = link(command, false, talk)
+        {
+            let kept = keeper.entry(&Entry::Link(after));
+            result = result.and_then(|complete| kept.map(|()| complete));
+        }
         (result, keeper.entries.into_inner().unwrap_or_default())
     });
     if entries.is_empty() {

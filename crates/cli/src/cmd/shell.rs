@@ -24,6 +24,7 @@ pub(crate) const OWN_FAULT: u8 = 125;
     williwaw shell --link 'rate=2 Mbit/s, delay=50 ms' --server 'python3 -m http.server' -- curl -s http://server:8000/\n  \
     williwaw shell --link 'delay=300 ms' --uplink\n  \
     williwaw shell --preset lte-driving\n  \
+    williwaw shell --preset lte --outage '5 s at 3 s' -- curl -s http://server:8000/\n  \
     williwaw shell scenario.toml -- ping -c 3 server")]
 pub(crate) struct Args {
     /// A scenario whose path is the link
@@ -35,6 +36,12 @@ pub(crate) struct Args {
     /// The link in a few words: rate, delay, queue, loss, and any other key of a hop
     #[arg(long, value_name = "SPEC")]
     link: Option<String>,
+    /// Outages, for example '5 s at 3 s', or '2 s every exponential(30 s)'; packets wait meanwhile. May be given again
+    #[arg(long, value_name = "SPEC", conflicts_with = "file")]
+    outage: Vec<String>,
+    /// Handovers in the same words: the queue is flushed and nothing passes meanwhile
+    #[arg(long, value_name = "SPEC", conflicts_with = "file")]
+    handover: Vec<String>,
     /// What prompts call the link; without it, the scenario's name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -116,7 +123,15 @@ fn link(args: &Args) -> Result<Link, Failure> {
         Some(file) => behind::of_file(file, args.name.as_deref(), &commands, &args.changes.set),
         None => {
             let spec = args.link.as_deref().unwrap_or("");
-            behind::of_spec(spec, args.preset.as_deref(), args.name.as_deref(), &commands, &args.changes.set)
+            let breaks = behind::Breaks { outages: &args.outage, handovers: &args.handover };
+            behind::of_spec(
+                spec,
+                &breaks,
+                args.preset.as_deref(),
+                args.name.as_deref(),
+                &commands,
+                &args.changes.set,
+            )
         }
     }
 }

@@ -206,9 +206,14 @@ fn link(args: &Args) -> Result<Link, Failure> {
                 None => link,
             }
         }
-        None => {
-            behind::of_spec(args.link.as_deref().unwrap_or(""), args.preset.as_deref(), name, &wires, set)
-        }
+        None => behind::of_spec(
+            args.link.as_deref().unwrap_or(""),
+            &behind::Breaks::NONE,
+            args.preset.as_deref(),
+            name,
+            &wires,
+            set,
+        ),
     }
 }
 

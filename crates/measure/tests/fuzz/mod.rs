@@ -9,6 +9,7 @@ use measure::flow::Out;
 use measure::message::{Amount, Direction, Job};
 use measure::probe;
 use measure::serving::{Identity, Rules, Serving};
+use measure::summary::Outcome;
 
 /// The first byte says who hears the rest and how it is cut; the others are what a peer says.
 pub(crate) fn measure(bytes: &[u8]) {
@@ -88,4 +89,12 @@ fn client(job: Job, said: &[u8], cut: usize) {
         assert!(asking.bytes().0 <= said.len() as u64, "more came than was sent");
         let _ = (asking.echo(), asking.duration(), asking.next_wake(), asking.report());
     }
+}
+
+/// A file of results: read or refused, and what is read can be summed up.
+pub(crate) fn results(bytes: &[u8]) {
+    let Ok(entries) = measure::entry::parse(std::path::Path::new("fuzz.jsonl"), bytes) else { return };
+    let Some(outcome) = Outcome::of(&entries) else { return };
+    let document = outcome.document();
+    assert_eq!(document["tests"].as_array().map(Vec::len), Some(outcome.tests.len()));
 }

@@ -383,6 +383,7 @@ impl Channel {
     /// Begins a frame: one to be repeated, or a new one.
     fn begin(&mut self, cx: &mut Cx<'_>, repeats: bool) {
         let now = cx.now();
+        cx.count_frame();
         if repeats {
             let Some(frame) = self.arq.as_mut().and_then(Arq::repeat) else { return };
             let frame = Frame { repeated: frame.repeated + 1, ..frame };

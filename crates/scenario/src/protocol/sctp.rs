@@ -195,8 +195,11 @@ impl Spec for Sctp {
         let mut config = self.config.clone();
         config.paths = site.flow.other_paths.len() as u8 + 1;
         let mut manner = self.manner;
-        if let App::Tell(plan) = &site.flow.app {
-            manner.lifetime = Manner::of(plan.useful).lifetime;
+        match &site.flow.app {
+            App::Tell(plan) => manner.lifetime = Manner::of(plan.useful).lifetime,
+            // A stream for every connection that TCP would open.
+            App::Ask(_) => config.streams = u16::MAX,
+            App::Bulk { .. } => {}
         }
         let here = if site.host.role == Role::Active { "from" } else { "to" };
         let chance = site.seed.stream(&site.flow.name, &format!("sctp {here}"));

@@ -49,3 +49,31 @@ pub(crate) fn import(bytes: &[u8]) {
         }
     }
 }
+
+/// Scenarios that name each kind of file, which holds the bytes: read, or refused with the place in the file.
+pub(crate) fn files(bytes: &[u8]) {
+    let Some((first, text)) = bytes.split_first() else { return };
+    let named = match first % 6 {
+        0 => "rate = { trace = \"f\" }",
+        1 => "rate = \"1 Mbit/s\"\ndelay = { trace = \"f\" }",
+        2 => "rate = \"1 Mbit/s\"\n[[hop.gate]]\nname = \"g\"\nfile = \"f\"",
+        3 => "rate = \"1 Mbit/s\"\n[[hop.gate]]\nname = \"g\"\nstart = \"empirical(f)\"\nlasts = \"1 s\"",
+        4 => {
+            "rate = \"1 Mbit/s\"\n[[state-machine]]\nname = \"m\"\n[[state-machine.state]]\nname = \"a\"\n\
+             [[state-machine.state]]\nname = \"b\"\n[[trigger]]\nname = \"t\"\nfile = \"f\""
+        }
+        _ => "rate = \"1 Mbit/s\"\n[[hop.rate-change]]\nname = \"r\"\nfactor = 2\nfile = \"f\"",
+    };
+    let scenario = format!(
+        "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\n{named}\n[[flow]]\nname = \"d\"\nfrom = \"a\"\n\
+         to = \"b\"\napp = {{ bulk = {{ bytes = \"1 kB\" }} }}\n"
+    );
+    let load = |name: &str| if name == "f" { Ok(text.to_vec()) } else { Err("no such file".to_owned()) };
+    match read("fuzz.toml", scenario.as_bytes(), &load) {
+        Ok(scenario) => {
+            let cost = scenario.cost();
+            assert!(cost.packets.is_finite() && cost.simulated_s.is_finite(), "{cost:?}");
+        }
+        Err(wrong) => assert!(!wrong.is_empty(), "refused without a reason"),
+    }
+}

@@ -115,6 +115,11 @@ impl Receipt {
         self.due || !self.deadline.is_never()
     }
 
+    /// Bytes of the SACK as it would be now.
+    pub(crate) fn sack_size(&self) -> u32 {
+        16 + 4 * (self.ranges.len().min(MOST_GAPS) + self.duplicates.len()) as u32
+    }
+
     /// Makes the SACK; nothing is owed any more.
     pub(crate) fn sack(&mut self, config: &Config, window: u64) -> Sack {
         (self.packets, self.due, self.deadline) = (0, false, Time::NEVER);

@@ -54,7 +54,8 @@ impl Association {
                 if self.config.burst == Burst::Packets { self.config.max_burst } else { u32::MAX };
             while let Some((path, data)) = self.select(io.now, &limits, new_packets > 0) {
                 new_packets -= u32::from(data.iter().all(|d| d.cause == Cause::New));
-                let mut chunks = self.companions(path);
+                let used: u32 = data.iter().map(|data| Chunk::Data(*data).size()).sum();
+                let mut chunks = self.companions(path, used);
                 chunks.extend(data.into_iter().map(Chunk::Data));
                 let packet = self.packet(chunks);
                 self.emit(io, path, packet);
@@ -81,22 +82,34 @@ impl Association {
         }
     }
 
-    /// Chunks that go before data: acknowledgement and control (section 6.10).
-    fn companions(&mut self, path: u8) -> Vec<Chunk> {
+    /// Chunks that go before data, as far as there is room beside them: acknowledgement and control (section 6.10).
+    fn companions(&mut self, path: u8, used: u32) -> Vec<Chunk> {
         let mut chunks = Vec::new();
-        if self.receipt.owes() && self.config.bundle && (self.paths.len() == 1 || self.receipt.path == path) {
-            chunks.extend(self.acknowledgement());
+        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER + used);
+        if !self.config.bundle {
+            return chunks;
         }
-        let mut others = std::mem::take(&mut self.waiting);
-        others.retain(|(to, chunk)| {
-            let goes = *to == path && self.config.bundle && chunk.bundles() && chunks.len() < 8;
+        if self.receipt.owes()
+            && (self.paths.len() == 1 || self.receipt.path == path)
+            && room >= self.sack_room()
+        {
+            chunks.extend(self.acknowledgement());
+            room = room.saturating_sub(chunks.iter().map(Chunk::size).sum());
+        }
+        self.waiting.retain(|(to, chunk)| {
+            let goes = *to == path && chunk.bundles() && chunk.size() <= room;
             if goes {
+                room -= chunk.size();
                 chunks.push(chunk.clone());
             }
             !goes
         });
-        self.waiting = others;
         chunks
+    }
+
+    /// Room for the largest acknowledgement that may be owed now.
+    fn sack_room(&self) -> u32 {
+        self.receipt.sack_size() + if self.receipt.marked.is_some() { 8 } else { 0 }
     }
 
     /// A SACK, and what the peer is to know of marks.
@@ -129,7 +142,7 @@ impl Association {
 
     /// Chooses the DATA chunks of the next packet, and marks them as sent; `new`: new data may be among them.
     fn select(&mut self, now: Time, limits: &[u64], new: bool) -> Option<(u8, Vec<Data>)> {
-        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER + self.companion_room());
+        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER);
         let rushed = self.rush.take();
         let mut chosen = Vec::new();
         let path = if self.resends > 0 {
@@ -152,11 +165,6 @@ impl Association {
             }
         }
         (!chosen.is_empty()).then_some((path, chosen))
-    }
-
-    /// Room that a pending acknowledgement takes in a packet.
-    fn companion_room(&self) -> u32 {
-        if self.config.bundle && self.receipt.owes() { 16 + 8 } else { 0 }
     }
 
     /// Where the oldest chunk that is to be sent again goes: after a timeout to another path (section 6.4.1).

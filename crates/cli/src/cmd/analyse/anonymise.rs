@@ -1,12 +1,14 @@
 //! `williwaw analyse --anonymise`: a copy of the capture that can be shown to others, and the key of its addresses.
 
-use crate::exit::Failure;
+use crate::exit::{End, Failure, Why};
 use crate::plan::VERSION;
 use crate::talk::Talk;
+use crate::{interrupt, written};
 use capture::anonymise::{Key, Mapping, copy};
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, ErrorKind, Read as _, Write as _};
-use std::path::Path;
+use std::io::{BufWriter, ErrorKind, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes the copy. Nothing that is there is written over.
 pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk) -> Result<(), Failure> {
@@ -16,16 +18,66 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
     let file = File::open(capture).map_err(|e| unreadable(&e))?;
     let mut reader = capture::Reader::open(file).map_err(|e| unreadable(&e))?;
     let mut mapping = Mapping::new(self::key(key)?);
-    let to = create(out, 0o666)?;
+    if out.symlink_metadata().is_ok() {
+        return Err(there(out));
+    }
+    let part = Part(written::beside(out));
+    let _ = std::fs::remove_file(&part.0);
+    let to = create(&part.0, 0o666)?;
     let application = format!("williwaw {VERSION}");
-    let tally = copy(&mut reader, BufWriter::with_capacity(1 << 20, to), &mut mapping, &application)
-        .map_err(|error| Failure::write(out, &error))?;
+    let stop = interrupt::watch_saying(talk, "stopping; nothing of the copy is kept");
+    let to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
+    let tally = copy(&mut reader, to, &mut mapping, &application);
+    if stop.load(Ordering::Relaxed) {
+        let text = "interrupted: nothing of the copy is kept".to_owned();
+        return Err(Failure { end: End::Interrupted, why: Why::Sentence(text, String::new()) });
+    }
+    let tally = tally.map_err(|error| Failure::write(out, &error))?;
+    // A link and not a renaming: whatever has appeared there meanwhile is not written over.
+    std::fs::hard_link(&part.0, out).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => there(out),
+        _ => Failure::write(out, &error),
+    })?;
     let left_out = match tally.left_out {
         0 => String::new(),
         n => format!(", {n} frames that are no IP packets left out"),
     };
     talk.note(&format!("anonymised copy in {}: {} packets{left_out}", out.display(), tally.written));
     Ok(())
+}
+
+/// The unfinished copy; dropped, it is removed.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Ends with an error once it is to stop.
+struct Stoppable<W> {
+    to: W,
+    stop: &'static AtomicBool,
+}
+
+impl<W: Write> Write for Stoppable<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(std::io::Error::other("interrupted"));
+        }
+        self.to.write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn there(path: &Path) -> Failure {
+    Failure::usage(
+        format!("`{}` is there already", path.display()),
+        "give --anonymise the name of a new file",
+    )
 }
 
 fn create(path: &Path, mode: u32) -> Result<File, Failure> {
@@ -36,10 +88,7 @@ fn create(path: &Path, mode: u32) -> Result<File, Failure> {
     #[cfg(not(unix))]
     let _ = mode;
     options.open(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::usage(
-            format!("`{}` is there already", path.display()),
-            "give --anonymise the name of a new file",
-        ),
+        ErrorKind::AlreadyExists => there(path),
         _ => Failure::write(path, &error),
     })
 }

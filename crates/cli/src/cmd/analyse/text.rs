@@ -41,7 +41,7 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: 
     out
 }
 
-fn table(flows: &[&(usize, Flow)]) -> Board {
+pub(super) fn table(flows: &[&(usize, Flow)]) -> Board {
     let heads = [
         "no",
         "from",
@@ -94,7 +94,7 @@ fn rate(bps: f64) -> String {
 }
 
 /// What happened in one connection, in the order of time.
-fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize) -> String {
+pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize) -> String {
     let start = read.start;
     let mut lines: Vec<(Time, String)> = Vec::new();
     for way in &flow.ways {

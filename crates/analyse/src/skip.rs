@@ -1,0 +1,49 @@
+//! Union-find over positions in a row: the next position that is not done yet.
+
+/// Positions from 0 on, and one past the last.
+#[derive(Debug, Default)]
+pub(crate) struct Skip(Vec<u32>);
+
+impl Skip {
+    /// None of so many is done.
+    pub(crate) fn new(len: usize) -> Skip {
+        Skip((0..=len as u32).collect())
+    }
+
+    /// The first that is not done, from this one on; one past the last if there is none.
+    pub(crate) fn next(&mut self, mut at: usize) -> usize {
+        while self.0[at] as usize != at {
+            // Halving the way keeps ways short.
+            self.0[at] = self.0[self.0[at] as usize];
+            at = self.0[at] as usize;
+        }
+        at
+    }
+
+    /// This one is done.
+    pub(crate) fn done(&mut self, at: usize) {
+        self.0[at] = at as u32 + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_plain_list_finds(done in proptest::collection::vec(0usize..50, 0..80)) {
+            let (mut skip, mut plain) = (Skip::new(50), [false; 51]);
+            for at in done {
+                if !plain[at] {
+                    skip.done(at);
+                    plain[at] = true;
+                }
+                for from in 0..=50 {
+                    prop_assert_eq!(skip.next(from), (from..=50).find(|k| !plain[*k]).unwrap());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Page of a support case: sentences, connections, and every picture of the largest ones, in one file.
+
+use super::source::Read;
+use super::text;
+use crate::plan::VERSION;
+use analyse::Flow;
+use analyse::story::Story;
+use report::{Item, Layer, Page, Section};
+use std::cmp::Reverse;
+use view::View;
+use view::lines::Line;
+use view::sequence::Frame;
+
+/// Connections that are drawn: a page with more is larger than a mail takes.
+const DRAWN: usize = 6;
+
+/// What the page is made from.
+pub(super) struct Case<'a> {
+    /// The name of the capture.
+    pub(super) name: String,
+    pub(super) read: &'a Read,
+    pub(super) story: &'a Story,
+    /// The same connections in the capture of the other end.
+    pub(super) others: &'a [(usize, Flow)],
+    /// Events of the layers below, on the clock of the pictures.
+    pub(super) layers: Vec<Layer>,
+    /// Bounds that were asked for, seconds.
+    pub(super) window: (Option<f64>, Option<f64>),
+    /// At most so many happenings of a kind.
+    pub(super) most: usize,
+}
+
+impl Case<'_> {
+    pub(super) fn page(&self) -> Page {
+        let mut order: Vec<&(usize, Flow)> = self.read.flows.iter().collect();
+        order.sort_by_key(|(number, flow)| (Reverse(flow.ways[flow.main()].data_bytes), *number));
+        let story = [&self.story.what, &self.story.sure, &self.story.advice];
+        let story: Vec<&str> = story.into_iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
+        let mut sections = vec![Section {
+            heading: "What happened".to_owned(),
+            text: story.join("\n\n"),
+            items: Vec::new(),
+        }];
+        if !order.is_empty() {
+            let shown = &order[..order.len().min(100)];
+            let table = crate::page::table("Connections, the largest first", &text::table(shown));
+            let more = order.len() - shown.len();
+            sections.push(Section {
+                heading: "Connections".to_owned(),
+                text: if more > 0 {
+                    format!("{more} smaller connections are left out.")
+                } else {
+                    String::new()
+                },
+                items: vec![table.into()],
+            });
+        }
+        sections.extend(order.iter().take(DRAWN).filter_map(|(number, flow)| self.connection(*number, flow)));
+        if order.len() > DRAWN {
+            sections.push(Section {
+                heading: "Further connections".to_owned(),
+                text: format!(
+                    "{} more connections are in the table and not drawn; --flow chooses one of them.",
+                    order.len() - DRAWN
+                ),
+                items: Vec::new(),
+            });
+        }
+        Page {
+            title: format!("Capture {}", self.name),
+            provenance: vec![
+                ("version".to_owned(), VERSION.to_owned()),
+                ("capture".to_owned(), self.name.clone()),
+                ("frames".to_owned(), self.read.frames.to_string()),
+            ],
+            sections,
+        }
+    }
+
+    /// Pictures of one connection; none where it carried no data.
+    fn connection(&self, number: usize, flow: &Flow) -> Option<Section> {
+        let way = View::busier(flow);
+        let ends = |f: &Flow| [f.client, f.server];
+        let same = |other: &Flow| ends(other) == ends(flow) || ends(other) == [flow.server, flow.client];
+        let other = self.others.iter().map(|(_, other)| other).find(|other| same(other));
+        let view = View { flow, way, other, start: self.read.start };
+        if view.data().transmissions.is_empty() {
+            return None;
+        }
+        let (from, to) = view::sequence::ends(&view);
+        let frame = |title: &str| Frame {
+            title: title.to_owned(),
+            layers: self.layers.clone(),
+            from: self.window.0,
+            until: self.window.1,
+        };
+        let mut items: Vec<Item> = vec![view::sequence::picture(&view, frame("Time and sequence")).into()];
+        for (line, title) in [
+            (Line::Throughput, "Throughput"),
+            (Line::Rtt, "Round trips"),
+            (Line::Outstanding, "Data outstanding"),
+            (Line::Window, "Windows"),
+        ] {
+            items.push(view::lines::chart(&view, line, frame(title)).into());
+        }
+        let told = text::happenings(number, flow, self.read, self.most, usize::MAX);
+        Some(Section {
+            heading: format!("Connection {number}: {from} to {to}"),
+            text: told
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+            items,
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Invariants of a run: conservation of packets and bytes, monotone time, bounds, the same results on any number of threads.
+
+use lab::once::{Options, run_once};
+use lab::sweep::{Control, Sweep, SweepError};
+use scenario::Scenario;
+use std::sync::atomic::AtomicBool;
+
+/// What a scenario violated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+/// What one scenario took, all its repetitions and cells together, and a digest of all its results.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// FNV-1a of the bits of all measures.
+    pub digest: u64,
+    /// Packets sent by hosts and loads.
+    pub packets: u64,
+    /// Packets delivered by links.
+    pub hops: u64,
+    /// Frames sent by channels.
+    pub frames: u64,
+    /// Wake-ups.
+    pub events: u64,
+    /// Simulated seconds.
+    pub simulated_s: f64,
+}
+
+const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn mix(digest: u64, bits: u64) -> u64 {
+    bits.to_le_bytes().iter().fold(digest, |d, byte| (d ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Runs every cell and repetition one after the other and checks each.
+///
+/// # Errors
+/// The first violation.
+pub fn run(scenario: &Scenario) -> Result<Taken, Violation> {
+    let mut taken = Taken { digest: FNV, ..Taken::default() };
+    for cell in scenario.cells() {
+        let cell = cell.map_err(|d| Violation(format!("a cell is refused after all: {d}")))?;
+        for repetition in 0..u64::from(cell.model.run.repetitions) {
+            let outcome = run_once(&cell.model, repetition, Options::default());
+            let network = &outcome.world.network;
+            let counters = network.counters();
+            let inside = network.packets_inside() as u64;
+            let place = format!("cell {} repetition {repetition}", cell.index);
+            if counters.sent != counters.absorbed + counters.dropped + inside {
+                return Err(Violation(format!(
+                    "{place}: packets are not conserved: {} sent, {} absorbed, {} dropped, {inside} inside",
+                    counters.sent, counters.absorbed, counters.dropped
+                )));
+            }
+            let [sent, absorbed, dropped] = counters.bytes;
+            if absorbed + dropped > sent || inside == 0 && absorbed + dropped != sent {
+                return Err(Violation(format!("{place}: bytes are not conserved: {:?}", counters.bytes)));
+            }
+            if outcome.flows.len() != cell.model.flows.len() {
+                return Err(Violation(format!("{place}: {} flows have measures", outcome.flows.len())));
+            }
+            for measures in &outcome.flows {
+                for value in &measures.values {
+                    if value.is_some_and(|v| !v.is_finite()) {
+                        return Err(Violation(format!("{place}: a measure is {value:?}")));
+                    }
+                    taken.digest = mix(taken.digest, value.map_or(1, f64::to_bits));
+                }
+            }
+            let end = network.now().as_secs_f64();
+            taken.digest = mix(taken.digest, counters.wakes);
+            taken.packets += counters.sent;
+            taken.hops += counters.hops;
+            taken.frames += counters.frames;
+            taken.events += counters.wakes;
+            taken.simulated_s += end.min(cell.model.run.limit.as_secs_f64());
+        }
+    }
+    Ok(taken)
+}
+
+/// Runs the grid on one thread and on two: the rows are the same.
+///
+/// # Errors
+/// They are not, or the run failed.
+pub fn threads(scenario: &Scenario) -> Result<(), Violation> {
+    let rows = |jobs| -> Result<String, Violation> {
+        let sweep = Sweep::new(scenario, None, None, "fuzz").map_err(|e| Violation(said(&e)))?;
+        let stop = AtomicBool::new(false);
+        let control = Control { progress: &|_| (), stop: &stop, jobs, shuffle_ties: None, player: None };
+        let (mut rows, complete) = sweep.run(None, &control).map_err(|e| Violation(said(&e)))?;
+        rows.sort_by(|a, b| (a.cell, a.repetition, &a.flow).cmp(&(b.cell, b.repetition, &b.flow)));
+        Ok(format!("{complete} {rows:?}"))
+    };
+    if rows(1)? == rows(2)? {
+        return Ok(());
+    }
+    Err(Violation("one thread and two give different rows".to_owned()))
+}
+
+fn said(error: &SweepError) -> String {
+    format!("the sweep failed: {error:?}")
+}

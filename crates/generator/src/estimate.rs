@@ -1,0 +1,124 @@
+//! Forecast of a scenario against its run: ratios of what `williwaw check` foretells to what was taken.
+
+use crate::check::Taken;
+use lab::forecast::Forecast;
+use std::fmt::Write as _;
+
+/// The quantities compared.
+pub const QUANTITIES: [&str; 5] = ["packets", "frames", "events", "time", "memory"];
+
+/// One scenario's forecast beside the truth.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The scenario's number.
+    pub number: u64,
+    /// Foretold and true, in the order of [`QUANTITIES`]; none where both are negligible or unknown.
+    pub pairs: [Option<(f64, f64)>; 5],
+}
+
+/// Below these amounts a factor says nothing: 20 packets, frames or events, 2 ms, 1 MB.
+const NEGLIGIBLE: [f64; 5] = [20.0, 20.0, 20.0, 2e-3, 1e6];
+
+/// Compares; `seconds` of processor time and `bytes` of peak memory where they are known.
+pub fn compare(
+    number: u64,
+    foretold: &Forecast,
+    taken: &Taken,
+    seconds: Option<f64>,
+    bytes: Option<f64>,
+) -> Comparison {
+    let truth =
+        [Some(taken.packets as f64), Some(taken.frames as f64), Some(taken.events as f64), seconds, bytes];
+    let said = [foretold.packets, foretold.frames, foretold.events, foretold.seconds, foretold.memory];
+    let mut pairs = [None; 5];
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        let Some(truth) = truth[i] else { continue };
+        if said[i].max(truth) > NEGLIGIBLE[i] {
+            *pair = Some((said[i].max(NEGLIGIBLE[i] / 4.0), truth.max(NEGLIGIBLE[i] / 4.0)));
+        }
+    }
+    Comparison { number, pairs }
+}
+
+/// How far apart they are, at least 1.
+fn factor((said, truth): (f64, f64)) -> f64 {
+    (said / truth).max(truth / said)
+}
+
+/// A table: how many within a factor of 3 and 10, and the worst ten.
+pub fn table(all: &[Comparison]) -> String {
+    let mut out = String::from(
+        "| quantity | compared | within 1.5 | within 3 | within 10 | worst |\n|---|---|---|---|---|---|\n",
+    );
+    for (i, name) in QUANTITIES.iter().enumerate() {
+        let factors: Vec<f64> = all.iter().filter_map(|c| c.pairs[i]).map(factor).collect();
+        let within = |most: f64| {
+            let count = factors.iter().filter(|f| **f <= most).count();
+            format!("{:.1} %", 100.0 * count as f64 / factors.len().max(1) as f64)
+        };
+        let worst = factors.iter().copied().fold(1.0, f64::max);
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} | {} | {} | {worst:.1} |",
+            factors.len(),
+            within(1.5),
+            within(3.0),
+            within(10.0)
+        );
+    }
+    let mut worst: Vec<(f64, String)> = all
+        .iter()
+        .flat_map(|c| {
+            c.pairs.iter().zip(QUANTITIES).filter_map(|(pair, name)| Some((c.number, (*pair)?, name)))
+        })
+        .map(|(number, pair, name)| {
+            (
+                factor(pair),
+                format!("| {number} | {name} | {:.4e} | {:.4e} | {:.2} |", pair.0, pair.1, factor(pair)),
+            )
+        })
+        .collect();
+    worst.sort_by(|a, b| b.0.total_cmp(&a.0));
+    out.push_str("\n| scenario | quantity | foretold | true | factor |\n|---|---|---|---|---|\n");
+    worst.iter().take(10).for_each(|(_, line)| _ = writeln!(out, "{line}"));
+    out
+}
+
+/// A picture: foretold over true, both logarithmic, a colour for each quantity.
+pub fn picture(all: &[Comparison]) -> String {
+    const COLOURS: [&str; 5] = ["#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#d68910"];
+    let (least, most) = (-3.0, 10.0);
+    let place = |x: f64| 50.0 + 500.0 * (x.log10().clamp(least, most) - least) / (most - least);
+    let mut out = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 620 600\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"620\" height=\"600\" fill=\"white\"/>\n",
+    );
+    for (shift, dash) in [(0.0, ""), (0.4771, "4 3"), (-0.4771, "4 3")] {
+        let (a, b) = (50.0, 500.0 * shift / (most - least));
+        let _ = writeln!(
+            out,
+            "<line x1=\"{a}\" y1=\"{}\" x2=\"550\" y2=\"{}\" stroke=\"#999\" stroke-dasharray=\"{dash}\"/>",
+            550.0 - b,
+            50.0 - b
+        );
+    }
+    for comparison in all {
+        for (pair, colour) in comparison.pairs.iter().zip(COLOURS) {
+            if let Some((said, truth)) = pair {
+                let (x, y) = (place(*truth), 600.0 - place(*said));
+                let _ = writeln!(
+                    out,
+                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.6\" fill=\"{colour}\" fill-opacity=\"0.5\"/>"
+                );
+            }
+        }
+    }
+    for (i, (name, colour)) in QUANTITIES.iter().zip(COLOURS).enumerate() {
+        let _ = writeln!(out, "<text x=\"60\" y=\"{}\" fill=\"{colour}\">{name}</text>", 70 + 16 * i);
+    }
+    out.push_str(
+        "<text x=\"250\" y=\"590\">true (packets, frames, events, s, B)</text>\n\
+         <text x=\"20\" y=\"330\" transform=\"rotate(-90 20 330)\">foretold; dashed: factor 3</text>\n</svg>\n",
+    );
+    out
+}

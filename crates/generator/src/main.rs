@@ -1,0 +1,228 @@
+//! `fuzz-scenarios`: draws random valid scenarios, checks their runs, shrinks what fails, compares forecasts.
+//!
+//! ```text
+//! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--out FOLDER]
+//! fuzz-scenarios --show N [--seed N]        prints one scenario
+//! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
+//! fuzz-scenarios --shape NAME --size N      runs one of them
+//! fuzz-scenarios --one N [--seed N]         runs one scenario; prints time and peak memory of this process
+//! ```
+
+use generator::check::{self, Taken, Violation};
+use generator::estimate::{self, Comparison};
+use generator::generate::{Generator, Random, keys, used};
+use generator::shapes::{SHAPES, shape};
+use generator::shrink::shrink;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Processor time that one scenario may take in a release build, seconds.
+const SLOW_S: f64 = 120.0;
+
+#[derive(Default)]
+struct Args {
+    seed: u64,
+    from: u64,
+    count: u64,
+    estimates: bool,
+    digest: Option<PathBuf>,
+    picture: Option<PathBuf>,
+    out: Option<PathBuf>,
+    show: Option<u64>,
+    one: Option<u64>,
+    shape: Option<String>,
+    size: u64,
+    shapes: bool,
+}
+
+fn args() -> Result<Args, String> {
+    let mut args = Args { seed: 1, count: 100, ..Args::default() };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut next = || words.next().ok_or(format!("{word} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is no number"));
+        match word.as_str() {
+            "--seed" => args.seed = number(next()?)?,
+            "--from" => args.from = number(next()?)?,
+            "--count" => args.count = number(next()?)?,
+            "--show" => args.show = Some(number(next()?)?),
+            "--one" => args.one = Some(number(next()?)?),
+            "--digest" => args.digest = Some(next()?.into()),
+            "--picture" => args.picture = Some(next()?.into()),
+            "--out" => args.out = Some(next()?.into()),
+            "--estimates" => args.estimates = true,
+            "--shape" => args.shape = Some(next()?),
+            "--size" => args.size = number(next()?)?,
+            "--shapes" => args.shapes = true,
+            _ => return Err(format!("`{word}` is no option of fuzz-scenarios")),
+        }
+    }
+    Ok(args)
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Processor time of this process, seconds; none where the system does not tell.
+fn processor_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+}
+
+/// A line of `/proc/self/status`, bytes.
+fn memory(line: &str) -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|l| l.starts_with(line))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? * 1024.0)
+}
+
+/// All checks of one scenario.
+fn violates(random: &Random) -> Result<Taken, Violation> {
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let taken = check::run(&random.scenario)?;
+        check::threads(&random.scenario)?;
+        Ok(taken)
+    }));
+    ran.unwrap_or_else(|_| Err(Violation("it panics".to_owned())))
+}
+
+fn main() -> ExitCode {
+    match args().and_then(|args| run(&args)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            let _ = writeln!(std::io::stderr(), "error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool, String> {
+    if args.shapes {
+        SHAPES.iter().for_each(|(name, _)| say(name));
+        return Ok(true);
+    }
+    if let Some(name) = &args.shape {
+        let shape = shape(name, args.size).ok_or(format!("`{name}` is no shape"))?;
+        let taken = check::run(&shape.map_err(|d| d.to_string())?).map_err(|Violation(why)| why)?;
+        say(&format!("{} events, {} packets", taken.events, taken.packets));
+        return Ok(true);
+    }
+    let generator = Generator::new(args.seed);
+    if let Some(number) = args.show {
+        let random = generator.scenario(number).ok_or("this number gives no scenario")?;
+        say(&random.text);
+        return Ok(true);
+    }
+    if let Some(number) = args.one {
+        return one(&generator, number);
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut seen = Seen::default();
+    for number in args.from..args.from + args.count {
+        let Some(random) = generator.scenario(number) else {
+            seen.failures.push((number, "its basis is refused".to_owned()));
+            continue;
+        };
+        used(&random.document).into_iter().for_each(|key| *seen.keys.entry(key).or_default() += 1);
+        let began = processor_s();
+        match violates(&random) {
+            Ok(taken) => {
+                seen.digests.push(format!("{number} {:016x}", taken.digest));
+                seen.packets += taken.packets;
+                seen.events += taken.events;
+                let took = processor_s().zip(began).map(|(now, then)| now - then);
+                if took.is_some_and(|s| s > SLOW_S) && !cfg!(debug_assertions) {
+                    seen.failures.push((number, format!("it took {} s", took.unwrap_or(0.0))));
+                }
+                if args.estimates {
+                    seen.comparisons.extend(compared(args, &random, number, &taken)?);
+                }
+            }
+            Err(Violation(why)) => {
+                let kept = shrink(random, &|random| violates(random).is_err());
+                say(&format!("scenario {number}: {why}\n{}", kept.text));
+                if let Some(folder) = &args.out {
+                    let file = folder.join(format!("{}-{number}.toml", args.seed));
+                    std::fs::write(&file, &kept.text).map_err(|e| format!("{}: {e}", file.display()))?;
+                }
+                seen.failures.push((number, why));
+            }
+        }
+    }
+    report(args, &seen)
+}
+
+/// What came out so far.
+#[derive(Default)]
+struct Seen {
+    failures: Vec<(u64, String)>,
+    digests: Vec<String>,
+    keys: BTreeMap<String, u64>,
+    comparisons: Vec<Comparison>,
+    packets: u64,
+    events: u64,
+}
+
+fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
+    let write = |path: &PathBuf, text: String| {
+        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+    };
+    if let Some(path) = &args.digest {
+        write(path, seen.digests.join("\n") + "\n")?;
+    }
+    if args.estimates {
+        say(&estimate::table(&seen.comparisons));
+        if let Some(path) = &args.picture {
+            write(path, estimate::picture(&seen.comparisons))?;
+        }
+    }
+    let all = keys(&scenario::schema::json_schema());
+    let missing: Vec<&String> = all.iter().filter(|key| !seen.keys.contains_key(*key)).collect();
+    say(&format!(
+        "{} scenarios of seed {} from number {}: {} packets, {} events, {} of {} keys reached, {} failures",
+        args.count,
+        args.seed,
+        args.from,
+        seen.packets,
+        seen.events,
+        all.len() - missing.len(),
+        all.len(),
+        seen.failures.len()
+    ));
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.iter().take(40).map(|key| key.as_str()).collect();
+        say(&format!("not reached: {}", names.join(", ")));
+    }
+    seen.failures.iter().for_each(|(number, why)| say(&format!("failed: {number}: {why}")));
+    Ok(seen.failures.is_empty())
+}
+
+/// Forecast beside truth; time and memory are those of a process of its own.
+fn compared(args: &Args, random: &Random, number: u64, taken: &Taken) -> Result<Option<Comparison>, String> {
+    let foretold = lab::forecast::forecast(&random.scenario, &random.scenario.cost());
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let ran = std::process::Command::new(program)
+        .args(["--seed", &args.seed.to_string(), "--one", &number.to_string()])
+        .output()
+        .map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().ok());
+    let (seconds, bytes) = (numbers.next().flatten(), numbers.next().flatten());
+    let seconds = seconds.filter(|_| !cfg!(debug_assertions));
+    Ok(Some(estimate::compare(number, &foretold, taken, seconds, bytes)))
+}
+
+/// Runs one scenario once; prints processor seconds and the peak of resident memory.
+fn one(generator: &Generator, number: u64) -> Result<bool, String> {
+    let random = generator.scenario(number).ok_or("this number gives no scenario")?;
+    let began = processor_s();
+    let taken = check::run(&random.scenario).map_err(|Violation(why)| why)?;
+    let took = processor_s().zip(began).map_or(0.0, |(now, then)| now - then);
+    say(&format!("{took:.6} {:.0} {}", memory("VmHWM").unwrap_or(0.0), taken.events));
+    Ok(true)
+}

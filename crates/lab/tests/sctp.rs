@@ -1,0 +1,100 @@
+//! SCTP from the scenario file: every workload, several network paths, and captures that tshark reads.
+
+use lab::capture::capture;
+use lab::once::{Options, run_once};
+use scenario::Model;
+use scenario::metric::Metric;
+use std::process::Command;
+
+fn model(flow: &str) -> Model {
+    let text = format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "cellular"
+        between = ["server", "phone"]
+        rate = "400 kbit/s"
+        delay = "150 ms"
+        queue = {{ drop-tail = {{ limit = "12 packets" }} }}
+        [[hop.loss]]
+        name = "errors"
+        probability = 0.02
+        [[hop]]
+        name = "wifi"
+        between = ["server", "phone"]
+        rate = "2 Mbit/s"
+        delay = "20 ms"
+        [[flow]]
+        name = "f"
+        from = "server"
+        to = "phone"
+        route = ["cellular"]
+        way-back = ["cellular"]
+        {flow}
+        [run]
+        repetitions = 1
+        limit = "600 s"
+        "#
+    );
+    scenario::read("sctp.toml", text.as_bytes(), &scenario::NoFiles).unwrap().first().clone()
+}
+
+fn get(model: &Model, metric: Metric) -> Option<f64> {
+    let outcome = run_once(model, 0, Options::default());
+    let counters = outcome.world.network.counters();
+    assert!(outcome.complete, "{metric} of {:?}: it ends", model.flows[0].app);
+    assert_eq!(counters.sent, counters.absorbed + counters.dropped, "no packet is lost from the books");
+    outcome.flows[0].get(metric)
+}
+
+/// SC-01, SC-05: bulk, messages, requests and pages end over one and over two paths.
+#[test]
+fn every_workload_ends_over_one_path_and_over_two() {
+    for paths in ["", "other-routes = [[\"wifi\"]]"] {
+        let with = |app: &str| model(&format!("{paths}\napp = {app}\ntransport = \"sctp\""));
+        assert!(get(&with("{ bulk = { bytes = \"200 kB\" } }"), Metric::DownloadTime).unwrap() > 4.0);
+        let messages = with("{ cbr = { rate = \"64 kbit/s\", packet = \"500 B\", lasts = \"20 s\" } }");
+        assert_eq!(get(&messages, Metric::MessagesDelivered), Some(320.0));
+        let requests = with("{ request-reply = { request = \"300 B\", reply = \"5 kB\", count = 20 } }");
+        assert_eq!(get(&requests, Metric::Responses), Some(20.0));
+        let pages = with(
+            "{ web = { pages = 3, main = \"5 kB\", objects = 4, object = \"3 kB\", reading = \"1 s\" } }",
+        );
+        assert_eq!(get(&pages, Metric::Pages), Some(3.0));
+    }
+}
+
+/// Tshark reads every packet without complaint, and its CRC32c is right.
+#[test]
+fn tshark_reads_what_a_capture_has() {
+    let model = model(
+        "other-routes = [[\"wifi\"]]\napp = { bulk = { bytes = \"60 kB\" } }\ntransport = { sctp = { ecn = true } }",
+    );
+    let capture = capture(&model, 0);
+    let bytes = capture.write(Vec::new(), None, 0, "test").unwrap();
+    let file = std::env::temp_dir().join(format!("williwaw-sctp-{}.pcapng", std::process::id()));
+    std::fs::write(&file, bytes).unwrap();
+    let fields = [
+        "-o",
+        "sctp.checksum:crc-32c",
+        "-T",
+        "fields",
+        "-e",
+        "frame.number",
+        "-e",
+        "sctp.checksum.status",
+        "-e",
+        "_ws.malformed",
+    ];
+    let out = match Command::new("tshark").arg("-r").arg(&file).args(fields).output() {
+        Ok(out) => String::from_utf8(out.stdout).unwrap(),
+        Err(error) => return eprintln!("SKIPPED: there is no tshark: {error}"),
+    };
+    let _ = std::fs::remove_file(&file);
+    assert_eq!(out.lines().count(), capture.len());
+    for line in out.lines() {
+        let mut parts = line.split('\t');
+        let (_, status, malformed) = (parts.next(), parts.next(), parts.next());
+        assert_eq!((status, malformed.unwrap_or("")), (Some("1"), ""), "{line}");
+    }
+}

@@ -1,0 +1,19 @@
+//! What a fuzzer does to the journal of a run. The fuzzer's target and the tests share this file.
+
+#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+
+use results::journal;
+use std::path::Path;
+
+/// Any bytes as a journal: read or refused; what is read is within the file, and read again the same from its whole part.
+pub(crate) fn journal(bytes: &[u8]) {
+    let path = Path::new("fuzz.journal");
+    let Ok(Some(contents)) = journal::parse(path, bytes) else { return };
+    let length = usize::try_from(contents.length).unwrap_or(usize::MAX);
+    assert!(length <= bytes.len(), "more was read than is there");
+    let again = journal::parse(path, &bytes[..length]);
+    assert!(again.is_ok_and(|again| again.as_ref() == Some(&contents)), "the whole part is not the whole");
+    for row in &contents.rows {
+        assert!(contents.header.check_row(row).is_ok(), "a row that does not fit");
+    }
+}
