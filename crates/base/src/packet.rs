@@ -47,6 +47,8 @@ impl Flags {
     pub const LAST: Flags = Flags(1 << 12);
     /// Its application data unit is of no use without it: its sender retransmits nothing.
     pub const WHOLE: Flags = Flags(1 << 13);
+    /// Its sender gave its application data unit up: what waits of it may be discarded. ATP's ABR bit.
+    pub const ABORT: Flags = Flags(1 << 14);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {
@@ -62,7 +64,7 @@ impl Flags {
 /// The head of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Unique within the run.
+    /// Unique within the run; a copy that the network made has its original's.
     pub id: u64,
     /// When its host sent it.
     pub born: Time,

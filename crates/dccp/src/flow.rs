@@ -272,6 +272,14 @@ impl Endpoint for Flow {
         EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
     }
 
+    fn delivered(&self) -> u64 {
+        self.bytes
+    }
+
+    fn takes_stubs(&self) -> bool {
+        true
+    }
+
     fn expiring(&self, now: Time) -> Option<Expiring> {
         (self.sender.next_timeout() <= now)
             .then(|| Expiring { flight: self.sent - self.reported, established: true })

@@ -2,11 +2,11 @@
 //!
 //! At two elements: one sends what its application says ([`transport::app::datagrams`]), the other hears it.
 
-use base::Time;
 use base::event::{Category, Event};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::BodyRef;
 use base::truth::Cause;
+use base::{Span, Time};
 use path::{Cx, Element, Port};
 use transport::app::datagrams::{Datagram, Hearing, Speaking};
 use transport::app::lines::Letters;
@@ -26,6 +26,8 @@ pub struct DatagramConfig {
     pub payload: u32,
     /// Headers of each, bytes.
     pub header: u32,
+    /// For how long each is of use; none: for ever. Its message is then not retransmitted either.
+    pub lifetime: Option<Span>,
 }
 
 /// The end that sends.
@@ -59,6 +61,12 @@ impl Speaker {
 }
 
 impl DatagramConfig {
+    /// Its lifetime in microseconds.
+    fn lives(&self) -> u32 {
+        let most = Packet::ALWAYS - 1;
+        self.lifetime.map_or(Packet::ALWAYS, |s| u32::try_from(s.as_nanos() / 1000).unwrap_or(most).min(most))
+    }
+
     fn send(&self, cx: &mut Cx<'_>, datagram: Datagram) {
         let size = datagram.bytes + self.header;
         let (id, now) = (cx.emit_virtual(size), cx.now());
@@ -67,7 +75,7 @@ impl DatagramConfig {
         let packet = Packet {
             id,
             born: cx.now(),
-            lives: Packet::ALWAYS,
+            lives: self.lives(),
             body: BodyRef::NONE,
             flow: self.flow,
             size,
@@ -75,10 +83,14 @@ impl DatagramConfig {
             source: self.node,
             destination: self.peer,
             interface: 0,
-            flags: Flags::DATA,
+            flags: Flags::DATA.with(Flags::WHOLE).with(if datagram.last {
+                Flags::LAST
+            } else {
+                Flags::default()
+            }),
             class: 0,
             ecn: 0,
-            unit: 0,
+            unit: (datagram.message % 65_535) as u16 + 1,
         };
         cx.forward(Port(0), packet);
     }
@@ -107,12 +119,16 @@ impl Element for Speaker {
 /// The end that listens.
 pub struct Hearer {
     hearing: Hearing,
+    /// Datagrams that came after their deadline, and when the first and the last of them did.
+    late: u64,
+    late_from: Option<Time>,
+    late_until: Time,
 }
 
 impl Hearer {
     /// Hears what `letters` tell; see [`transport::app::tell::Telling::useful`].
     pub fn new(letters: Letters, useful: Useful) -> Self {
-        Hearer { hearing: Hearing::new(letters, useful) }
+        Hearer { hearing: Hearing::new(letters, useful), late: 0, late_from: None, late_until: Time::ZERO }
     }
 
     /// Since when the other end has nothing more to say, if so.
@@ -127,6 +143,14 @@ impl Hearer {
     pub fn datagrams(&self) -> u64 {
         self.hearing.datagrams()
     }
+    /// Datagrams that came after their deadline.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+    /// From the first of them to the last, seconds.
+    pub fn late_span_s(&self) -> f64 {
+        self.late_from.map_or(0.0, |from| self.late_until.since(from).as_secs_f64())
+    }
     /// When the last one came.
     pub fn last(&self) -> Time {
         self.hearing.last()
@@ -136,6 +160,15 @@ impl Hearer {
 impl Element for Hearer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.discard(&packet);
+        // A router cut the payload off: the datagram did not arrive.
+        if packet.flags.has(Flags::STUB) {
+            return;
+        }
+        if packet.deadline() < cx.now() {
+            self.late += 1;
+            self.late_from.get_or_insert(cx.now());
+            self.late_until = cx.now();
+        }
         if let Some(ledger) = cx.ledger(&packet) {
             ledger.received(packet.ordinal);
         }

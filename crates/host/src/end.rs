@@ -127,7 +127,7 @@ impl<E: Endpoint> FlowEnd for Host<E> {
         EndReport {
             counters: self.counters(),
             unit: unit.max(1),
-            received: self.connection().received(),
+            received: self.connection().delivered(),
             connections: 1,
             finished: Host::finished(self),
             datagrams_over: None,
@@ -223,11 +223,16 @@ impl FlowEnd for Hearer {
     }
     fn report(&self) -> EndReport {
         EndReport {
-            counters: HostCounters { data_received: self.datagrams(), ..HostCounters::default() },
+            counters: HostCounters {
+                data_received: self.datagrams(),
+                data_late: self.late(),
+                ..HostCounters::default()
+            },
             unit: 1,
             received: self.seen().bytes,
             finished: Hearer::finished(self),
             datagrams_over: Some(self.last()),
+            named: vec![("late_span_s", self.late_span_s())],
             stats: Some(self.seen().clone()),
             ..EndReport::default()
         }

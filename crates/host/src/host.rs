@@ -15,6 +15,7 @@ use transport::app::App;
 use transport::app::seen::Seen;
 use transport::endpoint::{Endpoint, Expiring, Role};
 use transport::recovery::tcb_cache::TcbCache;
+use transport::tcp::receiver::WindowManager;
 use transport::tcp::{Config, Connection};
 use transport::{Io, Outgoing};
 
@@ -46,6 +47,8 @@ pub struct HostCounters {
     pub data_received: u64,
     /// Bytes on the wire sent.
     pub bytes_sent: u64,
+    /// Data packets received after their deadline.
+    pub data_late: u64,
     /// Expirations of the retransmission timer, those of a SYN included.
     pub expirations: u64,
 }
@@ -87,6 +90,12 @@ impl Host {
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.connection.share(cache);
+        self
+    }
+    /// The same under the congestion manager of its host.
+    #[must_use]
+    pub fn managed(mut self, manager: &WindowManager, priority: u32) -> Self {
+        self.connection.manage(manager, priority);
         self
     }
     /// Sends a reset: whatever the peer has for this connection, nobody will take it.
@@ -164,6 +173,15 @@ impl<E: Endpoint> Host<E> {
         self.run(cx, |connection, io| connection.transmit(io));
     }
 
+    /// Takes in a packet without its payload: its data did not arrive.
+    #[cold]
+    fn take_stub(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
+        if self.connection.takes_stubs() {
+            self.hear(cx, packet, body);
+            self.follow(cx);
+        }
+    }
+
     /// Its counters.
     pub fn counters(&self) -> HostCounters {
         HostCounters { expirations: self.expirations, ..self.dispatch.counters }
@@ -201,8 +219,12 @@ impl<E: Endpoint> Host<E> {
     /// Takes in what a packet of this connection says.
     #[inline(always)]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
+        if packet.flags.has(Flags::STUB) {
+            return self.take_stub(cx, packet, body);
+        }
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
+            self.dispatch.counters.data_late += u64::from(packet.deadline() < cx.now());
             // Of the peer's direction, by whichever network path it came.
             if let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1) {
                 ledger.received(packet.ordinal);

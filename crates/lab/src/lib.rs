@@ -6,6 +6,7 @@ pub mod measure;
 pub mod once;
 pub mod picture;
 pub mod probe;
+mod radio;
 pub mod reproduce;
 pub mod sweep;
 pub mod system;

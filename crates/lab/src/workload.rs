@@ -2,9 +2,9 @@
 //! directions together where both carry data.
 
 use crate::measure::{Counted, FlowMeasures, Tally};
-use base::Time;
 use base::rng::Seed;
 use base::truth::Ledger;
+use base::{Span, Time};
 use scenario::metric::Metric;
 use scenario::model::{App, Flow, Model, Transport};
 use transport::app::seen::{Seen, mean_s, quantile_s};
@@ -53,6 +53,7 @@ impl View<'_> {
             Metric::ResponseTimeP90 => quantile_s(&from.responses, 0.9),
             Metric::ResponseTimeMin => quantile_s(&from.responses, 0.0),
             Metric::ResponseTimeMax => quantile_s(&from.responses, 1.0),
+            Metric::ResponseTimeAlternation => alternation_s(&from.responses),
             Metric::Responses => asked(from.responses.len() as u64),
             Metric::PageTime => mean_s(&from.pages),
             Metric::PageTimeMedian => quantile_s(&from.pages, 0.5),
@@ -131,7 +132,25 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
         Metric::TimeoutsJudgedGenuine => judged(|v| v.genuine_timeouts),
         Metric::FastRetransmitsJudgedSpurious => judged(|v| v.spurious_fast),
         Metric::Connections if !datagrams => Some(from.connections as f64),
-        metric => view.value(*metric).or_else(|| counted.named(*metric)),
+        Metric::UnitsInTime if view.asks => None,
+        Metric::UnitsInTime => {
+            let in_time = to_saw.delays.len() as f64 - to_saw.late as f64;
+            (from_saw.sent > 0).then(|| in_time / from_saw.sent as f64)
+        }
+        metric => {
+            let late = || counted.late(*metric, tally.unneeded);
+            view.value(*metric).or_else(|| counted.named(*metric)).or_else(late)
+        }
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
+}
+
+/// How far the means of every second value and of the others are apart.
+fn alternation_s(values: &[Span]) -> Option<f64> {
+    let mean = |first: usize| {
+        let every_second = values.iter().skip(first).step_by(2);
+        let (sum, n) = every_second.fold((0.0, 0u32), |(s, n), v| (s + v.as_secs_f64(), n + 1));
+        (n > 0).then(|| sum / f64::from(n))
+    };
+    Some((mean(0)? - mean(1)?).abs())
 }

@@ -1,10 +1,13 @@
-//! SCTP from the scenario file: every workload, several network paths, and captures that tshark reads.
+//! SCTP from the scenario file: every workload, several network paths, captures that tshark reads, and the published study.
 
 use lab::capture::capture;
 use lab::once::{Options, run_once};
+use lab::reproduce::{Laboratory, Settings, list, quiet};
+use lab::sweep::Control;
 use scenario::Model;
 use scenario::metric::Metric;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 fn model(flow: &str) -> Model {
     let text = format!(
@@ -96,5 +99,70 @@ fn tshark_reads_what_a_capture_has() {
         let mut parts = line.split('\t');
         let (_, status, malformed) = (parts.next(), parts.next(), parts.next());
         assert_eq!((status, malformed.unwrap_or("")), (Some("1"), ""), "{line}");
+    }
+}
+
+/// SC-07: the experiments of the study, its claims, and the ranks of table I under the module of 2002 and RFC 9260.
+#[test]
+fn the_study_of_delay_spikes_is_reproduced() {
+    let stop = AtomicBool::new(false);
+    let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
+    let settings = Settings { seeds: 0, reading_repetitions: 0, pictures: true, ..Settings::default() };
+    let mut laboratory = Laboratory::new(settings, &control, "test");
+    let mut wrong = Vec::new();
+    let mut claims = 0;
+    for (id, _) in list().unwrap().iter().filter(|(id, _)| id.starts_with("sctp/")) {
+        let r = laboratory.reproduce(id).unwrap();
+        claims += r.claims.len();
+        for c in &r.claims {
+            eprintln!("{} {id} {}: {}", c.id, if c.holds { "holds" } else { "differs" }, c.detail);
+            if !c.holds && c.why.is_none() {
+                wrong.push(format!("{id} {}: {}", c.id, c.detail));
+            }
+        }
+        for v in r.values.iter().filter(|v| !v.within && v.why.is_none()) {
+            wrong.push(format!("{id} {}: {} published, {:.3} measured", v.key, v.published, v.measured));
+        }
+    }
+    assert_eq!(claims, 20);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Segments delivered at every rate, for each figure and sender.
+#[test]
+#[ignore = "prints a table"]
+fn table_of_the_study() {
+    let file = |name: &str| {
+        let path =
+            format!("{}/../../experiments/sctp/{name}-rates.scenario.toml", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let (tcp, sctp) = (file("tcp"), file("sctp"));
+    let eifel = "timestamps = true\nspurious = \"eifel\"\nresponse = \"restore-1\"";
+    for (window, queue, fixed) in [(60, 100_000, false), (20, 100_000, false), (60, 50, true), (20, 13, true)]
+    {
+        let set = |text: &str| {
+            let text = text.replace("limit = \"100000 packets\"", &format!("limit = \"{queue} packets\""));
+            text.replace("60 segments", &format!("{window} segments"))
+                .replace("window-chunks = 60", &format!("window-chunks = {window}"))
+        };
+        let reno =
+            if fixed { tcp.replace("bug-fix = \"off\"", "bug-fix = \"careful\"") } else { tcp.clone() };
+        let senders = [
+            ("reno", set(&reno)),
+            ("eifel", set(&tcp.replace("timestamps = false", eifel))),
+            ("ns2-2002", set(&sctp)),
+            ("rfc9260", set(&sctp.replace("ns2-2002", "rfc9260"))),
+            ("ns2-2.35", set(&sctp.replace("ns2-2002", "ns2-2.35"))),
+        ];
+        for (name, text) in senders {
+            let scenario = scenario::read("study.toml", text.as_bytes(), &scenario::NoFiles).unwrap();
+            let cells = (0..scenario.cell_count().unwrap()).map(|i| {
+                let outcome = run_once(&scenario.cell(i).unwrap().model, 0, Options::default());
+                let get = |metric| outcome.flows[0].get(metric).unwrap_or(f64::NAN);
+                format!("{}/{}", get(Metric::SegmentsDelivered), get(Metric::SpuriousTimeouts))
+            });
+            println!("{window} {queue} {name}: {}", cells.collect::<Vec<_>>().join(" "));
+        }
     }
 }

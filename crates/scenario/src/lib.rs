@@ -36,6 +36,7 @@ pub mod model;
 pub mod preset;
 pub mod protocol;
 mod queue;
+mod radio;
 mod reader;
 mod red;
 pub mod render;

@@ -256,6 +256,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         title,
         nodes: graph.nodes,
         links: graph.links,
+        bearers: graph.bearers,
         gates: graph.gates,
         rate_changes: graph.rate_changes,
         losses: graph.losses,

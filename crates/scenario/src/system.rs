@@ -303,6 +303,7 @@ fn population(
             transport: transport.clone(),
             app: app.clone(),
             reads: workload::reads(reader),
+            priority: 1,
         });
     }
     Some(())

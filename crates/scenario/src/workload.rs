@@ -78,6 +78,12 @@ static REQUEST_REPLY: TableShape = table(
         COUNT,
         LASTS,
         field("think", SPAN, Need::Default("\"0 s\""), "From a reply to the next request."),
+        field(
+            "think-from",
+            Shape::One(Kind::Word(&["reply", "request"])),
+            Need::Default("\"reply\""),
+            "request: `think` counts from the request, as ping does; a late reply delays the next one.",
+        ),
         SERVE,
         PATIENCE,
         field(
@@ -224,6 +230,12 @@ static UDP: TableShape = table(
             "Most bytes of a message in one datagram; larger messages take several.",
         ),
         field("header", Shape::One(Kind::Bytes), Need::Default("\"28 B\""), "Headers of each: IPv4 and UDP."),
+        field(
+            "lifetime",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long each is of use: its deadline for routers with queue = deadline. Without it, for ever.",
+        ),
     ],
 );
 
@@ -304,7 +316,10 @@ pub(crate) fn udp(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Transport>> {
         good
     };
     let (payload, header) = (size("payload", 1), size("header", 0));
-    Some((|| Some(Transport::Udp(crate::model::Udp { payload: payload?, header: header? })))())
+    let lifetime = optional(reader, "lifetime", |key| reader.span(key));
+    Some((|| {
+        Some(Transport::Udp(crate::model::Udp { payload: payload?, header: header?, lifetime: lifetime? }))
+    })())
 }
 
 /// Reads `app`.
@@ -412,6 +427,7 @@ fn request_reply(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         object: Dist::Constant(0.0),
         largest: 1 << 40,
         think: r.dist("think", cx)?,
+        paced: r.word("think-from")? == "request",
         serve: r.dist("serve", cx)?,
         patience: patience(r, cx)?,
         connections: 1,
@@ -430,6 +446,7 @@ fn web(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         object: r.dist("object", cx)?,
         largest: r.bytes("largest")?.max(1),
         think: r.dist("reading", cx)?,
+        paced: false,
         serve: r.dist("serve", cx)?,
         patience: patience(r, cx)?,
         connections: r.count("connections")? as u32,

@@ -154,6 +154,14 @@ pub trait Endpoint: Socket + Send + 'static {
     fn expiring(&self, now: Time) -> Option<Expiring>;
     /// What it has counted.
     fn report(&self) -> EndpointReport;
+    /// Bytes of the application that arrived, where [`Socket::received`] also counts what was given up.
+    fn delivered(&self) -> u64 {
+        self.received()
+    }
+    /// Whether it takes packets of which a router has cut the payload off ([`base::Flags::STUB`]); others do not see them.
+    fn takes_stubs(&self) -> bool {
+        false
+    }
 }
 
 impl Endpoint for Connection {

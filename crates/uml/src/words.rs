@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_words() {
-        let said = say(Datagram { ordinal: 5, offset: 9, bytes: 160 });
+        let said = say(Datagram { ordinal: 5, offset: 9, bytes: 160, message: 0, last: true });
         assert_eq!((said.len(), heard(&said), standing(&said)), (SIZE, None, None));
         assert_eq!(said[8..16], 160u64.to_ne_bytes());
         let mut told = said;

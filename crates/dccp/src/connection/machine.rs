@@ -48,6 +48,8 @@ const MOST_TRIES: u32 = 9;
 const PARTOPEN_TIMEOUT: Span = Span::from_millis(200);
 /// Longest time in PARTOPEN: 4 maximum segment lifetimes (RFC 4340 section 8.1.5).
 const PARTOPEN_MOST: Span = Span::from_secs(480);
+/// Bytes of the IP option with a deadline.
+const DEADLINE_OPTION: u32 = 8;
 /// At most one Sync in this time (RFC 4340 section 7.5.4).
 const SYNC_GAP: Span = Span::from_millis(125);
 /// A sender acknowledges the receiver's acknowledgements once in this many packets (RFC 4341 section 6.2).
@@ -62,7 +64,9 @@ impl Connection {
     fn emit(&mut self, io: &mut Io<'_, Dccp>, packet: Dccp, lives: Option<Span>) {
         let mut bytes = Vec::new();
         crate::wire::write(&packet, &mut bytes);
-        let size = bytes.len() as u32 + self.config.ip_header;
+        // A deadline takes an option of the IP header.
+        let option = if lives.is_some() { DEADLINE_OPTION } else { 0 };
+        let size = bytes.len() as u32 + self.config.ip_header + option;
         let ecn = if self.config.ecn && packet.is_data() { 2 } else { 0 };
         let mut outgoing = Outgoing::new(packet, size, Cause::New);
         outgoing.ecn = ecn;

@@ -285,6 +285,14 @@ impl Endpoint for Connection {
         EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
     }
 
+    fn delivered(&self) -> u64 {
+        self.inbox.bytes()
+    }
+
+    fn takes_stubs(&self) -> bool {
+        true
+    }
+
     fn expiring(&self, now: Time) -> Option<Expiring> {
         let handshake = self.timer <= now && self.state == State::Request;
         let data = self.sending.next_timeout() <= now;

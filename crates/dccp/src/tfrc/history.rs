@@ -76,6 +76,19 @@ impl LossHistory {
         marked: bool,
         first: impl FnOnce() -> f64,
     ) -> bool {
+        self.on_arrival(now, seq, rtt, marked, false, first)
+    }
+
+    /// The same; with `forgive` the packets missing just before this one are known not to be lost to congestion.
+    pub fn on_arrival(
+        &mut self,
+        now: Time,
+        seq: u64,
+        rtt: Span,
+        marked: bool,
+        forgive: bool,
+        first: impl FnOnce() -> f64,
+    ) -> bool {
         let mut begun = None;
         match self.next {
             None => self.next = Some(seq + 1),
@@ -83,7 +96,7 @@ impl LossHistory {
                 for hole in &mut self.holes {
                     hole.later += 1;
                 }
-                if seq > next {
+                if seq > next && !forgive {
                     let (before, after) = ((next - 1, self.last), (seq, now));
                     self.holes.push_back(Hole { from: next, to: seq, before, after, later: 1 });
                 }

@@ -49,6 +49,19 @@ impl Receiver {
 
     /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
     pub fn on_packet(&mut self, now: Time, seq: u64, size: u32, sent: Time, rtt: Span, marked: bool) {
+        self.on_arrival(now, (seq, size), sent, rtt, marked, false);
+    }
+
+    /// The same with number and size as a pair; with `forgive` the gap before it is known to be no congestion.
+    pub fn on_arrival(
+        &mut self,
+        now: Time,
+        (seq, size): (u64, u32),
+        sent: Time,
+        rtt: Span,
+        marked: bool,
+        forgive: bool,
+    ) {
         let first = self.packets == 0;
         self.packets += 1;
         self.size = if first {
@@ -69,7 +82,7 @@ impl Receiver {
             self.newest = Some((sent, now));
         }
         let (rate, size, round) = (self.rate_until(now), self.size, self.round().as_secs_f64());
-        let begun = self.history.on_packet(now, seq, self.rtt, marked, || {
+        let begun = self.history.on_arrival(now, seq, self.rtt, marked, forgive, || {
             //= RFC 5348 section 6.3.1: the first interval gives the receive rate when it is put into the equation
             let rate = rate.max(size / (2.0 * round));
             1.0 / equation::loss_rate(size, round, rate)

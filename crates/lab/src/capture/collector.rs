@@ -207,6 +207,11 @@ impl<'m, 'a> Collector<'m, 'a> {
         let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL };
         let mut bytes = Vec::new();
         segment::around(&mut bytes, from, to, encoded.protocol, &encoded.bytes, outside);
+        // A deadline is an IP option for whoever reads the capture, as it would be for routers.
+        if !head.deadline().is_never() {
+            let lifetime = head.deadline().since(head.born);
+            wire::deadline::write(&mut bytes, wire::deadline::Encoding::Expiration, head.born, lifetime);
+        }
         bytes
     }
 

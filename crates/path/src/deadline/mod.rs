@@ -379,6 +379,9 @@ impl DeadlineLink {
             self.counters.unit_drops += 1;
             return cx.drop(packet, DropReason::Expired);
         }
+        if packet.flags.has(Flags::ABORT) && packet.unit != 0 {
+            self.abort(cx, &packet);
+        }
         // The unit is over: its number may come again.
         if self.spoilt.get(&packet.ledger()).is_some_and(|unit| packet.unit != *unit) {
             self.spoilt.remove(&packet.ledger());
@@ -403,6 +406,19 @@ impl DeadlineLink {
             self.advance(cx);
         } else if self.policy.check == Check::Queue {
             self.sweep(cx);
+        }
+    }
+
+    /// A sender gave a unit up: what waits of it is discarded (catalogue AT-04).
+    fn abort(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        let of_unit = |w: &Waiting| w.packet.ledger() == packet.ledger() && w.packet.unit == packet.unit;
+        while self.policy.check != Check::Off
+            && let Some(at) = self.waiting.iter().position(of_unit)
+        {
+            let Some(waiting) = self.waiting.remove(at) else { break };
+            self.bytes -= u64::from(waiting.packet.size);
+            self.counters.unit_drops += 1;
+            cx.drop(waiting.packet, DropReason::Expired);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Linux;
 use crate::protocol::Spec;
+use base::Span;
 use std::sync::Arc;
 use transport::tcp::{Config, Role};
 
@@ -71,4 +72,6 @@ pub struct Udp {
     pub payload: u32,
     /// Headers of each, bytes.
     pub header: u32,
+    /// For how long each is of use to the network; none: for ever.
+    pub lifetime: Option<Span>,
 }

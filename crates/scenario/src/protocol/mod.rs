@@ -7,6 +7,7 @@ use crate::reader::Reader;
 use crate::shape::{Shape, TableShape};
 use crate::tree::Tree;
 use crate::workload;
+use ::atp as atp_transport;
 use base::FlowId;
 use base::rng::Seed;
 use host::{FlowEnd, Host, HostConfig};
@@ -92,6 +93,8 @@ pub struct Site<'a> {
     pub seed: Seed,
     /// The number that packets bear on its first other network path; the further ones follow.
     pub other_paths: FlowId,
+    /// The congestion window of all flows from this node to that one, for protocols that share it.
+    pub window: atp_transport::SharedWindow,
 }
 
 impl Site<'_> {
@@ -149,7 +152,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { sctp }
+protocols! { atp, dccp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {

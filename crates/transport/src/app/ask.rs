@@ -43,6 +43,8 @@ pub struct Asking {
     pub largest: u64,
     /// From the end of a page to the next request, nanoseconds.
     pub think: Dist,
+    /// `think` counts from the request, so that requests keep a pace of their own; a late answer delays the next one.
+    pub paced: bool,
     /// The server takes so long for an answer, nanoseconds.
     pub serve: Dist,
     /// A page that takes longer is given up, nanoseconds.
@@ -259,7 +261,8 @@ impl Asker {
         if self.all_begun() {
             return self.finish(now, lines);
         }
-        self.next = now + Span::from_nanos(self.think.draw() as u64);
+        let from = if self.plan.paced { began } else { now };
+        self.next = now.max(from + Span::from_nanos(self.think.draw() as u64));
     }
 }
 

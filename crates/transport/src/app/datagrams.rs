@@ -22,6 +22,10 @@ pub struct Datagram {
     pub offset: u64,
     /// Bytes of its message in it.
     pub bytes: u32,
+    /// Number of its message, from 0.
+    pub message: u64,
+    /// It is the last one of its message.
+    pub last: bool,
 }
 
 /// How many datagrams a message of so many bytes takes, with at most `payload` of them in each (0 counts as 1).
@@ -75,7 +79,8 @@ impl Speaking {
             for i in 0..fragments {
                 let bytes = (bytes - i * most).min(most) as u32;
                 self.ordinal += 1;
-                send(Datagram { ordinal: self.ordinal, offset: self.bytes, bytes });
+                let (message, last) = (self.seen.sent - 1, i + 1 == fragments);
+                send(Datagram { ordinal: self.ordinal, offset: self.bytes, bytes, message, last });
                 self.bytes += u64::from(bytes);
             }
             self.next = self.pace.message();

@@ -6,17 +6,18 @@
 //! One-way, as in the simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one
 //! direction and nothing is closed.
 
-use super::config::{Config, Handshake, HandshakeAck, Push};
+use super::config::{Config, Handshake, HandshakeAck, Lifetime, Push};
 use super::ecn::{self, Ecn};
-use super::receiver::{Answer, Receiver};
+use super::receiver::{Answer, Receiver, WindowManager};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
 use crate::recovery::tcb_cache::TcbCache;
-use base::Time;
 use base::event::Event;
+use base::packet::Packet;
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::truth::Cause;
+use base::{Span, Time};
 use std::sync::Arc;
 
 pub use crate::endpoint::Role;
@@ -81,6 +82,11 @@ impl Connection {
         }
     }
 
+    /// The receiving half offers no more than a share of its host's window.
+    pub fn manage(&mut self, manager: &WindowManager, priority: u32) {
+        self.receiver.manage(manager.join(priority, self.config.mss));
+    }
+
     /// Sends what may be sent, after the application wrote or closed.
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
@@ -126,6 +132,10 @@ impl Connection {
         if segment.syn && self.role == Role::Passive && !segment.ece {
             self.sender.ecn.refuse();
         }
+        if segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(io.now, segment) {
+            self.discard_old(io, segment, packet);
+            return;
+        }
         if segment.len > 0 {
             self.sender.ecn.on_data(ecn, segment.cwr);
         }
@@ -150,6 +160,7 @@ impl Connection {
             }
             if !self.peer_fin && self.fin_end.is_some_and(|end| self.receiver.next() >= end) {
                 self.peer_fin = true;
+                self.receiver.finish();
                 answer = Answer::Now;
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.
                 self.sender.close();
@@ -172,6 +183,17 @@ impl Connection {
         if answer == Answer::Twice {
             self.acknowledge(io);
         }
+    }
+
+    //= RFC 7323 section 5.3 step R1: an acknowledgement is sent, and the segment is dropped
+    /// A segment fails PAWS.
+    #[cold]
+    fn discard_old(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
+        self.receiver.discard_old(segment);
+        let (seq, len) = (segment.seq, segment.len);
+        let duplicate = segment.end() <= self.receiver.next();
+        io.record(|| Event::DataReceived { packet, seq, len, duplicate });
+        self.acknowledge(io);
     }
 
     /// The SYN of the passive end lets data out: its acknowledgement goes before them, if it goes alone.
@@ -256,11 +278,26 @@ impl Connection {
                 }
             }
         }
+        if config.lifetime != Lifetime::Always {
+            self.limit_lives(io, first);
+        }
         if config.push == Push::Groups && !self.sender.keeps_portions() {
             self.push(io, first);
         }
         if self.peer_open && !self.one_way() {
             self.piggyback(io, first);
+        }
+    }
+
+    /// Data segments from `first` on are of use until the timeout that holds now.
+    #[cold]
+    fn limit_lives(&self, io: &mut Io<'_>, first: usize) {
+        let rto = &self.sender.rto;
+        let beyond = if self.config.lifetime == Lifetime::RtoAndRtt { rto.srtt() } else { Span::ZERO };
+        let micros = (rto.timeout() + beyond).as_nanos() / 1000;
+        let lives = u32::try_from(micros).unwrap_or(Packet::ALWAYS - 1).min(Packet::ALWAYS - 1);
+        for out in io.out.iter_mut().skip(first).filter(|out| out.body.len > 0) {
+            out.lives = lives;
         }
     }
 

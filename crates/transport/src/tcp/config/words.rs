@@ -17,6 +17,17 @@ named! {
     }
 }
 named! {
+    /// For how long a data segment is of use to the network (Gurtov and Ludwig, "Exploiting Packet Lifetime", IV.B).
+    pub enum Lifetime {
+        /// For ever: routers learn of no deadline.
+        Always = "always",
+        /// For the retransmission timeout as it stands when the segment is sent.
+        Rto = "rto",
+        /// For that and a round trip more, since every acknowledgement restarts the timer.
+        RtoAndRtt = "rto-and-rtt",
+    }
+}
+named! {
     /// How fast proportional rate reduction may refill the pipe when it has run below the target.
     pub enum PrrBound {
         /// By what was delivered and a segment more: slow start (PRR-SSRB).

@@ -1,0 +1,645 @@
+//! One end of an ATP flow over UDP or RTP: connectionless or with a connection, sender- or receiver-initiated.
+
+use crate::control::{ASK_AGAIN, Control, Method, SharedWindow};
+use crate::packet::{Atp, Carrier, Content, HEADER};
+use crate::receiver::{Receiver, ReceiverConfig};
+use crate::sender::Sender;
+use base::packet::{Flags, Packet};
+use base::truth::Cause;
+use base::{Span, Time};
+use transport::app::Socket;
+use transport::app::message::{Message, MessageEvent, MessageId};
+use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing, Role};
+use transport::recovery::rto::RtoTimer;
+use transport::tcp::config::{Estimator, RtoConfig};
+
+base::named! {
+    /// Lifetime of a fragment in the network (paper III.B, IV.B, III.C).
+    pub enum FragmentLife {
+        /// The retransmission timeout: after it, nothing of the original is left.
+        Rto = "rto",
+        /// The timeout and a round trip.
+        RtoAndRtt = "rto-and-rtt",
+        /// The unit's lifetime: there is no time for a retransmission.
+        Adu = "adu",
+        /// For ever: routers learn of no deadline.
+        Always = "always",
+    }
+}
+
+/// Choices of one end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What carries the packets.
+    pub carrier: Carrier,
+    /// Most bytes of a unit in one fragment.
+    pub payload: u32,
+    /// Lifetime of units that the application gives none; none: they live for ever.
+    pub lifetime: Option<Span>,
+    /// Lifetime of fragments.
+    pub fragment: FragmentLife,
+    /// Lost fragments are sent again (paper V.D, mode 2).
+    pub retransmit: bool,
+    /// Congestion control.
+    pub control: Method,
+    /// Fragments per acknowledgement.
+    pub ack_every: u32,
+    /// Longest delay of an acknowledgement.
+    pub ack_delay: Span,
+    /// Lifetime of acknowledgements beyond the round trip; none: for ever.
+    pub ack_lifetime: Option<Span>,
+    /// Units are given up as soon as they cannot arrive in time.
+    pub feasibility: bool,
+    /// What routers say to have expired is no sign of congestion.
+    pub exp_forgives: bool,
+    /// Packets declare an ECN-capable transport.
+    pub ecn: bool,
+    /// The receiver asks for data before any is sent.
+    pub receiver_initiated: bool,
+    /// The receiver gives a unit up after this; none: it waits until the deadline.
+    pub receiver_patience: Option<Span>,
+    /// The receiver's port is unbound after this.
+    pub unbinds: Option<Span>,
+    /// Lifetime that the receiver sets.
+    pub receiver_lifetime: Option<Span>,
+    /// A connection is opened and closed around the units.
+    pub connect: bool,
+    /// Bytes that the receiver can put together.
+    pub buffer: u64,
+    /// Bytes per second that the receiver can process; none: any rate.
+    pub processes: Option<u64>,
+    /// Bytes of the payload that the checksum covers; `u32::MAX`: all.
+    pub coverage: u32,
+    /// Every so many units one is important (class 0), the others are of class 1; 0: all are.
+    pub important_every: u32,
+    /// Bytes of the IP option that carries the deadline.
+    pub option: u32,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            carrier: Carrier::Udp,
+            payload: 640,
+            lifetime: None,
+            fragment: FragmentLife::Rto,
+            retransmit: true,
+            control: Method::Aimd,
+            ack_every: 2,
+            ack_delay: Span::from_millis(500),
+            ack_lifetime: None,
+            feasibility: true,
+            exp_forgives: true,
+            ecn: false,
+            receiver_initiated: false,
+            receiver_patience: None,
+            unbinds: None,
+            receiver_lifetime: None,
+            connect: false,
+            buffer: 1 << 20,
+            processes: None,
+            coverage: u32::MAX,
+            important_every: 0,
+            option: 8,
+            // The first timeout of the paper's time (RFC 2988 section 2.1): fragments live for it.
+            rto: RtoConfig { initial: Span::from_secs(3), ..transport::tcp::Config::default().rto },
+        }
+    }
+}
+
+impl Config {
+    /// The timer of the Eifel study in place of the standard one.
+    pub fn use_eifel_timer(&mut self) {
+        self.rto.estimator = Estimator::Eifel;
+    }
+}
+
+/// What one end has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Fragments sent, first and again.
+    pub sent: u64,
+    /// Fragments sent again.
+    pub resent: u64,
+    /// Fragments that arrived, each once.
+    pub received: u64,
+    /// Those that arrived after their unit's deadline.
+    pub late: u64,
+    /// Fragments that arrived once more.
+    pub duplicates: u64,
+    /// Units that arrived whole, and in time.
+    pub whole: u64,
+    /// Units that arrived whole in time.
+    pub in_time: u64,
+    /// Units refused or given up because they could not arrive in time.
+    pub infeasible: u64,
+    /// Units whose lifetime ended.
+    pub expired: u64,
+    /// Notices of congestion to the application (cng).
+    pub congestion: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// Reductions of the congestion window.
+    pub reductions: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// Data may flow.
+    Open,
+    /// Waits for a request, or for the answer to a SYN.
+    Waits,
+    /// Has sent a FIN.
+    Closing,
+    /// Nothing flows any more.
+    Closed,
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+pub struct AtpEnd {
+    config: Config,
+    role: Role,
+    link: Link,
+    sender: Sender,
+    receiver: Receiver,
+    control: Control,
+    rto: RtoTimer,
+    /// Timer of SYN, FIN and requests, and how often it expired.
+    knock: Time,
+    knocks: u32,
+    started: Option<Time>,
+    congestion: u64,
+    timeouts: u64,
+    /// When to ask again whether the shared window is open.
+    ask: Time,
+    /// When an acknowledgement last arrived.
+    heard: Time,
+    /// Smoothed rate of acknowledged data while some was outstanding, bytes per second, and the least round trip.
+    delivery: Option<f64>,
+    least_rtt: Span,
+    broken: bool,
+}
+
+/// First timeout of SYN, FIN and requests; doubles.
+const KNOCK: Span = Span::from_secs(1);
+/// Tries before the peer counts as gone.
+const MOST_KNOCKS: u32 = 8;
+
+impl AtpEnd {
+    /// One end; `shared` is the window of all flows between these hosts.
+    pub fn new(config: Config, role: Role, shared: SharedWindow) -> Self {
+        let size = config.payload + HEADER + config.carrier.header() + config.option;
+        let receiver = ReceiverConfig {
+            ack_every: config.ack_every.max(1),
+            ack_delay: config.ack_delay,
+            tfrc: config.control == Method::Tfrc,
+            header: size - config.payload,
+            processes: config.processes,
+            buffer: config.buffer,
+        };
+        let waits = config.connect || config.receiver_initiated;
+        AtpEnd {
+            link: if waits { Link::Waits } else { Link::Open },
+            sender: Sender::new(config.payload),
+            receiver: Receiver::new(receiver),
+            control: Control::new(config.control, size, shared),
+            rto: RtoTimer::new(config.rto),
+            role,
+            knock: Time::NEVER,
+            knocks: 0,
+            started: None,
+            congestion: 0,
+            timeouts: 0,
+            ask: Time::NEVER,
+            heard: Time::ZERO,
+            delivery: None,
+            least_rtt: Span::FOREVER,
+            broken: false,
+            config,
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            sent: self.sender.sent,
+            resent: self.sender.resent,
+            received: self.receiver.fragments,
+            late: self.receiver.late,
+            duplicates: self.receiver.duplicates,
+            whole: self.receiver.whole,
+            in_time: self.receiver.whole_in_time,
+            infeasible: self.sender.infeasible,
+            expired: self.sender.expired,
+            congestion: self.congestion,
+            timeouts: self.timeouts,
+            reductions: self.control.reductions(),
+        }
+    }
+    /// Bytes of fragments that arrived, each once.
+    pub fn bytes_received(&self) -> u64 {
+        self.receiver.bytes
+    }
+    /// Its congestion control.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+    /// Units that are being sent: number and fragments.
+    pub fn units(&self) -> std::collections::BTreeMap<MessageId, u32> {
+        self.sender.units()
+    }
+
+    fn packet(&self, adu: MessageId, content: Content) -> Atp {
+        Atp {
+            adu,
+            length: 0,
+            fragments: 0,
+            deadline: Time::NEVER,
+            content,
+            answer: false,
+            whole: false,
+            class: 0,
+            coverage: self.config.coverage,
+            carrier: self.config.carrier,
+        }
+    }
+
+    fn emit(&mut self, io: &mut Io<'_, Atp>, packet: Atp, cause: Cause, lives: Option<Span>) {
+        // Packets without a deadline carry no option.
+        let size = packet.size(if lives.is_some() { self.config.option } else { 0 });
+        let data = matches!(packet.content, Content::Fragment { .. });
+        let mut outgoing = Outgoing::new(packet, size, cause);
+        outgoing.ecn = if self.config.ecn && data { 2 } else { 0 };
+        io.out.push(match lives {
+            Some(span) => outgoing.living(span),
+            None => outgoing,
+        });
+    }
+
+    /// The retransmission timeout. Reports of TFRC come once per round trip, so an answer may take two: four round trips as
+    /// in its equation are the least.
+    fn timeout(&self) -> Span {
+        match &self.control {
+            Control::Tfrc(tfrc) => self.rto.timeout().max(tfrc.rto().unwrap_or_default()),
+            _ => self.rto.timeout(),
+        }
+    }
+
+    /// The lifetime in the network of a fragment of a unit with this deadline.
+    fn life(&self, now: Time, deadline: Time) -> Option<Span> {
+        let unit = (!deadline.is_never()).then(|| deadline.since(now));
+        let timeout = self.timeout();
+        let own = match self.config.fragment {
+            FragmentLife::Always => return None,
+            FragmentLife::Adu => return unit,
+            FragmentLife::Rto => timeout,
+            FragmentLife::RtoAndRtt => timeout + self.rto.srtt(),
+        };
+        //= paper III.B: packet lifetime = min(application lifetime, RTO)
+        Some(unit.map_or(own, |unit| unit.min(own)))
+    }
+
+    /// The rate of delivery, once a queue shows that the link and not the window sets it.
+    fn delivery_rate(&self) -> Option<f64> {
+        let queued = 2 * u128::from(self.rto.srtt().as_nanos()) >= 3 * u128::from(self.least_rtt.as_nanos());
+        self.delivery.filter(|_| queued && self.least_rtt != Span::FOREVER)
+    }
+
+    fn give_up_what_expired(&mut self, io: &mut Io<'_, Atp>) {
+        // What is left needs its bytes over the rate and half a round trip: latency and bandwidth (paper III.A).
+        let feasibility = self.config.feasibility;
+        let (rtt, size) = (self.rto.srtt(), self.config.payload);
+        // An estimate that no acknowledgement has confirmed for two timeouts says nothing any more: without this a flow
+        // that gives everything up would never learn better.
+        let fresh = self.heard + self.timeout().times(2) >= io.now;
+        let rate = self.control.rate(rtt, size).or(self.delivery_rate()).filter(|_| feasibility && fresh);
+        let gone = self.sender.expire(io.now, |bytes| {
+            rate.map(|rate| Span::from_secs_f64(bytes as f64 / rate + rtt.as_secs_f64() / 2.0))
+        });
+        for adu in gone {
+            let abort = self.packet(adu, Content::Abort);
+            self.emit(io, abort, Cause::New, None);
+        }
+        let left = self.sender.left_behind();
+        self.control.on_left(0, left);
+        if self.sender.outstanding() == 0 {
+            self.rto.stop();
+        }
+    }
+
+    fn send_fragments(&mut self, io: &mut Io<'_, Atp>) {
+        while self.sender.is_waiting() {
+            if self.control.next_send() > io.now {
+                self.control.on_blocked(io.now);
+                self.ask =
+                    if matches!(self.control, Control::Shared(_)) { io.now + ASK_AGAIN } else { Time::NEVER };
+                return;
+            }
+            let Some((next, tx)) = self.sender.take() else { return };
+            let important = self.config.important_every;
+            let class = u8::from(important > 0 && next.adu % u64::from(important) != 0);
+            // Only important units are worth a second try, where there is a difference.
+            let whole = next.whole || !self.config.retransmit;
+            let content = Content::Fragment {
+                number: next.number,
+                bytes: next.bytes,
+                tx,
+                sent: io.now,
+                rtt: self.rto.srtt(),
+                again: next.cause,
+                offset: next.offset,
+            };
+            let packet = Atp {
+                length: next.length,
+                fragments: next.fragments,
+                deadline: next.deadline,
+                whole,
+                class,
+                ..self.packet(next.adu, content)
+            };
+            let more = self.sender.is_waiting();
+            self.control.on_send(io.now, more);
+            let lives = self.life(io.now, next.deadline);
+            self.emit(io, packet, next.cause, lives);
+            if self.rto.deadline().is_never() {
+                self.rto.restart_with(io.now, self.timeout());
+            }
+        }
+    }
+
+    fn on_ack(&mut self, io: &mut Io<'_, Atp>, adu: MessageId, content: &Content) {
+        let Content::Ack { vector, echo, congested, expired, report, deadline } = content else { return };
+        let (tx, sent, held) = *echo;
+        let busy = self.sender.outstanding() > 0;
+        let sample = io.now.since(sent).as_nanos().saturating_sub(held.as_nanos());
+        self.rto.sample(Span::from_nanos(sample.max(1)));
+        self.rto.end_backoff();
+        self.least_rtt = self.least_rtt.min(Span::from_nanos(sample));
+        let since = io.now.since(self.heard).as_secs_f64();
+        self.heard = io.now;
+        let acked = self.sender.on_ack(adu, vector, tx);
+        if busy && acked.fresh > 0 && since > 0.0 {
+            let rate = f64::from(acked.fresh * self.config.payload) / since;
+            self.delivery = Some(self.delivery.map_or(rate, |old| 0.75 * old + 0.25 * rate));
+        }
+        self.control.on_left(acked.fresh, acked.lost);
+        if let Some(report) = report {
+            self.control.on_report(io.now, report);
+        }
+        let forgiven = *expired && self.config.exp_forgives;
+        let rtt = self.rto.srtt();
+        if (acked.lost > 0 && !forgiven) || *congested {
+            self.control.on_congestion(io.now, rtt);
+            //= paper III.A: cng, a major loss event is told to the application
+            self.congestion += u64::from(acked.lost > 0);
+        }
+        if let Some(deadline) = deadline {
+            self.sender.set_lifetime(io.now, deadline.since(io.now));
+        }
+        if self.sender.outstanding() == 0 {
+            self.rto.stop();
+        } else if acked.fresh > 0 {
+            self.rto.restart_with(io.now, self.timeout());
+        }
+    }
+
+    /// SYN, FIN or request, again if need be.
+    fn knock(&mut self, io: &mut Io<'_, Atp>) {
+        let content = match (self.link, self.role) {
+            (Link::Waits, Role::Active) if self.config.connect => Content::Syn,
+            (Link::Waits, Role::Passive) if self.config.receiver_initiated => {
+                Content::Request { lifetime: self.config.receiver_lifetime }
+            }
+            (Link::Closing, _) => Content::Fin,
+            _ => {
+                self.knock = Time::NEVER;
+                return;
+            }
+        };
+        if self.knocks >= MOST_KNOCKS {
+            self.knock = Time::NEVER;
+            self.finish();
+            return;
+        }
+        let packet = self.packet(0, content);
+        self.emit(io, packet, Cause::New, None);
+        self.knock = io.now + KNOCK.times(1 << self.knocks.min(6));
+        self.knocks += 1;
+    }
+
+    fn finish(&mut self) {
+        self.link = Link::Closed;
+        self.knock = Time::NEVER;
+        self.rto.stop();
+        self.sender.end();
+    }
+
+    fn is_unbound(&self, now: Time) -> bool {
+        let since = self.started.map_or(Span::ZERO, |start| now.since(start));
+        self.role == Role::Passive && self.config.unbinds.is_some_and(|after| since >= after)
+    }
+
+    fn acknowledge(&mut self, io: &mut Io<'_, Atp>) {
+        let Some((adu, content)) = self.receiver.ack(io.now, self.config.receiver_lifetime) else { return };
+        let lives = self.config.ack_lifetime.map(|beyond| beyond + self.receiver.rtt());
+        let packet = self.packet(adu, content);
+        self.emit(io, packet, Cause::New, lives);
+    }
+
+    fn abort_impatiently(&mut self, io: &mut Io<'_, Atp>) {
+        for adu in self.receiver.impatient(io.now, self.config.receiver_patience) {
+            self.receiver.abandon(adu);
+            let packet = Atp { answer: true, ..self.packet(adu, Content::Abort) };
+            self.emit(io, packet, Cause::New, None);
+        }
+    }
+}
+
+impl Socket for AtpEnd {
+    /// A stream has no units: what is written at once is one.
+    fn write(&mut self, bytes: u64) {
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(self.config.buffer.max(1));
+            self.send(Message::of(part));
+            left -= part;
+        }
+    }
+    fn close(&mut self) {
+        self.sender.close();
+    }
+    fn stop(&mut self) {
+        self.sender.end();
+    }
+    fn received(&self) -> u64 {
+        self.receiver.position()
+    }
+    fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+    fn send(&mut self, message: Message) -> Option<MessageId> {
+        let lifetime = message.lifetime.or(self.config.lifetime);
+        let retransmissions = if self.config.retransmit { message.retransmissions } else { Some(0) };
+        Some(self.sender.queue(Message { lifetime, retransmissions, ..message }, self.config.buffer))
+    }
+    fn keeps_messages(&self) -> bool {
+        true
+    }
+    fn has_events(&self) -> bool {
+        self.broken || self.sender.has_events() || self.receiver.has_events()
+    }
+    fn poll_event(&mut self) -> Option<MessageEvent> {
+        if std::mem::take(&mut self.broken) {
+            return Some(MessageEvent::Broken);
+        }
+        self.receiver.event().or_else(|| self.sender.event())
+    }
+}
+
+impl Endpoint for AtpEnd {
+    type Body = Atp;
+
+    fn open(&mut self, io: &mut Io<'_, Atp>) {
+        self.started = Some(io.now);
+        self.knock(io);
+        self.transmit(io);
+    }
+
+    fn handle_packet(&mut self, io: &mut Io<'_, Atp>, body: &Atp, head: &Packet) {
+        if self.is_unbound(io.now) {
+            if !matches!(body.content, Content::Unreachable) {
+                let packet = self.packet(body.adu, Content::Unreachable);
+                self.emit(io, packet, Cause::New, None);
+            }
+            return;
+        }
+        match &body.content {
+            Content::Fragment { .. } => {
+                self.knock = if self.link == Link::Closing { self.knock } else { Time::NEVER };
+                if self.link == Link::Waits {
+                    self.link = Link::Open;
+                }
+                let (stub, expired) = (head.flags.has(Flags::STUB), head.flags.has(Flags::EXPIRED));
+                self.receiver.on_fragment(io.now, body, stub, head.ecn == 3, expired);
+                if self.receiver.next_timeout() <= io.now {
+                    self.acknowledge(io);
+                }
+            }
+            Content::Ack { .. } => self.on_ack(io, body.adu, &body.content),
+            Content::Request { lifetime } => {
+                if self.link == Link::Waits {
+                    self.link = Link::Open;
+                }
+                if let Some(lifetime) = lifetime {
+                    self.sender.set_lifetime(io.now, *lifetime);
+                }
+            }
+            Content::Abort if body.answer => self.sender.abandon(body.adu),
+            Content::Abort => self.receiver.abandon(body.adu),
+            Content::Syn | Content::Fin if !body.answer => {
+                let fin = matches!(body.content, Content::Fin);
+                self.link = if fin { Link::Closed } else { Link::Open };
+                let packet = Atp { answer: true, ..self.packet(0, body.content.clone()) };
+                self.emit(io, packet, Cause::New, None);
+            }
+            Content::Syn if self.link == Link::Waits => {
+                (self.link, self.knock, self.knocks) = (Link::Open, Time::NEVER, 0);
+            }
+            Content::Fin if self.link == Link::Closing => self.finish(),
+            Content::Syn | Content::Fin => {}
+            Content::Unreachable => {
+                self.broken = true;
+                self.finish();
+            }
+        }
+        self.transmit(io);
+    }
+
+    fn handle_timeout(&mut self, io: &mut Io<'_, Atp>) {
+        if self.knock <= io.now {
+            self.knock(io);
+        }
+        if self.rto.deadline() <= io.now {
+            self.timeouts += 1;
+            let outstanding = self.sender.on_timeout();
+            self.control.on_timeout(outstanding);
+            self.rto.back_off();
+            self.rto.stop();
+            self.congestion += 1;
+        }
+        if self.control.next_timeout() <= io.now {
+            self.control.on_nofeedback(io.now);
+        }
+        if self.receiver.next_timeout() <= io.now {
+            self.acknowledge(io);
+        }
+        self.abort_impatiently(io);
+        self.transmit(io);
+    }
+
+    fn transmit(&mut self, io: &mut Io<'_, Atp>) {
+        self.sender.stamp(io.now);
+        self.give_up_what_expired(io);
+        if self.link == Link::Open && self.started.is_some() {
+            self.send_fragments(io);
+        }
+        if self.link == Link::Open
+            && self.config.connect
+            && self.role == Role::Active
+            && self.sender.is_done()
+        {
+            self.link = Link::Closing;
+            self.knock(io);
+        }
+    }
+
+    fn next_timeout(&self) -> Time {
+        let flow = self.knock.min(self.receiver.next_timeout());
+        let flow = flow.min(self.receiver.next_impatience(self.config.receiver_patience));
+        if self.sender.units().is_empty() || self.started.is_none() {
+            return flow;
+        }
+        let mut next = flow.min(self.rto.deadline()).min(self.sender.next_expiry());
+        next = next.min(self.control.next_timeout());
+        if self.link == Link::Open && self.sender.is_waiting() {
+            next = next.min(self.control.next_send()).min(self.ask);
+        }
+        next
+    }
+
+    fn written(&self) -> (u64, bool) {
+        (self.sender.written(), self.sender.is_closed())
+    }
+
+    fn report(&self) -> EndpointReport {
+        let counters = self.counters();
+        let named = if self.role == Role::Active {
+            vec![
+                ("units_infeasible", counters.infeasible as f64),
+                ("units_expired", counters.expired as f64),
+                ("congestion_events", counters.congestion as f64),
+            ]
+        } else {
+            Vec::new()
+        };
+        EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
+    }
+
+    fn delivered(&self) -> u64 {
+        self.receiver.bytes
+    }
+
+    fn takes_stubs(&self) -> bool {
+        true
+    }
+
+    fn expiring(&self, now: Time) -> Option<Expiring> {
+        (self.rto.deadline() <= now).then(|| Expiring {
+            flight: u64::from(self.sender.outstanding()) * u64::from(self.config.payload),
+            established: true,
+        })
+    }
+}

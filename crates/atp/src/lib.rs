@@ -1,0 +1,16 @@
+//! ATP, the application-data-unit transport of Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time
+//! Transport": units with lifetimes, selective retransmission within them, over UDP, RTP, DCCP and TCP.
+//!
+//! The paper leaves the protocol tentative. What it does not fix (encodings, timers of SYN and requests, which unit a
+//! SACK vector is about) is decided here and said where it is decided.
+
+pub mod control;
+pub mod endpoint;
+pub mod packet;
+mod receiver;
+mod sender;
+pub mod wire;
+
+pub use control::{Method, SharedWindow};
+pub use endpoint::{AtpEnd, Config, Counters, FragmentLife};
+pub use packet::{Atp, Carrier};

@@ -1,0 +1,225 @@
+//! ATP in scenarios (Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time Transport"):
+//! `transport = { atp = { lifetime = "5 s" } }`, and SR-RTP as `transport = { rtp = { lifetime = "5 s" } }`.
+
+use super::dccp::{ACK_LIFETIME_FIELD, optional_span, payload, unreliable};
+use super::{Misfit, Site, Sizes, Spec, same};
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::model::App;
+use crate::reader::Reader;
+use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method};
+use host::FlowEnd;
+use std::sync::Arc;
+use transport::app::messages::Manner;
+
+/// `atp`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "atp",
+    doc: "Application data units with lifetimes, sent again selectively within them (ATP); carrier = \"rtp\" is SR-RTP.",
+    shape: Shape::Table(&TABLE),
+    bare: true,
+};
+
+/// Its options.
+pub(super) static TABLE: TableShape = table(
+    "atp",
+    "ATP between two models. A message of the workload is a unit.",
+    &[
+        field(
+            "carrier",
+            Shape::One(Kind::Word(&["udp", "rtp"])),
+            Need::Default("\"udp\""),
+            "What carries its packets.",
+        ),
+        field("payload", Shape::One(Kind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
+        field(
+            "lifetime",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "Lifetime of units. Without it, the playout delay of the workload, or for ever.",
+        ),
+        field(
+            "fragment-lifetime",
+            Shape::One(Kind::Word(FragmentLife::NAMES)),
+            Need::Default("\"rto\""),
+            "Lifetime of a fragment in the network: until the timeout, that and a round trip, its unit's, or for ever.",
+        ),
+        field(
+            "retransmit",
+            Shape::One(Kind::Flag),
+            Need::Default("true"),
+            "Whether lost fragments are sent again.",
+        ),
+        field(
+            "control",
+            Shape::One(Kind::Word(Method::NAMES)),
+            Need::Default("\"aimd\""),
+            "Congestion control.",
+        ),
+        field(
+            "ack-every",
+            Shape::One(Kind::Count(1, 1000)),
+            Need::Default("2"),
+            "Fragments per acknowledgement (aimd, shared).",
+        ),
+        field(
+            "ack-delay",
+            Shape::One(Kind::Span),
+            Need::Default("\"500 ms\""),
+            "Longest delay of an acknowledgement.",
+        ),
+        ACK_LIFETIME_FIELD,
+        field(
+            "feasibility",
+            Shape::One(Kind::Flag),
+            Need::Default("true"),
+            "Whether units that cannot arrive in time are given up at once.",
+        ),
+        field(
+            "exp-forgives",
+            Shape::One(Kind::Flag),
+            Need::Default("true"),
+            "Whether losses that a router signals as expiry are no sign of congestion.",
+        ),
+        field("ecn", Shape::One(Kind::Flag), Need::Default("false"), "Whether fragments may be marked (RFC 3168)."),
+        field(
+            "initiated",
+            Shape::One(Kind::Word(&["sender", "receiver"])),
+            Need::Default("\"sender\""),
+            "Who begins: with `receiver` nothing is sent before it asks.",
+        ),
+        field(
+            "receiver-lifetime",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "Lifetime that the receiver sets: a file transfer with a deadline. Without it, the sender's holds.",
+        ),
+        field(
+            "patience",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "The receiver gives a unit up that is not whole after this. Without it, at its deadline.",
+        ),
+        field(
+            "unbinds",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "After this nothing listens at the receiver's port, which ICMP says. Without it, never.",
+        ),
+        field(
+            "connect",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether a connection is opened and closed around the units.",
+        ),
+        field("buffer", Shape::One(Kind::Bytes), Need::Default("\"1 MB\""), "Largest unit that the receiver takes."),
+        field(
+            "processes",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "How fast the receiver can process; it asks to slow down (CE) when half a second waits. Without it, any rate.",
+        ),
+        field(
+            "coverage",
+            Shape::One(Kind::Bytes),
+            Need::Optional,
+            "How much of the payload the checksum covers. Without it, all.",
+        ),
+        field(
+            "important-every",
+            Shape::One(Kind::Count(0, 1000)),
+            Need::Default("0"),
+            "Every so many units one is important, the others give way in routers with classes. 0: all are.",
+        ),
+        field(
+            "timer",
+            Shape::One(Kind::Word(&["rfc6298", "eifel"])),
+            Need::Default("\"rfc6298\""),
+            "The retransmission timer.",
+        ),
+    ],
+);
+
+/// A chosen ATP.
+#[derive(Clone, Debug, PartialEq)]
+struct Choice(Config);
+
+/// Reads the table.
+pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
+    let buffer = reader.bytes("buffer")?;
+    if buffer == 0 {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("buffer"), "a receiver without a buffer takes no unit")
+                .help("give at least the size of a message"),
+        );
+        return None;
+    }
+    let coverage = match reader.get("coverage") {
+        Some(_) => u32::try_from(reader.bytes("coverage")?).unwrap_or(u32::MAX),
+        None => u32::MAX,
+    };
+    let processes = match reader.get("processes") {
+        Some(_) => Some(reader.rate("processes")?.bps() / 8),
+        None => None,
+    };
+    let mut config = Config {
+        carrier: Carrier::from_name(reader.word("carrier")?)?,
+        payload: payload(reader, cx)?,
+        lifetime: optional_span(reader, "lifetime")?,
+        fragment: FragmentLife::from_name(reader.word("fragment-lifetime")?)?,
+        retransmit: reader.flag("retransmit")?,
+        control: Method::from_name(reader.word("control")?)?,
+        ack_every: reader.count("ack-every")? as u32,
+        ack_delay: reader.span("ack-delay")?,
+        ack_lifetime: optional_span(reader, "ack-lifetime")?,
+        feasibility: reader.flag("feasibility")?,
+        exp_forgives: reader.flag("exp-forgives")?,
+        ecn: reader.flag("ecn")?,
+        receiver_initiated: reader.word("initiated")? == "receiver",
+        receiver_lifetime: optional_span(reader, "receiver-lifetime")?,
+        receiver_patience: optional_span(reader, "patience")?,
+        unbinds: optional_span(reader, "unbinds")?,
+        connect: reader.flag("connect")?,
+        buffer,
+        processes,
+        coverage,
+        important_every: reader.count("important-every")? as u32,
+        ..Config::default()
+    };
+    if reader.word("timer")? == "eifel" {
+        config.use_eifel_timer();
+    }
+    Some(Arc::new(Choice(config)))
+}
+
+impl Spec for Choice {
+    fn name(&self) -> &'static str {
+        "atp"
+    }
+    fn words(&self) -> String {
+        let Config { carrier, payload, fragment, control, .. } = &self.0;
+        let lifetime = self.0.lifetime.map_or(String::new(), |span| format!(", units live {span}"));
+        format!("over {carrier}, {payload} B fragments that live {fragment}, {control}{lifetime}")
+    }
+    fn sizes(&self) -> Sizes {
+        let header = ::atp::packet::HEADER + self.0.carrier.header() + self.0.option;
+        Sizes { payload: self.0.payload, header, window: 1 << 30, acked_each: f64::from(self.0.ack_every) }
+    }
+    fn fits(&self, app: &App) -> Result<(), Misfit> {
+        unreliable(app)
+    }
+    fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
+        let manner = match &site.flow.app {
+            App::Tell(plan) => Manner::of(plan.useful),
+            _ => Manner::default(),
+        };
+        site.holding(AtpEnd::new(self.0.clone(), site.host.role, site.window.clone()), manner)
+    }
+    fn same(&self, other: &dyn Spec) -> bool {
+        same(self, other)
+    }
+    fn unit_word(&self) -> &'static str {
+        "fragment"
+    }
+}

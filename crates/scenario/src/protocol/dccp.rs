@@ -1,0 +1,198 @@
+//! DCCP in scenarios (RFC 4340): `transport = { dccp = { ccid = 3 } }`.
+
+use super::{Misfit, Site, Sizes, Spec, same};
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::model::App;
+use crate::reader::Reader;
+use crate::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
+use dccp::connection::Lifetime;
+use dccp::{Ccid, Config, Connection};
+use host::FlowEnd;
+use std::sync::Arc;
+use transport::app::messages::Manner;
+
+/// `dccp`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "dccp",
+    doc: "The Datagram Congestion Control Protocol (RFC 4340): datagrams with a connection and congestion control.",
+    shape: Shape::Table(&TABLE),
+    bare: true,
+};
+
+pub(super) const LIFETIME_FIELD: Field = field(
+    "lifetime",
+    Shape::One(Kind::Text),
+    Need::Default("\"always\""),
+    "For how long data packets are of use to the network: a time such as \"5 s\", rto (until the timeout), rto-and-rtt, message (as long as theirs), or always.",
+);
+pub(super) const ACK_LIFETIME_FIELD: Field = field(
+    "ack-lifetime",
+    Shape::One(Kind::Span),
+    Need::Optional,
+    "Lifetime of acknowledgements beyond the round trip. Without it, for ever.",
+);
+
+/// Its options.
+pub(super) static TABLE: TableShape = table(
+    "dccp",
+    "DCCP between two models.",
+    &[
+        field(
+            "ccid",
+            Shape::One(Kind::Count(2, 3)),
+            Need::Default("3"),
+            "Congestion control: 2 TCP-like (RFC 4341), 3 TFRC (RFC 4342).",
+        ),
+        field("payload", Shape::One(Kind::Bytes), Need::Default("\"1000 B\""), "Most data in a packet."),
+        field(
+            "ack-ratio",
+            Shape::One(Kind::Count(1, 1000)),
+            Need::Default("2"),
+            "Data packets per acknowledgement (ccid 2).",
+        ),
+        field(
+            "ack-vectors",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether acknowledgements of ccid 3 carry Ack Vectors too.",
+        ),
+        field(
+            "sequence-window",
+            Shape::One(Kind::Count(32, 1 << 40)),
+            Need::Default("1000"),
+            "Packets by which sequence numbers may run ahead before the ends synchronise.",
+        ),
+        field(
+            "initial-window",
+            Shape::One(Kind::Count(0, 100)),
+            Need::Default("0"),
+            "Initial window of ccid 3 in packets; 0: as RFC 5348 section 4.2 says.",
+        ),
+        field(
+            "send-queue",
+            Shape::One(Kind::Count(0, 1 << 20)),
+            Need::Default("0"),
+            "Most messages that wait to be sent; older ones are given up for newer ones. 0: any number.",
+        ),
+        field("ecn", Shape::One(Kind::Flag), Need::Default("false"), "Whether data packets may be marked (RFC 3168)."),
+        LIFETIME_FIELD,
+        ACK_LIFETIME_FIELD,
+    ],
+);
+
+/// A chosen DCCP.
+#[derive(Clone, Debug, PartialEq)]
+struct Choice(Config);
+
+/// The lifetime that a table asks for.
+pub(super) fn lifetime(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Lifetime> {
+    let tree = reader.or_default("lifetime")?;
+    match tree.text()? {
+        "always" => return Some(Lifetime::Always),
+        "rto" => return Some(Lifetime::Rto),
+        "rto-and-rtt" => return Some(Lifetime::RtoAndRtt),
+        "message" => return Some(Lifetime::Message),
+        _ => {}
+    }
+    let span = crate::leaf::span(&tree).ok();
+    if span.is_none() {
+        let message = "`lifetime` is a time such as \"5 s\", or one of always, rto, rto-and-rtt, message";
+        cx.push(Diagnostic::error("bad-value", reader.place("lifetime"), message));
+    }
+    span.map(Lifetime::For)
+}
+
+/// A time that may be absent.
+pub(super) fn optional_span(reader: Reader<'_>, key: &str) -> Option<Option<base::Span>> {
+    match reader.get(key) {
+        Some(_) => reader.span(key).map(Some),
+        None => Some(None),
+    }
+}
+
+/// Bytes of data in a packet, from 1 B to what an IP packet holds.
+pub(super) fn payload(reader: Reader<'_>, cx: &Cx<'_>) -> Option<u32> {
+    let bytes = reader.bytes("payload")?;
+    let good = u32::try_from(bytes).ok().filter(|n| (1..=65_000).contains(n));
+    if good.is_none() {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("payload"), "`payload` is from 1 B to 65000 B")
+                .help("an Ethernet path takes 1440 B"),
+        );
+    }
+    good
+}
+
+/// What a lifetime is called in one line.
+pub(super) fn lifetime_words(lifetime: Lifetime) -> String {
+    match lifetime {
+        Lifetime::Always => String::new(),
+        Lifetime::Rto => ", lifetime RTO".to_owned(),
+        Lifetime::RtoAndRtt => ", lifetime RTO and RTT".to_owned(),
+        Lifetime::Message => ", lifetime of its message".to_owned(),
+        Lifetime::For(span) => format!(", lifetime {span}"),
+    }
+}
+
+/// Reads the table.
+pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
+    let ccid = if reader.count("ccid")? == 2 { Ccid::Tcplike } else { Ccid::Tfrc };
+    Some(Arc::new(Choice(Config {
+        ccids: vec![ccid],
+        payload: payload(reader, cx)?,
+        ack_ratio: reader.count("ack-ratio")? as u16,
+        ack_vectors: reader.flag("ack-vectors")?,
+        sequence_window: reader.count("sequence-window")? as u64,
+        initial_window: reader.count("initial-window")? as u32,
+        send_queue: reader.count("send-queue")? as u32,
+        ecn: reader.flag("ecn")?,
+        lifetime: lifetime(reader, cx)?,
+        ack_lifetime: optional_span(reader, "ack-lifetime")?,
+        ..Config::default()
+    })))
+}
+
+/// Requests and answers need bytes that arrive.
+pub(super) fn unreliable(app: &App) -> Result<(), Misfit> {
+    match app {
+        App::Ask(_) => Err(Misfit {
+            message: "this transport does not send again what is lost; requests and answers need that",
+            help: "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Spec for Choice {
+    fn name(&self) -> &'static str {
+        "dccp"
+    }
+    fn words(&self) -> String {
+        let ccid = self.0.ccids.first().map_or("3", |c| c.name());
+        format!("ccid {ccid}, {} B payload{}", self.0.payload, lifetime_words(self.0.lifetime))
+    }
+    fn sizes(&self) -> Sizes {
+        Sizes { payload: self.0.payload, header: 36, window: 1 << 30, acked_each: f64::from(self.0.ack_ratio) }
+    }
+    fn fits(&self, app: &App) -> Result<(), Misfit> {
+        unreliable(app)
+    }
+    fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
+        // RFC 4340 section 7.1: initial sequence numbers are chosen at random.
+        let name = format!("{}@{:?}", site.flow.name, site.host.role);
+        let isn = site.seed.stream(&name, "isn").bits() >> 20;
+        let config = Config { isn, ..self.0.clone() };
+        let manner = match &site.flow.app {
+            App::Tell(plan) => Manner::of(plan.useful),
+            _ => Manner::default(),
+        };
+        site.holding(Connection::new(config, site.host.role), manner)
+    }
+    fn same(&self, other: &dyn Spec) -> bool {
+        same(self, other)
+    }
+    fn unit_word(&self) -> &'static str {
+        "packet"
+    }
+}
