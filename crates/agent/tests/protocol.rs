@@ -92,6 +92,7 @@ fn messages_come_through() {
         object: Dist::TwoState { first: 1.0, second: 2.0, leave_first: 0.1, leave_second: 1.0 },
         largest: 1,
         think: Dist::Gamma(0.5, 2.0),
+        paced: false,
         serve: one(),
         patience: Some(one()),
         connections: 6,

@@ -18,6 +18,80 @@ pub enum Category {
     Transport = 2,
     /// No events: whole packets as hosts send them and take them in ([`crate::trace::Sighting`]), for captures.
     Packets = 3,
+    /// Radio bearers: blocks, TBFs, LLC frames, buffers, mobility.
+    Radio = 4,
+}
+
+crate::named! {
+    /// What a radio block is used for.
+    pub enum BlockUse {
+        /// RLC data for the first time.
+        New = "new",
+        /// RLC data that were reported missing.
+        Missing = "missing",
+        /// RLC data repeated because nothing else could be sent (pre-emptive).
+        Idle = "idle",
+        /// A block without user data that keeps a TBF.
+        Dummy = "dummy",
+        /// A report or an assignment.
+        Control = "control",
+    }
+}
+
+crate::named! {
+    /// A step in the life of a temporary block flow (3GPP TS 44.060).
+    pub enum TbfStep {
+        /// Access or assignment begins.
+        Requested = "requested",
+        /// Its timeslots can be used.
+        Assigned = "assigned",
+        /// Nothing is left to send, and it is kept.
+        Kept = "kept",
+        /// It ended.
+        Released = "released",
+        /// It was lost with its cell, or given up.
+        Lost = "lost",
+    }
+}
+
+crate::named! {
+    /// What became of an LLC frame.
+    pub enum FrameFate {
+        /// It joined the queue of the PCU or of the mobile.
+        Queued = "queued",
+        /// It arrived whole.
+        Delivered = "delivered",
+        /// It was discarded with a cell, a buffer or a lifetime.
+        Discarded = "discarded",
+        /// It arrived again and was discarded.
+        Duplicate = "duplicate",
+        /// Acknowledged LLC sent it again.
+        Repeated = "repeated",
+    }
+}
+
+crate::named! {
+    /// A step of a change of cell (3GPP TS 44.060, 24.008, 48.018), or another interruption of a bearer.
+    pub enum CellStep {
+        /// The mobile leaves the old cell.
+        Decision = "decision",
+        /// It has read the system information of the new one.
+        Synchronised = "synchronised",
+        /// It has access to the new cell.
+        Access = "access",
+        /// The SGSN knows the new cell.
+        CellUpdate = "cell-update",
+        /// The routing area is updated.
+        RoutingAreaUpdate = "routing-area-update",
+        /// FLUSH-LL deleted or moved the data of the old cell.
+        Flush = "flush",
+        /// Data flow again.
+        Resumed = "resumed",
+        /// The new cell was not reached; the mobile starts again.
+        Failed = "failed",
+        /// A voice call takes the mobile, or the timeslots.
+        Preempted = "pre-empted",
+    }
 }
 
 /// Why a data segment was sent.
@@ -72,6 +146,31 @@ impl From<u64> for Value {
 impl From<u32> for Value {
     fn from(v: u32) -> Self {
         Value::Int(u64::from(v))
+    }
+}
+impl From<u8> for Value {
+    fn from(v: u8) -> Self {
+        Value::Int(u64::from(v))
+    }
+}
+impl From<BlockUse> for Value {
+    fn from(v: BlockUse) -> Self {
+        Value::Word(v.name())
+    }
+}
+impl From<TbfStep> for Value {
+    fn from(v: TbfStep) -> Self {
+        Value::Word(v.name())
+    }
+}
+impl From<FrameFate> for Value {
+    fn from(v: FrameFate) -> Self {
+        Value::Word(v.name())
+    }
+}
+impl From<CellStep> for Value {
+    fn from(v: CellStep) -> Self {
+        Value::Word(v.name())
     }
 }
 impl From<bool> for Value {
@@ -144,6 +243,18 @@ events! {
     MarkEchoed = "transport:mark_echoed" in Transport { ack: u64 = "bytes" },
     /// The sender's own detector gave its verdict on the last timeout.
     Verdict = "transport:verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
+    /// A radio block was sent; recorded with the start of its block period.
+    RadioBlock = "radio:block" in Radio { user: u32 = "mobile of the cell, from 0", up: bool = "sent by the mobile", slot: u8 = "timeslot", scheme: u8 = "CS-n as n, MCS-n as 10 + n", block: u32 = "RLC block number, counted from the start of the TBF", purpose: BlockUse = "what it carries", arrived: bool = "it could be decoded" },
+    /// An RLC report (Packet Downlink or Uplink Ack/Nack) was sent.
+    RadioReport = "radio:report" in Radio { user: u32 = "mobile", up: bool = "it is about uplink data", complete: u32 = "V(Q): all blocks before have come", end: u32 = "V(R): one after the highest block that has come", arrived: bool = "it could be decoded" },
+    /// A temporary block flow began, was kept, or ended.
+    Tbf = "radio:tbf" in Radio { user: u32 = "mobile", up: bool = "it is for uplink data", step: TbfStep = "what happened" },
+    /// The RLC window closed with data waiting.
+    RadioStalled = "radio:stalled" in Radio { user: u32 = "mobile", up: bool = "the mobile's window", block: u32 = "V(A), the oldest block not acknowledged" },
+    /// An LLC frame was queued, delivered or lost.
+    LlcFrame = "radio:llc" in Radio { user: u32 = "mobile", up: bool = "sent by the mobile", packet: u64 = "packet id", octets: u32 = "octets of the frame", fate: FrameFate = "what became of it" },
+    /// A step of a change of cell, or another interruption of a bearer.
+    Mobility = "radio:mobility" in Radio { user: u32 = "mobile", step: CellStep = "which step" },
     /// The sender's own detector gave its verdict on the last fast retransmit.
     FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
 }

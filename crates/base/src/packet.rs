@@ -64,7 +64,7 @@ impl Flags {
 /// The head of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Unique within the run.
+    /// Unique within the run; a copy that the network made has its original's.
     pub id: u64,
     /// When its host sent it.
     pub born: Time,

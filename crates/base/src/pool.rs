@@ -4,6 +4,8 @@
 use crate::slab::{AnySlab, Slab};
 use crate::tcp::{SackBlocks, Segment, Timestamps};
 use crate::time::Time;
+use crate::truth::CONNECTION;
+use crate::wire;
 
 pub use crate::body::{Body, Channel, Range};
 
@@ -219,7 +221,7 @@ impl Pool {
     }
 
     /// Stores a body of any type.
-    pub fn store<T: Send + 'static>(&mut self, body: T) -> BodyRef {
+    pub fn store<T: Clone + Send + 'static>(&mut self, body: T) -> BodyRef {
         let known = self.slabs.iter().position(|slab| slab.as_any().is::<Slab<T>>());
         let slab = known.unwrap_or_else(|| {
             self.slabs.push(Box::new(Slab::<T>::default()));
@@ -256,6 +258,62 @@ impl Pool {
         });
         self.discard(at);
         body
+    }
+
+    /// Which connection a body belongs to, equal for both directions: of a segment the connection's number within its flow;
+    /// of bytes a hash of addresses and ports; else 0.
+    pub fn connection(&self, at: BodyRef) -> u64 {
+        let Some(slot) = self.slots.get(at.0 as usize) else { return 0 };
+        match slot.holds {
+            Holds::Segment => slot.seq / CONNECTION,
+            Holds::Bytes => self.bytes(at).and_then(wire::connection).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Whether two bodies carry the same data of the same connection: equal sequence numbers and length of segments, of bytes
+    /// those in their headers of TCP.
+    pub fn same_data(&self, one: BodyRef, other: BodyRef) -> bool {
+        let slot = |at: BodyRef| self.slots.get(at.0 as usize);
+        match (slot(one), slot(other)) {
+            (Some(a), Some(b)) if a.holds == Holds::Segment && b.holds == Holds::Segment => {
+                (a.seq, a.len) == (b.seq, b.len)
+            }
+            (Some(a), Some(b)) if a.holds == Holds::Bytes && b.holds == Holds::Bytes => {
+                let read = |at: BodyRef| {
+                    let digest = wire::read(self.bytes(at)?).ok()?;
+                    Some((digest.tcp?.seq, digest.payload))
+                };
+                read(one).is_some_and(|range| read(other) == Some(range))
+                    && self.connection(one) == self.connection(other)
+            }
+            _ => false,
+        }
+    }
+
+    /// Stores a second copy of a body of whatever kind; [`BodyRef::NONE`] of none.
+    #[cold]
+    pub fn copy(&mut self, at: BodyRef) -> BodyRef {
+        let Some(mut slot) = self.slots.get(at.0 as usize).copied() else { return BodyRef::NONE };
+        match slot.holds {
+            Holds::Nothing => return BodyRef::NONE,
+            Holds::Bytes => {
+                let bytes = self.buffers[slot.blocks as usize].clone();
+                return self.put_bytes(&bytes);
+            }
+            Holds::Segment if slot.blocks == NOWHERE => {}
+            Holds::Segment => {
+                let blocks = self.blocks[slot.blocks as usize];
+                slot.blocks = self.put_blocks(&blocks);
+            }
+            Holds::Other => {
+                let Some(slab) = self.slabs.get_mut(slot.len as usize) else { return BodyRef::NONE };
+                slot.blocks = slab.copy(slot.blocks).unwrap_or(NOWHERE);
+            }
+        }
+        let place = self.place();
+        self.slots[place as usize] = slot;
+        BodyRef(place)
     }
 
     /// Frees a body of whatever kind.
@@ -351,6 +409,23 @@ mod tests {
             sack,
             timestamps: bit(6).then_some(stamps),
         }
+    }
+
+    #[test]
+    fn a_copy_of_any_kind_is_equal_and_apart() {
+        let mut pool = Pool::new();
+        let (plain, reporting) = (segment(5), segment(8));
+        let originals =
+            [pool.put(&plain), pool.put(&reporting), pool.put_bytes(b"abc"), pool.store((7u64, 'x'))];
+        let copies = originals.map(|at| pool.copy(at));
+        assert_eq!((pool.live(), pool.copy(BodyRef::NONE)), (8, BodyRef::NONE));
+        for [a, b, bytes, other] in [originals, copies] {
+            assert_eq!((pool.take(a), pool.take(b)), (Some(plain), Some(reporting)));
+            assert_eq!((pool.bytes(bytes), pool.peek(other)), (Some(&b"abc"[..]), Some(&(7u64, 'x'))));
+            pool.discard(bytes);
+            assert_eq!(pool.fetch(other), Some((7u64, 'x')));
+        }
+        assert_eq!((pool.live(), pool.copy(originals[0])), (0, BodyRef::NONE));
     }
 
     proptest! {

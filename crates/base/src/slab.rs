@@ -6,6 +6,8 @@ use std::fmt;
 
 /// A slab whose type is known only to those who put and take.
 pub(crate) trait AnySlab: Send {
+    /// Stores a second copy of what is in a place.
+    fn copy(&mut self, at: u32) -> Option<u32>;
     /// Frees a place.
     fn discard(&mut self, at: u32);
     fn as_any(&self) -> &dyn Any;
@@ -49,7 +51,11 @@ impl<T> Slab<T> {
     }
 }
 
-impl<T: Send + 'static> AnySlab for Slab<T> {
+impl<T: Clone + Send + 'static> AnySlab for Slab<T> {
+    fn copy(&mut self, at: u32) -> Option<u32> {
+        let body = self.get(at)?.clone();
+        Some(self.put(body))
+    }
     fn discard(&mut self, at: u32) {
         self.take(at);
     }

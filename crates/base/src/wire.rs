@@ -80,6 +80,27 @@ pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
+/// A hash (FNV-1a) of the two ends of an IP packet, address and port, equal for both directions; none if the bytes are no
+/// IP packet. Ports count for TCP and UDP.
+pub fn connection(bytes: &[u8]) -> Option<u64> {
+    let ip = IpHead::read(bytes, 0).ok()?;
+    let ports = matches!(ip.protocol, TCP | UDP).then_some(ip.header as usize);
+    let port = |at: usize| ports.and_then(|ports| u16_at(bytes, ports + at)).unwrap_or(0);
+    let mut ends = [(ip.source, port(0)), (ip.destination, port(2))];
+    ends.sort_unstable();
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    for (address, port) in ends {
+        match address {
+            IpAddr::V4(address) => address.octets().into_iter().for_each(&mut add),
+            IpAddr::V6(address) => address.octets().into_iter().for_each(&mut add),
+        }
+        port.to_be_bytes().into_iter().for_each(&mut add);
+    }
+    add(ip.protocol);
+    Some(hash)
+}
+
 /// Reads an IP packet, version 4 or 6, that is here whole. Bytes behind its end are none of it.
 ///
 /// # Errors

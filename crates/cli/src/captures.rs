@@ -4,7 +4,9 @@ use crate::exit::Failure;
 use crate::kernels::Stage;
 use crate::plan::VERSION;
 use crate::talk::Talk;
+use capture::{PcapngWriter, Reader, Shot, Tap};
 use lab::sweep::Sweep;
+use scenario::Model;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -103,8 +105,14 @@ impl Wanted {
                 if let Some(stage) = kernels {
                     // What kernels send and receive is taken at their doors, whole.
                     if asked(&self.pcap, rep) {
-                        stage.capture(&cell.model, u64::from(rep), &path("pcapng"))?;
+                        let whole = path("pcapng");
+                        stage.capture(&cell.model, u64::from(rep), &whole)?;
+                        let bytes = std::fs::read(&whole).map_err(|error| Failure::write(&whole, &error))?;
                         captures += 1;
+                        for (node, bytes) in nodes(&bytes, &cell.model) {
+                            crate::written::whole(&beside(&whole, &node), bytes)?;
+                            captures += 1;
+                        }
                     }
                     if asked(&self.xplot, rep) {
                         for (flow, picture) in stage.pictures(&cell.model, u64::from(rep))? {
@@ -159,6 +167,40 @@ impl Wanted {
         };
         write().map_err(|error| Failure::write(path, &error))
     }
+}
+
+/// A capture with an interface for each tap, taken apart: a capture for each node of the model, with the link type of
+/// that node alone, so that programs that refuse mixed link types can read it.
+pub(crate) fn nodes(capture: &[u8], model: &Model) -> Vec<(String, Vec<u8>)> {
+    let node = |name: &str| model.nodes.iter().any(|node| node.name == name);
+    let Ok(mut reader) = Reader::open(capture) else { return Vec::new() };
+    let mut files: Vec<Option<(String, PcapngWriter<Vec<u8>>)>> = Vec::new();
+    while let Ok(Some(frame)) = reader.next() {
+        let (at, wire_len) = (frame.interface as usize, frame.wire_len);
+        let time_ns = u64::try_from(frame.time_ns).unwrap_or(0);
+        let (bytes, comment) = (frame.bytes.to_vec(), frame.comments().next().unwrap_or_default().to_owned());
+        while files.len() <= at {
+            let interface = reader.interfaces().get(files.len());
+            let named =
+                interface.and_then(|i| Some((i.name.clone()?, i.link))).filter(|(name, _)| node(name));
+            files.push(named.and_then(|(name, link)| {
+                let tap = Tap { link, ..Tap::ip(&name) };
+                let writer = PcapngWriter::new(Vec::new(), vec![tap], &format!("williwaw {VERSION}")).ok()?;
+                Some((name, writer))
+            }));
+        }
+        if let Some(Some((_, writer))) = files.get_mut(at) {
+            // Writing to memory does not fail.
+            let _ = writer.write(&Shot { time_ns, tap: 0, wire_len, bytes: &bytes, comment: &comment });
+        }
+    }
+    files.into_iter().flatten().filter_map(|(name, writer)| Some((name, writer.finish().ok()?))).collect()
+}
+
+/// The name of a node's own file beside that of the whole capture: `first.pcapng`, `first.server.pcapng`.
+pub(crate) fn beside(whole: &Path, node: &str) -> PathBuf {
+    let end = whole.extension().map_or_else(|| "pcapng".to_owned(), |end| end.to_string_lossy().into_owned());
+    whole.with_extension(format!("{}.{end}", plain(node)))
 }
 
 /// A name that any file system takes.

@@ -7,8 +7,8 @@ use base::{Rate, Span};
 use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
-    Capacity, ChangedRate, CountedFrom, Delay, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
-    LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
+    Capacity, ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux,
+    Loss, LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
 };
 use serde_json::{Value, json};
 
@@ -60,11 +60,23 @@ pub(crate) fn model(model: &Model) -> String {
     for (node, wire) in &wires {
         out.push_str(&format!("  {}: {}\n", node.name, wire_words(wire)));
     }
-    if wires.is_empty() || !model.flows.is_empty() {
+    for system in &model.systems {
+        out.push_str(&system_words(system));
+    }
+    let quiet = wires.is_empty() && model.commands.is_empty() && model.systems.is_empty();
+    if quiet || !model.plain_flows().is_empty() {
         out.push_str("\nFlows\n");
     }
-    for flow in &model.flows {
+    for flow in model.plain_flows() {
         out.push_str(&format!("  {}: {}\n", flow.name, flow_words(model, flow)));
+    }
+    if !model.commands.is_empty() {
+        out.push_str("\nCommands\n");
+    }
+    for command in &model.commands {
+        let serves = if command.serves { ", serves until the others end" } else { "" };
+        let at = &model.nodes[command.node].name;
+        out.push_str(&format!("  {}: at {at}, `{}`{serves}\n", command.name, command.run));
     }
     if !wires.is_empty() {
         return out;
@@ -85,6 +97,39 @@ fn wire_words(wire: &Wire) -> String {
         Wire::Pty => "a pseudo-terminal".into(),
     }
 }
+
+/// What a scenario takes for granted, as the studies do that it may be compared with (catalogue ME-03): one long flow, and nothing
+/// that competes with acknowledgements on the way back.
+pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    if model.flows.is_empty() || !model.commands.is_empty() {
+        return out;
+    }
+    let long = |flow: &Flow| match flow.app.bulk() {
+        Some((bytes, _)) => bytes.is_none_or(|bytes| bytes >= LONG),
+        None => false,
+    };
+    if let [only] = model.flows.as_slice()
+        && long(only)
+        && model.backgrounds.is_empty()
+    {
+        out.push("one long flow: nothing competes with it for the queue");
+    }
+    let data = |flow: &Flow| match flow.app {
+        // Requests carry data in both directions.
+        scenario::model::App::Ask(_) => [flow.route.clone(), flow.way_back.clone()].concat(),
+        _ => flow.route.clone(),
+    };
+    let carries: Vec<usize> = model.flows.iter().flat_map(data).collect();
+    let loaded = |link: &usize| carries.contains(link) || !model.links[*link].backgrounds.is_empty();
+    if !model.flows.iter().flat_map(|flow| &flow.way_back).any(loaded) {
+        out.push("no traffic the other way: acknowledgements wait for nothing but each other");
+    }
+    out
+}
+
+/// A bulk transfer of at least so many bytes is long: its slow start is a small part of it.
+const LONG: u64 = 50_000;
 
 /// The same for programs.
 pub(crate) fn document(model: &Model) -> Value {
@@ -110,6 +155,10 @@ pub(crate) fn document(model: &Model) -> Value {
             "name": flow.name, "from": node(flow.from), "to": node(flow.to),
             "route": links(&flow.route), "way_back": links(&flow.way_back), "about": flow_words(model, flow),
         })).collect::<Vec<_>>(),
+        "commands": model.commands.iter().map(|command| json!({
+            "name": command.name, "at": node(command.node), "about": command.run, "serves": command.serves,
+        })).collect::<Vec<_>>(),
+        "assumptions": assumptions(model),
         "limit_s": model.run.limit.as_secs_f64(),
     })
 }
@@ -200,20 +249,25 @@ fn timing(timing: &Timing) -> String {
 }
 
 fn loss_words(loss: &Loss) -> String {
+    let fate = match loss.fate {
+        Fate::Lost => "lost",
+        Fate::Marked => "marked, or lost where that cannot be,",
+        Fate::Duplicated => "duplicated",
+    };
     let percent = |p: f64| format!("{} %", trim(100.0 * p));
     match &loss.kind {
         LossKind::Packets(ranges) => {
             let n: u64 = ranges.iter().map(|r| r.end().saturating_sub(*r.start()).saturating_add(1)).sum();
-            format!("{n} given packets are lost")
+            format!("{n} given packets are {fate}")
         }
-        LossKind::Probability(p) => format!("{} of packets are lost at random", percent(*p)),
+        LossKind::Probability(p) => format!("{} of packets are {fate} at random", percent(*p)),
         LossKind::PerPacketStates { loss_good, loss_bad, .. } => format!(
-            "{} or {} of packets are lost, in states that change from packet to packet",
+            "{} or {} of packets are {fate}, in states that change from packet to packet",
             percent(*loss_good),
             percent(*loss_bad)
         ),
         LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => format!(
-            "{} of packets are lost for {}, then {} for {}",
+            "{} of packets are {fate} for {}, then {} for {}",
             percent(*loss_good),
             dist_words(good),
             percent(*loss_bad),
@@ -312,4 +366,25 @@ fn dist_words(dist: &Dist) -> String {
 fn trim(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A network of cells and who uses it.
+fn system_words(system: &scenario::model::System) -> String {
+    let c = &system.plan.config;
+    let mut out = format!(
+        "\nSystem {}\n  {} cells, {} slots for packet data in each, a mobile has {} down and {} up; reuse {}, hopping {} over {}\n",
+        system.name,
+        3 * c.side * c.side,
+        c.mac.slots,
+        c.mac.mobile_slots[0],
+        c.mac.mobile_slots[1],
+        c.reuse,
+        c.hopping,
+        c.carriers
+    );
+    for group in lab::system::groups(system) {
+        let members = system.users.iter().filter(|user| user.group == group).count();
+        out.push_str(&format!("  {group}: {members} users\n"));
+    }
+    out
 }

@@ -64,7 +64,7 @@ impl Here<'_> {
         let mut brought = Brought {
             capture: played.capture(self.sweep),
             events: self.events.then(|| played.events()),
-            picture: if picture { played.drawn(self.sweep).map(String::into_bytes) } else { None },
+            picture: if picture { played.drawn(self.sweep) } else { None },
             ..Brought::default()
         };
         // Also what is empty: it was looked for.

@@ -31,8 +31,10 @@ pub(crate) fn judge(model: &Model, summary: &CellSummary<'_>) -> Vec<Verdict> {
         let metrics = match expectation.flow {
             None => Some(&summary.metrics),
             Some(index) => {
-                let flows = model.flows.iter().map(|flow| &flow.name);
-                let mut names = flows.chain(model.commands.iter().map(|command| &command.name));
+                let flows = model.plain_flows().iter().map(|flow| &flow.name);
+                let groups = model.subjects();
+                let groups = groups.iter().skip(model.plain_flows().len());
+                let mut names = flows.chain(model.commands.iter().map(|command| &command.name)).chain(groups);
                 let name = names.nth(index).map(String::as_str);
                 summary.flows.iter().find(|(flow, _)| Some(*flow) == name).map(|(_, metrics)| metrics)
             }

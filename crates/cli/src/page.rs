@@ -6,7 +6,7 @@ use crate::board::{self, Board, Choice};
 use crate::labels;
 use crate::plan::{Plan, VERSION};
 use lab::sweep::Sweep;
-use report::{Bar, BarGroup, Bars, Page, Section, Table};
+use report::{Bar, BarGroup, Bars, Page, Picture, Section, Table};
 use results::cells::CellSummary;
 
 /// At most so many repetitions are drawn.
@@ -17,7 +17,14 @@ const BARS: usize = 48;
 const BAR_METRICS: &[&str] = &["download_time_s", "throughput_bps"];
 
 /// The page of a run.
-pub(crate) fn page(plan: &Plan, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Page {
+///
+/// `pictures` holds cells by number, each with the picture of its first flow in repetition 0.
+pub(crate) fn page(
+    plan: &Plan,
+    sweep: &Sweep,
+    cells: &[CellSummary<'_>],
+    drawn: Vec<(usize, Picture)>,
+) -> Page {
     let scenario = &plan.input.scenario;
     let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
     Page {
@@ -29,7 +36,7 @@ pub(crate) fn page(plan: &Plan, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Pag
             ("seed".to_owned(), plan.seed.to_string()),
             ("repetitions".to_owned(), plan.repetitions.to_string()),
         ],
-        sections: vec![numbers(plan, sweep, cells), pictures(sweep)],
+        sections: vec![numbers(plan, sweep, cells), pictures(sweep, drawn)],
     }
 }
 
@@ -122,12 +129,25 @@ fn values(params: &[(String, String)]) -> String {
     labels::apart(params).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ")
 }
 
-fn pictures(sweep: &Sweep) -> Section {
-    let chosen = spread(sweep.cells.len(), PICTURES);
-    let items = chosen.iter().map(|&index| {
-        let cell = &sweep.cells[index];
-        let mut picture = lab::picture::picture(&cell.model, 0, 0);
-        let label = labels::cell(&cell.params);
+/// The cells of a grid that are drawn: spread evenly over it, the first and the last among them.
+pub(crate) fn chosen(cells: usize) -> Vec<usize> {
+    spread(cells, PICTURES)
+}
+
+fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
+    let heading = "How it comes about".to_owned();
+    if drawn.is_empty() {
+        let text = match sweep.cells.iter().all(|cell| cell.model.flows.is_empty()) {
+            true => {
+                "The scenario has commands and no flows, so there is no sequence to draw; `emulate --captures` keeps the packets of its commands."
+            }
+            false => "No flow of these repetitions was recorded.",
+        };
+        return Section { heading, text: text.to_owned(), items: Vec::new() };
+    }
+    let shown = drawn.len();
+    let items = drawn.into_iter().map(|(index, mut picture)| {
+        let label = sweep.cells.get(index).map_or(String::new(), |cell| labels::cell(&cell.params));
         if !label.is_empty() {
             picture.title = label;
         }
@@ -138,13 +158,13 @@ fn pictures(sweep: &Sweep) -> Section {
     let flow = flow.map_or(String::new(), |flow| format!("flow {} of ", flow.name));
     let cells = match sweep.cells.len() {
         1 => String::new(),
-        n if n > chosen.len() => format!(" in {} of the {n} cells, spread over the grid", chosen.len()),
+        n if n > shown => format!(" in {shown} of the {n} cells"),
         _ => " in every cell".to_owned(),
     };
     Section {
-        heading: "How it comes about".to_owned(),
+        heading,
         text: format!(
-            "Each picture is {flow}repetition 0{cells}: what was sent when, what was acknowledged, and what \
+            "Each picture is {flow}one repetition{cells}, named below its heading: what was sent when, what was acknowledged, and what \
              the sender believed. A shaded stretch is a time when the path was disturbed; `williwaw plot` \
              draws any other repetition."
         ),

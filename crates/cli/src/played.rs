@@ -152,8 +152,8 @@ impl Played {
         bytes
     }
 
-    /// A picture of its first flow; none where it has none.
-    pub(crate) fn drawn(&self, sweep: &Sweep) -> Option<String> {
+    /// A picture of its first flow as JSON; none where it has no flow.
+    pub(crate) fn drawn(&self, sweep: &Sweep) -> Option<Vec<u8>> {
         let model = &sweep.cells[self.cell].model;
         let mut records = self.outcome.ran.world.network.records().to_vec();
         records.sort_by_key(|record| record.t);
@@ -162,7 +162,7 @@ impl Played {
         if let Some(facts) = self.outcome.facts.first().and_then(Option::as_ref) {
             kernel::annotate(&mut picture, facts);
         }
-        Some(picture.svg(900, 640))
+        serde_json::to_vec(&picture).ok()
     }
 }
 

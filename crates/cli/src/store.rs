@@ -2,6 +2,7 @@
 //!
 //! In folders of the run's folder, named by cell and repetition.
 
+use crate::captures;
 use crate::exit::Failure;
 use crate::told::{Brought, Told};
 use emulate::output::NAMES;
@@ -36,7 +37,11 @@ impl Store {
         let of = told.key();
         write(&self.named("repetitions", of, ".json"), format!("{:#}\n", told.document).as_bytes())?;
         if let Some(bytes) = brought.capture.as_ref().filter(|_| self.captures) {
-            write(&self.named("captures", of, ".pcapng"), bytes)?;
+            let path = self.named("captures", of, ".pcapng");
+            write(&path, bytes)?;
+            for (node, bytes) in captures::nodes(bytes, model) {
+                write(&captures::beside(&path, &node), &bytes)?;
+            }
         }
         if let Some(bytes) = brought.events.as_ref().filter(|_| self.events) {
             write(&self.named("events", of, ".jsonl"), bytes)?;

@@ -34,6 +34,7 @@ pub(crate) struct Told {
 pub(crate) struct Brought {
     pub(crate) capture: Option<Vec<u8>>,
     pub(crate) events: Option<Vec<u8>>,
+    /// A `report::Picture` as JSON.
     pub(crate) picture: Option<Vec<u8>>,
     /// By the number of the command, and 0 for its output or 1 for that for errors.
     pub(crate) outputs: BTreeMap<(usize, usize), Vec<u8>>,

@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 
 const LINK: &str = "rate=10 Mbit/s, delay=20 ms";
 
+/// With the dispositions that the signals have in a terminal, whatever this process has inherited: under `nohup`, and in some
+/// runners, SIGINT and SIGHUP are ignored, and a shell cannot trap what it inherits as ignored.
 fn shell(args: &[&str]) -> Command {
-    let mut command = Command::new(cargo_bin("williwaw"));
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT,TERM,HUP").arg(cargo_bin("williwaw"));
     command.args(["shell", "--link", LINK]).args(args);
     command
 }
@@ -53,6 +56,18 @@ fn signal(child: &Child, name: &str) {
     assert!(
         Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success()
     );
+}
+
+/// A server that fails is not passed over: beside a command that succeeds the exit code is williwaw's own 125.
+#[test]
+fn a_server_that_fails_is_heard() {
+    if lacking(&[]) {
+        return;
+    }
+    for (server, command, code) in [("exit 3", "true", 125), ("exit 3", "exit 7", 7), ("true", "true", 0)] {
+        let output = run(&["--server", server, "--", "sh", "-c", &format!("sleep 0.3; {command}")]);
+        assert_eq!(output.status.code(), Some(code), "{server}, {command}: {}", text(&output.stderr));
+    }
 }
 
 /// The exit code is the command's, or as of `env`; the streams are those of this process (SW-08).
@@ -159,6 +174,19 @@ fn a_trigger_changes_the_link() {
     assert!(said.ends_with("2\n") && errors.contains("mobility.far"), "{said}{errors}");
 }
 
+/// Waits until it has ended; one that does not end is killed, and the test fails.
+fn ended(child: &mut Child) -> std::process::ExitStatus {
+    let until = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < until {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    panic!("it does not end");
+}
+
 /// What somebody tells williwaw, the command hears; one that does not listen is ended all the same (SW-08).
 #[test]
 fn signals_reach_the_command() {
@@ -174,12 +202,12 @@ fn signals_reach_the_command() {
         let script = format!("trap 'exit {}' {name}; echo up; while :; do sleep 0.05; done", 40 + number);
         let mut child = spawned(&script);
         signal(&child, name);
-        assert_eq!(child.wait().unwrap().code(), Some(40 + number), "{name}");
+        assert_eq!(ended(&mut child).code(), Some(40 + number), "{name}");
     }
     let mut deaf = spawned("trap '' TERM; echo up; while :; do sleep 0.05; done");
     signal(&deaf, "TERM");
     let asked = Instant::now();
-    assert_eq!(deaf.wait().unwrap().code(), Some(143));
+    assert_eq!(ended(&mut deaf).code(), Some(143));
     assert!(asked.elapsed() < Duration::from_secs(8));
 }
 

@@ -267,7 +267,7 @@ pub fn play(
     let commands = commands.collect();
     let wires = wires.facts(model, &world.network);
     Ok(Outcome {
-        ran: lab::once::Outcome { flows, world, complete },
+        ran: lab::once::Outcome { flows, populations: Vec::new(), world, complete },
         facts,
         commands,
         written,

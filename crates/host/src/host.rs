@@ -15,6 +15,7 @@ use transport::app::App;
 use transport::app::seen::Seen;
 use transport::endpoint::{Endpoint, Expiring, Role};
 use transport::recovery::tcb_cache::TcbCache;
+use transport::tcp::receiver::WindowManager;
 use transport::tcp::{Config, Connection};
 use transport::{Io, Outgoing};
 
@@ -89,6 +90,12 @@ impl Host {
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.connection.share(cache);
+        self
+    }
+    /// The same under the congestion manager of its host.
+    #[must_use]
+    pub fn managed(mut self, manager: &WindowManager, priority: u32) -> Self {
+        self.connection.manage(manager, priority);
         self
     }
     /// Sends a reset: whatever the peer has for this connection, nobody will take it.

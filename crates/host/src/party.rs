@@ -17,6 +17,7 @@ use transport::app::{App, Socket};
 use transport::endpoint::Role;
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Config;
+use transport::tcp::receiver::WindowManager;
 
 /// One end of a flow, with any number of connections.
 pub struct Party {
@@ -46,6 +47,8 @@ struct Template {
     keeps: bool,
     /// What its connections, and others to the same destination, learn of the path.
     cache: Option<TcbCache>,
+    /// Shares the window of its host among its connections, and their priority.
+    manager: Option<(WindowManager, u32)>,
 }
 
 struct Line {
@@ -111,6 +114,9 @@ impl Template {
         if let Some(cache) = &self.cache {
             host = host.sharing(cache.clone());
         }
+        if let Some((manager, priority)) = &self.manager {
+            host = host.managed(manager, *priority);
+        }
         if let Some(codec) = &self.codec {
             host = host.coded(codec, number);
             if self.keeps {
@@ -153,7 +159,17 @@ impl Party {
     pub fn new(config: HostConfig, tcp: Arc<Config>, workload: Box<dyn Workload>) -> Self {
         let HostConfig { flow, node, peer, role, start } = config;
         Party {
-            template: Template { flow, node, peer, role, tcp, codec: None, keeps: false, cache: None },
+            template: Template {
+                flow,
+                node,
+                peer,
+                role,
+                tcp,
+                codec: None,
+                keeps: false,
+                cache: None,
+                manager: None,
+            },
             start: if role == Role::Active { start } else { Time::NEVER },
             lines: Vec::new(),
             awake: BTreeSet::new(),
@@ -173,6 +189,12 @@ impl Party {
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.template.cache = Some(cache);
+        self
+    }
+    /// The same under the congestion manager of its host.
+    #[must_use]
+    pub fn managed(mut self, manager: WindowManager, priority: u32) -> Self {
+        self.template.manager = Some((manager, priority));
         self
     }
     /// Keeps the packets that pass, where they are of bytes.

@@ -6,8 +6,10 @@ pub mod measure;
 pub mod once;
 pub mod picture;
 pub mod probe;
+mod radio;
 pub mod reproduce;
 pub mod sweep;
+pub mod system;
 mod workload;
 
 pub use once::{Outcome, run_once};

@@ -5,6 +5,8 @@ use base::rng::Seed;
 use base::truth::{Cause, Ledger, Retransmission};
 use base::{Span, Time};
 use host::EndReport;
+use path::ElementId;
+use path::meter::Meter;
 use results::row::{Column, Combine};
 use scenario::build::{World, closures, path_numbers};
 use scenario::metric::{Metric, Unit};
@@ -56,6 +58,7 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
     let seed = Seed { seed: model.run.seed, repetition };
     let mut all: Vec<FlowMeasures> =
         (0..model.flows.len()).map(|i| flow(model, world, i, seed, limit)).collect();
+    charge(model, world, &mut all);
     let rates: Vec<f64> = all.iter().filter_map(|f| f.get(Metric::Throughput)).collect();
     let jain = jain_index(&rates);
     if let Some(i) = Metric::ALL.iter().position(|m| *m == Metric::JainIndex) {
@@ -63,7 +66,32 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
             f.values[i] = jain;
         }
     }
+    crate::radio::add(model, world, &mut all);
     all
+}
+
+/// What the meters of hops with `charging` have counted for each flow, both directions; nothing without such a hop.
+fn charge(model: &Model, world: &World, all: &mut [FlowMeasures]) {
+    for link in model.links.iter().filter(|link| link.charging) {
+        for (place, bill) in [("gateway", Metric::BilledGateway), ("radio", Metric::BilledRadio)] {
+            let name = format!("{}.{place}", link.name);
+            let element = world.names.iter().position(|known| *known == name);
+            let meter = element.and_then(|at| world.network.element::<Meter>(ElementId(at as u32)));
+            let Some(meter) = meter else { continue };
+            for (i, flow) in all.iter_mut().enumerate() {
+                let both = [meter.volume(2 * i), meter.volume(2 * i + 1)];
+                let mut add = |metric: Metric, bytes: u64| {
+                    if let Some(at) = Metric::ALL.iter().position(|m| *m == metric) {
+                        flow.values[at] = Some(flow.values[at].unwrap_or(0.0) + bytes as f64);
+                    }
+                };
+                add(bill, both.iter().map(|v| v.bytes).sum());
+                if bill == Metric::BilledRadio {
+                    add(Metric::BilledResent, both.iter().map(|v| v.resent_bytes).sum());
+                }
+            }
+        }
+    }
 }
 
 /// Jain's fairness index: the square of the sum over n times the sum of squares (Jain, Chiu, Hawe 1984).
@@ -248,6 +276,7 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
         Metric::SegmentsDelivered => Some(delivered),
         Metric::SegmentsRetransmitted => Some(from.counters.data_resent as f64),
         Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
+        Metric::UnneededLinkRatio => ratio(tally.unneeded as f64, data_sent - queue_drops as f64),
         Metric::SpuriousTimeouts => seen(tally.spurious_timeouts),
         Metric::GenuineTimeouts => seen(tally.genuine_timeouts),
         Metric::SpuriousEpisodes => seen(tally.spurious_rows),

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub flows: Vec<FlowMeasures>,
     /// The network as it was left, with its trace.
     pub world: World,
+    /// Populations of networks of cells: name and numbers, in the order of the model.
+    pub populations: Vec<(String, FlowMeasures)>,
     /// Every workload was done before the limit.
     pub complete: bool,
 }
@@ -97,7 +99,8 @@ fn run_while(
         world.network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Some(Outcome { flows, world, complete })
+    let populations = crate::system::populations(model, &world, &flows, limit);
+    Some(Outcome { flows, populations, world, complete })
 }
 
 /// Whether the workload of a flow is done; true for doors, whose workloads are outside.

@@ -68,6 +68,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         subtitle: subtitle(model, repetition, flow, outcome, &sender),
         flow: name,
         segment_bytes,
+        datagrams: matches!(model.flows[flow].transport.at(writes), Transport::Udp(_)),
         ..Picture::default()
     };
     let mut seqs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();

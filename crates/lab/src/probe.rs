@@ -7,6 +7,10 @@
 
 mod change;
 mod lifetime;
+<<<<<<< HEAD
+=======
+mod queue;
+>>>>>>> main
 mod window;
 
 use crate::once::{Options, run_once};
@@ -58,12 +62,19 @@ pub const PROBES: &[(&str, &str)] = &[
     ("rto_gap_s", "longest time without a new sample in the 15 s after the event"),
     ("initial_window_bytes", "data sent at the instant of the first"),
     ("packet_bytes", "size of the largest data packet on the wire"),
+    ("flight_at_loss_bytes", "data outstanding when the first packet that was lost was sent"),
+    ("longest_ack_gap_s", "longest time between two acknowledgements of new data"),
     ("last_ack_s", "when the last new acknowledgement came"),
 ];
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
+<<<<<<< HEAD
     PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).chain(window::PROBES).any(|(n, _)| *n == name)
+=======
+    let more = [change::PROBES, lifetime::PROBES, queue::PROBES, window::PROBES];
+    PROBES.iter().chain(more.into_iter().flatten()).any(|(n, _)| *n == name)
+>>>>>>> main
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -126,9 +137,16 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     };
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
+<<<<<<< HEAD
     readings.extend(any);
     let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
     window::take(&records, &sight, &verdicts, &mut readings);
+=======
+    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
+    window::take(&records, &sight, &verdicts, &mut readings);
+    let _ = queue::take(model, &outcome, flow, &records, &mut readings);
+    readings.extend(any);
+>>>>>>> main
     readings
 }
 
@@ -203,10 +221,15 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
     if let Some(lost) = s.first_lost {
         let behind = s.sent[lost + 1..].iter().take_while(|x| x.new).count();
         out.insert("behind_loss", count(behind));
+        let sent = &s.sent[lost];
+        let una = s.acks.iter().take_while(|a| a.0 <= sent.t).last().map_or(0, |a| a.1);
+        out.insert("flight_at_loss_bytes", sent.end.saturating_sub(una) as f64);
     }
     let first_sent = s.sent.first().map_or(0.0, |x| x.t);
     let initial: u32 = s.sent.iter().take_while(|x| x.t == first_sent).map(|x| x.len).sum();
     out.insert("initial_window_bytes", f64::from(initial));
+    let gap = s.acks.windows(2).map(|w| w[1].0 - w[0].0).fold(0.0, f64::max);
+    out.insert("longest_ack_gap_s", gap);
     if let Some((t, seq)) = s.timeouts.first() {
         // The SYN is not counted.
         out.extend([("first_timeout_s", *t), ("first_timeout_seq", seq.saturating_sub(1) as f64)]);

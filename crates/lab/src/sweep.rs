@@ -318,18 +318,25 @@ impl Sweep {
     fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Vec<Row>>, Refused> {
         let model = &self.cells[cell as usize].model;
         let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
+        let mut populations = Vec::new();
         let measured = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
-            _ => run_until_stopped(model, repetition, options, control.stop).map(|outcome| outcome.flows),
+            _ => run_until_stopped(model, repetition, options, control.stop).map(|outcome| {
+                populations = outcome.populations;
+                outcome.flows
+            }),
         };
         let Some(measured) = measured else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
         let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
-        let named = names.zip(measured);
-        let row = |(name, measures): (&String, FlowMeasures)| Row {
+        // Members of a population stand in tables of their own; here they are one row.
+        let named = names.zip(measured).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
+        let named = named.map(|(_, named)| named).map(|(name, measures)| (name.clone(), measures));
+        let named = named.chain(populations);
+        let row = |(name, measures): (String, FlowMeasures)| Row {
             cell,
             repetition,
-            flow: name.clone(),
+            flow: name,
             values: measures.values,
         };
         Ok(Some(named.map(row).collect()))

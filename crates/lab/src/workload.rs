@@ -2,9 +2,9 @@
 //! directions together where both carry data.
 
 use crate::measure::{Counted, FlowMeasures, Tally};
-use base::Time;
 use base::rng::Seed;
 use base::truth::Ledger;
+use base::{Span, Time};
 use scenario::metric::Metric;
 use scenario::model::{App, Flow, Model, Transport};
 use transport::app::seen::{Seen, mean_s, quantile_s};
@@ -53,6 +53,7 @@ impl View<'_> {
             Metric::ResponseTimeP90 => quantile_s(&from.responses, 0.9),
             Metric::ResponseTimeMin => quantile_s(&from.responses, 0.0),
             Metric::ResponseTimeMax => quantile_s(&from.responses, 1.0),
+            Metric::ResponseTimeAlternation => alternation_s(&from.responses),
             Metric::Responses => asked(from.responses.len() as u64),
             Metric::PageTime => mean_s(&from.pages),
             Metric::PageTimeMedian => quantile_s(&from.pages, 0.5),
@@ -142,4 +143,14 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
         }
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
+}
+
+/// How far the means of every second value and of the others are apart.
+fn alternation_s(values: &[Span]) -> Option<f64> {
+    let mean = |first: usize| {
+        let every_second = values.iter().skip(first).step_by(2);
+        let (sum, n) = every_second.fold((0.0, 0u32), |(s, n), v| (s + v.as_secs_f64(), n + 1));
+        (n > 0).then(|| sum / f64::from(n))
+    };
+    Some((mean(0)? - mean(1)?).abs())
 }

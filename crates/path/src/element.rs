@@ -89,7 +89,7 @@ pub(crate) struct Core {
 /// Always-on counters of a network.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that hosts have sent.
+    /// Packets that hosts have sent, and copies that the network made.
     pub sent: u64,
     /// Packets that hosts have taken in.
     pub absorbed: u64,
@@ -144,7 +144,9 @@ impl Cx<'_> {
         self.core.counters.dropped += 1;
         self.core.counters.bytes[2] += u64::from(packet.size);
         self.core.pool.discard(packet.body);
-        if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()) {
+        // What is dropped of two copies is no loss of data.
+        let counted = !packet.flags.has(Flags::COPY);
+        if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()).filter(|_| counted) {
             match (packet.flags.has(Flags::DATA), reason) {
                 (true, DropReason::QueueFull | DropReason::Early | DropReason::Expired) => {
                     ledger.queue_drops += 1
@@ -238,6 +240,27 @@ impl Cx<'_> {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);
         self.core.pool.discard(packet.body);
+    }
+
+    /// Whether two packets of one flow and direction carry the same data of the same connection.
+    #[cold]
+    pub fn same_data(&self, one: &Packet, other: &Packet) -> bool {
+        self.core.pool.same_data(one.body, other.body)
+    }
+
+    /// Which connection a packet belongs to, equal for both directions: a number within its flow, or, of bytes, a hash of
+    /// addresses and ports.
+    #[cold]
+    pub fn connection(&self, packet: &Packet) -> u64 {
+        self.core.pool.connection(packet.body)
+    }
+
+    /// A second copy of a packet, body included, as a network makes it.
+    pub fn duplicate(&mut self, packet: &Packet) -> Packet {
+        self.core.counters.sent += 1;
+        self.core.counters.bytes[0] += u64::from(packet.size);
+        let body = self.core.pool.copy(packet.body);
+        Packet { body, flags: packet.flags.with(Flags::COPY), ..*packet }
     }
 
     /// For doors: stores bytes as a body and gives their packet the next number.

@@ -1,6 +1,6 @@
-//! Loss models: listed packets, independent losses, Gilbert-Elliott.
+//! Loss models, also for marking and duplication: listed packets, independent choices, Gilbert-Elliott.
 //!
-//! Named ones, for building cases ("data segments 9-15"), and random ones: each on its own, or in bursts by the
+//! Named packets, for building cases ("data segments 9-15"), and random ones: each on its own, or in bursts by the
 //! two-state model of Gilbert and Elliott.
 
 use crate::element::{Cx, Element, Port};
@@ -43,24 +43,36 @@ pub enum Rule {
     },
 }
 
-/// Loses packets on their way.
+/// What becomes of a chosen packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fate {
+    /// It is dropped.
+    #[default]
+    Lost,
+    /// It is marked if it may be (ECN, RFC 3168), else dropped.
+    Marked,
+    /// A second copy follows it at once.
+    Duplicated,
+}
+
+/// Chooses packets on their way.
 pub struct Loss {
     rule: Rule,
     stream: Stream,
     bad: bool,
-    marks: bool,
+    fate: Fate,
 }
 
 impl Loss {
     /// Loses by `rule`; chance comes from `stream`.
     pub fn new(rule: Rule, stream: Stream) -> Self {
-        Loss { rule, stream, bad: false, marks: false }
+        Loss { rule, stream, bad: false, fate: Fate::Lost }
     }
 
-    /// The same, but packets that may be marked (ECN, RFC 3168) are marked in place of lost.
+    /// The chosen packets meet another fate than to be dropped.
     #[must_use]
-    pub fn marking(mut self, marks: bool) -> Self {
-        self.marks = marks;
+    pub fn fate(mut self, fate: Fate) -> Self {
+        self.fate = fate;
         self
     }
 
@@ -92,7 +104,12 @@ impl Loss {
 impl Element for Loss {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         match self.loses(cx.now(), &packet) {
-            Some(_) if self.marks && packet.ecn != NOT_ECT => {
+            Some(_) if self.fate == Fate::Duplicated => {
+                let copy = cx.duplicate(&packet);
+                cx.forward(Port(0), packet);
+                cx.forward(Port(0), copy);
+            }
+            Some(_) if self.fate == Fate::Marked && packet.ecn != NOT_ECT => {
                 let (id, now) = (packet.id, cx.now());
                 cx.record(Category::Path, now, || Event::Marked { packet: id });
                 cx.forward(Port(0), Packet { ecn: CE, ..packet });

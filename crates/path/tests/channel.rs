@@ -398,7 +398,7 @@ fn sw_23_random_drops_spare_nobody() {
 }
 
 fn class(rule: Rule, priority: u32, weight: u32) -> ClassConfig {
-    ClassConfig { rule, priority, weight, queue: QueueConfig::default() }
+    ClassConfig { rule, priority, weight, ..ClassConfig::default() }
 }
 
 /// SW-47: small packets first, then acknowledgements by service class, then the rest.
@@ -521,7 +521,7 @@ proptest! {
             let room = Room { packets: Some(room), bytes: None };
             let discard = if has(0) { Discard::Random(SEED.stream("q", "queue")) } else { Discard::Head };
             let stay = has(1).then_some(span(1.0));
-            let class = ClassConfig { queue: QueueConfig { room, discard, stay, manager: None }, ..ClassConfig::default() };
+            let class = ClassConfig { queue: QueueConfig { room, discard, stay, ..QueueConfig::default() }, ..ClassConfig::default() };
             let mode = if has(2) { Mode::Delay(always(0.3)) } else { Mode::Drop };
             let config = ChannelConfig {
                 classes: vec![class],

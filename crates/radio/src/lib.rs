@@ -46,9 +46,15 @@
 //! }
 //! ```
 
+pub mod bssgp;
+pub mod cell;
 pub mod coding;
 pub mod family;
+pub mod framed;
+pub mod llc;
 pub mod mac;
+pub mod mobility;
 pub mod parameters;
+pub mod quality;
 pub mod rlc;
 pub mod tdma;

@@ -162,7 +162,7 @@ impl Picture {
         let highest = self.top() as f64 / segment;
         let lowest = self.bottom() as f64 / segment;
         let y = Scale::new(lowest, lowest + (highest - lowest).max(1.0) * 1.05, bottom, top);
-        value_axis(svg, &y, time, "segment number");
+        value_axis(svg, &y, time, if self.datagrams { "datagram number" } else { "segment number" });
         let at = |seq: u64| y.at(seq as f64 / segment);
 
         svg.window(time.start, top, time.end - time.start, bottom - top);

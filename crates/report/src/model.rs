@@ -18,6 +18,9 @@ pub struct Picture {
     pub flow: String,
     /// Payload bytes of a full segment; the unit of an axis in segments.
     pub segment_bytes: u32,
+    /// The flow consists of datagrams: nothing is acknowledged or sent again.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub datagrams: bool,
     /// Data segments as they leave the sender.
     #[serde(default)]
     pub sent: Vec<Sent>,
@@ -57,6 +60,10 @@ pub struct Picture {
     /// Right end of the time axis, s; events after it still widen the axis.
     #[serde(default)]
     pub until: f64,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Why a data segment was sent.

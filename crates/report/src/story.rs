@@ -169,6 +169,9 @@ impl Picture {
         if self.sent.is_empty() {
             return "Nothing was sent in this picture.".to_owned();
         }
+        if self.datagrams {
+            return self.datagram_story();
+        }
         let episodes = episodes(self);
         let Some(episode) =
             episodes.iter().find(|e| e.truth() == Truth::Spurious).or_else(|| episodes.first())
@@ -184,6 +187,31 @@ impl Picture {
             story.push(self.total_sentence(&episodes));
         }
         story.join(" ")
+    }
+
+    /// A picture of datagrams: how many left, arrived and were lost.
+    fn datagram_story(&self) -> String {
+        let span = self.end();
+        let sent = self.sent.len();
+        let begin = self.sent.iter().map(|e| e.t).fold(f64::INFINITY, f64::min);
+        let mut story = format!(
+            "{} left between {} and {}.",
+            capital(&count(sent, "datagram")),
+            seconds(begin, span),
+            seconds(self.sent.iter().map(|e| e.t).fold(0.0, f64::max), span)
+        );
+        let lost = self.drops.len();
+        let mut places: Vec<&str> = self.drops.iter().map(|e| e.place.as_str()).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.retain(|place| !place.is_empty());
+        story += &match (lost, places.as_slice()) {
+            (0, _) if self.received.len() >= sent => " All of them arrived.".to_owned(),
+            (0, _) => format!(" {} of them arrived.", grouped(self.received.len() as u64)),
+            (n, []) => format!(" {n} of them were lost on the way."),
+            (n, places) => format!(" {n} of them were lost on the way, at {}.", places.join(" and ")),
+        };
+        story
     }
 
     /// A picture without timeouts.

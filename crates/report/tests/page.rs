@@ -16,6 +16,7 @@ fn hostile_picture() -> Picture {
         subtitle: name.clone(),
         flow: name.clone(),
         segment_bytes: 1000,
+        datagrams: false,
         sent: vec![
             Sent { t: 0.0, seq: 0, end: 1000, kind: Kind::New },
             Sent { t: 3.0, seq: 0, end: 1000, kind: Kind::Unneeded },

@@ -6,15 +6,20 @@
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
 
+mod chance;
 mod channel;
 mod deadline;
 mod load;
+mod manager;
+mod radio;
+mod service;
+mod system;
 
 pub use self::load::path_numbers;
 
+use self::chance::{gate_of_closures, jitter, rule};
 use crate::model::{
-    App, ChangedRate, CountedFrom, Delay, First, Flow, GateMode, Ip, Link, LinkRate, Linux, LossKind, Model,
-    Position, Queue, Timing, Transport,
+    App, CountedFrom, Direction, First, Flow, GateMode, Ip, Linux, Model, Position, Queue, Timing, Transport,
 };
 use crate::protocol::Site;
 use base::dist::Sampler;
@@ -23,17 +28,16 @@ use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
 use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
-use path::capacity::{Capacity, Change};
 use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
 use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
-use path::jitter::{Delays, Jitter};
-use path::link::{LinkConfig, LinkGate, QueueLimit};
-use path::loss::{Loss, Rule};
+use path::loss::Loss;
+use path::meter::Meter;
 use path::red::Red;
 use path::router::Router;
+use path::rst_flush::RstWatch;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::collections::BTreeMap;
@@ -44,6 +48,7 @@ use transport::app::tell::{Listener, Pace, Teller, Useful};
 use transport::app::{Bulk, Reading, Sink};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
+use transport::tcp::receiver::WindowManager;
 
 /// A network with its ends.
 pub struct World {
@@ -57,6 +62,10 @@ pub struct World {
     pub backgrounds: Vec<ElementId>,
     /// The doors of machines with commands, or the two ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
+    /// Networks of cells, in the order of the model's systems.
+    pub systems: Vec<ElementId>,
+    /// The cell of each bearer and the number of its mobile there, in the order of the model.
+    pub bearers: Vec<(ElementId, usize)>,
     /// What the two ends of each flow tell each other beside the network, in the order of the model.
     pub letters: Vec<Letters>,
 }
@@ -75,8 +84,15 @@ pub struct Ends {
 /// The element that a link's packets enter and the one they leave.
 #[derive(Clone, Copy)]
 struct Chain {
-    entry: ElementId,
-    exit: ElementId,
+    entry: (ElementId, Port),
+    exit: (ElementId, Port),
+}
+
+impl Chain {
+    /// One element with one way through it.
+    fn of(id: ElementId) -> Chain {
+        Chain { entry: (id, Port(0)), exit: (id, Port(0)) }
+    }
 }
 
 struct Builder<'a> {
@@ -86,6 +102,8 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
+    /// The elements of bearers.
+    cells: Vec<Option<ElementId>>,
     /// The elements of links that are more than plain ones.
     channels: Vec<Option<ElementId>>,
     plans: Vec<Arc<Plan>>,
@@ -94,6 +112,10 @@ struct Builder<'a> {
     choices: Vec<Arc<transport::tcp::Config>>,
     /// What the connections from one node to another have learned, where they share it.
     caches: BTreeMap<(usize, usize), TcbCache>,
+    /// Watches for resets, and the link that each empties.
+    watches: Vec<(ElementId, usize)>,
+    /// Congestion managers, by node.
+    managers: BTreeMap<usize, WindowManager>,
     /// The window of all flows from one node to another, where they share it.
     windows: BTreeMap<(usize, usize), atp::SharedWindow>,
 }
@@ -140,11 +162,14 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
+        cells: vec![None; model.bearers.len()],
         channels: vec![None; model.links.len()],
         plans: channel::plans(model, seed),
         travels,
         choices: Vec::new(),
         caches: BTreeMap::new(),
+        watches: Vec::new(),
+        managers: BTreeMap::new(),
         windows: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
@@ -172,12 +197,17 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
     b.wire(&ends, &stations);
     b.wire_credit();
+    b.wire_flush();
+    let systems = b.systems(&ends);
+    let bearers = b.placed_bearers();
     World {
         network: b.network,
         flows: ends,
         names: b.names,
         backgrounds: b.backgrounds,
         stations,
+        systems,
+        bearers,
         letters: told,
     }
 }
@@ -287,12 +317,16 @@ impl Builder<'_> {
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
+            if let Some(manager) = self.manager(here) {
+                party = party.managed(manager, flow.priority);
+            }
             return match codec {
                 Some(codec) => self.add(name, party.coded(codec)),
                 None => self.add(name, party),
             };
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
+        let manager = self.manager(here);
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
@@ -300,6 +334,9 @@ impl Builder<'_> {
         let mut host = Host::new(host, tcp, app);
         if let Some(cache) = cache {
             host = host.sharing(cache);
+        }
+        if let Some(manager) = manager {
+            host = host.managed(&manager, flow.priority);
         }
         match codec {
             Some(codec) => self.add(name, host.coded(&codec, 0)),
@@ -323,15 +360,28 @@ impl Builder<'_> {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
         // Downstream first: losses, propagation that varies, the link, gates before its queue.
-        let mut next: Option<ElementId> = None;
-        let mut exit: Option<ElementId> = None;
-        let mut chain = |b: &mut Self, id: ElementId| {
+        let mut next: Option<(ElementId, Port)> = None;
+        let mut exit: Option<(ElementId, Port)> = None;
+        let mut lead = |b: &mut Self, way: Chain| {
             match next {
-                Some(to) => b.network.wire(id, Port(0), to, Port(0)),
-                None => exit = Some(id),
+                Some((to, port)) => b.network.wire(way.exit.0, way.exit.1, to, port),
+                None => exit = Some(way.exit),
             }
-            next = Some(id);
+            next = Some(way.entry);
         };
+        let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
+        let up = link.direction == Some(Direction::Up);
+        for place in
+            ["radio", "gateway"].into_iter().filter(|place| link.charging && (up || *place == "radio"))
+        {
+            let id = self.add(format!("{}.{place}", link.name), Meter::default());
+            chain(self, id);
+        }
+        if let Some(down) = link.flushes {
+            let id = self.add(format!("{}.rst-watch", link.name), RstWatch);
+            self.watches.push((id, down));
+            chain(self, id);
+        }
         if let Some(through) = self.absorbs(index) {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
@@ -352,7 +402,7 @@ impl Builder<'_> {
             let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
             let id = self.add(
                 loss.name.clone(),
-                Loss::new(rule(&loss.kind, &loss.name, seed), stream).marking(loss.mark),
+                Loss::new(rule(&loss.kind, &loss.name, seed), stream).fate(loss.fate),
             );
             chain(self, id);
         }
@@ -364,30 +414,14 @@ impl Builder<'_> {
             let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * self.numbers()));
             chain(self, id);
         }
-        let id = if link.channel.is_some() || !link.queue.is_plain() {
-            Some(self.channel(index))
+        if let Some(bearer) = link.bearer {
+            let way = self.bearer(bearer, index);
+            lead(self, way);
         } else {
-            let (config, gates) = (self.config(link), self.gates(link));
-            if let Queue::Deadline(deadline) = &link.queue {
-                let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
-                let id = self.add(link.name.clone(), DeadlineLink::new(config, gates, policy));
-                chain(self, id);
-                None
-            } else {
-                Some(path::link::Link::new(config, gates))
-            }
-            .map(|plain| match &link.queue {
-                Queue::Red(red) => {
-                    let stream = seed.stream(&link.name, "red");
-                    plain.managed(Red::new(red.decided(&link.rate), stream))
-                }
-                _ => plain,
-            })
-            .map(|managed| self.add(link.name.clone(), managed))
-        };
-        if let Some(id) = id {
-            chain(self, id);
+            let id = self.served(index);
+            lead(self, Chain::of(id));
         }
+        let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
             if gate.at == Position::BeforeQueue {
@@ -411,57 +445,36 @@ impl Builder<'_> {
             self.backgrounds.push(id);
             chain(self, id);
         }
+        if link.charging && !up {
+            let id = self.add(format!("{}.gateway", link.name), Meter::default());
+            chain(self, id);
+        }
         if let (Some(entry), Some(exit)) = (next, exit) {
             self.chains[index] = Some(Chain { entry, exit });
         }
     }
 
-    fn config(&self, link: &Link) -> LinkConfig {
-        let base = match &link.rate {
-            LinkRate::Unlimited => Capacity::Unlimited,
-            LinkRate::Constant(rate) => Capacity::Fixed(*rate),
-            LinkRate::Schedule(s) => Capacity::Steps { steps: s.steps.clone(), period: s.repeat },
-        };
-        let changes: Vec<(Gate, Change)> = link
-            .rate_changes
-            .iter()
-            .map(|&c| {
-                let change = &self.model.rate_changes[c];
-                let to = match change.to {
-                    ChangedRate::To(rate) => Change::To(rate),
-                    ChangedRate::Times(factor) => Change::Times(factor),
-                };
-                (gate_of(&change.timing, &change.name, self.seed), to)
-            })
-            .collect();
-        let capacity =
-            if changes.is_empty() { base } else { Capacity::Changing { base: Box::new(base), changes } };
-        let delay = match &link.delay {
-            Delay::Constant(span) => *span,
-            _ => Span::ZERO,
-        };
-        let limit = match link.queue {
-            Queue::DropTail(c)
-            | Queue::Red(crate::model::Red { limit: c, .. })
-            | Queue::Deadline(crate::model::Deadline { limit: c, .. }) => {
-                QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
+    /// What serves a link's packets: a channel, a queue by deadline, or a plain link.
+    fn served(&mut self, index: usize) -> ElementId {
+        let (model, seed) = (self.model, self.seed);
+        let link = &model.links[index];
+        if link.channel.is_some() || !link.queue.is_plain() {
+            return self.channel(index);
+        }
+        let (config, gates) = (self.config(link), self.gates(link));
+        let plain = |config, gates| path::link::Link::new(config, gates);
+        match &link.queue {
+            Queue::Deadline(deadline) => {
+                let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
+                self.add(link.name.clone(), DeadlineLink::new(config, gates, policy))
             }
-            Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
-            // The others are no plain link's.
-            _ => QueueLimit::default(),
-        };
-        LinkConfig { capacity, delay, limit }
-    }
-
-    fn gates(&self, link: &Link) -> Vec<LinkGate> {
-        let after = link.gates.iter().map(|&g| &self.model.gates[g]);
-        after
-            .filter(|g| g.at == Position::AfterQueue)
-            .map(|g| LinkGate {
-                gate: gate_of(&g.timing, &g.name, self.seed),
-                stores: g.mode == GateMode::Hold,
-            })
-            .collect()
+            Queue::Red(red) => {
+                let stream = seed.stream(&link.name, "red");
+                let managed = plain(config, gates).managed(Red::new(red.decided(&link.rate), stream));
+                self.add(link.name.clone(), managed)
+            }
+            _ => self.add(link.name.clone(), plain(config, gates)),
+        }
     }
 
     /// What stands before a host that discards packets with wrong bits.
@@ -509,7 +522,7 @@ impl Builder<'_> {
 
     /// Leads hosts into their first link, each link into the next or into the host at its end.
     fn wire(&mut self, ends: &[Ends], stations: &[ElementId]) {
-        let mut after: Vec<Vec<(usize, ElementId)>> = vec![Vec::new(); self.model.links.len()];
+        let mut after: Vec<Vec<(usize, (ElementId, Port))>> = vec![Vec::new(); self.model.links.len()];
         // What reaches a model's host has been checked, where bits may be wrong.
         let checked: Vec<[ElementId; 2]> = ends
             .iter()
@@ -527,11 +540,16 @@ impl Builder<'_> {
                 [check(&flow.route, ends.to, Role::Passive), check(&flow.way_back, ends.from, Role::Active)]
             })
             .collect();
+        // Users of a system are wired to it, and to no link.
+        let users = || self.model.systems.iter().flat_map(|s| &s.users).map(|u| u.flow);
+        let of_systems = users().min().unwrap_or(0)..users().max().map_or(0, |last| last + 1);
         let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {
-            let mut targets: Vec<ElementId> =
+            let mut targets: Vec<(ElementId, Port)> =
                 route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
-            targets.push(to);
-            self.network.wire(from, port, targets[0], Port(0));
+            targets.push((to, Port(0)));
+            if ledger < 2 * of_systems.start || ledger >= 2 * of_systems.end {
+                self.network.wire(from, port, targets[0].0, targets[0].1);
+            }
             for (k, &link) in route.iter().enumerate() {
                 after[link].push((ledger, targets[k + 1]));
             }
@@ -569,10 +587,10 @@ impl Builder<'_> {
             let Some(chain) = self.chains[link] else { continue };
             let Some(&(_, first)) = nexts.first() else { continue };
             if nexts.iter().all(|(_, to)| *to == first) {
-                self.network.wire(chain.exit, Port(0), first, Port(0));
+                self.network.wire(chain.exit.0, chain.exit.1, first.0, first.1);
                 continue;
             }
-            let mut targets: Vec<ElementId> = Vec::new();
+            let mut targets: Vec<(ElementId, Port)> = Vec::new();
             let mut ports = vec![None; 2 * self.numbers()];
             for (ledger, to) in nexts {
                 let port = targets.iter().position(|t| *t == to).unwrap_or_else(|| {
@@ -583,53 +601,10 @@ impl Builder<'_> {
             }
             let name = self.model.nodes[self.model.links[link].to].name.clone();
             let router = self.add(name, Router::new(ports));
-            self.network.wire(chain.exit, Port(0), router, Port(0));
-            for (port, to) in targets.into_iter().enumerate() {
-                self.network.wire(router, Port(port as u16), to, Port(0));
+            self.network.wire(chain.exit.0, chain.exit.1, router, Port(0));
+            for (port, (to, into)) in targets.into_iter().enumerate() {
+                self.network.wire(router, Port(port as u16), to, into);
             }
         }
     }
-}
-
-fn jitter(link: &Link, seed: Seed) -> Option<Jitter> {
-    match &link.delay {
-        Delay::Constant(_) => None,
-        Delay::PerPacket { dist, reorder } => {
-            let sampler = Sampler::new(dist.clone(), seed.stream(&link.name, "delay"));
-            Some(Jitter::new(Delays::Drawn(sampler), *reorder))
-        }
-        Delay::Schedule(s) => {
-            Some(Jitter::new(Delays::Steps { steps: s.steps.clone(), period: s.repeat }, false))
-        }
-    }
-}
-
-fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
-    match kind {
-        LossKind::Packets(ranges) => Rule::Scripted(
-            ranges.iter().map(|r| (*r.start() as u32, (*r.end()).min(u64::from(u32::MAX)) as u32)).collect(),
-        ),
-        LossKind::Probability(p) => Rule::Random(*p),
-        LossKind::PerPacketStates { to_bad, to_good, loss_good, loss_bad } => Rule::GilbertElliott {
-            leave_good: *to_bad,
-            leave_bad: *to_good,
-            loss_good: *loss_good,
-            loss_bad: *loss_bad,
-        },
-        LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => {
-            let bad = gate_of_closures(good, bad, name, seed);
-            Rule::Weather { bad, loss_good: *loss_good, loss_bad: *loss_bad }
-        }
-    }
-}
-
-/// A bad state that is weather: how long the good one and how long the bad one lasts, in turn.
-fn gate_of_closures(good: &base::dist::Dist, bad: &base::dist::Dist, name: &str, seed: Seed) -> Gate {
-    let closures = Closures::Process {
-        every: good.clone(),
-        from: gate::From::End,
-        first: gate::First::Drawn(good.clone()),
-        lasts: bad.clone(),
-    };
-    Gate::new(&closures, name, seed)
 }

@@ -14,6 +14,20 @@ use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 
 const NAME_LIST: Shape = Shape::One(Kind::Name);
 
+static POLICE: TableShape = table(
+    "police",
+    "A token bucket: what exceeds its rate and its burst is dropped.",
+    &[
+        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "How fast it fills."),
+        field(
+            "burst",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"3000 B\""),
+            "How much it holds; at least a packet.",
+        ),
+    ],
+);
+
 static CLASS: TableShape = table(
     "class",
     "Packets with a queue of their own: those for which everything given holds. The first class that fits takes a \
@@ -59,6 +73,12 @@ static CLASS: TableShape = table(
             Shape::One(Kind::Span),
             Need::Optional,
             "How long a packet may wait; then it is dropped.",
+        ),
+        field(
+            "police",
+            Shape::Table(&POLICE),
+            Need::Optional,
+            "What exceeds a rate is dropped before it waits.",
         ),
     ],
 );
@@ -131,6 +151,13 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         Some(_) => Some(r.span("stay")?),
         None => None,
     };
+    let police = match r.get("police") {
+        Some(tree) => {
+            let police = Reader::new(tree, &POLICE);
+            Some((police.rate("rate")?, police.bytes("burst")?))
+        }
+        None => None,
+    };
     let class = Class {
         name: r.name()?,
         flows,
@@ -141,6 +168,7 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         weight: u32::try_from(r.count("weight")?).ok()?,
         queue: queue(r.get("queue"))?,
         stay,
+        police,
     };
     Some((class, links?))
 }

@@ -121,6 +121,12 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
         hops += data * flow.route.len() as f64 + acks * flow.way_back.len() as f64;
     }
     let until = until.min(limit);
+    for system in &model.systems {
+        // A radio block costs about as much as ten hops of a packet; a mobile rarely keeps more than one slot busy.
+        let c = &system.plan.config;
+        let slots = (3 * c.side * c.side * c.mac.slots) as f64;
+        hops += 10.0 * 50.0 * until * slots.min(system.users.len() as f64);
+    }
     for load in &model.backgrounds {
         let each = load.rate.bps() as f64 / (8.0 * f64::from(load.packet.max(1)));
         let sent = each * (until - typical(&load.start) / 1e9).max(0.0);

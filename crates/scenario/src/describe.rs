@@ -4,11 +4,12 @@
 //! what the grid varies.
 
 pub mod channel;
+mod radio;
 
 use crate::cost::Cost;
 use crate::model::{
-    ChangedRate, CountedFrom, Delay, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind, Model,
-    Position, Protocol, RateChange, Timing, Transport,
+    ChangedRate, CountedFrom, Delay, Fate, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind,
+    Model, Position, Protocol, RateChange, Timing, Transport,
 };
 use crate::scenario::Scenario;
 use crate::workload_words;
@@ -74,11 +75,15 @@ pub fn describe(model: &Model) -> String {
         };
         let _ = writeln!(out, "  {name} {what} on {}: {}", on(links), self::timing(timing));
     }
-    for Loss { name, kind, mark, links } in &model.losses {
+    for Loss { name, kind, fate, links } in &model.losses {
         let _ = writeln!(
             out,
             "  {name} {} {} on {}",
-            if *mark { "marks" } else { "loses" },
+            match fate {
+                Fate::Lost => "loses",
+                Fate::Marked => "marks",
+                Fate::Duplicated => "duplicates",
+            },
             loss(kind),
             on(links)
         );
@@ -89,8 +94,12 @@ pub fn describe(model: &Model) -> String {
     for trigger in &model.triggers {
         let _ = writeln!(out, "  {}", channel::trigger(trigger, model));
     }
+    for system in &model.systems {
+        let mobiles = system.users.len();
+        let _ = writeln!(out, "system {} with {mobiles} users: {:?}", system.name, system.plan.config.reuse);
+    }
     let _ = writeln!(out, "flows");
-    for flow in &model.flows {
+    for flow in model.plain_flows() {
         let what = workload_words::of(&flow.app, &dist);
         let way: Vec<&str> = flow.route.iter().map(|&l| model.links[l].name.as_str()).collect();
         let _ = writeln!(

@@ -17,7 +17,8 @@ use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::leaf;
 use crate::model::{
-    ChangedRate, CountedFrom, Direction, First, Gate, GateMode, Loss, LossKind, Position, RateChange, Timing,
+    ChangedRate, CountedFrom, Direction, Fate, First, Gate, GateMode, Loss, LossKind, Position, RateChange,
+    Timing,
 };
 use crate::reader::Reader;
 use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
@@ -194,6 +195,22 @@ static OVER_TIME: TableShape = table(
     &[GOOD_LASTS, BAD_LASTS, LOSS_GOOD, LOSS_BAD],
 );
 
+/// Two states: moved by packets, or by time.
+const TWO_STATE: Shape = Shape::Choice(&[
+    Variant {
+        name: "per-packet",
+        doc: "The state changes from packet to packet.",
+        shape: Shape::Table(&PER_PACKET),
+        bare: false,
+    },
+    Variant {
+        name: "over-time",
+        doc: "The state lasts for a while, whatever the traffic.",
+        shape: Shape::Table(&OVER_TIME),
+        bare: false,
+    },
+]);
+
 static LOSS: TableShape = TableShape {
     name: "loss",
     doc: "Packets lost on the way, after they were transmitted.",
@@ -214,20 +231,7 @@ static LOSS: TableShape = TableShape {
         ),
         field(
             "two-state",
-            Shape::Choice(&[
-                Variant {
-                    name: "per-packet",
-                    doc: "The state changes from packet to packet.",
-                    shape: Shape::Table(&PER_PACKET),
-                    bare: false,
-                },
-                Variant {
-                    name: "over-time",
-                    doc: "The state lasts for a while, whatever the traffic.",
-                    shape: Shape::Table(&OVER_TIME),
-                    bare: false,
-                },
-            ]),
+            TWO_STATE,
             Need::Optional,
             "Two states with a loss probability each (Gilbert, Elliott).",
         ),
@@ -236,6 +240,35 @@ static LOSS: TableShape = TableShape {
             Shape::One(Kind::Flag),
             Need::Default("false"),
             "Packets of connections with ECN are marked in place of lost (RFC 3168).",
+        ),
+    ],
+    one_of: &[&["packets", "probability", "two-state"]],
+    needs: &[],
+};
+
+static DUPLICATION: TableShape = TableShape {
+    name: "duplication",
+    doc: "Packets of which the network makes a second copy, which arrives right after the first.",
+    fields: &[
+        NAME,
+        DIRECTIONS,
+        field(
+            "packets",
+            Shape::One(Kind::Ordinals),
+            Need::Optional,
+            "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
+        ),
+        field(
+            "probability",
+            Shape::One(Kind::Number(0.0, 1.0)),
+            Need::Optional,
+            "Each packet with this probability.",
+        ),
+        field(
+            "two-state",
+            TWO_STATE,
+            Need::Optional,
+            "Two states with a probability each; `loss-good` and `loss-bad` are those of a copy.",
         ),
     ],
     one_of: &[&["packets", "probability", "two-state"]],
@@ -251,6 +284,10 @@ pub(crate) const RATE_CHANGES: Field =
 /// `[[hop.loss]]`.
 pub(crate) const LOSSES: Field =
     field("loss", Shape::Tables(&LOSS), Need::Optional, "Packets lost on the way.");
+
+/// `[[hop.duplication]]`, `[[link.duplication]]`.
+pub(crate) const DUPLICATIONS: Field =
+    field("duplication", Shape::Tables(&DUPLICATION), Need::Optional, "Packets that arrive twice.");
 
 /// The links of one owner and their directions; a `[[link]]` has none.
 pub(crate) struct Owner<'a> {
@@ -309,8 +346,14 @@ pub(crate) fn read(
     });
     let losses = reader.tables("loss", &LOSS).filter_map(|r| {
         let links = owner.links(r, cx);
-        Some(Loss { name: element(&r)?, kind: loss(r, cx)?, mark: r.flag("mark")?, links: links? })
+        let fate = if r.flag("mark")? { Fate::Marked } else { Fate::Lost };
+        Some(Loss { name: element(&r)?, kind: loss(r, cx)?, fate, links: links? })
     });
+    let copies = reader.tables("duplication", &DUPLICATION).filter_map(|r| {
+        let links = owner.links(r, cx);
+        Some(Loss { name: element(&r)?, kind: loss(r, cx)?, fate: Fate::Duplicated, links: links? })
+    });
+    let losses = losses.chain(copies);
     (gates.collect(), rate_changes.collect(), losses.collect())
 }
 

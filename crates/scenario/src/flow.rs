@@ -16,7 +16,7 @@ use crate::tcp_options::{self, Tcp};
 use crate::tree::{Tree, Value};
 use crate::validate::parted;
 use crate::workload;
-use transport::tcp::config::{Adapt, Response, Sack, Spurious};
+use transport::tcp::config::{Adapt, DuplicateRestart, RecoveryDuplicates, Response, Sack, Spurious};
 
 /// `[[flow]]`.
 pub(crate) static FLOW: TableShape = table(
@@ -66,6 +66,12 @@ pub(crate) static FLOW: TableShape = table(
             Need::Default("\"tcp\""),
             "Its protocol. { from = ..., to = ... } gives each end its own: in virtual time, a kernel at one of them and the \
              model of TCP or another kernel at the other.",
+        ),
+        field(
+            "priority",
+            Shape::One(Kind::Count(1, 1000)),
+            Need::Default("1"),
+            "Its weight in the congestion manager of a node (`node.congestion-manager`).",
         ),
         field(
             "app",
@@ -136,6 +142,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         transport: transport?,
         app: app?,
         reads: workload::reads(reader),
+        priority: u32::try_from(reader.count("priority")?).ok()?,
     };
     takes_time(&flow, graph, reader.tree.place, cx);
     Some(flow)
@@ -173,7 +180,9 @@ fn other_paths(
 /// A round trip in no time would let a window be sent and acknowledged for ever at one instant.
 fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
     let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
-    let timeless = around().all(|(link, _)| link.delay.mean_s() == 0.0 && link.rate.mean_bps().is_none());
+    let timeless = around().all(|(link, _)| {
+        link.bearer.is_none() && link.delay.mean_s() == 0.0 && link.rate.mean_bps().is_none()
+    });
     if timeless && !flow.route.is_empty() {
         let mut diagnostic =
             Diagnostic::error("loop", place, format!("the round trip of flow `{}` takes no time", flow.name))
@@ -189,7 +198,7 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
     }
 }
 
-fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
+pub(crate) fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
     if !parted(&tree, &ENDS) {
         return carrier(&tree, cx);
@@ -263,6 +272,17 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
         cx.push(
             with(Diagnostic::error("impossible", at("spurious"), message), tcp.place(key), "off here")
                 .help(format!("add {key} = true")),
+        );
+    }
+    if config.rto.restart_on_duplicates == DuplicateRestart::Each
+        && config.duplicates.in_recovery != RecoveryDuplicates::Ignore
+    {
+        let message = "each duplicate restarts the timer, and duplicates above the threshold let out new segments: new \
+                       segments make new duplicates, and a lost retransmission is never repaired";
+        let place = tcp.place("rto.restart-on-duplicates").unwrap_or(place);
+        cx.push(
+            Diagnostic::warning("loops", place, message)
+                .help("rto.restart-on-duplicates = \"below\", or duplicates.in-recovery = \"ignore\" (\"Making TCP Robust Against Delay Spikes\", section 4.3: MUST NOT)"),
         );
     }
     if config.rto.min > config.rto.max {

@@ -15,7 +15,9 @@ use crate::leaf;
 use crate::link::{self, LINK, NODE};
 use crate::linux;
 use crate::model::channel::Error;
-use crate::model::{Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Node, RateChange};
+use crate::model::{
+    Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Manager, Node, RateChange,
+};
 use crate::queue::queue;
 use crate::reader::Reader;
 use crate::shortest::Paths;
@@ -35,6 +37,7 @@ pub(crate) struct Graph {
     pub(crate) places: Vec<Place>,
     /// Links of each hop or link, by its name.
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
+    pub(crate) bearers: Vec<crate::model::Bearer>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
@@ -47,11 +50,11 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    fn node(&mut self, name: &str) -> usize {
+    pub(crate) fn node(&mut self, name: &str) -> usize {
         if let Some(index) = self.index.get(name) {
             return *index;
         }
-        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default(), wire: None });
+        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default(), wire: None, manager: None });
         self.index.insert(name.to_owned(), self.nodes.len() - 1);
         self.nodes.len() - 1
     }
@@ -185,7 +188,36 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
         }
     }
     background::routes(root, &mut graph, cx);
+    for node in root.tables("node", &NODE) {
+        manager(node, &mut graph, cx);
+    }
     graph
+}
+
+/// Reads the congestion manager of a node, once all hops and links are known.
+fn manager(node: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
+    let tree = node.get("congestion-manager")?;
+    let at = *graph.index.get(&node.name()?)?;
+    let reader = Reader::new(tree, &link::MANAGER);
+    let hop = leaf::name(reader.get("hop")?).ok()?;
+    let Some(link) = graph.links.iter().position(|link| link.owner == hop && link.to == at) else {
+        if graph.complete {
+            let message = format!("no hop or link `{hop}` leads to this node");
+            cx.push(
+                Diagnostic::error("no-link", reader.place("hop"), message)
+                    .help("name the access hop, one of whose two ends is this node"),
+            );
+        }
+        return None;
+    };
+    let estimate = reader.get("estimate").and_then(|_| reader.bytes("estimate"));
+    graph.nodes[at].manager = Some(Manager {
+        link,
+        beyond: reader.span("beyond")?,
+        headroom: reader.number("headroom")?,
+        estimate,
+    });
+    Some(())
 }
 
 fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
@@ -218,6 +250,10 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     }
     let name = name?;
     let compression = link::compression(reader);
+    let (flush, charging) = (reader.flag("rst-flush")?, reader.flag("charging")?);
+    let unique = reader.flag("delete-copies")?;
+    let bearer = crate::radio::read(reader, &name, cx)?;
+    let number = bearer.is_some().then_some(graph.bearers.len());
     let mut links = Vec::new();
     for (direction, values) in parts {
         let (((rate, delay), queue), channel) = values?;
@@ -237,8 +273,22 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             backgrounds: Vec::new(),
             compression,
             channel,
+            flushes: None,
+            charging,
+            bearer: number,
         };
         links.push((graph.add(link, place), Some(direction)));
+    }
+    if unique && let Some((down, _)) = links.first() {
+        graph.links[*down].channel_mut().unique = true;
+    }
+    if flush && let [(down, _), (up, _)] = links[..] {
+        graph.links[down].channel_mut();
+        graph.links[up].flushes = Some(down);
+    }
+    if let (Some(mut bearer), [(down, _), (up, _)]) = (bearer, links.as_slice()) {
+        bearer.links = [*down, *up];
+        graph.bearers.push(bearer);
     }
     graph.faults(reader, &name, &links, cx);
     Some(())
@@ -280,6 +330,9 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         backgrounds: Vec::new(),
         compression,
         channel: channel?,
+        flushes: None,
+        charging: false,
+        bearer: None,
     };
     let index = graph.add(link, reader.tree.place);
     graph.faults(reader, &name, &[(index, None)], cx);

@@ -11,9 +11,29 @@ use crate::fault;
 use crate::link::{COMPRESSION, DELAY, QUEUE, RATE};
 use crate::model::Direction;
 use crate::preset::PRESET;
-use crate::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::tree::Tree;
 use crate::validate::split;
+
+const RST_FLUSH: Field = field(
+    "rst-flush",
+    Shape::One(Kind::Flag),
+    Need::Default("false"),
+    "A reset from the mobile end deletes what the fixed side of the hop still holds of the connection, and goes on.",
+);
+const DELETE_COPIES: Field = field(
+    "delete-copies",
+    Shape::One(Kind::Flag),
+    Need::Default("false"),
+    "A packet whose data still wait toward the mobile end is dropped: the copy of a retransmission.",
+);
+const CHARGING: Field = field(
+    "charging",
+    Shape::One(Kind::Flag),
+    Need::Default("false"),
+    "Volume is counted for charging: at the gateway, before the queue toward the mobile end, and in the radio network, \
+     behind the link.",
+);
 
 /// `[[hop]]`.
 pub(crate) static HOP: TableShape = table(
@@ -33,6 +53,7 @@ pub(crate) static HOP: TableShape = table(
             "Its two nodes, the fixed end first. They need not be declared.",
         ),
         PRESET,
+        crate::radio::RADIO,
         RATE,
         DELAY,
         QUEUE,
@@ -49,8 +70,12 @@ pub(crate) static HOP: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        fault::DUPLICATIONS,
         background::BACKGROUNDS,
         COMPRESSION,
+        RST_FLUSH,
+        DELETE_COPIES,
+        CHARGING,
     ],
 );
 

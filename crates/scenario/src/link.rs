@@ -180,8 +180,42 @@ pub(crate) static LINK: TableShape = table(
         fault::GATES,
         fault::RATE_CHANGES,
         fault::LOSSES,
+        fault::DUPLICATIONS,
         background::BACKGROUNDS,
         COMPRESSION,
+    ],
+);
+
+/// `node.congestion-manager`.
+pub(crate) static MANAGER: TableShape = table(
+    "congestion-manager",
+    "One receive window for all TCP connections of a node: slightly above the bandwidth-delay product of its access link.",
+    &[
+        field(
+            "hop",
+            Shape::One(Kind::Name),
+            Need::Required("\"radio\""),
+            "The access hop or link. Its rate and delay are known to the node, also when a state of the world changes them.",
+        ),
+        field(
+            "beyond",
+            Shape::One(Kind::Span),
+            Need::Default("\"0 s\""),
+            "The round trip beyond the access link, which is added to twice its delay and the time of a packet of 1500 B.",
+        ),
+        field(
+            "headroom",
+            Shape::One(Kind::Number(0.1, 100.0)),
+            Need::Default("1.2"),
+            "The aggregate window, in bandwidth-delay products.",
+        ),
+        field(
+            "estimate",
+            Shape::One(Kind::Bytes),
+            Need::Optional,
+            "The rate is not known: the window begins with this much and is estimated by additive increase and \
+             multiplicative decrease.",
+        ),
     ],
 );
 
@@ -202,6 +236,12 @@ pub(crate) static NODE: TableShape = table(
             Shape::Choice(crate::wire::WIRES),
             Need::Optional,
             "What `williwaw wire` takes frames from at this node, and gives frames to. Two nodes have one.",
+        ),
+        field(
+            "congestion-manager",
+            Shape::Table(&MANAGER),
+            Need::Optional,
+            "The node shares one receive window among its TCP connections, by `flow.priority`.",
         ),
     ],
 );

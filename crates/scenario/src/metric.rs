@@ -26,6 +26,8 @@ named! {
         SegmentsRetransmitted = "segments_retransmitted",
         /// Those of which an earlier copy arrives.
         UnneededRetransmissions = "unneeded_retransmissions",
+        /// Those per data segment that reached the link.
+        UnneededLinkRatio = "unneeded_link_ratio",
         /// Timeouts that resent what arrives anyway.
         SpuriousTimeouts = "spurious_timeouts",
         /// All other timeouts.
@@ -53,6 +55,12 @@ named! {
         PacketsDropped = "packets_dropped",
         /// Time in queues, seconds.
         QueueDelay = "queue_delay_s",
+        /// Bytes of the flow, both directions, that the gateway of hops with `charging` has counted.
+        BilledGateway = "billed_gateway_bytes",
+        /// Bytes that their radio side has counted.
+        BilledRadio = "billed_radio_bytes",
+        /// Of these, bytes of data that the transport had sent before.
+        BilledResent = "billed_resent_bytes",
         /// Fairness between flows, 1/n to 1.
         JainIndex = "jain_index",
         /// From a request to the last byte of its answer, the opening of a connection included, seconds; the
@@ -66,6 +74,8 @@ named! {
         ResponseTimeMin = "response_time_min_s",
         /// The same, the longest.
         ResponseTimeMax = "response_time_max_s",
+        /// Difference between the mean of every second response and that of the others, seconds.
+        ResponseTimeAlternation = "response_alternation_s",
         /// Requests answered.
         Responses = "responses",
         /// From the first request of a page to the last byte of its last object, seconds; the mean.
@@ -130,6 +140,66 @@ named! {
         Heartbeats = "heartbeats",
         /// Changes of the network path of new data, at both ends (RFC 9260 section 6.4).
         Failovers = "failovers",
+        /// Bytes of a page or reply over its time, bit/s; the mean over the transfers of a population.
+        TransferRate = "transfer_rate_bps",
+        /// Of a population: mean way of a packet to its mobile and of one back, seconds.
+        RoundTrip = "round_trip_s",
+        /// Timeslots in use by packet data in a cell of the system, on average (Erlang).
+        Erlang = "erlang",
+        /// Changes of cell in a transfer, on average.
+        ReselectionsPerTransfer = "reselections_per_transfer",
+        /// Spurious timeouts for each first change of cell of a transfer.
+        TimeoutsAfterFirst = "timeouts_after_first",
+        /// Spurious timeouts for each later change of cell of a transfer.
+        TimeoutsAfterLater = "timeouts_after_later",
+        /// Share of RLC blocks lost in the system, downlink.
+        BlockErrorRate = "block_error_rate",
+        /// A tenth of radio blocks have less C/I, dB, downlink.
+        CiP10 = "ci_p10_db",
+        /// Half of radio blocks have less C/I, dB, downlink.
+        CiMedian = "ci_median_db",
+        /// Radio blocks on the air of the mobile's bearer, both directions, all purposes.
+        RadioBlocks = "radio_blocks",
+        /// Radio blocks of data that had been sent before.
+        RadioBlocksRepeated = "radio_blocks_repeated",
+        /// Of them, those sent because nothing else could be (idle retransmission).
+        RadioBlocksIdle = "radio_blocks_idle",
+        /// Radio blocks that held nothing new for their receiver.
+        RadioBlocksDuplicate = "radio_blocks_duplicate",
+        /// Radio blocks without data that keep a TBF: slots scheduled to an idle mobile.
+        RadioBlocksDummy = "radio_blocks_dummy",
+        /// Downlink radio blocks that the mobile decoded for nothing.
+        RadioDecodedForNothing = "radio_decoded_for_nothing",
+        /// Messages of set-up of TBFs and of changes of cell.
+        RadioSignalling = "radio_signalling",
+        /// TBFs set up.
+        TbfSetups = "tbf_setups",
+        /// TBFs lost.
+        TbfsLost = "tbfs_lost",
+        /// RLC reports sent.
+        RlcReports = "rlc_reports",
+        /// Times that an RLC window closed with data waiting.
+        RlcStalls = "rlc_stalls",
+        /// Time in which it was closed, seconds; neither more nor less is better of itself.
+        RlcStalled = "rlc_stalled_s",
+        /// From the first report of a missing block, or its first loss, to its arrival, seconds; the mean.
+        RlcRepair = "rlc_repair_s",
+        /// Timeslots times seconds assigned to the mobile, both directions.
+        RadioSlotTime = "radio_slot_s",
+        /// Radio blocks for each kilobyte of packets delivered.
+        RadioBlocksPerKilobyte = "radio_blocks_per_kb",
+        /// LLC frames that arrived twice.
+        LlcDuplicates = "llc_duplicates",
+        /// LLC frames that acknowledged LLC sent again.
+        LlcRepeated = "llc_repeated",
+        /// Octets of them.
+        LlcRepeatedOctets = "llc_repeated_octets",
+        /// Packets lost with a cell.
+        PacketsFlushed = "packets_flushed",
+        /// Changes of cell; of a circuit, losses of the connection.
+        CellChanges = "cell_changes",
+        /// Longest time between two LLC frames around a change of cell, seconds.
+        LlcGap = "llc_gap_s",
     }
 }
 
@@ -169,9 +239,17 @@ impl Metric {
     pub fn unit(self) -> Unit {
         match self {
             _ if self.name().ends_with("_s") => Unit::Seconds,
-            Metric::Throughput => Unit::BitsPerSecond,
+            Metric::Throughput | Metric::TransferRate => Unit::BitsPerSecond,
+            Metric::Erlang
+            | Metric::ReselectionsPerTransfer
+            | Metric::TimeoutsAfterFirst
+            | Metric::TimeoutsAfterLater
+            | Metric::BlockErrorRate
+            | Metric::CiP10
+            | Metric::CiMedian => Unit::Ratio,
             Metric::GoodputRatio
             | Metric::GoodputLinkRatio
+            | Metric::UnneededLinkRatio
             | Metric::JainIndex
             | Metric::LossRatio
             | Metric::UnneededRatio
@@ -184,6 +262,7 @@ impl Metric {
     pub fn better(self) -> Option<Ordering> {
         match self {
             Metric::Throughput
+            | Metric::TransferRate
             | Metric::GoodputRatio
             | Metric::GoodputLinkRatio
             | Metric::JainIndex
@@ -195,6 +274,7 @@ impl Metric {
             Metric::SegmentsSent
             | Metric::SegmentsRetransmitted
             | Metric::UnneededRetransmissions
+            | Metric::UnneededLinkRatio
             | Metric::SpuriousTimeouts
             | Metric::GenuineTimeouts
             | Metric::SpuriousEpisodes
@@ -203,6 +283,7 @@ impl Metric {
             | Metric::PacketsDropped
             | Metric::PagesAborted
             | Metric::MessagesLate
+            | Metric::BlockErrorRate
             | Metric::PacketsLate
             | Metric::UnneededRatio
             | Metric::LossRatio => Some(Ordering::Less),

@@ -7,11 +7,15 @@ mod carrier;
 pub mod channel;
 mod linux;
 mod queue;
+pub mod radio;
 mod wire;
 
 pub use carrier::{Transport, Udp};
 pub use linux::{Ip, Linux, Protocol};
-pub use queue::{Capacity, CoDel, Deadline, Margin, Pie, Queue, Red, Threshold};
+pub use queue::{
+    Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Red, Threshold, Victim,
+};
+pub use radio::Bearer;
 pub use wire::Wire;
 
 use crate::metric::{Metric, Statistic};
@@ -31,6 +35,8 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// Links, each in one direction. A hop is two, down before up.
     pub links: Vec<Link>,
+    /// Radio bearers, one for each hop that has one.
+    pub bearers: Vec<Bearer>,
     /// Gates. One that acts in both directions is one gate on two links: same weather for both.
     pub gates: Vec<Gate>,
     /// Changes of rate, likewise.
@@ -47,6 +53,8 @@ pub struct Model {
     pub triggers: Vec<channel::Trigger>,
     /// Connections and what they carry.
     pub flows: Vec<Flow>,
+    /// Networks of cells; their users' flows stand in `flows`, one system's after the other.
+    pub systems: Vec<System>,
     /// Programs at the nodes, for real time.
     pub commands: Vec<Command>,
     /// Indexes of the nodes that are machines of their own: where commands run, and the ends of the graph; or of the
@@ -61,7 +69,7 @@ pub struct Model {
 }
 
 /// An end or a router.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Its name.
     pub name: String,
@@ -69,6 +77,21 @@ pub struct Node {
     pub linux: Linux,
     /// What is there in place of a machine, if it is the end of a wire.
     pub wire: Option<Wire>,
+    /// It shares one receive window among its connections.
+    pub manager: Option<Manager>,
+}
+
+/// A receiver congestion manager.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manager {
+    /// Index of the access link toward the node.
+    pub link: usize,
+    /// The round trip beyond the link, added to twice its delay and the time of a full packet.
+    pub beyond: Span,
+    /// The aggregate window by bandwidth-delay products.
+    pub headroom: f64,
+    /// The access rate is not known: the window begins with so many bytes and is estimated.
+    pub estimate: Option<u64>,
 }
 
 /// A program at a node.
@@ -145,8 +168,14 @@ pub struct Link {
     pub backgrounds: Vec<usize>,
     /// Headers are sent as differences (RFC 1144).
     pub compression: bool,
+    /// Index of the link whose queue a reset that has passed this one empties of its connection.
+    pub flushes: Option<usize>,
+    /// Volume is counted at the gateway and in the radio network.
+    pub charging: bool,
     /// What makes it more than a plain link.
     pub channel: Option<Box<channel::Channel>>,
+    /// Index of the bearer of which it is one direction.
+    pub bearer: Option<usize>,
 }
 
 impl Link {
@@ -339,18 +368,20 @@ pub enum ChangedRate {
     Times(f64),
 }
 
-/// Packets lost on the way, after they were transmitted.
+/// Packets lost, marked or duplicated on the way, after they were transmitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     /// Element name: `radio.noise`.
     pub name: String,
     /// Which ones.
     pub kind: LossKind,
-    /// Packets that can be marked are marked, and not lost.
-    pub mark: bool,
+    /// What becomes of them.
+    pub fate: Fate,
     /// The links it is on.
     pub links: Vec<usize>,
 }
+
+pub use path::loss::Fate;
 
 /// Which packets are lost.
 #[derive(Clone, Debug, PartialEq)]
@@ -426,6 +457,8 @@ pub struct Flow {
     pub app: App,
     /// How the other end reads what comes; none: at once.
     pub reads: Option<Reads>,
+    /// Its weight in the congestion manager of a node.
+    pub priority: u32,
 }
 
 /// How the application at the receiving end reads, if not everything at once.
@@ -461,6 +494,28 @@ impl App {
             App::Ask(_) | App::Tell(_) => None,
         }
     }
+}
+
+/// A network of cells with its users.
+#[derive(Clone, Debug, PartialEq)]
+pub struct System {
+    /// Its name.
+    pub name: String,
+    /// Its cells and mobiles.
+    pub plan: Arc<cells::system::Plan>,
+    /// The user of each mobile, in the order of mobiles.
+    pub users: Vec<User>,
+}
+
+/// A user of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Index of its flow.
+    pub flow: usize,
+    /// The population it belongs to.
+    pub group: String,
+    /// The mobile asks; otherwise the server writes.
+    pub mobile_asks: bool,
 }
 
 /// How often, with which seed, how long.

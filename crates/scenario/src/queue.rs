@@ -3,7 +3,9 @@
 //! The words that `queue` takes.
 
 use crate::leaf;
-use crate::model::{Capacity, CoDel, Deadline, Margin, Pie, Queue, Threshold};
+use crate::model::{
+    Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Threshold, Victim,
+};
 use crate::reader::Reader;
 use crate::red::{self, RED};
 use crate::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
@@ -39,6 +41,71 @@ static THRESHOLD: TableShape = table(
     "threshold",
     "Marks every packet that finds so much waiting, if its connection has ECN; others wait until the queue is full.",
     &[field("mark", Shape::One(Kind::Limits), Need::Required("\"20 packets\""), "From how much on."), LIMIT],
+);
+static DUAL: TableShape = table(
+    "dual-threshold",
+    "One packet is dropped when the queue reaches the soft threshold, everything that comes at the hard one.",
+    &[
+        field(
+            "soft",
+            Shape::One(Kind::Limits),
+            Need::Required("\"10 packets\""),
+            "The soft threshold: about the link's bandwidth-delay product.",
+        ),
+        field(
+            "hard",
+            Shape::One(Kind::Limits),
+            Need::Required("\"25 packets\""),
+            "The hard threshold: two or three times as much.",
+        ),
+        field(
+            "victim",
+            Shape::One(Kind::Word(Victim::NAMES)),
+            Need::Default("\"arriving\""),
+            "Which packet goes.",
+        ),
+        field(
+            "rearm",
+            Shape::One(Kind::Word(Rearm::NAMES)),
+            Need::Default("\"half\""),
+            "To where the queue must fall before the next single drop: half of the soft threshold, below it, or empty.",
+        ),
+        field(
+            "another-packets",
+            Shape::One(Kind::Count(1, 1_000_000)),
+            Need::Optional,
+            "After so many more arrivals above the soft threshold a flow that has not lost one does.",
+        ),
+        field("another-time", Shape::One(Kind::Span), Need::Optional, "The same after so long."),
+    ],
+);
+static FQ_CODEL: TableShape = table(
+    "fq-codel",
+    "FQ-CoDel (RFC 8290): a queue for each connection, served by deficit round robin and managed by CoDel; those that \
+     have just become busy go first.",
+    &[
+        field(
+            "flows",
+            Shape::One(Kind::Count(1, 65_536)),
+            Need::Default("1024"),
+            "Queues, among which connections are spread by a hash.",
+        ),
+        field(
+            "quantum",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1514 B\""),
+            "What a queue may send in a round.",
+        ),
+        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        ECN,
+        field(
+            "limit",
+            Shape::One(Kind::Limits),
+            Need::Default("\"10240 packets\""),
+            "What may wait at most in all of them together.",
+        ),
+    ],
 );
 static CODEL: TableShape = table(
     "codel",
@@ -183,6 +250,18 @@ pub(crate) static QUEUES: &[Variant] = &[
         bare: false,
     },
     Variant {
+        name: "dual-threshold",
+        doc: "Drops one packet at a soft threshold, everything at a hard one.",
+        shape: Shape::Table(&DUAL),
+        bare: false,
+    },
+    Variant {
+        name: "fq-codel",
+        doc: "A queue for each connection, managed by CoDel.",
+        shape: Shape::Table(&FQ_CODEL),
+        bare: true,
+    },
+    Variant {
         name: "codel",
         doc: "Controlled delay: watches how long packets wait.",
         shape: Shape::Table(&CODEL),
@@ -229,6 +308,30 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
         "threshold" => {
             let r = Reader::new(inner, &THRESHOLD);
             Some(Queue::Threshold(Threshold { mark: capacity(r.get("mark")?)?, limit: room(r)? }))
+        }
+        "dual-threshold" => {
+            let r = Reader::new(inner, &DUAL);
+            let packets = r.get("another-packets").and_then(|_| r.count("another-packets"));
+            let another = packets.and_then(|n| u32::try_from(n).ok()).map(Another::Packets);
+            let time = r.get("another-time").and_then(|_| r.span("another-time")).map(Another::Time);
+            Some(Queue::Dual(Dual {
+                soft: capacity(r.get("soft")?)?,
+                hard: capacity(r.get("hard")?)?,
+                victim: Victim::from_name(r.word("victim")?)?,
+                rearm: Rearm::from_name(r.word("rearm")?)?,
+                another: another.or(time),
+            }))
+        }
+        "fq-codel" => {
+            let r = Reader::new(inner, &FQ_CODEL);
+            Some(Queue::FqCoDel(FqCoDel {
+                flows: u32::try_from(r.count("flows")?).ok()?,
+                quantum: u32::try_from(r.bytes("quantum")?).ok()?.max(1),
+                target: r.span("target")?,
+                interval: r.span("interval")?,
+                ecn: r.flag("ecn")?,
+                limit: room(r)?,
+            }))
         }
         "codel" => {
             let r = Reader::new(inner, &CODEL);

@@ -12,6 +12,7 @@ use crate::machine::MACHINE;
 use crate::model::Run;
 use crate::reader::Reader;
 use crate::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::system::SYSTEM;
 use crate::tree::Tree;
 use crate::trigger::TRIGGER;
 
@@ -72,6 +73,12 @@ pub(crate) static ROOT: TableShape = table(
             Shape::Tables(&TRIGGER),
             Need::Optional,
             "What puts a machine of states into a state.",
+        ),
+        field(
+            "system",
+            Shape::Tables(&SYSTEM),
+            Need::Optional,
+            "Networks of cells with populations of users.",
         ),
         field("flow", Shape::Tables(&FLOW), Need::Optional, "Connections and what they carry."),
         field("command", Shape::Tables(&COMMAND), Need::Optional, "Programs at the nodes, for `emulate`."),

@@ -10,7 +10,7 @@ use crate::run::{self, ROOT};
 use crate::set::{self, Override};
 use crate::source::{Place, Sources};
 use crate::tree::{self, Tree, Value};
-use crate::{command, credit, expect, flow, graph, link, machine, preset, trigger, validate, wire};
+use crate::{command, credit, expect, flow, graph, link, machine, preset, system, trigger, validate, wire};
 
 /// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
 /// value is checked beside the first values of the other axes, and a combination that is impossible
@@ -213,7 +213,8 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let mut graph = graph::read(reader, cx);
     let machines = machine::read(reader, &mut graph, cx);
     let triggers = trigger::read(reader, &machines, cx);
-    let flows = flow::read(reader, &graph, cx);
+    let mut flows = flow::read(reader, &graph, cx);
+    let systems = system::read(reader, &mut graph, &mut flows, cx);
     if cx.errors() == before {
         credit::check(&mut graph.links, &graph.places, &graph.gates, &flows, cx);
     }
@@ -232,7 +233,13 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         names.extend(name);
         (names, all && named)
     });
-    if reader.get("flow").is_none() && reader.get("command").is_none() && !wired {
+    let (names, all_named) = system::names(reader).fold((names, all_named), |(mut names, all), name| {
+        let named = name.is_some();
+        names.extend(name);
+        (names, all && named)
+    });
+    let idle = ["flow", "command", "system"].iter().all(|key| reader.get(key).is_none());
+    if idle && !wired {
         let help = "[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\napp = { bulk = { bytes = \"100 kB\" } }";
         let end = reader.tree.table().and_then(|t| t.entries.last()).map_or(root.place, |e| e.key_place);
         cx.push(
@@ -249,6 +256,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         title,
         nodes: graph.nodes,
         links: graph.links,
+        bearers: graph.bearers,
         gates: graph.gates,
         rate_changes: graph.rate_changes,
         losses: graph.losses,
@@ -257,6 +265,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         machines,
         triggers,
         flows,
+        systems,
         commands: commands.commands,
         stations: commands.stations,
         pairs: commands.pairs,

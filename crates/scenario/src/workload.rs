@@ -78,6 +78,12 @@ static REQUEST_REPLY: TableShape = table(
         COUNT,
         LASTS,
         field("think", SPAN, Need::Default("\"0 s\""), "From a reply to the next request."),
+        field(
+            "think-from",
+            Shape::One(Kind::Word(&["reply", "request"])),
+            Need::Default("\"reply\""),
+            "request: `think` counts from the request, as ping does; a late reply delays the next one.",
+        ),
         SERVE,
         PATIENCE,
         field(
@@ -421,6 +427,7 @@ fn request_reply(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         object: Dist::Constant(0.0),
         largest: 1 << 40,
         think: r.dist("think", cx)?,
+        paced: r.word("think-from")? == "request",
         serve: r.dist("serve", cx)?,
         patience: patience(r, cx)?,
         connections: 1,
@@ -439,6 +446,7 @@ fn web(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         object: r.dist("object", cx)?,
         largest: r.bytes("largest")?.max(1),
         think: r.dist("reading", cx)?,
+        paced: false,
         serve: r.dist("serve", cx)?,
         patience: patience(r, cx)?,
         connections: r.count("connections")? as u32,

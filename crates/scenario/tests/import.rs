@@ -60,7 +60,13 @@ fn units_and_devices_of_tc() {
     };
     assert_eq!((to_bad, to_good, loss_good, loss_bad), (0.01, 0.1, 0.001, 0.7));
     assert_eq!(model.losses[0].links, [1]);
-    assert!(imported.left_out.iter().any(|note| note.contains("duplicate 3 %")), "{:?}", imported.left_out);
+    // NS-19: netem's copies keep their share.
+    let copies = &model.losses[1];
+    assert_eq!(
+        (&copies.kind, copies.fate),
+        (&LossKind::Probability(0.03), scenario::model::Fate::Duplicated)
+    );
+    assert_eq!(copies.links, [1]);
     assert!(imported.left_out.iter().any(|note| note.contains("depends on the one before by 25 %")));
     let tbf = self::imported("tc qdisc add dev ppp0 root tbf rate 256kbit burst 4kb latency 500ms");
     let model = self::model(&tbf);

@@ -241,13 +241,15 @@ impl Dialogue {
         Ok(())
     }
 
-    /// The keys of `state` that name no value of the notation: they are skipped, and may be slips.
+    /// The keys of `state` that are skipped: those that name no value of the notation, which may be slips, and those with a
+    /// list, which nothing is compared with.
     pub fn unknown_values(&self) -> Vec<String> {
         let mut keys = Vec::new();
         for event in &self.events {
             let What::State(values) = &event.what else { continue };
-            let unknown = values.keys().filter(|key| !crate::observe::knows(key));
-            keys.extend(unknown.map(|key| format!("`{key}` (line {})", event.line)));
+            let skipped =
+                values.iter().filter(|(key, value)| !crate::observe::knows(key) || value.is_array());
+            keys.extend(skipped.map(|(key, _)| format!("`{key}` (line {})", event.line)));
         }
         keys
     }
@@ -440,6 +442,9 @@ mod tests {
             "{HEAD}[[event]]\nt = 0\nkind = \"state\"\ncwnd_ms = 1\nrto_max = 2\nlost_segments = 1\n"
         );
         assert_eq!(Dialogue::read(&text).unwrap().unknown_values(), ["`cwnd_ms` (line 3)"]);
+        let listed = text.replace("lost_segments = 1", "lost_segments = [0, 1]");
+        let skipped = Dialogue::read(&listed).unwrap().unknown_values();
+        assert_eq!(skipped, ["`cwnd_ms` (line 3)", "`lost_segments` (line 3)"]);
     }
 
     #[test]

@@ -92,11 +92,11 @@ fn found_spurious(stage: &Stage) -> bool {
 pub(crate) fn differs(stage: &Stage, values: &BTreeMap<String, Value>) -> Result<(), (String, String)> {
     for (key, expected) in values {
         let (name, bound) = bound_of(key);
+        let Some(Shown { value, or, slack }) = show(stage, name) else { continue };
         let number = expected.as_float().or(expected.as_integer().map(|i| i as f64));
         let Some(wanted) = number.or(expected.as_bool().map(|b| f64::from(u8::from(b)))) else {
             return Err((format!("{key} = {expected}"), "that is neither a number nor true or false".into()));
         };
-        let Some(Shown { value, or, slack }) = show(stage, name) else { continue };
         let slack = slack.max(1e-9);
         let good = |value: f64| match bound {
             Bound::Least => value > wanted - slack,

@@ -119,6 +119,7 @@ fn requests_are_answered_over_streams() {
             object: Dist::Constant(0.0),
             largest: 1 << 30,
             think: Dist::Constant(0.0),
+            paced: false,
             serve: Dist::Constant(0.0),
             patience: None,
             connections: 1,

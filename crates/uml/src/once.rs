@@ -188,7 +188,12 @@ pub fn once(
         world.network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Ok(Outcome { ran: lab::once::Outcome { flows, world, complete }, facts, commands, capture })
+    Ok(Outcome {
+        ran: lab::once::Outcome { flows, populations: Vec::new(), world, complete },
+        facts,
+        commands,
+        capture,
+    })
 }
 
 /// What real time can do and this cannot.

@@ -120,8 +120,38 @@ fn text(scenario: &Scenario) -> String {
             out.push_str(&format!("  {}: {}\n", name.join(", "), values.join(" | ")));
         }
     }
+    for (i, assumed) in describe::assumptions(scenario.first()).iter().enumerate() {
+        out.push_str(&format!(
+            "{}  {assumed}
+",
+            if i == 0 {
+                "
+Assumes
+"
+            } else {
+                ""
+            }
+        ));
+    }
     out.push_str(&words(scenario));
+    out.push_str(&commands(scenario));
     out
+}
+
+/// What the figures above leave out: programs, whose traffic cannot be foreseen.
+fn commands(scenario: &Scenario) -> String {
+    let first = scenario.first();
+    let (n, runs) = (first.commands.len(), scenario.cost().runs);
+    if n == 0 {
+        return String::new();
+    }
+    format!(
+        "  besides, {n} command{} in each repetition, {} processes in all: their packets and their time, up to {} s a \
+         repetition, are not estimated\n",
+        if n == 1 { "" } else { "s" },
+        runs.saturating_mul(n as u64),
+        first.run.limit.as_secs_f64(),
+    )
 }
 
 fn document(scenario: &Scenario) -> Value {
@@ -148,6 +178,7 @@ fn document(scenario: &Scenario) -> Value {
             "memory_bytes": forecast.memory,
             "exact_share": forecast.exact,
             "seconds": forecast.seconds / environment::cores() as f64,
+            "commands": cost.runs.saturating_mul(scenario.first().commands.len() as u64),
         },
         "ask": scenario.question().is_some(),
         "warnings": scenario.warnings().to_json()["diagnostics"],

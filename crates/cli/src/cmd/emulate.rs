@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::talk::Talk;
 use crate::task::{Begun, Task};
 use crate::told::{Brought, Told};
-use crate::{interrupt, live, others, played, surroundings};
+use crate::{captures, interrupt, live, others, played, surroundings};
 use agent::control::Control;
 use base::{Span, units};
 use emulate::calibrate::Calibration;
@@ -64,7 +64,8 @@ pub(crate) struct Args {
     /// Continue the run in this folder; with a scenario alone, its latest run
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     resume: Option<Option<PathBuf>>,
-    /// Keep the packets of every repetition in the folder, at every node and both sides of every link, as pcapng
+    /// Keep the packets of every repetition in the folder as pcapng: one file with every node and both sides of every
+    /// link, and one for each node
     #[arg(long, conflicts_with = "no_out")]
     captures: bool,
     /// Keep the events of every repetition in the folder, a line of JSON each
@@ -80,7 +81,8 @@ pub(crate) struct Args {
     /// Do without real-time priority
     #[arg(long)]
     no_realtime: bool,
-    /// Write the packets of the first repetition, at every node and both sides of every link, as pcapng
+    /// Write the packets of the first repetition, at every node and both sides of every link, as pcapng, and beside it a
+    /// file for each node
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Draw the first flow of the first repetition as SVG
@@ -182,16 +184,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let going = Going {
         sweep: &sweep,
         player,
-        picture: args.svg.is_some(),
-        keep_first: args.svg.is_some() || args.pcap.is_some(),
+        picture: args.draws_first(),
+        keep_first: args.draws_first() || args.pcap.is_some(),
         store: store.as_ref(),
         jobs: usize::from(args.jobs),
         stop,
         talk,
     };
     let (played, rows, complete) = going.play(rows, kept.as_mut())?;
-    args.write_first(&played, talk)?;
-    let Played { told, .. } = &played;
+    args.write_first(&played, &sweep, talk)?;
+    let told = &played.told;
     let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
     repetitions.extend(told.iter().map(|told| told.document.clone()));
     let faithful = repetitions.iter().all(|r| r["unfaithful"].is_null());
@@ -225,6 +227,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             ("repetitions", Value::Array(repetitions)),
         ],
         stage: None,
+        drawn: played.picture(),
     };
     let mut end = if args.json || !rows.is_empty() { found.show(talk)? } else { End::Interrupted };
     if complete && plan.report {
@@ -278,7 +281,7 @@ impl Args {
             task.lateness_ns = self.lateness.as_nanos();
             task.realtime = !self.no_realtime;
             task.spin_ns = self.spin.map(Span::as_nanos);
-            (task.events, task.capture, task.picture) = (self.events, capture, self.svg.is_some());
+            (task.events, task.capture, task.picture) = (self.events, capture, self.draws_first());
             let (ordering, begun) = Ordering::begin(listed, &task.bytes(&plan.input.files))?;
             begun.said.iter().for_each(|words| talk.note(words));
             return Ok((Player::Away(ordering), begun));
@@ -287,7 +290,7 @@ impl Args {
         let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
         talk.note(&played::calibrated(&calibration, "this machine"));
         let options = Options {
-            trace: self.svg.is_some() || self.events,
+            trace: self.draws_first() || self.events,
             capture,
             realtime: calibration.way().realtime,
             spin: calibration.way().spin,
@@ -301,25 +304,37 @@ impl Args {
         Ok((Player::Here { options, control, events: self.events }, begun))
     }
 
+    /// Whether the first repetition is drawn.
+    fn draws_first(&self) -> bool {
+        self.svg.is_some() || self.report
+    }
+
     /// Writes what was wanted of the first repetition.
-    fn write_first(&self, played: &Played, talk: &Talk) -> Result<(), Failure> {
-        let Some((_, brought)) = &played.first else { return Ok(()) };
+    fn write_first(&self, played: &Played, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
+        let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
             crate::written::whole(path, bytes)?;
             talk.note(&format!("wrote {}", path.display()));
             Ok::<_, Failure>(())
         };
         if let Some(path) = &self.svg {
-            let Some(picture) = &brought.picture else {
+            let Some((_, picture)) = played.picture() else {
                 return Err(Failure::usage(
                     "there is no flow to draw",
                     "leave out --svg; --pcap has the packets of commands",
                 ));
             };
-            write(path, picture)?;
+            write(path, picture.svg(900, 640).as_bytes())?;
         }
         match (&self.pcap, &brought.capture) {
-            (Some(path), Some(capture)) => write(path, capture),
+            (Some(path), Some(capture)) => {
+                write(path, capture)?;
+                let model = &sweep.cells[*cell as usize].model;
+                for (node, bytes) in captures::nodes(capture, model) {
+                    write(&captures::beside(path, &node), &bytes)?;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -423,6 +438,13 @@ impl Going<'_> {
 }
 
 impl Played {
+    /// The picture of the first repetition, with the number of its cell.
+    fn picture(&self) -> Option<(usize, report::Picture)> {
+        let ((cell, _), brought) = self.first.as_ref()?;
+        let picture = serde_json::from_slice(brought.picture.as_ref()?).ok()?;
+        Some((*cell as usize, picture))
+    }
+
     /// Takes in one more; what it brought too, if it is the first of those that are kept and that is wanted.
     fn take(&mut self, one: Option<(Told, Brought)>, keep_first: bool) {
         let Some((told, brought)) = one else { return };

@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// until_s,detail,layer,number, or the log of `emulate --events`; may be given again
     #[arg(long, value_name = "FILE")]
     layers: Vec<PathBuf>,
+    /// Draw the receiver's trace so much higher, to tell it from the sender's: segments or bytes
+    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    receiver_offset: Option<Offset>,
     /// Print the picture's data as one JSON document
     #[arg(long)]
     json: bool,
@@ -69,6 +72,37 @@ enum Kind {
     Outstanding,
     /// What the receiver allows, and what is made of it.
     Window,
+}
+
+/// By how much the receiver's trace is drawn higher than it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offset {
+    Segments(u32),
+    Bytes(u64),
+}
+
+fn offset(text: &str) -> Result<Offset, String> {
+    let words = ["segments", "segment"];
+    match words.iter().find_map(|word| text.trim().strip_suffix(word)) {
+        Some(number) => number.trim().parse().map(Offset::Segments).map_err(|e| format!("`{text}`: {e}")),
+        None => base::units::parse_bytes(text).map(Offset::Bytes),
+    }
+}
+
+impl Offset {
+    /// Moves what the receiver got.
+    fn apply(self, picture: &mut report::Picture) {
+        let (bytes, words) = match self {
+            Offset::Segments(n) => (u64::from(n) * u64::from(picture.segment_bytes), format!("{n} segments")),
+            Offset::Bytes(n) => (n, format!("{n} B")),
+        };
+        for received in &mut picture.received {
+            (received.seq, received.end) = (received.seq + bytes, received.end + bytes);
+        }
+        if !picture.received.is_empty() {
+            picture.subtitle.push_str(&format!("; the receiver's trace {words} higher"));
+        }
+    }
 }
 
 /// Does it.

@@ -11,6 +11,7 @@ use crate::record::Record;
 use crate::talk::Talk;
 use crate::{environment, interrupt, page, place, progress, render};
 use lab::sweep::{Control, Player, Progress, Sweep};
+use report::Picture;
 use results::folder::RunFolder;
 use results::{Header, Row, cells, csv, json};
 use serde_json::{Value, json};
@@ -123,6 +124,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         verb: "run",
         more: Vec::new(),
         stage,
+        drawn: None,
     };
     let mut end = found.show(talk)?;
     if complete && plan.report {
@@ -198,6 +200,8 @@ pub(crate) struct Found<'a> {
     pub(crate) more: Vec<(&'static str, Value)>,
     /// The kernels in virtual time, if there are any.
     pub(crate) stage: Option<Stage>,
+    /// What was drawn of the first repetition while it was played in real time, with the number of its cell.
+    pub(crate) drawn: Option<(usize, Picture)>,
 }
 
 impl Found<'_> {
@@ -259,10 +263,31 @@ impl Found<'_> {
         Ok(document)
     }
 
+    /// Pictures of the first flow in repetition 0 of some cells. A repetition in real time was drawn when it was
+    /// played; others are played again with their trace.
+    fn pictures(&self) -> Result<Vec<(usize, Picture)>, Failure> {
+        if self.verb == "emulate" {
+            return Ok(self.drawn.clone().into_iter().collect());
+        }
+        let mut all = Vec::new();
+        for index in page::chosen(self.sweep.cells.len()) {
+            let model = &self.sweep.cells[index].model;
+            let picture = match &self.stage {
+                _ if model.flows.is_empty() => None,
+                Some(stage) if lab::sweep::real(model).is_some() => {
+                    stage.pictures(model, 0)?.into_iter().next().map(|(_, picture)| picture)
+                }
+                _ => Some(lab::picture::picture(model, 0, 0)),
+            };
+            all.extend(picture.map(|picture| (index, picture)));
+        }
+        Ok(all)
+    }
+
     pub(crate) fn report(&self, talk: &Talk) -> Result<(), Failure> {
         let Some(folder) = self.path else { return Ok(()) };
         let summaries = cells::summarise(self.header(), self.rows)?;
-        let page = page::page(self.plan, self.sweep, &summaries);
+        let page = page::page(self.plan, self.sweep, &summaries, self.pictures()?);
         let path = folder.join("report.html");
         crate::written::whole(&path, page.html())?;
         talk.note(&format!("report: {}", path.display()));

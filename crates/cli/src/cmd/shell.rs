@@ -18,7 +18,8 @@ pub(crate) const OWN_FAULT: u8 = 125;
 ///
 /// The command stands at the mobile end of the link, in a network of its own; at the other end stands `server`,
 /// where --server runs another one. Everything vanishes with it. The exit code is the command's; 125 says that
-/// williwaw itself failed, 126 that the command could not be executed, 127 that there is none.
+/// williwaw itself or, beside a command that succeeded, the server failed; 126 that the command could not be
+/// executed, 127 that there is none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw shell --link 'rate=2 Mbit/s, delay=50 ms' --server 'python3 -m http.server' -- curl -s http://server:8000/\n  \
@@ -92,7 +93,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     around.resolver = behind::resolver(args.uplink.then(|| nested.level()));
     let options = Options::default();
     let outcome = emulate::play(&model, 0, &options, &around, &AtomicBool::new(false))?;
-    let mut code = OWN_FAULT;
+    let (mut code, mut server_failed) = (OWN_FAULT, false);
     for facts in &outcome.commands {
         for lack in &facts.ended.lacks {
             talk.complaint("warning", &format!("{}: {lack}", facts.name));
@@ -105,13 +106,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             }
         } else if status.code != 0 {
             let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
-            talk.complaint("warning", &format!("{}: {why}", facts.name));
+            talk.complaint("error", &format!("{}: {why}", facts.name));
+            server_failed = true;
         }
     }
     if let Some(why) = outcome.unfaithful(&options) {
         talk.complaint("unfaithful", &why);
     }
-    Ok(End::Command(code))
+    Ok(End::Command(if code == 0 && server_failed { OWN_FAULT } else { code }))
 }
 
 fn link(args: &Args) -> Result<Link, Failure> {

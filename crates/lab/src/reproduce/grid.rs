@@ -32,7 +32,7 @@ pub(super) struct Measured {
 impl Measured {
     /// Sorts the rows of a sweep.
     pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row]) -> Self {
-        let flows = scenario.first().flows.iter().map(|f| f.name.clone()).collect();
+        let flows = scenario.first().subjects();
         Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows)
     }
 

@@ -33,7 +33,7 @@ impl Channel {
     }
 
     fn flush_waiting(&mut self, cx: &mut Cx<'_>) {
-        self.granting(cx, 0, |queues, cx| queues.flush(cx));
+        self.granting(cx, 0, |queues, cx| queues.flush(cx, &|_, _| true));
         while let Some(unit) = self.buffer.take_unbegun() {
             cx.drop(unit.packet, DropReason::Flushed);
         }

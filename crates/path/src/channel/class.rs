@@ -5,9 +5,11 @@
 //! those of one priority share by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
 //! Using Deficit Round Robin", 1995).
 
-use super::queue::{Queue, QueueConfig, Waiting};
+use super::policer::Policer;
+use super::qdisc::{Qdisc as _, Queue};
+use super::queue::{QueueConfig, Waiting};
 use crate::element::Cx;
-use base::packet::{Flags, Packet};
+use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
 
 /// What kind of packet.
@@ -72,6 +74,8 @@ pub struct ClassConfig {
     pub weight: u32,
     /// What waits.
     pub queue: QueueConfig,
+    /// What exceeds a rate is dropped.
+    pub police: Option<Policer>,
 }
 
 struct Class {
@@ -79,6 +83,7 @@ struct Class {
     priority: u32,
     weight: u32,
     queue: Queue,
+    police: Option<Policer>,
     /// Bytes it may still send in this round.
     deficit: u64,
 }
@@ -106,6 +111,7 @@ impl Classes {
             priority: c.priority,
             weight: c.weight.max(1),
             queue: Queue::new(c.queue),
+            police: c.police,
             deficit: 0,
         };
         let classes = configs.into_iter().map(class).collect();
@@ -129,6 +135,11 @@ impl Classes {
         let fits = |class: &Class| class.rule.holds(&packet);
         let last = self.classes.len() - 1;
         let i = if last == 0 { 0 } else { self.classes.iter().position(fits).unwrap_or(last) };
+        let (now, size) = (cx.now(), packet.size);
+        if self.classes[i].police.as_mut().is_some_and(|police| !police.conforms(now, size)) {
+            cx.drop(packet, DropReason::Early);
+            return;
+        }
         self.packets += 1;
         self.packets -= self.classes[i].queue.join(cx, packet, idle, at_once);
     }
@@ -208,10 +219,10 @@ impl Classes {
         }
     }
 
-    /// Drops everything.
-    pub(crate) fn flush(&mut self, cx: &mut Cx<'_>) {
+    /// Drops the packets for which `which` holds.
+    pub(crate) fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) {
         for class in &mut self.classes {
-            self.packets -= class.queue.flush(cx);
+            self.packets -= class.queue.flush(cx, which);
         }
     }
 }

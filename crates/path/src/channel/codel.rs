@@ -101,8 +101,14 @@ mod tests {
         let mut codel = CoDel::new(ms(5), ms(100), false);
         (0..until_ms)
             .filter(|&t| {
-                let view =
-                    View { now: Time::ZERO + ms(t), packets: 50, bytes: 50_000, ecn: 0, span: ms(wait) };
+                let view = View {
+                    now: Time::ZERO + ms(t),
+                    packets: 50,
+                    bytes: 50_000,
+                    ecn: 0,
+                    span: ms(wait),
+                    ..View::default()
+                };
                 codel.leaves(view) == Verdict::Drop
             })
             .collect()
@@ -119,7 +125,14 @@ mod tests {
     #[test]
     fn codel_lets_a_queue_of_one_packet_be() {
         let mut codel = CoDel::new(ms(5), ms(100), false);
-        let view = |t| View { now: Time::ZERO + ms(t), packets: 1, bytes: 1500, ecn: 0, span: ms(400) };
+        let view = |t| View {
+            now: Time::ZERO + ms(t),
+            packets: 1,
+            bytes: 1500,
+            ecn: 0,
+            span: ms(400),
+            ..View::default()
+        };
         assert!((0..2000).all(|t| codel.leaves(view(t)) == Verdict::Pass));
     }
 }

@@ -1,15 +1,16 @@
-//! Active queue management (AQM): RED, CoDel, PIE, threshold marking.
+//! Active queue management (AQM): RED, CoDel, PIE, threshold marking, dual-threshold drop.
 //!
 //! One of several managers, asked when a packet comes and again when it leaves. Each is a file of its own.
 
 use super::codel::CoDel;
+use super::dual_threshold::DualThreshold;
 use super::pie::Pie;
 use super::threshold::Threshold;
 use crate::red::{Red, Verdict};
 use base::{Span, Time};
 
 /// What a manager is told of a packet and its queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct View {
     /// The present.
     pub(crate) now: Time,
@@ -21,6 +22,8 @@ pub(crate) struct View {
     pub(crate) ecn: u8,
     /// How long the link has had nothing to do, when it comes; how long it has waited, when it leaves.
     pub(crate) span: Span,
+    /// The ledger of its flow and direction.
+    pub(crate) flow: u64,
 }
 
 /// A queue's manager.
@@ -30,6 +33,8 @@ pub enum Manager {
     Red(Box<Red>),
     /// Marks above a threshold.
     Threshold(Threshold),
+    /// One packet at a soft threshold.
+    Dual(Box<DualThreshold>),
     /// Controlled delay.
     CoDel(CoDel),
     /// Proportional integral controller, enhanced.
@@ -42,6 +47,7 @@ impl Manager {
         match self {
             Manager::Red(red) => red.arrival(view.now, view.packets, view.span, view.ecn),
             Manager::Threshold(threshold) => threshold.comes(view),
+            Manager::Dual(dual) => dual.comes(view),
             Manager::CoDel(_) => Verdict::Pass,
             Manager::Pie(pie) => pie.comes(view),
         }
@@ -51,6 +57,7 @@ impl Manager {
     pub(crate) fn leaves(&mut self, view: View) -> Verdict {
         match self {
             Manager::Red(_) | Manager::Threshold(_) => Verdict::Pass,
+            Manager::Dual(dual) => dual.leaves(),
             Manager::CoDel(codel) => codel.leaves(view),
             Manager::Pie(pie) => {
                 pie.leaves(view);

@@ -16,11 +16,15 @@ mod change;
 pub mod class;
 pub mod codel;
 pub mod credit;
+pub mod dual_threshold;
 pub mod error;
 pub mod follow;
+pub mod fq_codel;
 pub mod frame;
 pub mod manager;
 pub mod pie;
+pub mod policer;
+mod qdisc;
 pub mod queue;
 pub mod threshold;
 mod timed;
@@ -29,6 +33,7 @@ mod waking;
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::link::LinkGate;
+use crate::rst_flush::FLUSH;
 use allocation::Allocation;
 use arq::{Arq, ArqConfig, Frame, Verdict};
 use base::event::{Category, Event};
@@ -456,7 +461,11 @@ impl Element for Channel {
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
         let now = cx.now();
         self.catch_up(cx);
-        if port == CREDIT {
+        if port == FLUSH {
+            let (ledger, connection) = (packet.ledger(), packet.id);
+            let same = |cx: &Cx<'_>, p: &Packet| p.ledger() == ledger && cx.connection(p) == connection;
+            self.granting(cx, 0, |queues, cx| queues.flush(cx, &same));
+        } else if port == CREDIT {
             if let Some(credit) = &mut self.credit {
                 credit.sent(now);
             }

@@ -132,7 +132,14 @@ mod tests {
         (from..until)
             .map(|t| {
                 let now = Time::ZERO + Span::from_millis(t);
-                let view = View { now, packets: 20, bytes: 30_000, ecn, span: Span::from_millis(wait_ms) };
+                let view = View {
+                    now,
+                    packets: 20,
+                    bytes: 30_000,
+                    ecn,
+                    span: Span::from_millis(wait_ms),
+                    ..View::default()
+                };
                 pie.leaves(view);
                 pie.comes(view)
             })

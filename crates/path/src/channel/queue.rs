@@ -2,7 +2,9 @@
 //!
 //! One input queue, first in, first out (catalogue SW-23, SW-24).
 
+use super::fq_codel::FqCoDelConfig;
 use super::manager::{Manager, View};
+use super::qdisc::Qdisc;
 use crate::element::Cx;
 use crate::red::Verdict;
 use base::event::{Category, Event};
@@ -54,11 +56,22 @@ pub struct QueueConfig {
     pub stay: Option<Span>,
     /// Speaks up before it is full.
     pub manager: Option<Manager>,
+    /// A copy of data that still wait is dropped.
+    pub unique: bool,
+    /// Flow queues with CoDel, in place of all but `room`.
+    pub fair: Option<FqCoDelConfig>,
 }
 
 impl Default for QueueConfig {
     fn default() -> Self {
-        QueueConfig { room: Room::default(), discard: Discard::Tail, stay: None, manager: None }
+        QueueConfig {
+            room: Room::default(),
+            discard: Discard::Tail,
+            stay: None,
+            manager: None,
+            unique: false,
+            fair: None,
+        }
     }
 }
 
@@ -71,7 +84,7 @@ pub(crate) struct Waiting {
 
 /// An input queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Queue {
+pub(crate) struct Fifo {
     config: QueueConfig,
     waiting: VecDeque<Waiting>,
     bytes: u64,
@@ -79,18 +92,9 @@ pub(crate) struct Queue {
     real: usize,
 }
 
-impl Queue {
+impl Fifo {
     pub(crate) fn new(config: QueueConfig) -> Self {
-        Queue { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Packets that wait and are no background load.
-    pub(crate) fn real(&self) -> usize {
-        self.real
+        Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
     }
 
     fn left(&mut self, packet: &Packet) {
@@ -98,69 +102,11 @@ impl Queue {
         self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
     }
 
-    /// The packet at the head.
-    pub(crate) fn head(&self) -> Option<&Packet> {
-        self.waiting.front().map(|w| &w.packet)
-    }
-
-    /// When the packet at the head has waited too long.
-    pub(crate) fn expires(&self) -> Time {
-        match (self.config.stay, self.waiting.front()) {
-            (Some(stay), Some(head)) => head.joined + stay,
-            _ => Time::NEVER,
-        }
-    }
-
-    /// Drops what has waited too long; how many.
-    pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) -> usize {
-        let mut gone = 0;
-        while self.expires() <= cx.now() {
-            gone += usize::from(self.drop_at(cx, 0, DropReason::Expired));
-        }
-        gone
-    }
-
     fn drop_at(&mut self, cx: &mut Cx<'_>, place: usize, reason: DropReason) -> bool {
         let Some(waiting) = self.waiting.remove(place) else { return false };
         self.left(&waiting.packet);
         cx.drop(waiting.packet, reason);
         true
-    }
-
-    /// A packet comes when the link has had nothing to do for `idle`; with `at_once` it would not have to wait, and no
-    /// limit holds for it. Returns how many packets were dropped, it may be among them.
-    pub(crate) fn join(&mut self, cx: &mut Cx<'_>, mut packet: Packet, idle: Span, at_once: bool) -> usize {
-        let now = cx.now();
-        let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
-        if let Some(manager) = &mut self.config.manager {
-            let (packets, bytes) = (self.waiting.len(), self.bytes);
-            match manager.comes(View { now, packets, bytes, ecn: packet.ecn, span: idle }) {
-                Verdict::Pass => {}
-                Verdict::Mark => mark(cx, &mut packet),
-                Verdict::Drop => {
-                    cx.drop(packet, DropReason::Early);
-                    return 1;
-                }
-            }
-            if full {
-                manager.overflowed();
-            }
-        }
-        let mut gone = 0;
-        if full {
-            let (dropped, room) = self.make_room(cx, &packet);
-            gone = dropped;
-            if !room {
-                cx.drop(packet, DropReason::QueueFull);
-                return gone + 1;
-            }
-        }
-        let waiting = self.waiting.len() as u32;
-        self.bytes += u64::from(packet.size);
-        self.real += usize::from(!packet.flags.has(Flags::VIRTUAL));
-        self.waiting.push_back(Waiting { packet, joined: now });
-        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
-        gone
     }
 
     /// Drops by the rule of this queue; how many, and whether the packet that comes has room now.
@@ -208,10 +154,88 @@ impl Queue {
         }
         (gone, true)
     }
+}
 
-    /// Takes the packet at the head, if it is to be sent; dropped in place of that, and none, if its manager or its
-    /// deadline says so.
-    pub(crate) fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+impl Qdisc for Fifo {
+    fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn real(&self) -> usize {
+        self.real
+    }
+
+    fn head(&mut self) -> Option<&Packet> {
+        self.waiting.front().map(|w| &w.packet)
+    }
+
+    fn expires(&self) -> Time {
+        match (self.config.stay, self.waiting.front()) {
+            (Some(stay), Some(head)) => head.joined + stay,
+            _ => Time::NEVER,
+        }
+    }
+
+    fn expire(&mut self, cx: &mut Cx<'_>) -> usize {
+        let mut gone = 0;
+        while self.expires() <= cx.now() {
+            gone += usize::from(self.drop_at(cx, 0, DropReason::Expired));
+        }
+        gone
+    }
+
+    fn join(&mut self, cx: &mut Cx<'_>, mut packet: Packet, idle: Span, at_once: bool) -> usize {
+        let now = cx.now();
+        if self.config.unique
+            && packet.flags.has(Flags::DATA)
+            && self
+                .waiting
+                .iter()
+                .any(|w| w.packet.ledger() == packet.ledger() && cx.same_data(&w.packet, &packet))
+        {
+            cx.drop(packet, DropReason::Early);
+            return 1;
+        }
+        let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
+        if let Some(manager) = &mut self.config.manager {
+            let (packets, bytes) = (self.waiting.len(), self.bytes);
+            match manager.comes(View {
+                now,
+                packets,
+                bytes,
+                ecn: packet.ecn,
+                span: idle,
+                flow: packet.ledger() as u64,
+            }) {
+                Verdict::Pass => {}
+                Verdict::Mark => mark(cx, &mut packet),
+                Verdict::Drop => {
+                    cx.drop(packet, DropReason::Early);
+                    return 1;
+                }
+            }
+            if full {
+                manager.overflowed();
+            }
+        }
+        let mut gone = 0;
+        if full {
+            let (dropped, room) = self.make_room(cx, &packet);
+            gone = dropped;
+            if !room {
+                cx.drop(packet, DropReason::QueueFull);
+                return gone + 1;
+            }
+        }
+        let waiting = self.waiting.len() as u32;
+        self.bytes += u64::from(packet.size);
+        self.real += usize::from(!packet.flags.has(Flags::VIRTUAL));
+        self.waiting.push_back(Waiting { packet, joined: now });
+        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+        gone
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
         let mut waiting = self.waiting.pop_front()?;
         self.left(&waiting.packet);
         let now = cx.now();
@@ -226,6 +250,7 @@ impl Queue {
                 bytes: self.bytes,
                 ecn: waiting.packet.ecn,
                 span: now.since(waiting.joined),
+                flow: waiting.packet.ledger() as u64,
             };
             match manager.leaves(view) {
                 Verdict::Pass => {}
@@ -239,18 +264,20 @@ impl Queue {
         Some(waiting)
     }
 
-    /// Drops everything; how many.
-    pub(crate) fn flush(&mut self, cx: &mut Cx<'_>) -> usize {
-        let gone = self.waiting.len();
-        for waiting in self.waiting.drain(..) {
-            cx.drop(waiting.packet, DropReason::Flushed);
+    fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) -> usize {
+        let (mut at, mut gone) = (0, 0);
+        while let Some(waiting) = self.waiting.get(at) {
+            if which(cx, &waiting.packet) {
+                gone += usize::from(self.drop_at(cx, at, DropReason::Flushed));
+            } else {
+                at += 1;
+            }
         }
-        (self.bytes, self.real) = (0, 0);
         gone
     }
 }
 
-fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
+pub(crate) fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
     //= RFC 3168 section 5: the CE codepoint is '11'
     packet.ecn = 3;
     let (id, now) = (packet.id, cx.now());

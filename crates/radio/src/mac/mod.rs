@@ -3,3 +3,4 @@
 pub mod countdown;
 pub mod multislot;
 pub mod ring;
+pub mod tbf;

@@ -214,6 +214,24 @@ impl<T: Copy> Feed<T> {
         }
     }
 
+    /// Takes out every PDU of which `bad` says so; calls `gone` with whether it was delivered. Only between TBFs, when
+    /// nothing is cut.
+    pub fn discard(&mut self, mut bad: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T, bool)) {
+        debug_assert!(self.at == 0 && self.offset == 0, "a TBF is under way");
+        let before = self.pdus.len();
+        let mut octets = 0;
+        self.pdus.retain(|p| {
+            let out = bad(p);
+            if out {
+                octets += u64::from(p.size);
+                gone(p.token, p.delivered);
+            }
+            !out
+        });
+        self.front += (before - self.pdus.len()) as u64;
+        self.waiting -= octets;
+    }
+
     /// Empties the queue; calls `gone` for each PDU with whether it was delivered.
     pub fn clear(&mut self, mut gone: impl FnMut(T, bool)) {
         self.front += self.pdus.len() as u64;

@@ -235,6 +235,42 @@ impl<T: Copy> Sender<T> {
         self.next_egprs(now, wanted, preempt, bsn, reason)
     }
 
+    /// The next block of a link whose blocks carry `octets` each, whatever the coding.
+    pub fn next_octets(&mut self, now: Tick, octets: u32, preempt: bool) -> Option<Unit> {
+        if self.is_stalled() {
+            self.counts.stalled += 1;
+        }
+        let (bsn, reason) = self.choose(preempt)?;
+        self.send_octets(bsn, reason, now, Scheme::Cs1, Part::Whole, octets)
+    }
+
+    /// How often a block of the window was sent.
+    pub fn attempts(&self, bsn: Bsn) -> u8 {
+        self.states[self.pending.index(bsn)].attempts
+    }
+
+    /// The oldest block reported missing.
+    pub fn oldest_missing(&self) -> Option<Bsn> {
+        if self.missing_count == 0 { None } else { self.missing.first(self.va, self.vs) }
+    }
+
+    /// A block is reported missing by itself.
+    pub fn mark_missing(&mut self, bsn: Bsn) {
+        let known = bsn >= self.va && bsn < self.vs && self.pending.get(bsn);
+        if known && !self.missing.get(bsn) {
+            self.missing.set(bsn);
+            self.missing_count += 1;
+        }
+    }
+
+    /// A block is given up: it counts as acknowledged.
+    pub fn give_up(&mut self, bsn: Bsn) {
+        self.missing_count -= u32::from(self.missing.get(bsn));
+        self.missing.clear(bsn);
+        self.pending.clear(bsn);
+        self.va = self.pending.first(self.va, self.vs).unwrap_or(self.vs);
+    }
+
     fn next_egprs(
         &mut self,
         now: Tick,
@@ -317,10 +353,23 @@ impl<T: Copy> Sender<T> {
 
     #[inline]
     fn send(&mut self, bsn: Bsn, reason: Reason, now: Tick, scheme: Scheme, part: Part) -> Option<Unit> {
+        self.send_octets(bsn, reason, now, scheme, part, scheme.payload())
+    }
+
+    #[inline]
+    fn send_octets(
+        &mut self,
+        bsn: Bsn,
+        reason: Reason,
+        now: Tick,
+        scheme: Scheme,
+        part: Part,
+        octets: u32,
+    ) -> Option<Unit> {
         let i = self.pending.index(bsn);
         match reason {
             Reason::New => {
-                let cut = self.feed.cut(scheme.payload(), bsn)?;
+                let cut = self.feed.cut(octets, bsn)?;
                 if let Some(cuts) = &mut self.cuts {
                     cuts[i] = cut;
                 }

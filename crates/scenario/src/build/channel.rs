@@ -15,14 +15,18 @@ use path::channel::arq::ArqConfig;
 use path::channel::class::{ClassConfig, Rule};
 use path::channel::codel::CoDel;
 use path::channel::credit::{CREDIT, Credit};
+use path::channel::dual_threshold::DualThreshold;
 use path::channel::error::{Errors, Mode, Process};
 use path::channel::follow::{Follower, Setting};
+use path::channel::fq_codel::FqCoDelConfig;
 use path::channel::manager::Manager;
 use path::channel::pie::{Pie, PieConfig};
+use path::channel::policer::Policer;
 use path::channel::queue::{Discard, QueueConfig, Room};
 use path::channel::threshold::Threshold;
 use path::channel::{Channel, ChannelConfig};
 use path::red::Red;
+use path::rst_flush::FLUSH;
 use path::states::{Machine, Plan, State};
 use std::sync::Arc;
 
@@ -126,7 +130,11 @@ impl Builder<'_> {
                     },
                     priority: class.priority,
                     weight: class.weight,
-                    queue: self.queue(&class.queue, class.stay, link, &name),
+                    queue: QueueConfig {
+                        unique: of.unique,
+                        ..self.queue(&class.queue, class.stay, link, &name)
+                    },
+                    police: class.police.map(|(rate, burst)| Policer::new(rate, burst)),
                 }
             })
             .collect();
@@ -134,7 +142,8 @@ impl Builder<'_> {
             rule: Rule::default(),
             priority: u32::MAX,
             weight: 1,
-            queue: self.queue(&link.queue, of.stay, link, &link.name),
+            queue: QueueConfig { unique: of.unique, ..self.queue(&link.queue, of.stay, link, &link.name) },
+            police: None,
         });
         classes
     }
@@ -158,6 +167,11 @@ impl Builder<'_> {
                 let mark = Threshold { packets: t.mark.packets, bytes: t.mark.bytes };
                 (t.limit, Discard::Tail, Some(Manager::Threshold(mark)))
             }
+            Queue::Dual(d) => {
+                let dual = DualThreshold::new(room(d.soft), d.victim, d.rearm, d.another);
+                (d.hard, Discard::Tail, Some(Manager::Dual(Box::new(dual))))
+            }
+            Queue::FqCoDel(f) => (f.limit, Discard::Tail, None),
             Queue::CoDel(c) => {
                 let codel = CoDel::new(c.target, c.interval, c.ecn);
                 (c.limit, Discard::Tail, Some(Manager::CoDel(codel)))
@@ -168,7 +182,18 @@ impl Builder<'_> {
                 (p.limit, Discard::Tail, Some(Manager::Pie(Box::new(pie))))
             }
         };
-        QueueConfig { room: room(limit), discard, stay, manager }
+        let fair = match queue {
+            Queue::FqCoDel(f) => Some(FqCoDelConfig {
+                flows: f.flows,
+                quantum: f.quantum,
+                target: f.target,
+                interval: f.interval,
+                ecn: f.ecn,
+                perturbation: stream("fq-codel").bits(),
+            }),
+            _ => None,
+        };
+        QueueConfig { room: room(limit), discard, stay, manager, unique: false, fair }
     }
 
     fn errors_of(&self, link: &Link, error: usize) -> Errors {
@@ -218,6 +243,15 @@ impl Builder<'_> {
             number: machine as u16,
             machine: Machine::new(self.plans[machine].clone(), self.seed),
             settings: of.states.iter().map(setting).collect(),
+        }
+    }
+
+    /// Leads requests to flush from each watch to the link whose queue they empty.
+    pub(super) fn wire_flush(&mut self) {
+        for (watch, link) in std::mem::take(&mut self.watches) {
+            if let Some(channel) = self.channels[link] {
+                self.network.wire(watch, FLUSH, channel, FLUSH);
+            }
         }
     }
 

@@ -35,6 +35,17 @@ pub fn queue(queue: &Queue) -> String {
         Queue::Threshold(t) => {
             format!("queue of {} that marks from {} on", capacity(&t.limit), capacity(&t.mark))
         }
+        Queue::Dual(d) => {
+            format!(
+                "queue that drops one packet ({}) at {}, all from {} on",
+                d.victim.name(),
+                capacity(&d.soft),
+                capacity(&d.hard)
+            )
+        }
+        Queue::FqCoDel(f) => {
+            format!("FQ-CoDel of {} queues, {}, {} for {}", f.flows, capacity(&f.limit), f.target, f.interval)
+        }
         Queue::CoDel(c) => format!("CoDel queue of {}, {} for {}", capacity(&c.limit), c.target, c.interval),
         Queue::Deadline(d) => {
             let skew = if d.skew_ns == 0 {
@@ -57,6 +68,9 @@ pub fn queue(queue: &Queue) -> String {
 
 /// What a link has beside queue, rate and delay, a piece each; nothing for a plain link.
 pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
+    if let Some(bearer) = link.bearer {
+        return vec![super::radio::bearer(&model.bearers[bearer])];
+    }
     let Some(c) = link.channel.as_deref() else { return Vec::new() };
     let mut out: Vec<String> = c.classes.iter().map(class).collect();
     out.extend(c.stay.map(|stay| format!("packets stay in the queue for at most {stay}")));

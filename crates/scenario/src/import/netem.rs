@@ -187,6 +187,7 @@ struct Netem {
     rate: Option<f64>,
     limit: u32,
     losses: Vec<String>,
+    duplicate: f64,
 }
 
 fn netem(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(), Mistake> {
@@ -215,7 +216,17 @@ fn netem(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(
                 }
             }
             "loss" | "drop" => loss(words, word, &mut n, &mut out)?,
-            "corrupt" | "duplicate" => {
+            "duplicate" => {
+                let share = required(words, word, "a share such as 1%", percent)?;
+                if let Some(next) = optional(words, percent) {
+                    out(format!(
+                        "duplicate: that each depends on the one before by {} %",
+                        trim(next * 100.0)
+                    ));
+                }
+                n.duplicate = share;
+            }
+            "corrupt" => {
                 let share = required(words, word, "a share such as 1%", percent)?;
                 optional(words, percent);
                 if share > 0.0 {
@@ -348,6 +359,15 @@ fn put(n: Netem, direction: usize, draft: &mut Draft) {
                 .roughly
                 .push(format!("{way}: {loss}: the state changes before a packet here, in netem after it"));
         }
+    }
+    if n.duplicate > 0.0 {
+        let share = trim(n.duplicate);
+        draft.hops[0].faults.push(format!(
+            "[[hop.duplication]]\nname = \"duplicate-{way}\"\ndirections = \"{way}\"\nprobability = {share}\n"
+        ));
+        draft.roughly.push(format!(
+            "{way}: duplicate with probability {share}: a copy arrives with the first here; netem queues and delays it on its own"
+        ));
     }
 }
 

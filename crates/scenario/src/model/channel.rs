@@ -15,6 +15,8 @@ pub use path::channel::frame::Framing;
 pub struct Channel {
     /// How long a packet may wait in the queue.
     pub stay: Option<Span>,
+    /// A copy of data that still wait is dropped.
+    pub unique: bool,
     /// Classes of packets with queues of their own, in the order in which they are asked.
     pub classes: Vec<Class>,
     /// How packets become frames.
@@ -60,6 +62,8 @@ pub struct Class {
     pub queue: Queue,
     /// How long a packet may wait.
     pub stay: Option<Span>,
+    /// What comes faster than this, bursts of so many bytes aside, is dropped.
+    pub police: Option<(base::Rate, u64)>,
 }
 
 /// Resources that an idle link has to be given.

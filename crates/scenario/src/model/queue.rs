@@ -1,6 +1,7 @@
 //! Queue model: limits and drop policy or AQM.
 
 use base::{Rate, Span};
+pub use path::channel::dual_threshold::{Another, Rearm, Victim};
 use path::deadline::{Check, Expired, Order, Overflow, Units};
 
 /// What waits for service, beside the packet in service.
@@ -22,6 +23,10 @@ pub enum Queue {
     Red(Red),
     /// First in, first out; packets that find it long are marked.
     Threshold(Threshold),
+    /// First in, first out; one packet is dropped at a soft threshold.
+    Dual(Dual),
+    /// A queue for each connection, managed by CoDel.
+    FqCoDel(FqCoDel),
     /// First in, first out; packets that waited too long are dropped at the head.
     CoDel(CoDel),
     /// First in, first out; packets are dropped as they come, so that the wait stays short.
@@ -82,6 +87,38 @@ pub struct Threshold {
     /// From how much on packets are marked.
     pub mark: Capacity,
     /// What may wait at most.
+    pub limit: Capacity,
+}
+
+/// One packet at a soft threshold, everything at a hard one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dual {
+    /// From how much on a single packet is dropped.
+    pub soft: Capacity,
+    /// What may wait at most: the hard threshold.
+    pub hard: Capacity,
+    /// Which packet.
+    pub victim: Victim,
+    /// When it is armed again.
+    pub rearm: Rearm,
+    /// When another flow loses one too.
+    pub another: Option<Another>,
+}
+
+/// Flow queues with controlled delay (RFC 8290).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDel {
+    /// Number of queues.
+    pub flows: u32,
+    /// Bytes that a queue may send in a round.
+    pub quantum: u32,
+    /// A wait that is good.
+    pub target: Span,
+    /// A long round trip.
+    pub interval: Span,
+    /// Packets that understand ECN are marked.
+    pub ecn: bool,
+    /// What may wait at most, in all queues.
     pub limit: Capacity,
 }
 

@@ -6,7 +6,7 @@
 //! WL-13, EG-18 to EG-20).
 
 use super::lines::{Letter, Letters, Lines, Workload};
-use super::seen::Seen;
+use super::seen::{Seen, Transfer};
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
@@ -43,6 +43,8 @@ pub struct Asking {
     pub largest: u64,
     /// From the end of a page to the next request, nanoseconds.
     pub think: Dist,
+    /// `think` counts from the request, so that requests keep a pace of their own; a late answer delays the next one.
+    pub paced: bool,
     /// The server takes so long for an answer, nanoseconds.
     pub serve: Dist,
     /// A page that takes longer is given up, nanoseconds.
@@ -98,6 +100,8 @@ pub struct Asker {
     waiting: VecDeque<Ask>,
     /// When the present page was asked for.
     page: Option<Time>,
+    /// Bytes of it that have come.
+    page_bytes: u64,
     /// Pages begun.
     begun: u64,
     next: Time,
@@ -124,6 +128,7 @@ impl Asker {
             lines: Vec::new(),
             waiting: VecDeque::new(),
             page: None,
+            page_bytes: 0,
             begun: 0,
             next: Time::NEVER,
             gives_up: Time::NEVER,
@@ -147,6 +152,7 @@ impl Asker {
         self.next = Time::NEVER;
         self.begun += 1;
         self.page = Some(now);
+        self.page_bytes = 0;
         if let Some(patience) = &mut self.patience {
             self.gives_up = now + Span::from_nanos(patience.draw() as u64);
         }
@@ -199,6 +205,7 @@ impl Asker {
             heard = true;
             self.seen.responses.push(now.since(asked.at));
             self.seen.bytes += asked.ask.request + asked.ask.reply;
+            self.page_bytes += asked.ask.reply;
             if asked.ask.main {
                 let objects = self.objects.draw().round() as u64;
                 for _ in 0..objects.min(MOST_OBJECTS) {
@@ -242,7 +249,9 @@ impl Asker {
 
     fn page_done(&mut self, now: Time, lines: &mut dyn Lines) {
         let Some(began) = self.page.take() else { return };
-        self.seen.pages.push(now.since(began));
+        let took = now.since(began);
+        self.seen.pages.push(took);
+        self.seen.transfers.push(Transfer { began, took, bytes: std::mem::take(&mut self.page_bytes) });
         self.gives_up = Time::NEVER;
         if self.plan.keep != Keep::Session {
             while !self.lines.is_empty() {
@@ -252,7 +261,8 @@ impl Asker {
         if self.all_begun() {
             return self.finish(now, lines);
         }
-        self.next = now + Span::from_nanos(self.think.draw() as u64);
+        let from = if self.plan.paced { began } else { now };
+        self.next = now.max(from + Span::from_nanos(self.think.draw() as u64));
     }
 }
 

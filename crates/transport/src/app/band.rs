@@ -189,6 +189,7 @@ mod tests {
             object: Dist::Constant(50.0),
             largest: 1000,
             think: Dist::Constant(0.0),
+            paced: false,
             serve,
             patience: None,
             connections: 1,

@@ -2,7 +2,18 @@
 //!
 //! Times and counts, kept as they come; who measures asks for means and quantiles.
 
-use base::Span;
+use base::{Span, Time};
+
+/// A page, or a request alone, that was there whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// When its first request was made.
+    pub began: Time,
+    /// Until its last byte was there.
+    pub took: Span,
+    /// Bytes received for it.
+    pub bytes: u64,
+}
 
 /// What an application counts and times.
 #[derive(Clone, Default, Debug)]
@@ -11,6 +22,8 @@ pub struct Seen {
     pub responses: Vec<Span>,
     /// From the first request of each page to the last byte of its last object.
     pub pages: Vec<Span>,
+    /// The same pages with instants and sizes.
+    pub transfers: Vec<Transfer>,
     /// Pages (or requests alone) given up by an impatient user.
     pub aborted: u64,
     /// Messages written.

@@ -8,7 +8,7 @@
 
 use super::config::{Config, Handshake, HandshakeAck, Lifetime, Push};
 use super::ecn::{self, Ecn};
-use super::receiver::{Answer, Receiver};
+use super::receiver::{Answer, Receiver, WindowManager};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
@@ -82,6 +82,11 @@ impl Connection {
         }
     }
 
+    /// The receiving half offers no more than a share of its host's window.
+    pub fn manage(&mut self, manager: &WindowManager, priority: u32) {
+        self.receiver.manage(manager.join(priority, self.config.mss));
+    }
+
     /// Sends what may be sent, after the application wrote or closed.
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
@@ -127,6 +132,10 @@ impl Connection {
         if segment.syn && self.role == Role::Passive && !segment.ece {
             self.sender.ecn.refuse();
         }
+        if segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(io.now, segment) {
+            self.discard_old(io, segment, packet);
+            return;
+        }
         if segment.len > 0 {
             self.sender.ecn.on_data(ecn, segment.cwr);
         }
@@ -151,6 +160,7 @@ impl Connection {
             }
             if !self.peer_fin && self.fin_end.is_some_and(|end| self.receiver.next() >= end) {
                 self.peer_fin = true;
+                self.receiver.finish();
                 answer = Answer::Now;
                 // Whoever is told that nothing more comes closes as well, once it has sent everything.
                 self.sender.close();
@@ -173,6 +183,17 @@ impl Connection {
         if answer == Answer::Twice {
             self.acknowledge(io);
         }
+    }
+
+    //= RFC 7323 section 5.3 step R1: an acknowledgement is sent, and the segment is dropped
+    /// A segment fails PAWS.
+    #[cold]
+    fn discard_old(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
+        self.receiver.discard_old(segment);
+        let (seq, len) = (segment.seq, segment.len);
+        let duplicate = segment.end() <= self.receiver.next();
+        io.record(|| Event::DataReceived { packet, seq, len, duplicate });
+        self.acknowledge(io);
     }
 
     /// The SYN of the passive end lets data out: its acknowledgement goes before them, if it goes alone.

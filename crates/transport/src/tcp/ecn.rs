@@ -30,6 +30,8 @@ pub struct Ecn {
     marked_to: u64,
     /// Sender: the next new data say that the window was reduced.
     announce: bool,
+    /// Sender: a mark was echoed at a window of one segment; nothing leaves before the timer expires.
+    pub(super) holds: bool,
 }
 
 impl Ecn {

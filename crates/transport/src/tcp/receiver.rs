@@ -6,7 +6,9 @@
 
 mod buffer;
 mod linux;
+mod paws;
 mod quick;
+mod shared_window;
 
 use super::config::{Config, Echo, Handshake, ReceiverConfig};
 use crate::recovery::rto::RtoTimer;
@@ -14,6 +16,8 @@ use base::tcp::{Block, SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use buffer::Kept;
 use linux::{Came, Linux};
+use shared_window::Shared;
+pub use shared_window::{Aggregate, WindowManager, WindowShare};
 
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
@@ -50,13 +54,17 @@ pub struct Receiver {
     last_data: Option<Time>,
     /// When the delayed acknowledgement is due.
     ack_due: Time,
-    /// The timestamp to echo.
+    /// The timestamp to echo (TS.Recent).
     echo: Option<Time>,
+    /// When it came.
+    echo_at: Time,
     last_ack_sent: u64,
     /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
     resent: bool,
     /// What is left to the rules of Linux.
     linux: Option<Box<Linux>>,
+    /// Its part of the window of the host, if the host has a manager.
+    shared: Option<Box<Shared>>,
 }
 
 /// What to do after a segment.
@@ -117,17 +125,19 @@ impl Receiver {
             last_data: None,
             ack_due: Time::NEVER,
             echo: None,
+            echo_at: Time::ZERO,
             last_ack_sent: 0,
             resent: false,
             linux,
+            shared: None,
         }
     }
 
     /// Takes over the choices of `fresh` before anything was received; how the application reads stays.
     pub(super) fn start_anew(&mut self, fresh: Receiver) {
-        let unread = self.unread;
+        let (unread, shared) = (self.unread, self.shared.take());
         *self = fresh;
-        self.unread = unread;
+        (self.unread, self.shared) = (unread, shared);
         self.edge = if unread.is_some() { self.next + u64::from(self.window) } else { 0 };
     }
 
@@ -145,11 +155,14 @@ impl Receiver {
     #[inline(always)] // the connection's only call
     pub fn receive(&mut self, now: Time, segment: &Segment, rto: &RtoTimer) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
+        if let Some(shared) = &mut self.shared {
+            shared.now = now;
+        }
         if self.unacked == 0 {
             self.resent = segment.resent;
         }
         if let Some(ts) = segment.timestamps {
-            self.note_timestamp(seq, end, ts.value);
+            self.note_timestamp(now, seq, end, ts.value);
         }
         // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
         let beyond = end > self.accepts_up_to();
@@ -170,6 +183,11 @@ impl Receiver {
             self.hold(seq, end);
         }
         let delivered = self.next - before;
+        if let Some(shared) = &self.shared
+            && segment.len > 0
+        {
+            shared.share.arrived(delivered, seq > before && !duplicate);
+        }
         let answer = match self.linux {
             Some(_) if !segment.syn => self.answer_as_linux(now, segment, rto, before, had, duplicate),
             _ => self.answer(now, seq, end, before),
@@ -244,7 +262,7 @@ impl Receiver {
         if let Some(ts) = segment.timestamps
             && self.config.echo == Echo::Rfc7323
         {
-            self.note_timestamp(segment.seq, segment.seq, ts.value);
+            self.note_timestamp(now, segment.seq, segment.seq, ts.value);
         }
     }
 
@@ -294,7 +312,8 @@ impl Receiver {
         }
     }
 
-    fn note_timestamp(&mut self, seq: u64, end: u64, value: Time) {
+    fn note_timestamp(&mut self, now: Time, seq: u64, end: u64, value: Time) {
+        let before = self.echo;
         match self.config.echo {
             //= RFC 7323 section 4.3: only a segment that reaches back to the last acknowledgement
             Echo::Rfc7323 => {
@@ -309,6 +328,9 @@ impl Receiver {
                 }
             }
             Echo::Latest => self.echo = Some(value),
+        }
+        if self.echo != before {
+            self.echo_at = now;
         }
     }
 
@@ -389,6 +411,12 @@ impl Receiver {
     /// The same without its SACK blocks, which most do not have.
     #[inline(always)]
     pub(super) fn acknowledge_bare(&mut self, now: Time, timestamps: bool) -> Segment {
+        if let Some(shared) = &mut self.shared {
+            shared.now = now;
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.now = now;
+        }
         let window = self.offered();
         self.unacked = 0;
         self.ack_due = Time::NEVER;
@@ -451,6 +479,12 @@ impl Receiver {
 
     #[inline]
     fn offered(&mut self) -> u32 {
+        let alone = self.offered_alone();
+        if self.shared.is_some() { self.offered_of_share(alone) } else { alone }
+    }
+
+    #[inline]
+    fn offered_alone(&mut self) -> u32 {
         if self.linux.is_some() && self.growing() {
             let (kept, next) = (self.kept(), self.next);
             return self.linux.as_mut().map_or(0, |l| l.offered(next, kept));

@@ -118,6 +118,9 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     picture.panels.extend(counted);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let layers = picture.layers.clone();
+    if let Some(offset) = all.receiver_offset {
+        offset.apply(&mut picture);
+    }
     let drawn = match all.kind {
         Kind::TimeSequence => Drawn::Sequence(Box::new(picture)),
         Kind::Rtt => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Rtt, frame))),

@@ -125,6 +125,9 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         ("repetition".to_owned(), args.rep.to_string()),
     ];
     let caption = picture.caption();
+    if let Some(offset) = all.receiver_offset {
+        offset.apply(&mut picture);
+    }
     if all.json {
         talk.document(&json!({
             "schema": "williwaw-plot/1",
@@ -191,6 +194,12 @@ fn source(all: &super::Args) -> Result<(Input, Option<u64>), Failure> {
 }
 
 fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
+    if model.flows.is_empty() {
+        return Err(Failure::usage(
+            "there is no flow to draw",
+            "a scenario of commands is drawn from its packets: `emulate --captures`, then `plot` of a capture",
+        ));
+    }
     let Some(name) = name else { return Ok(0) };
     model.flows.iter().position(|flow| flow.name == name).ok_or_else(|| {
         let names: Vec<&str> = model.flows.iter().map(|flow| flow.name.as_str()).collect();

@@ -120,6 +120,8 @@ pub struct ReceiverConfig {
     pub delay_duplicates: bool,
     /// Report duplicate segments (RFC 2883).
     pub dsack: bool,
+    /// Data with a timestamp older than the one to echo are discarded (RFC 7323 section 5).
+    pub paws: bool,
     /// Which timestamp is echoed.
     pub echo: Echo,
     /// Most SACK blocks in one acknowledgement.
@@ -231,6 +233,8 @@ pub struct Config {
     pub fack_rampdown: bool,
     /// FACK takes three quarters of it at a loss in slow start.
     pub fack_overdamping: bool,
+    /// FACK counts duplicates as SACK does once reordering was seen.
+    pub fack_until_reordering: bool,
     /// What may allow a fast retransmit all the same.
     pub heuristic: Heuristic,
     /// How duplicates are treated.
@@ -279,6 +283,8 @@ pub struct Config {
     pub share: ShareConfig,
     /// Where ssthresh comes from.
     pub halving: Halving,
+    /// The window after a timeout (LW of RFC 5681).
+    pub loss_window: WindowSize,
     /// Congestion control.
     pub cc: CongestionControl,
     /// When slow start ends.
@@ -321,6 +327,8 @@ pub struct Config {
     pub ecn_fallback: bool,
     /// What a mark takes from the window.
     pub ecn_backoff: EcnBackoff,
+    /// A mark at a window of one segment silences the sender until its timer expires.
+    pub ecn_hold: bool,
     /// Windows above 65535 bytes (RFC 7323).
     pub window_scale: bool,
     /// The receiving side.
@@ -387,6 +395,7 @@ impl Default for Config {
             heuristic: Heuristic::None,
             fack_rampdown: false,
             fack_overdamping: false,
+            fack_until_reordering: false,
             duplicates: DuplicatesConfig {
                 blocked: BlockedDuplicates::Ignore,
                 in_recovery: RecoveryDuplicates::Inflate,
@@ -447,6 +456,7 @@ impl Default for Config {
                 age: Span::from_secs(3600),
             },
             halving: Halving::Flight,
+            loss_window: WindowSize::Segments(1),
             cc: CongestionControl::Reno,
             slow_start: SlowStart::Standard,
             reno_count: RenoCount::Fractions,
@@ -468,6 +478,7 @@ impl Default for Config {
             ecn: false,
             ecn_fallback: false,
             ecn_backoff: EcnBackoff::Rfc3168,
+            ecn_hold: true,
             window_scale: true,
             receiver: ReceiverConfig {
                 ack_delay: Span::from_millis(200),
@@ -483,6 +494,7 @@ impl Default for Config {
                 delay_syn_ack: false,
                 delay_duplicates: false,
                 dsack: true,
+                paws: true,
                 echo: Echo::Rfc7323,
                 sack_blocks: 4,
                 window: WindowSize::Bytes(65_535),

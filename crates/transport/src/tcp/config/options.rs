@@ -181,6 +181,7 @@ options! {
     "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
     "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
     "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
+    "fack.until-reordering" => fack_until_reordering, Kind::Bool, Setting::read, "With fack: once something overtaken arrives that was not resent, a segment counts as lost only below `dupthresh` segments that are reported, as in RFC 6675 (Linux 2.4: tcp_update_reordering).";
     "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
     "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
     "rack.copy" => rack_copy, Kind::Word(RackCopy::NAMES), Setting::read, "With rack: when the arrival of something resent is taken for that of the original.";
@@ -248,6 +249,7 @@ options! {
     "share.rto" => share.rto, Kind::Bool, Setting::read, "They begin with what `rto.adapt` learned from the spurious timeouts of those before them (Gurtov and Ludwig, section IV.B).";
     "share.age" => share.age, Kind::Span, Setting::read, "Older than this, nothing is taken over; 0 s: however old it is.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
+    "loss-window" => loss_window, Kind::Window, Setting::read, "Congestion window after a timeout (RFC 5681 section 3.1, LW); at least a segment.";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
     "slow-start" => slow_start, Kind::Word(SlowStart::NAMES), Setting::read, "When slow start ends, of Reno and CUBIC.";
@@ -271,6 +273,7 @@ options! {
     "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
     "ecn-fallback" => ecn_fallback, Kind::Bool, Setting::read, "A SYN that gets no answer in time is repeated without the offer of congestion notification (RFC 3168 section 6.1.1.1).";
     "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
+    "ecn-hold" => ecn_hold, Kind::Bool, Setting::read, "A mark echoed at a window of one segment silences the sender until its timer expires (RFC 3168 section 6.1.2).";
     "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
     "delayed-ack.rules" => receiver.ack_rules, Kind::Word(AckRules::NAMES), Setting::read, "When the receiver acknowledges.";
     "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
@@ -280,6 +283,7 @@ options! {
     "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
     "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
     "dsack" => receiver.dsack, Kind::Bool, Setting::read, "The receiver reports duplicates (RFC 2883).";
+    "paws" => receiver.paws, Kind::Bool, Setting::read, "Data with a timestamp older than the one to echo are answered and discarded (RFC 7323 section 5); not with `echo = \"latest\"`.";
     "echo" => receiver.echo, Kind::Word(Echo::NAMES), Setting::read, "Which timestamp the receiver echoes.";
     "sack-blocks" => receiver.sack_blocks, Kind::Count, |t| count(t, 0, 4), "Most SACK blocks in one acknowledgement; 0, where SACK was agreed on, is a fault.";
     "accept-beyond-window" => receiver.accept_beyond, Kind::Bool, Setting::read, "Data beyond the window offered are taken in, not discarded.";

@@ -1,8 +1,9 @@
 //! Forward acknowledgement (Mathis and Mahdavi 1996; catalogue TB-13).
 //!
-//! Forward acknowledgement (Mathis and Mahdavi 1996; catalogue TB-13): what lies above `fack`, the highest byte that
-//! the receiver is known to hold, plus what was resent. Recovery begins when more than three segments lie between the
-//! two acknowledgements. Nothing here tolerates reordering, which is why no RFC has it. Without SACK NewReno takes
+//! What lies above `fack`, the highest byte that the receiver is known to hold, plus what was resent, is in the network.
+//! Recovery begins when more than three segments lie between the two acknowledgements. Nothing here tolerates
+//! reordering, which is why no RFC has it; Linux 2.4 switched it off once reordering was seen
+//! (`fack.until-reordering`). Without SACK NewReno takes
 //! its place.
 
 use super::prr::Proportional;
@@ -26,12 +27,18 @@ pub struct Fack {
     rampdown: Rampdown,
     /// The forward acknowledgement before.
     fack: u64,
+    /// Reordering was seen: holes count as lost by what is reported above them.
+    reordered: bool,
 }
 
 impl Fack {
     /// `awnd = snd.nxt - snd.fack + retran_data`.
     fn awnd(&self, sender: &Sender) -> u64 {
         let una = sender.una();
+        if self.reordered {
+            // What was resent takes the place of its first copy; a hole that was not resent may still arrive.
+            return sender.flight() - sender.scoreboard.bytes().min(sender.flight());
+        }
         let fack = fack(sender);
         let resent = self.high_rxt.max(una) - una;
         let resent_and_held = sender.scoreboard.bytes_below(self.high_rxt);
@@ -54,6 +61,7 @@ impl Rules for Fack {
 
     fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
         let point = state(sender).point;
+        look_for_reordering(sender, ack);
         if ack.newly_acked > 0 {
             sender.advance(io, ack, true);
             state(sender).duplicates = 0;
@@ -62,7 +70,8 @@ impl Rules for Fack {
                 Some(point) if ack.ack >= point => {
                     let prr = state(sender).prr;
                     prr.end(&mut sender.window);
-                    *state(sender) = Fack::default();
+                    let reordered = state(sender).reordered;
+                    *state(sender) = Fack { reordered, ..Fack::default() };
                     io.record(|| Event::RecoveryEnded { ack: ack.ack });
                 }
                 Some(_) => {}
@@ -78,8 +87,10 @@ impl Rules for Fack {
             fill(sender, io, Some(ack));
             return;
         }
-        let duplicates = state(sender).duplicates;
-        let gap = fack(sender) - sender.una();
+        let Fack { duplicates, reordered, .. } = *state(sender);
+        let fack = fack(sender);
+        state(sender).fack = fack;
+        let gap = if reordered { 0 } else { fack - sender.una() };
         // Either sign convinces: many duplicates, or more than that many segments between una and fack.
         let threshold = u64::from(sender.dupthresh()) * u64::from(sender.mss());
         let news = ack.duplicate || ack.sack_news || ack.newly_acked > 0;
@@ -93,6 +104,10 @@ impl Rules for Fack {
         }
     }
 
+    fn on_timeout(&mut self) {
+        *self = Fack { reordered: self.reordered, ..Fack::default() };
+    }
+
     fn recovering(&self) -> bool {
         self.point.is_some()
     }
@@ -100,6 +115,18 @@ impl Rules for Fack {
     fn pipe(&self, sender: &Sender) -> Option<u64> {
         Some(self.awnd(sender))
     }
+}
+
+/// Notes reordering: an acknowledgement fills a hole below a report, and nothing of it was resent; or the detector found a
+/// fast retransmit spurious.
+fn look_for_reordering(sender: &mut Sender, ack: &AckDigest) {
+    if !sender.config().fack_until_reordering || state(sender).reordered {
+        return;
+    }
+    let (una, recover, doubted) = (sender.una(), sender.recover(), sender.verdicts().spurious_fast > 0);
+    let s = state(sender);
+    let overtaken = ack.newly_acked > 0 && s.point.is_none() && s.fack > una && una >= recover;
+    s.reordered = overtaken || doubted;
 }
 
 fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
@@ -120,6 +147,12 @@ fn enter(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
     fill(sender, io, None);
 }
 
+/// Enough is reported above the hole (RFC 6675 section 4, IsLost).
+fn is_lost(sender: &Sender, hole: u64) -> bool {
+    let above = sender.scoreboard.bytes() - sender.scoreboard.bytes_below(hole);
+    above >= u64::from(sender.dupthresh()) * u64::from(sender.mss())
+}
+
 fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
     let mut counted = *state(sender);
     let awnd = counted.awnd(sender);
@@ -134,10 +167,12 @@ fn reduce(sender: &mut Sender, ack: Option<&AckDigest>) -> u64 {
 fn fill(sender: &mut Sender, io: &mut Io<'_>, ack: Option<&AckDigest>) {
     let mss = f64::from(sender.mss());
     let mut awnd = reduce(sender, ack);
-    let above = state(sender).rampdown.bytes();
+    let Fack { reordered, rampdown, .. } = *state(sender);
+    let above = rampdown.bytes();
     while sender.window.cwnd + above - awnd as f64 >= mss {
         let from = state(sender).high_rxt.max(sender.una());
-        if let Some(hole) = sender.scoreboard.next_hole(from) {
+        let hole = sender.scoreboard.next_hole(from).filter(|hole| !reordered || is_lost(sender, *hole));
+        if let Some(hole) = hole {
             let end = sender.retransmit(io, hole, Cause::Recovery);
             state(sender).high_rxt = end;
             awnd += state(sender).prr.sent(end - hole);

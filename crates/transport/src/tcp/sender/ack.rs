@@ -31,6 +31,8 @@ impl Sender {
             }
             self.peer_window = u64::from(segment.window).min(self.most_window);
         }
+        //= RFC 3708 section 3 step A.1: what was reported before this acknowledgement, which may take all of it away
+        let unreported = self.scoreboard.is_empty();
         let digest = self.digest(io.now, segment, window_changed);
         io.record(|| Event::AckReceived {
             ack: digest.ack,
@@ -51,7 +53,7 @@ impl Sender {
                 self.judge_syn(io, &digest);
             }
             let before = self.verdicts;
-            (self.hear_detector(io, &digest), before != self.verdicts)
+            (self.hear_detector(io, &digest, unreported), before != self.verdicts)
         } else {
             (Course::Usual, false)
         };

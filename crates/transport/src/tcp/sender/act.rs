@@ -26,7 +26,7 @@ impl Sender {
         self.limited = 0;
         self.scoreboard.acked(self.una);
         // With a closed window nothing would ever start it again: the timer opens it.
-        let waits = self.window.cwnd < self.window.mss && self.una < self.fin_end();
+        let waits = (self.window.cwnd < self.window.mss || self.ecn.holds) && self.una < self.fin_end();
         if self.max == self.una && !waits {
             self.rto.stop();
             if self.sharing.is_some() {

@@ -20,6 +20,12 @@ impl Sender {
         if !self.ecn.wants_reduction(ack.ack) || self.strategy.recovering() {
             return;
         }
+        let least = self.window.bytes() <= u64::from(self.config.mss);
+        if least && self.config.ecn_hold && !self.control.owns_window() {
+            //= RFC 3168 section 6.1.2: a window of one cannot be halved: the timer is reset, and its expiry sends
+            self.ecn.holds = true;
+            self.restart_timer(io.now);
+        }
         self.reduce(Reason::Mark);
         if !self.control.owns_window() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);

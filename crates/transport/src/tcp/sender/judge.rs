@@ -106,9 +106,10 @@ impl Sender {
             u64::from(syn.expirations);
     }
 
-    /// The detector sees an acknowledgement; what it says is done. Returns what is to be sent.
-    pub(super) fn hear_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest) -> Course {
-        let sight = self.sight(io.now, ack.ack);
+    /// The detector sees an acknowledgement, before which the scoreboard was empty if `unreported`; what it says is done.
+    /// Returns what is to be sent.
+    pub(super) fn hear_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Course {
+        let sight = Sight { scoreboard_empty: unreported, ..self.sight(io.now, ack.ack) };
         let step = self.detector.on_ack(ack, &sight);
         match step.word {
             Word::Open => {}

@@ -14,6 +14,7 @@ use base::event::Event;
 impl Sender {
     /// The retransmission timer has expired.
     pub(super) fn on_expiration(&mut self, io: &mut Io<'_>) {
+        self.ecn.holds = false;
         if self.max == self.una {
             self.rto.stop();
             self.window.cwnd = self.window.cwnd.max(self.window.mss);
@@ -72,7 +73,8 @@ impl Sender {
         }
         self.expired_at = Some(self.una);
         self.dupthresh = self.config.dupthresh;
-        self.window.cwnd = self.window.mss;
+        let restart = self.config.loss_window.bytes(self.config.mss, self.peer_window) as f64;
+        self.window.cwnd = restart.max(self.window.mss);
         self.window.after_timeout = true;
         self.ecn.reduced(self.max);
         self.recover = self.max;

@@ -18,6 +18,12 @@ const SOON: Span = Span::from_millis(1);
 impl Sender {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
+        if self.ecn.holds {
+            if self.una < self.fin_end() {
+                self.rto.ensure(io.now);
+            }
+            return;
+        }
         if self.max == self.una && self.nxt < self.end && self.nxt > 0 {
             self.after_pause(io.now);
         }

@@ -42,7 +42,7 @@ pub struct Sight {
     pub una: u64,
     /// One past the highest byte sent.
     pub max: u64,
-    /// The scoreboard knows of nothing beyond `una`.
+    /// The scoreboard held nothing beyond `una` before this acknowledgement.
     pub scoreboard_empty: bool,
     /// There are unsent data, and the peer's window takes a segment of them.
     pub new_data: bool,

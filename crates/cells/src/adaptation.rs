@@ -1,0 +1,292 @@
+//! Link adaptation and power control (3GPP TS 45.008 sections 10.2.3 and 10.2; TS 44.060 sections 10.4.10a, 12.13).
+//!
+//! The receiver keeps mean and spread of the quality of its radio blocks; the sender sees them with each report. The
+//! scheme of highest expected rate counts each transmission that incremental redundancy will combine.
+
+use crate::config::Config;
+use crate::curve::{Curves, SCHEMES, Tables};
+use crate::link::Link;
+use radio::coding::Scheme;
+
+/// How the scheme is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptation {
+    /// The rule.
+    pub rule: Rule,
+    /// Weight of the newest block in the averages.
+    pub forget: f64,
+    /// Standard deviation of the error of a report, dB.
+    pub error_db: f64,
+    /// Before the first report.
+    pub initial: Scheme,
+    /// No faster scheme is used.
+    pub cap: Scheme,
+}
+
+base::named! {
+    /// A rule of link adaptation.
+    pub enum Rule {
+        /// Highest expected rate, given mean and spread of the quality.
+        Throughput = "throughput",
+        /// Bands of C/I with hysteresis, the defaults of an open PCU.
+        Thresholds = "thresholds",
+        /// Always the initial scheme.
+        Fixed = "fixed",
+    }
+}
+
+impl Default for Adaptation {
+    fn default() -> Self {
+        Adaptation {
+            rule: Rule::Throughput,
+            forget: 0.2,
+            error_db: 0.0,
+            initial: Scheme::Mcs6,
+            cap: Scheme::Mcs9,
+        }
+    }
+}
+
+/// How the transmitted power is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PowerControl {
+    /// Always the largest.
+    None,
+    /// Towards a target C/I in dB, by at most 2 dB with each report, within this range in dB below the largest.
+    Target(f64, f64),
+    /// Open loop: P = Gamma0 - Gamma - alpha (C + 48) dBm with Gamma0 = 39, C the received level.
+    OpenLoop {
+        /// 0 to 1.
+        alpha: f64,
+        /// Gamma of the channel, dB.
+        gamma: f64,
+    },
+}
+
+impl PowerControl {
+    /// Downlink: 10 % block errors of MCS-9 lie at 24 dB C/I in hopping; 3 dB more.
+    pub const DOWN: PowerControl = PowerControl::Target(27.0, 10.0);
+    /// Uplink.
+    pub const UP: PowerControl = PowerControl::OpenLoop { alpha: 0.6, gamma: 26.0 };
+
+    /// The next level in dB below the largest, after a report of `ci_db`.
+    #[inline]
+    pub fn after_report(self, level_db: f32, ci_db: f32) -> f32 {
+        match self {
+            PowerControl::Target(target, range) => {
+                (level_db + (target as f32 - ci_db).clamp(-2.0, 2.0)).clamp(-range as f32, 0.0)
+            }
+            _ => level_db,
+        }
+    }
+
+    /// The level in dB below the largest, at a received level in dBm.
+    pub fn open_loop(self, level_dbm: f32, largest_dbm: f32) -> f32 {
+        match self {
+            PowerControl::OpenLoop { alpha, gamma } => {
+                let wanted = 39.0 - gamma as f32 - alpha as f32 * (level_dbm + 48.0);
+                // GSM 900 mobiles have control levels down to 5 dBm (TS 45.005 section 4.1.1).
+                (wanted.clamp(5.0, largest_dbm) - largest_dbm).min(0.0)
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// Mean and spread of the quality of a link, as its receiver keeps them, and as the sender last heard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quality {
+    mean: f32,
+    square: f32,
+    ci: f32,
+    blocks: u32,
+    /// As reported: mean, deviation, C/I, dB.
+    pub(crate) reported: Option<[f32; 3]>,
+}
+
+impl Quality {
+    pub(crate) const NEW: Quality = Quality { mean: 0.0, square: 0.0, ci: 0.0, blocks: 0, reported: None };
+
+    /// One more radio block, with its quality and its C/I in dB.
+    #[inline]
+    pub(crate) fn block(&mut self, x: f32, ci: f32, forget: f32) {
+        if self.blocks == 0 {
+            (self.mean, self.square, self.ci) = (x, x * x, ci);
+        } else {
+            // The first blocks are averaged plainly.
+            let weight = forget.max(1.0 / (self.blocks + 1) as f32);
+            self.mean += weight * (x - self.mean);
+            self.square += weight * (x * x - self.square);
+            self.ci += weight * (ci - self.ci);
+        }
+        self.blocks = self.blocks.saturating_add(1);
+    }
+
+    /// What a report says now; `error` dB is added.
+    pub(crate) fn report(&self, error: f32) -> Option<[f32; 3]> {
+        let spread = libm::sqrtf((self.square - self.mean * self.mean).max(0.0));
+        (self.blocks > 0).then_some([self.mean + error, spread, self.ci + error])
+    }
+}
+
+/// Steps of the table of choices.
+const MEAN: (f32, f32, usize) = (-12.0, 0.5, 70);
+const SPREAD: (f32, usize) = (1.0, 10);
+
+/// Who chooses the scheme.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    adaptation: Adaptation,
+    /// By mean and spread, the scheme's place.
+    best: Vec<u8>,
+}
+
+/// Bands of C/I in dB: below the first number one scheme down, above the second one up.
+const BANDS: [(f32, f32); SCHEMES] = [
+    (-99.0, 6.0),
+    (5.0, 8.0),
+    (7.0, 13.0),
+    (12.0, 15.0),
+    (14.0, 17.0),
+    (16.0, 18.0),
+    (17.0, 20.0),
+    (19.0, 24.0),
+    (23.0, 99.0),
+];
+
+impl Chooser {
+    /// The chooser of a configuration.
+    pub fn new(config: &Config, link: &Link) -> Chooser {
+        let adaptation = config.adaptation;
+        let loss_db = link.measured_loss_db(); // quality is reported with the loss of MCS-9
+        let mut best = Vec::new();
+        if adaptation.rule == Rule::Throughput {
+            for m in 0..MEAN.2 {
+                for s in 0..SPREAD.1 {
+                    let (mean, spread) = (MEAN.0 + MEAN.1 * m as f32, SPREAD.0 * s as f32);
+                    let rate = |k: usize| {
+                        expected_rate(config, &link.tables, k, f64::from(mean + loss_db), f64::from(spread))
+                    };
+                    let cap = crate::link::index(adaptation.cap);
+                    let chosen = (0..=cap).max_by(|a, b| rate(*a).total_cmp(&rate(*b)));
+                    best.push(chosen.unwrap_or(0) as u8);
+                }
+            }
+        }
+        Chooser { adaptation, best }
+    }
+
+    /// The scheme after a report.
+    #[inline]
+    pub(crate) fn choose(&self, reported: Option<[f32; 3]>, before: Scheme) -> Scheme {
+        let Some([mean, spread, ci]) = reported else { return self.adaptation.initial };
+        match self.adaptation.rule {
+            Rule::Fixed => self.adaptation.initial,
+            Rule::Throughput => {
+                let m = ((mean - MEAN.0) / MEAN.1 + 0.5).clamp(0.0, MEAN.2 as f32 - 1.0) as usize;
+                let s = (spread / SPREAD.0 + 0.5).clamp(0.0, SPREAD.1 as f32 - 1.0) as usize;
+                Scheme::EGPRS[usize::from(self.best[m * SPREAD.1 + s])]
+            }
+            Rule::Thresholds => {
+                let (down, up) = BANDS[crate::link::index(before)];
+                let next = if ci < down {
+                    before.lower()
+                } else if ci > up {
+                    before.higher()
+                } else {
+                    None
+                };
+                next.unwrap_or(before).min(self.adaptation.cap)
+            }
+        }
+    }
+
+    /// Before the first report.
+    pub(crate) fn initial(&self) -> Scheme {
+        self.adaptation.initial.min(self.adaptation.cap)
+    }
+}
+
+/// Expected octets a radio block of MCS `k + 1` brings, at an effective SINR (without implementation loss) with this
+/// mean and deviation in dB. With redundancy: over 1 + P1 + P2 + ... transmissions, each at a quality of its own.
+fn expected_rate(config: &Config, tables: &Tables, k: usize, mean: f64, spread: f64) -> f64 {
+    let scheme = Scheme::EGPRS[k];
+    let loss = config.receiver.loss_db(k as u8 + 1);
+    let octets = f64::from(scheme.payload()) * f64::from(scheme.properties().rlc_blocks);
+    // Blocks of two bursts see more of the spread than the whole radio block.
+    let spread = if scheme.properties().bursts == 2 { 1.2 * spread } else { spread };
+    let back_off = if k < 4 { config.radio.backoff_db } else { 0.0 };
+    let over_spread = |n: u32, failing: &dyn Fn(f64) -> f64| {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for step in -4..=4 {
+            let z = f64::from(step) * 0.7;
+            let weight = libm::exp(-0.5 * z * z);
+            sum += weight * failing(mean + z * spread / libm::sqrt(f64::from(n)) + back_off * 0.5);
+            weights += weight;
+        }
+        sum / weights
+    };
+    let fail = |n: u32| over_spread(n, &|x| tables.error_rate(k, n, x - loss));
+    // The header is as strong as one dB below MCS-1 or MCS-5; without it a transmission is worth nothing.
+    let strong = if k < 4 { 0 } else { 4 };
+    let header_loss = config.receiver.loss_db(strong as u8 + 1);
+    let lost = over_spread(1, &|x| tables.error_rate(strong, 1, x - header_loss + 1.0));
+    let heard = if config.header_errors { 1.0 - lost } else { 1.0 };
+    if !config.incremental_redundancy {
+        return octets * heard * (1.0 - fail(1));
+    }
+    // A dual block is repeated with the single scheme of its payload at lower quality, which carries half of it.
+    let cost = if scheme.is_dual() { 1.3 } else { 1.0 };
+    let last = fail(8);
+    let again: f64 = (1..8).map(fail).sum::<f64>() + last / (1.0 - last).max(1e-3);
+    octets * heard / (1.0 + cost * again)
+}
+
+/// The best mean rate of a link in kbit/s for each timeslot, by the expectation that adaptation uses.
+pub fn best_rate(config: &Config, curves: &Curves, mean_db: f64, spread_db: f64) -> f64 {
+    let link = Link::new(config, curves);
+    let rate = |k| expected_rate(config, &link.tables, k, mean_db, spread_db);
+    (0..SCHEMES).map(rate).fold(0.0, f64::max) * 0.4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// EG-07: the scheme rises with quality and covers MCS-1 to MCS-9.
+    #[test]
+    fn eg_07_schemes_rise_with_quality() {
+        let config = Config::default();
+        let link = Link::new(&config, &Curves::built_in());
+        let chooser = Chooser::new(&config, &link);
+        let chosen: Vec<Scheme> =
+            (-12..22).map(|x| chooser.choose(Some([x as f32, 1.0, x as f32]), Scheme::Mcs1)).collect();
+        // With redundancy the uncoded MCS-4 sent twice beats MCS-1 at the lowest quality; above, schemes rise.
+        assert!(chosen[10..].is_sorted(), "{chosen:?}");
+        assert_eq!(chosen.last(), Some(&Scheme::Mcs9));
+        assert!(chosen[..10].iter().all(|s| *s <= Scheme::Mcs4), "{chosen:?}");
+    }
+
+    #[test]
+    fn eg_07_bands_have_hysteresis() {
+        let mut config = Config::default();
+        config.adaptation.rule = Rule::Thresholds;
+        let chooser = Chooser::new(&config, &Link::new(&config, &Curves::built_in()));
+        let at = |ci: f32, before| chooser.choose(Some([0.0, 0.0, ci]), before);
+        assert_eq!((at(14.5, Scheme::Mcs4), at(14.5, Scheme::Mcs5)), (Scheme::Mcs4, Scheme::Mcs5));
+        assert_eq!((at(25.0, Scheme::Mcs8), at(22.0, Scheme::Mcs9)), (Scheme::Mcs9, Scheme::Mcs8));
+    }
+
+    /// EG-09: downlink by steps of at most 2 dB within 10 dB; uplink by the open loop.
+    #[test]
+    fn eg_09_power_follows_its_rule() {
+        let down = PowerControl::DOWN;
+        assert_eq!(down.after_report(0.0, 40.0), -2.0);
+        assert_eq!(down.after_report(-9.0, 40.0), -10.0);
+        assert_eq!(down.after_report(-1.0, 10.0), 0.0);
+        assert_eq!(down.after_report(-3.0, 27.5), -3.5);
+        let up = PowerControl::UP;
+        assert_eq!(up.open_loop(-100.0, 33.0), 0.0);
+        assert!((up.open_loop(-60.0, 33.0) - (39.0 - 26.0 + 7.2 - 33.0)).abs() < 1e-4);
+    }
+}

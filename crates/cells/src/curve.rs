@@ -1,0 +1,334 @@
+//! Link-level curves: mutual information over SINR, AWGN thresholds, average block error rates; read from a data file.
+//!
+//! The file (`data/curves.csv`) can be replaced by a scenario. GMSK follows the closed form
+//! J(s) = (1 - 2^(-0.3073 s^1.787))^1.1064 with s = sqrt(8 SINR) (Brännström, Rasmussen, Grant 2005); 8-PSK is
+//! tabulated. Compiled tables index the SINR by the bits of its floating-point form, eight steps an octave.
+
+use crate::numeric;
+use radio::coding::{Modulation, Scheme};
+use std::fmt;
+
+/// The curves that come with the program.
+pub const BUILT_IN: &str = include_str!("../data/curves.csv");
+
+/// Schemes of EGPRS.
+pub(crate) const SCHEMES: usize = 9;
+
+base::named! {
+    /// A fading profile of the average curves.
+    pub enum Profile {
+        /// Typical urban, 3 km/h, no hopping.
+        Tu3 = "tu3",
+        /// Typical urban, 50 km/h, no hopping.
+        Tu50 = "tu50",
+        /// Ideal hopping.
+        Hopping = "hopping",
+    }
+}
+
+/// What is wrong with a file of curves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurveError {
+    /// Line, from 1; 0 if something is missing.
+    pub line: usize,
+    /// What.
+    pub message: String,
+}
+
+impl fmt::Display for CurveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}", self.message),
+            line => write!(f, "line {line}: {}", self.message),
+        }
+    }
+}
+
+/// The numbers of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// Threshold after 1, 2, 3 combined transmissions and slope, dB, by scheme.
+    pub awgn: [[f64; 4]; SCHEMES],
+    /// Threshold and slope over the mean C/I, dB, by profile and scheme.
+    pub average: [[[f64; 2]; SCHEMES]; 3],
+    /// Coding gain after 2 and 3 transmissions, dB, by scheme.
+    pub gain: [[f64; 2]; SCHEMES],
+    /// SINR in dB, ascending, and mutual information per bit of 8-PSK.
+    pub psk8: Vec<(f64, f64)>,
+}
+
+impl Curves {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The first line that is not of the form, or what is missing.
+    pub fn read(text: &str) -> Result<Curves, CurveError> {
+        let mut awgn = [[f64::NAN; 4]; SCHEMES];
+        let mut average = [[[f64::NAN; 2]; SCHEMES]; 3];
+        let mut gain = [[f64::NAN; 2]; SCHEMES];
+        let mut psk8: Vec<(f64, f64)> = Vec::new();
+        for (i, line) in text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |message: String| CurveError { line: i, message };
+            let parts: Vec<&str> = line.split(',').map(str::trim).collect();
+            let number = |at: usize| {
+                let text = parts.get(at).copied().unwrap_or_default();
+                let value = text.parse::<f64>().ok().filter(|x| x.is_finite() && x.abs() < 200.0);
+                value.ok_or_else(|| wrong(format!("field {} must be a number in dB, not \"{text}\"", at + 1)))
+            };
+            let scheme = || {
+                let name = parts.get(1).copied().unwrap_or_default();
+                let found = Scheme::EGPRS.iter().position(|s| s.name() == name);
+                found.ok_or_else(|| wrong(format!("no scheme \"{name}\"; mcs-1 to mcs-9 are known")))
+            };
+            let slope = |x: f64| if x > 0.0 { Ok(x) } else { Err(wrong("a slope must be above 0".into())) };
+            match parts[0] {
+                "awgn" => awgn[scheme()?] = [number(2)?, number(3)?, number(4)?, slope(number(5)?)?],
+                "gain" => gain[scheme()?] = [number(2)?, number(3)?],
+                "average" => {
+                    let name = parts.get(2).copied().unwrap_or_default();
+                    let profile = Profile::ALL.iter().position(|p| p.name() == name);
+                    let known = Profile::NAMES.join(", ");
+                    let profile = profile.ok_or_else(|| wrong(format!("no profile \"{name}\" ({known})")))?;
+                    average[profile][scheme()?] = [number(3)?, slope(number(4)?)?];
+                }
+                "mi" if parts.get(1) == Some(&"8-psk") => {
+                    let (x, m) = (number(2)?, number(3)?);
+                    let rises = psk8.last().is_none_or(|(a, b)| *a < x && *b <= m);
+                    if !(rises && (0.0..=1.0).contains(&m)) {
+                        return Err(wrong("SINR and mutual information (0 to 1) must rise".into()));
+                    }
+                    psk8.push((x, m));
+                }
+                other => {
+                    return Err(wrong(format!(
+                        "no kind of row \"{other}\"; known are awgn, average, gain and mi,8-psk"
+                    )));
+                }
+            }
+        }
+        let missing = |what: &str| Err(CurveError { line: 0, message: format!("{what} is missing") });
+        for (k, scheme) in Scheme::EGPRS.iter().enumerate() {
+            if awgn[k][0].is_nan() {
+                return missing(&format!("awgn,{scheme}"));
+            }
+            if gain[k][0].is_nan() {
+                return missing(&format!("gain,{scheme}"));
+            }
+            for (p, profile) in Profile::ALL.iter().enumerate() {
+                if average[p][k][0].is_nan() {
+                    return missing(&format!("average,{scheme},{profile}"));
+                }
+            }
+        }
+        if psk8.len() < 2 {
+            return missing("mi,8-psk with at least two points");
+        }
+        Ok(Curves { awgn, average, gain, psk8 })
+    }
+
+    /// The curves that come with the program.
+    pub fn built_in() -> Curves {
+        // The text is part of the program, and a test reads it.
+        Curves::read(BUILT_IN).unwrap_or_else(|e| unreachable!("{e}"))
+    }
+
+    /// Mutual information per coded bit at a SINR in dB.
+    pub fn information(&self, modulation: Modulation, db: f64) -> f64 {
+        if modulation == Modulation::Gmsk {
+            let s = libm::sqrt(8.0 * libm::pow(10.0, db / 10.0));
+            return libm::pow(1.0 - libm::exp2(-0.3073 * libm::pow(s, 2.0 * 0.8935)), 1.1064);
+        }
+        let points = &self.psk8;
+        let (first, last) = (points[0], points[points.len() - 1]);
+        if db <= first.0 {
+            return first.1 * libm::pow(10.0, (db - first.0) / 10.0);
+        }
+        if db >= last.0 {
+            return last.1;
+        }
+        let at = points.partition_point(|p| p.0 <= db);
+        let (a, b) = (points[at - 1], points[at]);
+        a.1 + (b.1 - a.1) * (db - a.0) / (b.0 - a.0)
+    }
+
+    /// Threshold after `n` combined transmissions, dB.
+    pub fn threshold(&self, scheme: usize, n: u32) -> f64 {
+        match n {
+            0..=3 => self.awgn[scheme][(n.max(1) - 1) as usize],
+            // Beyond the third only energy is gained.
+            _ => self.awgn[scheme][2] - 10.0 * libm::log10(f64::from(n) / 3.0),
+        }
+    }
+}
+
+/// Binary orders of SINR in a compiled table: from 2^-14 (-42 dB) to 2^14.
+const ORDERS: i32 = 14;
+const STEPS_LOG2: u32 = 3;
+const BASE: u32 = ((127 - ORDERS) as u32) << STEPS_LOG2;
+const ENTRIES: usize = (2 * ORDERS as usize) << STEPS_LOG2;
+
+/// A function of a SINR (linear), by interpolation.
+#[derive(Clone, Debug)]
+pub(crate) struct OverSinr {
+    /// Value at the left end of a step, and the rise over it.
+    steps: Vec<[f32; 2]>,
+}
+
+impl OverSinr {
+    pub(crate) fn new(f: impl Fn(f64) -> f64) -> OverSinr {
+        let at = |i: usize| {
+            let bits = (BASE + i as u32) << (23 - STEPS_LOG2);
+            f(10.0 * libm::log10(f64::from(f32::from_bits(bits)))) as f32
+        };
+        OverSinr { steps: (0..ENTRIES).map(|i| [at(i), at(i + 1) - at(i)]).collect() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self, sinr: f32) -> f32 {
+        let bits = sinr.max(f32::MIN_POSITIVE).to_bits();
+        let step = (bits >> (23 - STEPS_LOG2)).clamp(BASE, BASE + ENTRIES as u32 - 1);
+        let inside = (bits.wrapping_sub(step << (23 - STEPS_LOG2))).min((1 << (23 - STEPS_LOG2)) - 1);
+        let [value, rise] = self.steps[(step - BASE) as usize];
+        value + rise * (inside as f32 * (1.0 / (1u32 << (23 - STEPS_LOG2)) as f32))
+    }
+}
+
+/// Steps of the inverse: effective SINR over mutual information.
+const INVERSE: usize = 1024;
+/// The effective SINR of a block without any error, dB.
+pub(crate) const CEILING_DB: f32 = 40.0;
+
+/// Curves compiled for the receiver of a run.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// Mutual information over SINR, GMSK and 8-PSK.
+    information: [OverSinr; 2],
+    /// Effective SINR in dB over mutual information.
+    effective: [Vec<f32>; 2],
+    /// Threshold by scheme and transmissions (1 to 8), dB.
+    pub(crate) threshold: [[f32; 8]; SCHEMES],
+    pub(crate) slope: [f32; SCHEMES],
+    /// Quantiles of the logistic law.
+    logit: Vec<f32>,
+}
+
+/// Which table a modulation has.
+pub(crate) fn kind(modulation: Modulation) -> usize {
+    usize::from(modulation == Modulation::Psk8)
+}
+
+impl Tables {
+    /// Compiles curves.
+    pub fn new(curves: &Curves) -> Tables {
+        let modulations = [Modulation::Gmsk, Modulation::Psk8];
+        let information = modulations.map(|m| OverSinr::new(|db| curves.information(m, db)));
+        let effective = modulations.map(|m| {
+            let mut table = vec![CEILING_DB; INVERSE + 1];
+            let mut low = -40.0_f64;
+            for (i, slot) in table.iter_mut().enumerate() {
+                let wanted = i as f64 / INVERSE as f64;
+                while low < f64::from(CEILING_DB) && curves.information(m, low) < wanted {
+                    low += 0.01;
+                }
+                *slot = low as f32;
+            }
+            table
+        });
+        Tables {
+            information,
+            effective,
+            threshold: std::array::from_fn(|s| {
+                std::array::from_fn(|n| curves.threshold(s, n as u32 + 1) as f32)
+            }),
+            slope: std::array::from_fn(|s| curves.awgn[s][3] as f32),
+            logit: (0..4096)
+                .map(|i| {
+                    let u = (f64::from(i) + 0.5) / 4096.0;
+                    libm::log(u / (1.0 - u)) as f32
+                })
+                .collect(),
+        }
+    }
+
+    /// Mutual information of one burst.
+    #[inline(always)]
+    pub(crate) fn information(&self, kind: usize, sinr: f32) -> f32 {
+        self.information[kind].at(sinr)
+    }
+
+    /// The SINR in dB of a channel without fading that carries as much information.
+    #[inline(always)]
+    pub(crate) fn effective(&self, kind: usize, information: f32) -> f32 {
+        let x = information.clamp(0.0, 1.0) * INVERSE as f32;
+        let i = (x as usize).min(INVERSE - 1);
+        let table = &self.effective[kind];
+        table[i] + (table[i + 1] - table[i]) * (x - i as f32)
+    }
+
+    /// Whether a block is decoded at an effective SINR: a logistic threshold, `hash` is the draw.
+    #[inline(always)]
+    pub(crate) fn decodes(&self, effective: f32, threshold: f32, slope: f32, hash: u64) -> bool {
+        effective > threshold + slope * self.logit[(hash & 4095) as usize]
+    }
+
+    /// Block error rate at an effective SINR, dB.
+    pub fn error_rate(&self, scheme: usize, n: u32, effective: f64) -> f64 {
+        let x50 = f64::from(self.threshold[scheme][(n.clamp(1, 8) - 1) as usize]);
+        1.0 / (1.0 + libm::exp((effective - x50) / f64::from(self.slope[scheme])))
+    }
+}
+
+/// Uniform to a decision at a block error rate given by threshold and slope in dB, for average curves.
+#[inline]
+pub(crate) fn logistic(x: f32, threshold: f32, slope: f32) -> f32 {
+    1.0 / (1.0 + numeric::exp2((x - threshold) / slope * std::f32::consts::LOG2_E))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_file_reads() {
+        let c = Curves::built_in();
+        assert_eq!(c.awgn[8], [13.4, 6.5, 4.6, 0.46]);
+        assert!((c.threshold(8, 6) - (4.6 - 3.0103)).abs() < 1e-3);
+        assert!((c.information(Modulation::Psk8, 0.5) - 0.334).abs() < 1e-9);
+        assert!((c.information(Modulation::Psk8, -20.0) - 0.0037).abs() < 1e-9);
+        assert!((c.information(Modulation::Gmsk, 0.0) - 0.71).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_wrong_file_names_line_and_remedy() {
+        let fails = |text: &str| Curves::read(text).unwrap_err().to_string();
+        assert_eq!(fails("awgn,mcs-10,1,2,3,4"), "line 1: no scheme \"mcs-10\"; mcs-1 to mcs-9 are known");
+        assert!(fails("# x\nawgn,mcs-1,a,2,3,4").starts_with("line 2: field 3 must be a number"));
+        assert!(fails("mi,8-psk,0,0.3\nmi,8-psk,1,0.2").contains("must rise"));
+        assert!(fails("curve,1").contains("no kind of row"));
+        assert!(fails(&BUILT_IN.replace("gain,mcs-7", "#")).contains("gain,mcs-7 is missing"));
+        assert!(fails(&BUILT_IN.replace(",0.46", ",0")).contains("slope"));
+    }
+
+    #[test]
+    fn compiled_tables_follow_the_curves() {
+        let curves = Curves::built_in();
+        let t = Tables::new(&curves);
+        for i in -200..250 {
+            let db = f64::from(i) * 0.1;
+            let sinr = libm::pow(10.0, db / 10.0) as f32;
+            for (k, m) in [(0, Modulation::Gmsk), (1, Modulation::Psk8)] {
+                let expected = curves.information(m, db);
+                assert!((f64::from(t.information(k, sinr)) - expected).abs() < 4e-3, "{m} {db}");
+                if (0.02..0.98).contains(&expected) {
+                    let back = f64::from(t.effective(k, expected as f32));
+                    assert!((back - db).abs() < 0.12, "{m} {db}: {back}");
+                }
+            }
+        }
+        let errors = (0..4096).filter(|h| !t.decodes(13.4 + 0.46, 13.4, 0.46, *h)).count();
+        assert!((errors as f64 / 4096.0 - t.error_rate(8, 1, 13.86)).abs() < 2e-3);
+    }
+}

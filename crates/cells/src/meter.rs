@@ -1,0 +1,143 @@
+//! Counters of a network of cells: by mobile, cell, timeslot, scheme and C/I; the queue at the SGSN over time.
+
+use crate::curve::SCHEMES;
+use crate::way::{DOWN, UP};
+use base::{Span, Time};
+
+/// First bin of C/I histograms, dB; bins are 1 dB wide.
+pub const CI_FROM: i32 = -20;
+/// Bins of C/I histograms.
+pub const CI_BINS: usize = 80;
+
+/// Counters of one direction of a mobile.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WayCounts {
+    /// Radio blocks sent.
+    pub blocks: u64,
+    /// RLC blocks sent.
+    pub rlc_sent: u64,
+    /// RLC blocks that were not decoded, or lost with their header.
+    pub rlc_lost: u64,
+    /// Packets delivered.
+    pub packets: u64,
+    /// Octets of them.
+    pub octets: u64,
+    /// From the sending of each packet by its host to delivery.
+    pub delay: Span,
+    /// TBFs set up.
+    pub tbfs: u64,
+    /// Sum of C/I over radio blocks, dB.
+    pub ci_db: f64,
+}
+
+/// Counters of a mobile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MobileCounts {
+    /// Downlink and uplink.
+    pub ways: [WayCounts; 2],
+    /// Packets dropped at the SGSN because its buffer was full.
+    pub dropped: u64,
+    /// Packets lost in cell changes.
+    pub flushed: u64,
+    /// Cell changes: when, and to which cell.
+    pub changes: Vec<(Time, u32)>,
+}
+
+/// Counters of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CellCounts {
+    /// Radio blocks sent, downlink and uplink.
+    pub blocks: [u64; 2],
+    /// RLC blocks sent.
+    pub rlc_sent: [u64; 2],
+    /// RLC blocks lost.
+    pub rlc_lost: [u64; 2],
+    /// Octets of packets delivered.
+    pub octets: [u64; 2],
+    /// Mobiles that came in.
+    pub entered: u64,
+}
+
+/// All counters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meter {
+    /// By mobile.
+    pub mobiles: Vec<MobileCounts>,
+    /// By cell.
+    pub cells: Vec<CellCounts>,
+    /// Block periods in use by [way][cell][slot].
+    pub slots: [Vec<u64>; 2],
+    /// Octets delivered by [way][cell][slot], RLC payload.
+    pub slot_octets: [Vec<u64>; 2],
+    /// RLC blocks sent and lost by [way][scheme].
+    pub schemes: [[[u64; 2]; SCHEMES]; 2],
+    /// Radio blocks by C/I: [way][bin].
+    pub ci: [Vec<u64>; 2],
+    /// Octets at the SGSN, all mobiles together, once a second: mean, largest of a mobile.
+    pub queue: Vec<(Time, u64, u64)>,
+    /// Mobiles with a TBF, once a second.
+    pub active: Vec<(Time, u32)>,
+    /// Block periods so far.
+    pub periods: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(mobiles: usize, cells: usize, slots: usize) -> Meter {
+        Meter {
+            mobiles: vec![MobileCounts::default(); mobiles],
+            cells: vec![CellCounts::default(); cells],
+            slots: [vec![0; cells * slots], vec![0; cells * slots]],
+            slot_octets: [vec![0; cells * slots], vec![0; cells * slots]],
+            ci: [vec![0; CI_BINS], vec![0; CI_BINS]],
+            ..Meter::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn ci(&mut self, way: usize, db: f32) {
+        let bin = (db as i32 - CI_FROM).clamp(0, CI_BINS as i32 - 1) as usize;
+        self.ci[way][bin] += 1;
+    }
+
+    /// A percentile (0 to 1) of the C/I of radio blocks, dB.
+    pub fn ci_percentile(&self, way: usize, p: f64) -> Option<f64> {
+        let bins = &self.ci[way];
+        let total: u64 = bins.iter().sum();
+        let wanted = p * total as f64;
+        let mut before = 0.0;
+        for (bin, n) in bins.iter().enumerate() {
+            let n = *n as f64;
+            if n > 0.0 && before + n >= wanted {
+                return Some(f64::from(CI_FROM) + bin as f64 + ((wanted - before) / n).clamp(0.0, 1.0));
+            }
+            before += n;
+        }
+        None
+    }
+
+    /// Mean slots in use by packet data in a cell, downlink, over a time: Erlang of packet traffic.
+    pub fn erlang(&self, lasted: Span) -> f64 {
+        let used: u64 = self.slots[DOWN].iter().sum();
+        let periods = lasted.as_secs_f64() * radio::tdma::BLOCKS_PER_SECOND as f64;
+        if periods > 0.0 { used as f64 / periods / self.cells.len().max(1) as f64 } else { 0.0 }
+    }
+
+    /// Share of RLC blocks that were lost.
+    pub fn block_error_rate(&self, way: usize) -> Option<f64> {
+        let (sent, lost) = self.schemes[way].iter().fold((0, 0), |(s, l), [a, b]| (s + a, l + b));
+        (sent > 0).then(|| lost as f64 / sent as f64)
+    }
+
+    /// Mean of the way of a packet toward the mobile and of one back, s: the round trip without waiting for the
+    /// delayed acknowledgement.
+    pub fn round_trip_s(&self) -> Option<f64> {
+        let mean = |way: usize| {
+            let (n, sum) = self
+                .mobiles
+                .iter()
+                .fold((0, 0.0), |(n, s), m| (n + m.ways[way].packets, s + m.ways[way].delay.as_secs_f64()));
+            (n > 0).then(|| sum / n as f64)
+        };
+        Some(mean(DOWN)? + mean(UP)?)
+    }
+}

@@ -1,0 +1,125 @@
+//! Timeslots of the cells: allocation, turns, admission (3GPP TS 44.060 section 5.5; radio-facts of the study: equal
+//! priority, one block each in turn).
+//!
+//! A mobile's downlink slots are consecutive. The position with the fewest TBFs on its slots is taken; ties go by a
+//! keyed hash. Where a slot is full, the mobile waits until a TBF of the cell ends.
+
+use crate::numeric::key;
+use std::collections::VecDeque;
+
+/// TBFs on one timeslot in one direction, and whose turn it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turns {
+    pub(crate) members: Vec<u32>,
+    turn: usize,
+}
+
+impl Turns {
+    fn join(&mut self, mobile: u32) {
+        self.members.push(mobile);
+    }
+
+    fn leave(&mut self, mobile: u32) {
+        if let Some(at) = self.members.iter().position(|m| *m == mobile) {
+            self.members.remove(at);
+            if at < self.turn {
+                self.turn -= 1;
+            }
+        }
+    }
+
+    /// The next member that is ready, in turn.
+    #[inline]
+    pub(crate) fn next(&mut self, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
+        let n = self.members.len();
+        for i in 0..n {
+            let at = self.turn + i;
+            let at = if at >= n { at - n } else { at };
+            let mobile = self.members[at];
+            if ready(mobile) {
+                self.turn = if at + 1 == n { 0 } else { at + 1 };
+                return Some(mobile);
+            }
+        }
+        None
+    }
+}
+
+/// The timeslots of one cell.
+#[derive(Clone, Debug)]
+pub(crate) struct CellSlots {
+    /// Downlink and uplink.
+    pub(crate) turns: [Vec<Turns>; 2],
+    /// Mobiles that wait for a TBF, by direction.
+    pub(crate) waiting: [VecDeque<u32>; 2],
+    most: [u32; 2],
+}
+
+impl CellSlots {
+    pub(crate) fn new(slots: u32, most: [u32; 2]) -> CellSlots {
+        let turns = || vec![Turns::default(); slots as usize];
+        CellSlots { turns: [turns(), turns()], waiting: Default::default(), most }
+    }
+
+    /// Takes `count` consecutive slots; the first of them. None if every position has a full slot. Where `near` is
+    /// given (the mobile's slots in the other direction), only positions within it are considered.
+    pub(crate) fn allocate(
+        &mut self,
+        way: usize,
+        mobile: u32,
+        count: u32,
+        near: Option<(u32, u32)>,
+        hash: u64,
+    ) -> Option<u32> {
+        let turns = &self.turns[way];
+        let last = (turns.len() as u32).checked_sub(count)?;
+        let (from, to) = match near {
+            Some((first, slots)) if slots >= count => (first, (first + slots - count).min(last)),
+            _ => (0, last),
+        };
+        let load = |p: u32| {
+            let on = turns[p as usize..(p + count) as usize].iter().map(|t| t.members.len() as u32);
+            let full = on.clone().any(|n| n >= self.most[way]);
+            (!full).then(|| on.sum::<u32>())
+        };
+        let (_, _, first) = (from..=to).filter_map(|p| Some((load(p)?, key(hash, u64::from(p)), p))).min()?;
+        for slot in first..first + count {
+            self.turns[way][slot as usize].join(mobile);
+        }
+        Some(first)
+    }
+
+    /// Gives slots back.
+    pub(crate) fn release(&mut self, way: usize, mobile: u32, first: u32, count: u32) {
+        for slot in first..first + count {
+            self.turns[way][slot as usize].leave(mobile);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// EG-11, EG-15: three consecutive slots where fewest TBFs are; equal turns.
+    #[test]
+    fn eg_11_eg_15_allocation_and_turns() {
+        let mut cell = CellSlots::new(7, [2, 7]);
+        let firsts: Vec<u32> = (0..2).filter_map(|m| cell.allocate(0, m, 3, None, 5)).collect();
+        assert!(firsts[0].abs_diff(firsts[1]) >= 3, "two mobiles do not share: {firsts:?}");
+        let all: Vec<u32> = (2..20).map_while(|m| cell.allocate(0, m, 3, None, 5)).collect();
+        assert!(all.len() <= 2, "two TBFs a slot at most: {all:?}");
+        assert!(cell.turns[0].iter().all(|t| t.members.len() <= 2));
+        cell.release(0, 0, firsts[0], 3);
+        assert!(cell.allocate(0, 30, 3, None, 5).is_some(), "room again");
+        assert_eq!(cell.allocate(1, 5, 1, Some((2, 3)), 1).map(|p| (2..5).contains(&p)), Some(true));
+
+        let mut turns = Turns::default();
+        [4, 5, 6].into_iter().for_each(|m| turns.join(m));
+        let order: Vec<u32> = (0..6).filter_map(|_| turns.next(|_| true)).collect();
+        assert_eq!(order, [4, 5, 6, 4, 5, 6]);
+        assert_eq!(turns.next(|m| m == 6), Some(6));
+        turns.leave(4);
+        assert_eq!((turns.next(|_| true), turns.next(|_| true)), (Some(5), Some(6)));
+    }
+}

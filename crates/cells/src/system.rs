@@ -1,0 +1,393 @@
+//! The element: mobiles and cells as parallel vectors, packets at the SGSN and in the core network, the clock of ticks.
+//!
+//! A mobile `m` has the ports `2 m` (its host) and `2 m + 1` (toward the server). A packet from the server passes the
+//! core network, waits at the SGSN, is cut into RLC blocks by byte offset, and leaves whole by port `2 m`; one from
+//! the mobile waits there, crosses the air and the core network, and leaves by `2 m + 1`. While a TBF lives there is
+//! a tick each 20 ms; when all sleep only measurements of moving mobiles remain.
+
+use crate::adaptation::Chooser;
+use crate::air::Medium;
+use crate::config::{CellChange, Config, Counting};
+use crate::curve::Curves;
+use crate::geometry::{Layout, Place};
+use crate::link::Link;
+use crate::meter::Meter;
+use crate::motion::Motion;
+use crate::numeric::key;
+use crate::shadow::Shadow;
+use crate::slots::CellSlots;
+use crate::tick::OnAir;
+use crate::voice::Voice;
+use crate::way::{DOWN, Event, Tbf, UP, Way, Wheel};
+use base::packet::{DropReason, Packet};
+use base::rng::Seed;
+use base::{Span, Time};
+use path::{Cx, Element, Port, Signal};
+use radio::tdma::{self, Tick, ticks};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What the network of cells is built from, shared by repetitions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its parameters and mobiles.
+    pub config: Config,
+    /// Link-level curves.
+    pub curves: Curves,
+}
+
+/// Packets of a mobile at the SGSN.
+#[derive(Default)]
+pub(crate) struct Sgsn {
+    pub(crate) queue: VecDeque<Packet>,
+    pub(crate) octets: u32,
+}
+
+/// A network of cells with its mobiles.
+pub struct Cells {
+    pub(crate) config: Config,
+    pub(crate) layout: Layout,
+    pub(crate) shadow: Arc<Shadow>,
+    pub(crate) link: Link,
+    pub(crate) chooser: Chooser,
+    pub(crate) motion: Motion,
+    pub(crate) medium: Medium,
+    pub(crate) slots: Vec<CellSlots>,
+    pub(crate) ways: Vec<[Way; 2]>,
+    pub(crate) sgsn: Vec<Sgsn>,
+    /// Mobiles that are changing their cell.
+    pub(crate) outage: Vec<bool>,
+    pub(crate) wheel: Wheel,
+    /// Packets that will be handed over at the next tick: mobile, direction.
+    pub(crate) delivered: Vec<(u32, usize, Packet)>,
+    /// Core network: when each packet leaves it, for which mobile.
+    core: [VecDeque<(Time, u32, Packet)>; 2],
+    /// The links of the core network are busy until then.
+    core_busy: [Time; 2],
+    /// The last tick that ran, plus one.
+    pub(crate) done: Tick,
+    next_tick: Time,
+    closed: bool,
+    /// Directions with a TBF in any state.
+    pub(crate) live: usize,
+    pub(crate) period: Tick,
+    pub(crate) voice: Option<Voice>,
+    pub(crate) meter: Meter,
+    pub(crate) seed: u64,
+    /// Paths of mobiles for pictures: each mobile's place once in so many measurements; empty unless kept.
+    pub(crate) trail: Vec<Vec<(Place, u32)>>,
+    pub(crate) keeps_trail: bool,
+    /// Lists of blocks on air, kept for their capacity.
+    pub(crate) on_air: [Vec<OnAir>; 2],
+}
+
+impl Cells {
+    /// A network of cells for one repetition. `name` keys its random streams.
+    pub fn new(plan: &Plan, name: &str, seed: Seed) -> Cells {
+        let config = plan.config.clone();
+        let layout = Layout::new(config.side, &config.radio, config.reuse);
+        let shadow = crate::weather::shadow(&config, &layout, name, seed);
+        let link = Link::new(&config, &plan.curves);
+        let chooser = Chooser::new(&config, &link);
+        let motion = Motion::new(&config, &layout, &shadow, name, seed);
+        let bits = seed.stream(name, "air").bits();
+        let mobiles = config.mobiles.len();
+        let mac = &config.mac;
+        let longest = [
+            mac.report_delay,
+            mac.setup[0],
+            mac.setup[1],
+            mac.hold[0],
+            mac.hold[1],
+            config.reselection.outage,
+        ];
+        let longest = longest.into_iter().map(ticks).max().unwrap_or(0);
+        let ways = (0..mobiles).map(|_| [DOWN, UP].map(|way| Way::new(&config, way, &chooser))).collect();
+        let mut cells = Cells {
+            medium: Medium::new(&config, &layout, bits),
+            slots: vec![CellSlots::new(mac.slots, mac.most); layout.cells()],
+            ways,
+            sgsn: (0..mobiles).map(|_| Sgsn::default()).collect(),
+            outage: vec![false; mobiles],
+            wheel: Wheel::new(longest.min(1 << 16)),
+            delivered: Vec::new(),
+            core: Default::default(),
+            core_busy: [Time::ZERO; 2],
+            done: 0,
+            next_tick: Time::NEVER,
+            closed: false,
+            live: 0,
+            period: ticks(config.reselection.period).max(1),
+            voice: Voice::new(&config, layout.cells(), name, seed),
+            meter: Meter::new(mobiles, layout.cells(), mac.slots as usize),
+            seed: bits,
+            trail: Vec::new(),
+            keeps_trail: false,
+            on_air: Default::default(),
+            config,
+            layout,
+            shadow,
+            link,
+            chooser,
+            motion,
+        };
+        (0..mobiles).for_each(|m| cells.set_uplink_power(m));
+        cells.plan_tick(Time::ZERO);
+        cells
+    }
+
+    /// Keeps where mobiles are at each measurement, for pictures.
+    #[must_use]
+    pub fn keeping_trails(mut self) -> Cells {
+        self.keeps_trail = true;
+        self
+    }
+
+    /// The counters.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+    /// The layout.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// The parameters.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Serving cell and place of a mobile.
+    pub fn mobile(&self, mobile: usize) -> (u32, Place) {
+        (self.motion.serving[mobile], self.motion.places[mobile])
+    }
+    /// Places and serving cells of all mobiles at each measurement, if kept.
+    pub fn trails(&self) -> &[Vec<(Place, u32)>] {
+        &self.trail
+    }
+
+    /// Uplink power by the open loop.
+    pub(crate) fn set_uplink_power(&mut self, m: usize) {
+        let at = m * self.layout.stride() + self.layout.index(self.motion.serving[m] as usize);
+        let level = Medium::received_dbm(&self.config, self.motion.gains[at]);
+        let db = self.config.power[UP].open_loop(level, self.config.radio.mobile_dbm as f32);
+        self.ways[m][UP].set_power(db);
+    }
+
+    /// What a packet counts for at the SGSN.
+    fn counted(&self, packet: &Packet) -> u32 {
+        match self.config.core.counting {
+            Counting::Ip => packet.size,
+            Counting::Bssgp => packet.size + self.config.core.llc_octets + self.config.core.bssgp_octets,
+        }
+    }
+
+    /// Sends a packet through the core network.
+    pub(crate) fn cross_core(&mut self, way: usize, now: Time, mobile: u32, packet: Packet) {
+        let core = &self.config.core;
+        let start = self.core_busy[way].max(now);
+        let bits = 8_000_000_000 * u64::from(packet.size);
+        let ends = core.rate_bps.map_or(now, |bps| start + Span::from_nanos(bits / bps.max(1)));
+        self.core_busy[way] = ends;
+        self.core[way].push_back((ends + core.delay, mobile, packet));
+    }
+
+    /// Packets that leave the core network now.
+    fn leave_core(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        while let Some(&(_, mobile, packet)) = self.core[UP].front().filter(|c| c.0 <= now) {
+            self.core[UP].pop_front();
+            self.hand_over(cx, UP, mobile, packet);
+        }
+        while let Some(&(_, mobile, packet)) = self.core[DOWN].front().filter(|c| c.0 <= now) {
+            self.core[DOWN].pop_front();
+            self.at_sgsn(cx, mobile as usize, packet);
+        }
+    }
+
+    /// A packet leaves the system.
+    pub(crate) fn hand_over(&mut self, cx: &mut Cx<'_>, way: usize, mobile: u32, packet: Packet) {
+        let counts = &mut self.meter.mobiles[mobile as usize].ways[way];
+        counts.packets += 1;
+        counts.octets += u64::from(packet.size);
+        counts.delay += cx.now().since(packet.born);
+        let cell = self.motion.serving[mobile as usize] as usize;
+        self.meter.cells[cell].octets[way] += u64::from(packet.size);
+        cx.count_hop();
+        cx.forward(Port((2 * mobile) as u16 + way as u16), packet);
+    }
+
+    /// A packet for a mobile has come to the SGSN.
+    fn at_sgsn(&mut self, cx: &mut Cx<'_>, m: usize, packet: Packet) {
+        let counted = self.counted(&packet);
+        if self.sgsn[m].octets + counted > self.config.core.buffer {
+            self.meter.mobiles[m].dropped += 1;
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        self.sgsn[m].octets += counted;
+        self.sgsn[m].queue.push_back(packet);
+        if !self.outage[m] {
+            self.refill(m);
+            self.start_tbf(m, DOWN, tdma::tick_of(cx.now()));
+        }
+    }
+
+    /// Takes packets from the SGSN into the BSC, as many as keep the air interface busy.
+    pub(crate) fn refill(&mut self, m: usize) {
+        let feed = &mut self.ways[m][DOWN].sender.feed;
+        while feed.waiting() < u64::from(self.config.core.bsc_octets) {
+            let Some(packet) = self.sgsn[m].queue.pop_front() else { return };
+            feed.push(packet.size + self.config.core.llc_octets, packet);
+            let core = &self.config.core;
+            self.sgsn[m].octets -= match core.counting {
+                Counting::Ip => packet.size,
+                Counting::Bssgp => packet.size + core.llc_octets + core.bssgp_octets,
+            };
+        }
+    }
+
+    /// Begins to set up a TBF, if there is something to send and none lives.
+    pub(crate) fn start_tbf(&mut self, m: usize, way: usize, now: Tick) {
+        let w = &mut self.ways[m][way];
+        if w.tbf != Tbf::Idle || self.outage[m] || w.sender.is_done() {
+            return;
+        }
+        w.tbf = Tbf::Starting;
+        self.live += 1;
+        let setup = ticks(self.config.mac.setup[way]).max(1);
+        // The tick of `now` has run, or will run before the set-up ends.
+        let event = Event::Started { mobile: m as u32, way: way as u8, generation: w.generation };
+        self.wheel.add(now.max(self.done), setup, event);
+    }
+
+    /// Gives slots to a TBF, or lets it wait for one.
+    pub(crate) fn admit(&mut self, m: usize, way: usize, now: Tick) {
+        let cell = self.motion.serving[m] as usize;
+        let other = &self.ways[m][1 - way];
+        let near = (way == UP && other.tbf == Tbf::Active).then_some((other.first, other.slots));
+        let hash = key(self.seed ^ u64::from(now), m as u64);
+        let slots = self.ways[m][way].slots;
+        let first = self.slots[cell].allocate(way, m as u32, slots, near, hash);
+        let first = first.or_else(|| self.slots[cell].allocate(way, m as u32, slots, None, hash));
+        let w = &mut self.ways[m][way];
+        match first {
+            Some(first) => {
+                (w.first, w.tbf) = (first, Tbf::Active);
+                self.meter.mobiles[m].ways[way].tbfs += 1;
+            }
+            None => {
+                w.tbf = Tbf::Queued;
+                self.slots[cell].waiting[way].push_back(m as u32);
+            }
+        }
+    }
+
+    /// Ends a TBF in any state and lets those that wait for its slots in.
+    pub(crate) fn end_tbf(&mut self, m: usize, way: usize, cell: usize, now: Tick) {
+        let w = &mut self.ways[m][way];
+        match w.tbf {
+            Tbf::Idle => return,
+            Tbf::Active => self.slots[cell].release(way, m as u32, w.first, w.slots),
+            Tbf::Queued => self.slots[cell].waiting[way].retain(|other| *other != m as u32),
+            Tbf::Starting => {}
+        }
+        w.tbf = Tbf::Idle;
+        w.restart(self.config.mac.resegment, self.config.mac.poll);
+        self.live -= 1;
+        let waiting = std::mem::take(&mut self.slots[cell].waiting[way]);
+        waiting.into_iter().for_each(|other| self.admit(other as usize, way, now));
+    }
+
+    /// A mobile leaves its cell.
+    pub(crate) fn change_cell(&mut self, cx: &mut Cx<'_>, m: usize, from: u32, to: u32, now: Tick) {
+        self.meter.mobiles[m].changes.push((cx.now(), to));
+        self.meter.cells[to as usize].entered += 1;
+        let data = self.config.reselection.data;
+        let llc = self.config.core.llc_octets;
+        let mut lost = Vec::new();
+        if data != CellChange::Kept {
+            let feed = &mut self.ways[m][DOWN].sender.feed;
+            let mut untouched = Vec::new();
+            if data == CellChange::RlcLost {
+                feed.take_untouched(|p| untouched.push(p));
+            }
+            feed.clear(|p, delivered| lost.extend((!delivered).then_some(p)));
+            untouched.into_iter().for_each(|p| feed.push(p.size + llc, p));
+            if data == CellChange::Lost {
+                lost.extend(self.sgsn[m].queue.drain(..));
+                self.sgsn[m].octets = 0;
+            }
+        }
+        // The TBFs end after that: a new one would cut again what was under way.
+        [DOWN, UP].into_iter().for_each(|way| self.end_tbf(m, way, from as usize, now));
+        self.meter.mobiles[m].flushed += lost.len() as u64;
+        lost.into_iter().for_each(|p| cx.drop(p, DropReason::Flushed));
+        for way in &mut self.ways[m] {
+            way.quality = crate::adaptation::Quality::NEW;
+            way.scheme = self.chooser.initial();
+            way.set_power(0.0);
+        }
+        self.set_uplink_power(m);
+        self.outage[m] = true;
+        let outage = ticks(self.config.reselection.outage);
+        self.wheel.add(now, outage.max(1), Event::Arrived { mobile: m as u32 });
+    }
+
+    /// When the next tick is due, seen from `now`.
+    pub(crate) fn plan_tick(&mut self, now: Time) {
+        let busy = self.live > 0 || !self.wheel.is_empty() || !self.delivered.is_empty();
+        let busy = busy || (self.voice.is_some() && !self.closed);
+        let next = tdma::next_tick(now).max(self.done);
+        self.next_tick = if busy {
+            tdma::start_of(next)
+        } else if self.motion.moves() && !self.closed {
+            tdma::start_of(next.div_ceil(self.period) * self.period)
+        } else {
+            Time::NEVER
+        };
+    }
+}
+
+impl Element for Cells {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        let (mobile, now) = (u32::from(port.0) / 2, cx.now());
+        if port.0 % 2 == 1 {
+            self.cross_core(DOWN, now, mobile, packet);
+            return;
+        }
+        let m = mobile as usize;
+        self.ways[m][UP].sender.feed.push(packet.size + self.config.core.llc_octets, packet);
+        self.start_tbf(m, UP, tdma::tick_of(now));
+        self.plan_tick(now);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        self.leave_core(cx);
+        if self.next_tick <= now {
+            let tick = tdma::tick_of(now);
+            self.done = tick + 1;
+            self.tick(cx, tick);
+        }
+        self.plan_tick(now);
+    }
+
+    fn next_wake(&self) -> Time {
+        let core = |way: usize| self.core[way].front().map_or(Time::NEVER, |c| c.0);
+        self.next_tick.min(core(DOWN)).min(core(UP))
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        match signal {
+            Signal::Close => self.closed = true,
+            Signal::Open => self.closed = false,
+            _ => return,
+        }
+        self.plan_tick(cx.now());
+    }
+
+    fn holds(&self) -> usize {
+        let undelivered = |w: &Way| w.sender.feed.pdus().filter(|p| !p.delivered).count();
+        let ways: usize = self.ways.iter().flatten().map(undelivered).sum();
+        let sgsn: usize = self.sgsn.iter().map(|s| s.queue.len()).sum();
+        ways + sgsn + self.delivered.len() + self.core[DOWN].len() + self.core[UP].len()
+    }
+}

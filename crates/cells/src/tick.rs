@@ -1,0 +1,331 @@
+//! One block period: events, measurements, choice of blocks by all cells, judgement of all blocks.
+//!
+//! First every cell chooses what it sends, so that all powers are known; then every block is judged. Results do not
+//! depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
+
+use crate::air::UpBlock;
+use crate::config::Interface;
+use crate::link::{Air, Fate, Soft};
+use crate::numeric::{from_db, key, to_db, unit};
+use crate::system::Cells;
+use crate::way::{DOWN, Event, Tbf, UP};
+use path::Cx;
+use radio::coding::Modulation;
+use radio::rlc::receive::Part;
+use radio::rlc::send::{RadioBlock, Unit};
+use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
+
+/// A radio block on air.
+#[derive(Clone, Copy)]
+pub(crate) struct OnAir {
+    cell: u32,
+    slot: u32,
+    mobile: u32,
+    power: f32,
+    block: RadioBlock,
+}
+
+impl Cells {
+    /// Executes one block period.
+    pub(crate) fn tick(&mut self, cx: &mut Cx<'_>, now: Tick) {
+        self.deliver(cx);
+        self.events(now);
+        if now.is_multiple_of(self.period) {
+            self.measure(cx, now);
+        }
+        if now.is_multiple_of(BLOCKS_PER_SECOND as u32) {
+            self.sample(cx);
+        }
+        self.meter.periods += 1;
+        if self.live == 0 && self.voice.is_none() {
+            return;
+        }
+        if let Some(voice) = &mut self.voice {
+            voice.tick(now);
+        }
+        self.medium.clear(&self.layout, now);
+        let mut air = std::mem::take(&mut self.on_air);
+        for way in [DOWN, UP] {
+            self.choose(way, now, &mut air[way]);
+        }
+        for way in [DOWN, UP] {
+            for on_air in air[way].drain(..) {
+                self.judge(way, now, &on_air);
+            }
+        }
+        self.on_air = air;
+    }
+
+    /// Hands over the packets that the last block period completed.
+    fn deliver(&mut self, cx: &mut Cx<'_>) {
+        let mut delivered = std::mem::take(&mut self.delivered);
+        for (mobile, way, packet) in delivered.drain(..) {
+            if way == DOWN {
+                self.hand_over(cx, DOWN, mobile, packet);
+            } else {
+                self.cross_core(UP, cx.now(), mobile, packet);
+            }
+        }
+        self.delivered = delivered;
+    }
+
+    fn events(&mut self, now: Tick) {
+        let mut list = self.wheel.take(now);
+        for event in list.drain(..) {
+            match event {
+                Event::Started { mobile, way, generation } => {
+                    let w = &self.ways[mobile as usize][usize::from(way)];
+                    if w.generation == generation && w.tbf == Tbf::Starting {
+                        self.admit(mobile as usize, usize::from(way), now);
+                    }
+                }
+                Event::Report { mobile, way, generation, report, quality } => {
+                    let (m, way) = (mobile as usize, usize::from(way));
+                    if self.ways[m][way].generation != generation {
+                        continue;
+                    }
+                    self.ways[m][way].reports -= 1;
+                    self.ways[m][way].sender.on_report(&report, now);
+                    self.adapt(m, way, quality);
+                    self.end_or_hold(m, way, now);
+                }
+                Event::Held { mobile, way, generation } => {
+                    let (m, way) = (mobile as usize, usize::from(way));
+                    let w = &self.ways[m][way];
+                    if w.generation == generation && w.tbf == Tbf::Active && w.sender.is_done() {
+                        self.end_tbf(m, way, self.motion.serving[m] as usize, now);
+                    }
+                }
+                Event::Arrived { mobile } => {
+                    let m = mobile as usize;
+                    self.outage[m] = false;
+                    self.refill(m);
+                    [DOWN, UP].into_iter().for_each(|way| self.start_tbf(m, way, now));
+                }
+            }
+        }
+        self.wheel.give_back(now, list);
+    }
+
+    /// Scheme and power after a report.
+    fn adapt(&mut self, m: usize, way: usize, quality: Option<[f32; 3]>) {
+        let w = &mut self.ways[m][way];
+        w.quality.reported = quality;
+        w.scheme = self.chooser.choose(quality, w.scheme);
+        if let Some([_, _, ci]) = quality {
+            let level = self.config.power[way].after_report(w.power_db, ci);
+            if level != w.power_db {
+                w.power_db = level;
+                w.power = from_db(level);
+            }
+        }
+    }
+
+    /// A TBF without anything left ends, now or after its hold time.
+    fn end_or_hold(&mut self, m: usize, way: usize, now: Tick) {
+        let w = &self.ways[m][way];
+        if w.tbf != Tbf::Active || !w.sender.is_done() {
+            return;
+        }
+        let hold = ticks(self.config.mac.hold[way]);
+        if hold == 0 {
+            return self.end_tbf(m, way, self.motion.serving[m] as usize, now);
+        }
+        let event = Event::Held { mobile: m as u32, way: way as u8, generation: w.generation };
+        self.wheel.add(now, hold, event);
+    }
+
+    /// Measurements of all mobiles.
+    fn measure(&mut self, cx: &mut Cx<'_>, now: Tick) {
+        for m in 0..self.ways.len() {
+            let from = self.motion.serving[m];
+            if let Some(to) = self.motion.measure(&self.layout, &self.shadow, m, now)
+                && !self.outage[m]
+            {
+                self.change_cell(cx, m, from, to, now);
+            } else if self.outage[m] {
+                // Whoever is changing does not change again; its target stays the serving cell.
+                self.motion.serving[m] = from;
+            }
+            if self.ways[m][UP].tbf == Tbf::Idle {
+                self.set_uplink_power(m);
+            }
+        }
+        if self.keeps_trail {
+            let here = (0..self.ways.len()).map(|m| (self.motion.places[m], self.motion.serving[m]));
+            self.trail.push(here.collect());
+        }
+    }
+
+    /// The queue at the SGSN and the mobiles with a TBF.
+    fn sample(&mut self, cx: &Cx<'_>) {
+        let (sum, most) = self
+            .sgsn
+            .iter()
+            .fold((0, 0), |(sum, most), s| (sum + u64::from(s.octets), u64::from(s.octets).max(most)));
+        self.meter.queue.push((cx.now(), sum, most));
+        let active = self.ways.iter().filter(|w| w[DOWN].tbf == Tbf::Active).count();
+        self.meter.active.push((cx.now(), active as u32));
+    }
+
+    /// First pass: what each cell sends on each timeslot.
+    fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<OnAir>) {
+        let back_off = from_db(-self.config.radio.backoff_db as f32);
+        for cell in 0..self.slots.len() {
+            for slot in 0..self.config.mac.slots as usize {
+                if let Some(speaks) = self.voice.as_ref().and_then(|v| v.on(cell, slot, now)) {
+                    if speaks && way == DOWN {
+                        self.medium.send_down(&self.layout, cell, slot, 1.0);
+                    }
+                    continue;
+                }
+                let ways = &self.ways;
+                let turns = &mut self.slots[cell].turns[way][slot];
+                let Some(mobile) = turns.next(|m| ways[m as usize][way].ready()) else { continue };
+                let w = &mut self.ways[mobile as usize][way];
+                let (scheme, preempts) = (w.scheme, w.preempts());
+                let Some(block) = w.sender.next(now, scheme, preempts) else { continue };
+                let psk8 = block.scheme.properties().modulation == Modulation::Psk8;
+                let power = w.power * if psk8 { back_off } else { 1.0 };
+                if way == DOWN {
+                    self.medium.send_down(&self.layout, cell, slot, power);
+                    if w.sender.feed.waiting() < u64::from(self.config.core.bsc_octets) {
+                        self.refill(mobile as usize);
+                    }
+                } else {
+                    self.medium.send_up(&self.layout, slot, UpBlock { mobile, cell: cell as u32, power });
+                }
+                air.push(OnAir { cell: cell as u32, slot: slot as u32, mobile, power, block });
+            }
+        }
+    }
+
+    /// Second pass: what a radio block met, and what of it arrived.
+    fn judge(&mut self, way: usize, now: Tick, on: &OnAir) {
+        let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
+        let mut air = if way == DOWN {
+            self.medium.down(&self.layout, &self.motion.gains, m, cell, slot, now)
+        } else {
+            let block = UpBlock { mobile: on.mobile, cell: on.cell, power: on.power };
+            self.medium.up(&self.layout, &self.motion.gains, &block, slot, now)
+        };
+        let mean = 0.25 * (air.sinr[0] + air.sinr[1] + air.sinr[2] + air.sinr[3]);
+        let ci = to_db(mean);
+        air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
+        let bursts = self.link.heard(&air);
+        let quality = self.link.quality(&bursts);
+        let hash = key(
+            self.seed,
+            u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | way as u64,
+        );
+        let counts = &mut self.meter.mobiles[m].ways[way];
+        counts.blocks += 1;
+        counts.ci_db += f64::from(ci);
+        self.meter.cells[cell].blocks[way] += 1;
+        let at = cell * self.config.mac.slots as usize + slot;
+        self.meter.slots[way][at] += 1;
+        self.meter.ci(way, ci);
+        let forget = self.config.adaptation.forget as f32;
+        self.ways[m][way].quality.block(quality, ci, forget);
+        let average = self.config.interface == Interface::Average;
+        let heard = average || self.link.header(&air, on.block.scheme, quality, hash);
+        for (second, rlc) in on.block.units().enumerate() {
+            let fate = if heard {
+                self.fate(way, now, on, (&air, &bursts), mean, second == 1, &rlc, hash >> (12 + 12 * second))
+            } else {
+                Fate::NoHeader
+            };
+            self.count(way, on, fate);
+            if fate == Fate::Arrived {
+                self.arrived(way, m, at, &rlc, on);
+            }
+        }
+        self.poll(way, now, m, heard, hash);
+    }
+
+    /// Whether an RLC block is decoded.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of one decision; a struct of them would be taken apart at once"
+    )]
+    fn fate(
+        &mut self,
+        way: usize,
+        now: Tick,
+        on: &OnAir,
+        (air, bursts): (&Air, &[f32; 4]),
+        mean: f32,
+        second: bool,
+        rlc: &Unit,
+        hash: u64,
+    ) -> Fate {
+        let (m, cell) = (on.mobile as usize, on.cell as usize);
+        let w = &mut self.ways[m][way];
+        let at = rlc.bsn as usize & (w.soft.len() - 1);
+        let mut part = Soft::default();
+        let soft = if rlc.part == Part::Whole { &mut w.soft[at] } else { &mut part };
+        if rlc.attempt == 0 {
+            *soft = Soft::default();
+        }
+        // A half is a block of its own scheme, and is combined with nothing.
+        let first = if rlc.part == Part::Whole { rlc.first_scheme } else { on.block.scheme };
+        if self.config.interface == Interface::Bursts {
+            return self.link.data(air, bursts, on.block.scheme, second, first, soft, hash);
+        }
+        let draw = self.medium.draw(&self.layout, m, cell, now, hash << 28);
+        self.link.data_average(mean, on.block.scheme, first, soft, draw)
+    }
+
+    #[inline]
+    fn count(&mut self, way: usize, on: &OnAir, fate: Fate) {
+        let lost = u64::from(fate != Fate::Arrived);
+        let scheme = &mut self.meter.schemes[way][crate::link::index(on.block.scheme)];
+        scheme[0] += 1;
+        scheme[1] += lost;
+        let counts = &mut self.meter.mobiles[on.mobile as usize].ways[way];
+        counts.rlc_sent += 1;
+        counts.rlc_lost += lost;
+        let counts = &mut self.meter.cells[on.cell as usize];
+        counts.rlc_sent[way] += 1;
+        counts.rlc_lost[way] += lost;
+    }
+
+    /// An RLC block has arrived.
+    fn arrived(&mut self, way: usize, m: usize, at: usize, rlc: &Unit, on: &OnAir) {
+        let w = &mut self.ways[m][way];
+        let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
+        if taken.duplicate {
+            return;
+        }
+        self.meter.slot_octets[way][at] += u64::from(on.block.scheme.payload());
+        let delivered = &mut self.delivered;
+        w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, way, packet)));
+    }
+
+    /// Asks for a report, if one is due; it starts its way if the radio block's header was heard.
+    fn poll(&mut self, way: usize, now: Tick, m: usize, heard: bool, hash: u64) {
+        let w = &mut self.ways[m][way];
+        let force = !w.sender.has_work() && w.reports == 0;
+        if !w.poller.block(false, force) || !heard {
+            return;
+        }
+        let error = self.config.adaptation.error_db as f32;
+        let error = if error > 0.0 { error * normal(hash) } else { 0.0 };
+        w.reports += 1;
+        let event = Event::Report {
+            mobile: m as u32,
+            way: way as u8,
+            generation: w.generation,
+            report: w.receiver.report(),
+            quality: w.quality.report(error),
+        };
+        let delay = ticks(self.config.mac.report_delay).max(1);
+        self.wheel.add(now, delay, event);
+    }
+}
+
+/// A standard normal number from a hash: the sum of four uniform ones.
+fn normal(hash: u64) -> f32 {
+    let sum: f32 = (0..4).map(|k| unit(key(hash, k))).sum();
+    (sum - 2.0) * 1.732_050_8
+}

@@ -1,0 +1,227 @@
+//! Every output option of every verb with scenarios of commands alone, of datagrams alone and of both beside TCP: a
+//! result, or one error with a remedy. Where the process may not make namespaces, the real-time part is skipped aloud.
+
+mod common;
+
+use common::{Desk, Ended};
+
+const PATH: &str = r#"
+    williwaw = 1
+    title = "outputs"
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "1 Mbit/s"
+    delay = "20 ms"
+    queue = { drop-tail = { limit = "10 packets" } }
+    [run]
+    limit = "5 s"
+"#;
+const COMMAND: &str = r#"
+    [[command]]
+    name = "wait"
+    at = "phone"
+    run = "sleep 0.1"
+"#;
+const DATAGRAMS: &str = r#"
+    [[flow]]
+    name = "voice"
+    from = "server"
+    to = "phone"
+    transport = "udp"
+    app = { cbr = { rate = "200 kbit/s", packet = "500 B", lasts = "400 ms" } }
+"#;
+const DOWNLOAD: &str = r#"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    app = { bulk = { bytes = "20 kB" } }
+"#;
+
+const KINDS: [(&str, &[&str]); 4] = [
+    ("commands", &[COMMAND]),
+    ("datagrams", &[DATAGRAMS]),
+    ("mixed", &[DATAGRAMS, DOWNLOAD]),
+    ("all", &[DATAGRAMS, COMMAND, DOWNLOAD]),
+];
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    for (kind, parts) in KINDS {
+        desk.write(&format!("{kind}.toml"), &format!("{PATH}{}", parts.concat()));
+    }
+    desk
+}
+
+/// No panic, and an error has its remedy.
+fn sound(ended: &Ended, what: &str) {
+    assert!(!ended.err.contains("panicked"), "{what}: {}", ended.err);
+    assert!([0, 2, 3, 4].contains(&ended.code), "{what}: {}\n{}", ended.code, ended.err);
+    if ended.code == 2 || ended.code == 3 {
+        assert!(ended.err.contains("help:"), "{what}: {}", ended.err);
+    }
+}
+
+#[test]
+fn virtual_time_answers_every_output_option() {
+    let desk = desk();
+    for (kind, parts) in KINDS {
+        let file = format!("{kind}.toml");
+        let kernels = parts.contains(&COMMAND);
+        let out = format!("{kind}.run");
+        for (i, options) in [
+            &["--no-out"][..],
+            &["--json", "--no-out", "--flows", "--metrics", "all"],
+            &["--csv", "x.csv", "--no-out"],
+            &["--report"],
+            &["--pcap=0"],
+            &["--xplot=all"],
+        ]
+        .iter()
+        .enumerate()
+        {
+            let mut args = vec!["run", &file, "--reps", "1"];
+            let folder = format!("{out}{i}");
+            if !options.contains(&"--no-out") {
+                args.extend(["--out", &folder]);
+            }
+            args.extend(*options);
+            let ended = desk.run(&args);
+            sound(&ended, &args.join(" "));
+            assert_eq!(ended.code, if kernels { 3 } else { 0 }, "{}: {}", args.join(" "), ended.err);
+        }
+        for options in [
+            &["-o", "p.svg", "-o", "p.html", "-o", "p.xplot"][..],
+            &["--json"],
+            &["--layers-out", "l.csv", "-o", "p.svg"],
+            &["--flow", "nothing"],
+        ] {
+            let mut args = vec!["plot", &file];
+            args.extend(options);
+            sound(&desk.run(&args), &args.join(" "));
+        }
+        for options in [&[][..], &["--json"]] {
+            let mut args = vec!["check", &file];
+            args.extend(options);
+            let ended = desk.run(&args);
+            assert_eq!(ended.code, 0, "{}: {}", args.join(" "), ended.err);
+            assert_eq!(ended.out.contains("sleep 0.1"), kernels, "{}", ended.out);
+        }
+        for options in [&["--json"][..], &["--html", "c.html"]] {
+            let mut args = vec!["compare", &file, &file, "--reps", "2"];
+            args.extend(options);
+            sound(&desk.run(&args), &args.join(" "));
+        }
+    }
+}
+
+/// The caption of a flow of datagrams speaks of datagrams.
+#[test]
+fn captions_speak_of_what_is_drawn() {
+    let desk = desk();
+    let ended = desk.run(&["plot", "datagrams.toml", "-o", "p.svg"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.out.contains("datagrams left"), "{}", ended.out);
+    assert!(!ended.out.contains("timer") && !ended.out.contains("segment"), "{}", ended.out);
+    assert!(desk.read("p.svg").contains("datagram number"));
+    // One that loses some says where.
+    let lossy = "hop.radio.queue={ drop-tail = { limit = \"1 packet\" } }";
+    let ended = desk.run(&["plot", "datagrams.toml", "--set", "hop.radio.rate=100 kbit/s", "--set", lossy]);
+    assert!(ended.out.contains("were lost on the way, at radio.down"), "{}{}", ended.out, ended.err);
+}
+
+/// Assumptions are told (ME-03), time and data sent stand side by side without being asked for (ME-02), the receiver's trace can be
+/// drawn apart (NS-16), and a run keeps what it was made of (ME-06).
+#[test]
+fn assumptions_costs_and_parameters_are_told() {
+    let desk = desk();
+    desk.write("one.toml", &format!("{PATH}{}", DOWNLOAD.replace("20 kB", "200 kB")));
+    let ended = desk.run(&["check", "one.toml"]);
+    assert!(
+        ended.out.contains("one long flow") && ended.out.contains("no traffic the other way"),
+        "{}",
+        ended.out
+    );
+    let ended = desk.run(&["check", "mixed.toml"]);
+    assert!(!ended.out.contains("one long flow"), "{}", ended.out);
+    let ended = desk.run(&["run", "one.toml", "--out", "kept", "--set", "hop.radio.delay=70 ms"]);
+    assert!(ended.out.contains("download time") && ended.out.contains("segments sent"), "{}", ended.out);
+    let again = desk.run(&["plot", "kept", "--json"]);
+    let other = desk.run(&["plot", "one.toml", "--json", "--set", "hop.radio.delay=70 ms"]);
+    let picture =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["picture"]["sent"].clone();
+    assert_eq!(picture(&again.out), picture(&other.out), "the folder repeats the run");
+    for (offset, bytes) in [("25 segments", 25 * 1460), ("20000 B", 20_000)] {
+        let moved = desk.run(&["plot", "kept", "--json", "--receiver-offset", offset]);
+        let first = |text: &str| {
+            serde_json::from_str::<serde_json::Value>(text).unwrap()["picture"]["received"][0]["seq"]
+                .as_u64()
+                .unwrap()
+        };
+        assert_eq!(first(&moved.out), first(&again.out) + bytes, "{offset}");
+    }
+    // RB-03: the combination that the paper forbids is warned of.
+    let wrong = ["--set", "flow.download.transport.tcp.rto.restart-on-duplicates=each"];
+    let ended = desk.run(&[&["check", "one.toml"][..], &wrong].concat());
+    assert!(ended.err.contains("MUST NOT"), "{}", ended.err);
+    let safe = ["--set", "flow.download.transport.tcp.duplicates.in-recovery=ignore"];
+    let ended = desk.run(&[&["check", "one.toml"][..], &wrong, &safe].concat());
+    assert!(!ended.err.contains("MUST NOT"), "{}", ended.err);
+}
+
+/// Commands alone can be reported on, and each node has a capture of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn real_time_answers_every_output_option() {
+    let desk = desk();
+    for (kind, parts) in KINDS {
+        let file = format!("{kind}.toml");
+        let folder = format!("{kind}.emulate");
+        let everything = [
+            "emulate",
+            &file,
+            "--reps",
+            "1",
+            "--lateness",
+            "1 s",
+            "--out",
+            &folder,
+            "--report",
+            "--captures",
+            "--events",
+            "--metrics",
+            "all",
+            "--pcap",
+            "first.pcapng",
+        ];
+        let ended = desk.run(&everything);
+        if ended.code == 3 {
+            return eprintln!("skipped: {}", ended.err);
+        }
+        sound(&ended, &file);
+        assert_eq!(ended.code, 0, "{file}: {}", ended.err);
+        let report = desk.read(&format!("{folder}/report.html"));
+        let flows = parts.iter().any(|part| *part != COMMAND);
+        assert_eq!(report.contains("there is no sequence to draw"), !flows, "{file}");
+        for capture in ["first.server.pcapng", "first.phone.pcapng"] {
+            let bytes = std::fs::read(desk.path(capture)).unwrap_or_default();
+            if flows {
+                let mut reader = capture::Reader::open(&bytes[..]).unwrap();
+                assert!(reader.next().unwrap().is_some(), "{file}: {capture} is empty");
+                assert_eq!(reader.interfaces().len(), 1, "{file}: {capture}");
+            }
+        }
+        if flows {
+            assert!(desk.path(&format!("{folder}/captures/0-0.phone.pcapng")).is_file());
+        }
+        for options in [&["--json", "--no-out"][..], &["--svg", "e.svg", "--no-out"]] {
+            let mut args = vec!["emulate", &file, "--reps", "1", "--lateness", "1 s"];
+            args.extend(options);
+            let ended = desk.run(&args);
+            sound(&ended, &args.join(" "));
+            let nothing = !flows && options.contains(&"--svg");
+            assert_eq!(ended.code, if nothing { 2 } else { 0 }, "{}: {}", args.join(" "), ended.err);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Runs the first cell of a scenario file and prints mean, least and greatest of every metric: `measure FILE
+//! [key=value]...`; with `probes=yes` also what the trace of the first repetition shows.
+
+use lab::once::{Options, run_once};
+use scenario::metric::Metric;
+use std::io::Write as _;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let Some(file) = args.next() else { return };
+    let set: Vec<String> = args.filter(|a| a != "probes=yes").collect();
+    let mut out = std::io::stdout().lock();
+    let text = std::fs::read(&file).unwrap_or_default();
+    let scenario = match scenario::read_with(&file, &text, &scenario::NoFiles, &set) {
+        Ok(scenario) => scenario,
+        Err(wrong) => {
+            let _ = writeln!(out, "{wrong}");
+            return;
+        }
+    };
+    let model = scenario.first();
+    let mut rows: Vec<Vec<(f64, f64, f64, u32)>> =
+        vec![vec![(0.0, f64::INFINITY, f64::NEG_INFINITY, 0); Metric::ALL.len()]; model.flows.len()];
+    for repetition in 0..u64::from(model.run.repetitions) {
+        let run = run_once(model, repetition, Options::default());
+        for (flow, row) in run.flows.iter().zip(&mut rows) {
+            for (value, cell) in flow.values.iter().zip(row) {
+                if let Some(x) = value {
+                    *cell = (cell.0 + x, cell.1.min(*x), cell.2.max(*x), cell.3 + 1);
+                }
+            }
+        }
+    }
+    if std::env::args().any(|a| a == "probes=yes") {
+        for (probe, value) in lab::probe::measure(model, 0, 0) {
+            let _ = writeln!(out, "{probe:<34} {value:>14.4}");
+        }
+    }
+    for (flow, row) in model.flows.iter().zip(rows) {
+        let _ = writeln!(out, "{}", flow.name);
+        for (metric, (sum, least, most, n)) in Metric::ALL.iter().zip(row).filter(|(_, c)| c.3 > 0) {
+            let _ = writeln!(out, "  {metric:<32} {:>14.4} {least:>14.4} {most:>14.4}", sum / f64::from(n));
+        }
+    }
+}

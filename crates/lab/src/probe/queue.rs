@@ -1,0 +1,131 @@
+//! Queue of the slowest link on a flow's way: start-up losses, length, what is delivered after an abort, bursts after a
+//! handover.
+//!
+//! Start-up lasts until the flow's first recovery ends. What is stale was delivered on the way to the reader after the reader
+//! took in its last data.
+
+use super::Readings;
+use crate::once::Outcome;
+use base::event::{Event, Record};
+use scenario::Model;
+use scenario::model::App;
+use std::collections::BTreeMap;
+
+/// The probes of this file.
+pub(super) const PROBES: &[(&str, &str)] = &[
+    ("startup_lost", "packets dropped at the slowest link of the flow's way until its first recovery ended"),
+    ("startup_peak_packets", "most packets that waited there until then"),
+    ("mean_queue_packets", "packets that waited there, mean over the time in which any came"),
+    ("stale_packets", "packets delivered by that link after the reader had taken in its last data"),
+    ("stale_bytes", "their bytes"),
+    ("stale_s", "how long they came"),
+    ("queued_at_stop_bytes", "bytes that waited there when the reader took in its last data"),
+    (
+        "burst_after_change",
+        "segments beyond two sent at one instant in the 5 s after the first change of state",
+    ),
+];
+
+/// What waits at the link, followed from event to event.
+#[derive(Default)]
+struct Waiting {
+    sizes: BTreeMap<u64, u32>,
+    since: f64,
+    area: f64,
+}
+
+impl Waiting {
+    fn pass(&mut self, t: f64) {
+        self.area += self.sizes.len() as f64 * (t - self.since);
+        self.since = t;
+    }
+
+    fn bytes(&self) -> f64 {
+        self.sizes.values().map(|size| f64::from(*size)).sum()
+    }
+}
+
+/// Takes them from the trace of one repetition.
+pub(super) fn take(
+    model: &Model,
+    outcome: &Outcome,
+    flow: usize,
+    records: &[Record],
+    out: &mut Readings,
+) -> Option<()> {
+    let ends = outcome.world.flows[flow];
+    let of = &model.flows[flow];
+    let replies = matches!(of.app, App::Ask(_));
+    let (route, sender, reader) =
+        if replies { (&of.way_back, ends.to, ends.from) } else { (&of.route, ends.from, ends.to) };
+    let rate = |link: &usize| model.links[*link].rate.mean_bps().unwrap_or(f64::INFINITY);
+    let slowest = route.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let name = &model.links[*slowest].name;
+    let link = outcome.world.names.iter().position(|known| known == name)? as u32;
+    // Links record their past when they are next looked at.
+    let mut ordered: Vec<&Record> = records.iter().collect();
+    ordered.sort_by_key(|r| r.t);
+    let t = |r: &Record| r.t.as_secs_f64();
+    let ended = ordered.iter().find(|r| {
+        r.source.0 == sender.0 && matches!(r.event, Event::RecoveryEnded { .. } | Event::RtoFired { .. })
+    });
+    let ended = ended.map_or(f64::INFINITY, |r| t(r));
+    let takes = |r: &&&Record| r.source.0 == reader.0 && matches!(r.event, Event::DataReceived { .. });
+    let stopped = ordered.iter().rfind(takes).map(|r| t(r));
+    let change = ordered.iter().find(|r| matches!(r.event, Event::StateEntered { .. })).map(|r| t(r));
+    let (mut lost, mut peak) = (0u32, 0usize);
+    // What one acknowledgement lets out is no burst.
+    let (mut burst, mut at_once, mut instant) = (0i32, 0i32, f64::NEG_INFINITY);
+    let (mut stale, mut last, mut queued) = ((0u32, 0.0), 0.0, None);
+    let (mut waiting, mut sizes) = (Waiting::default(), BTreeMap::new());
+    for r in ordered {
+        let now = t(r);
+        if queued.is_none() && stopped.is_some_and(|stopped| now > stopped) {
+            queued = Some(waiting.bytes());
+        }
+        let here = r.source.0 == link;
+        match r.event {
+            Event::Enqueued { packet, size, .. } if here => {
+                waiting.pass(now);
+                waiting.sizes.insert(packet, size);
+                sizes.insert(packet, size);
+                if now <= ended {
+                    peak = peak.max(waiting.sizes.len());
+                }
+            }
+            Event::ServiceStarted { packet } if here => {
+                waiting.pass(now);
+                waiting.sizes.remove(&packet);
+            }
+            Event::Dropped { packet, .. } if here => {
+                waiting.pass(now);
+                waiting.sizes.remove(&packet);
+                lost += u32::from(now <= ended);
+            }
+            Event::Delivered { packet } if here && stopped.is_some_and(|stopped| now > stopped) => {
+                let size = sizes.get(&packet).copied().unwrap_or(0);
+                stale = (stale.0 + 1, stale.1 + f64::from(size));
+                last = now;
+            }
+            Event::DataSent { .. } if r.source.0 == sender.0 => {
+                at_once = if now == instant { at_once + 1 } else { 1 };
+                instant = now;
+                if change.is_some_and(|change| now >= change && now < change + 5.0) {
+                    burst = burst.max(at_once - 2);
+                }
+            }
+            _ => {}
+        }
+    }
+    out.extend([
+        ("startup_lost", f64::from(lost)),
+        ("startup_peak_packets", peak as f64),
+        ("mean_queue_packets", if waiting.since > 0.0 { waiting.area / waiting.since } else { 0.0 }),
+        ("stale_packets", f64::from(stale.0)),
+        ("stale_bytes", stale.1),
+        ("stale_s", stopped.filter(|_| stale.0 > 0).map_or(0.0, |stopped| last - stopped)),
+        ("queued_at_stop_bytes", queued.unwrap_or(0.0)),
+    ]);
+    out.extend(change.map(|_| ("burst_after_change", f64::from(burst))));
+    Some(())
+}

@@ -1,0 +1,127 @@
+//! Networks of cells from scenario files: populations, weather, wrong files, table IV.
+
+use base::dist::Sampler;
+use base::rng::Seed;
+use scenario::NoFiles;
+use scenario::metric::Metric;
+use scenario::model::App;
+
+fn text(users: &str, egprs: &str) -> String {
+    format!(
+        "williwaw = 1\n[[system]]\nname = \"net\"\negprs = {{ {egprs} }}\n[[system.users]]\nname = \"ftp\"\n{users}\n\
+         app = {{ request-reply = {{ request = \"250 B\", reply = \"30 kB\", think = \"5 s\", keep = \"object\" }} }}\n\
+         [run]\nlimit = \"60 s\"\n"
+    )
+}
+
+fn read(text: &str) -> Result<scenario::Scenario, String> {
+    scenario::read("test", text.as_bytes(), &NoFiles).map_err(|d| d.to_string())
+}
+
+/// EG-16, EG-23, EG-24: a population has one row; its members are flows with TCP at both ends and calls again and again.
+#[test]
+fn eg_16_eg_23_eg_24_a_population_has_one_row() {
+    let scenario = read(&text("count = 30\nstart = \"uniform(0 s, 5 s)\"", "")).unwrap();
+    let model = scenario.first();
+    assert_eq!((model.flows.len(), model.subjects()), (30, vec!["ftp".to_owned()]));
+    let outcome = lab::run_once(model, 0, lab::once::Options::default());
+    let [(name, row)] = &outcome.populations[..] else { panic!("one population") };
+    assert_eq!(name, "ftp");
+    let get = |metric| row.get(metric).unwrap();
+    assert!(get(Metric::Pages) > 60.0 && get(Metric::TransferRate) > 20e3, "{}", get(Metric::Pages));
+    assert!((0.8..3.0).contains(&get(Metric::RoundTrip)), "{}", get(Metric::RoundTrip));
+    assert!(get(Metric::Erlang) > 0.02 && get(Metric::BlockErrorRate) > 0.0);
+    let tables = lab::system::tables(model, &outcome.world, base::Time::ZERO + model.run.limit);
+    let sizes: Vec<(&str, usize)> = tables.iter().map(|t| (t.name, t.rows.len())).collect();
+    assert_eq!(sizes[..3], [("users", 30), ("cells", 75), ("slots", 525)]);
+    assert!(tables.iter().all(|t| t.rows.iter().all(|(_, v)| v.len() == t.columns.len())));
+    let octets: f64 = tables[1].rows.iter().filter_map(|(_, v)| v[2]).sum();
+    assert_eq!(
+        octets,
+        tables[0].rows.iter().filter_map(|(_, v)| v[3]).sum::<f64>(),
+        "cells carry what users get"
+    );
+}
+
+/// EG-14: packets beyond the SGSN's buffer are dropped there, and the core network's delay is in the round trip.
+#[test]
+fn eg_14_core_network_and_buffer() {
+    let run = |egprs: &str| {
+        let scenario = read(&text("count = 20\nstart = \"0 s\"", egprs)).unwrap();
+        let outcome = lab::run_once(scenario.first(), 0, lab::once::Options::default());
+        let row = outcome.populations[0].1.clone();
+        (row.get(Metric::RoundTrip).unwrap(), row.get(Metric::PacketsDropped).unwrap())
+    };
+    let (near, none) = run("core-delay = \"50 ms\"");
+    let (far, _) = run("core-delay = \"450 ms\"");
+    // Less than the 0.8 s added: with the longer round trip less of a short file waits at the SGSN.
+    assert!(none < 1.0 && far > near + 0.4, "{near} {far}");
+    assert!(run("sgsn-buffer = \"8 KiB\"").1 > 10.0);
+}
+
+/// EG-03: the transport changes neither places nor calls; each repetition has other ones.
+#[test]
+fn eg_03_variants_meet_the_same_weather() {
+    let place = |set: &str, repetition| {
+        let users = format!("count = 10\nspeed = 50\n{set}");
+        let scenario = read(&text(&users, "reselect-after = \"1 s\"")).unwrap();
+        let model = scenario.first();
+        let outcome = lab::run_once(model, repetition, lab::once::Options::default());
+        let cells = outcome.world.network.element::<cells::system::Cells>(outcome.world.systems[0]).unwrap();
+        (0..10).map(|m| cells.mobile(m).1).collect::<Vec<_>>()
+    };
+    let reno = place("transport = { tcp = { profile = \"rfc-2002\" } }", 0);
+    assert_eq!(reno, place("transport = { tcp = { profile = \"rfc\", mss = \"536 B\" } }", 0));
+    assert_ne!(reno, place("transport = \"tcp\"", 1));
+}
+
+#[test]
+fn wrong_systems_are_refused_with_a_remedy() {
+    for (users, egprs, wanted) in [
+        ("count = 5", "cell-radius = -5", "from 1 to"),
+        ("count = 5", "reuse = \"3/9\"", "does not tile"),
+        ("count = 5", "timeslots = 9", "add transceivers"),
+        ("count = 5", "down-slots = 8", "a cell has 7"),
+        ("count = 5", "cells = 74", "75, 108"),
+        ("count = 5\nnear-site = 25", "", "there is no site 25"),
+        ("count = 0", "", "from 1 to"),
+        ("", "", "count"),
+        ("count = 5", "curves = \"none.csv\"", "none.csv"),
+    ] {
+        let error = read(&text(users, egprs)).unwrap_err();
+        assert!(error.contains(wanted), "{users} {egprs}: {error}");
+    }
+    let none = read("williwaw = 1\n[[system]]\nname = \"net\"\n").unwrap_err();
+    assert!(none.contains("users"), "{none}");
+}
+
+/// EG-21, C076: table IV: logarithms of sizes, objects and reading times as the distributions say.
+#[test]
+fn eg_18_eg_21_c076_pages_follow_table_iv() {
+    let text = "williwaw = 1\n[[system]]\nname = \"net\"\n[[system.users]]\nname = \"web\"\ncount = 1\napp = \"web\"\n";
+    let scenario = read(text).unwrap();
+    let App::Ask(plan) = &scenario.first().flows[0].app else { panic!("a web page asks") };
+    let sample = |dist: &base::dist::Dist, purpose: &str, n: usize| {
+        let mut sampler =
+            Sampler::new(dist.clone(), Seed { seed: 1, repetition: 0 }.stream("table4", purpose));
+        (0..n).map(|_| sampler.draw()).collect::<Vec<f64>>()
+    };
+    let moments = |all: &[f64]| {
+        let n = all.len() as f64;
+        let mean = all.iter().sum::<f64>() / n;
+        (mean, libm::sqrt(all.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n))
+    };
+    let logs = |dist, purpose| {
+        moments(&sample(dist, purpose, 100_000).into_iter().map(libm::log).collect::<Vec<_>>())
+    };
+    for (dist, purpose, mean, deviation) in
+        [(&plan.reply, "main", 8.346, 1.366), (&plan.object, "object", 6.166, 2.363)]
+    {
+        let (m, d) = logs(dist, purpose);
+        assert!((m / mean - 1.0).abs() < 0.02 && (d / deviation - 1.0).abs() < 0.02, "{purpose}: {m} {d}");
+    }
+    let objects: Vec<f64> = sample(&plan.objects, "objects", 100_000).into_iter().map(f64::round).collect();
+    assert!((moments(&objects).0 / 5.5 - 1.0).abs() < 0.05 && objects.iter().all(|n| *n <= 55.0));
+    let reading = moments(&sample(&plan.think, "reading", 100_000)).0 / 1e9;
+    assert!((reading / 30.0 - 1.0).abs() < 0.05, "{reading}");
+}

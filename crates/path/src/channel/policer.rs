@@ -1,0 +1,48 @@
+//! Token-bucket policer (RFC 2697 with one rate and one burst): drops what a class sends beyond its rate (catalogue QM-11).
+//!
+//! Kept as the instant up to which the bucket is spent, in whole nanoseconds, so that no tokens are lost to rounding.
+
+use base::{Rate, Span, Time};
+
+/// A bucket that fills at a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policer {
+    rate: Rate,
+    /// The time in which a full bucket is filled.
+    depth: Span,
+    /// The bucket would be full again then.
+    full_at: Time,
+}
+
+impl Policer {
+    /// A full bucket of `burst` bytes, filled at `rate`.
+    pub fn new(rate: Rate, burst: u64) -> Self {
+        Policer { rate, depth: rate.span_of(burst), full_at: Time::ZERO }
+    }
+
+    /// Whether a packet of `size` bytes conforms; if so it takes its tokens.
+    pub(crate) fn conforms(&mut self, now: Time, size: u32) -> bool {
+        let full_at = self.full_at.max(now) + self.rate.span_of(u64::from(size));
+        if full_at.since(now) > self.depth {
+            return false;
+        }
+        self.full_at = full_at;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A burst passes, then the rate and no more.
+    #[test]
+    fn a_bucket_lets_its_rate_through() {
+        let mut bucket = Policer::new(Rate::from_bps(80_000), 3000);
+        let passed =
+            |bucket: &mut Policer, ms: u64| bucket.conforms(Time::ZERO + Span::from_millis(ms), 1000);
+        assert_eq!((0..5).filter(|_| passed(&mut bucket, 0)).count(), 3);
+        // 10 kB/s for ten seconds, offered 20 kB/s.
+        assert_eq!((1..=200).filter(|i| passed(&mut bucket, 50 * i)).count(), 100);
+    }
+}

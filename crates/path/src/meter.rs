@@ -1,0 +1,57 @@
+//! Volume meter: packets and bytes that pass a place, by flow and direction (catalogue CH-01, CH-02, CH-06).
+//!
+//! Charging by volume counts at the gateway, before the queue of the radio link, or in the radio network, behind it. Two
+//! meters on one link tell the two bills apart.
+
+use crate::element::{Cx, Element, Port};
+use base::Time;
+use base::packet::{Flags, Packet};
+
+/// What has passed of one flow in one direction. Background load is not counted.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire, all headers counted.
+    pub bytes: u64,
+    /// Those of them that carry data which the transport had sent before.
+    pub resent_bytes: u64,
+}
+
+/// Counts what passes.
+#[derive(Clone, Default, Debug)]
+pub struct Meter {
+    /// By ledger, two a flow.
+    volumes: Vec<Volume>,
+}
+
+impl Meter {
+    /// What has passed for this ledger.
+    pub fn volume(&self, ledger: usize) -> Volume {
+        self.volumes.get(ledger).copied().unwrap_or_default()
+    }
+}
+
+impl Element for Meter {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        if !packet.flags.has(Flags::VIRTUAL) {
+            let at = packet.ledger();
+            if self.volumes.len() <= at {
+                self.volumes.resize(at + 1, Volume::default());
+            }
+            let volume = &mut self.volumes[at];
+            let bytes = u64::from(packet.size);
+            volume.packets += 1;
+            volume.bytes += bytes;
+            volume.resent_bytes += if packet.flags.has(Flags::AGAIN) { bytes } else { 0 };
+        }
+        cx.forward(Port(0), packet);
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}

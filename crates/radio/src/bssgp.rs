@@ -1,0 +1,246 @@
+//! BSSGP downlink flow control: the leaky bucket of a mobile's queue in the SGSN (3GPP TS 48.018 section 8.2).
+//!
+//! The BSS tells bucket size and leak rate; the SGSN passes a PDU while the bucket has room, else it waits. The queue
+//! behind the bucket is the downlink buffer of a user. Everything is computed in logical time, so the queue needs no
+//! wake-up of its own.
+
+use base::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// Bucket and leak rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bucket {
+    /// Bmax, octets.
+    pub size: u64,
+    /// R; 0 holds everything.
+    pub leak: Rate,
+}
+
+impl Bucket {
+    /// A bucket that holds `time` at the leak rate.
+    pub fn of(leak: Rate, time: Span) -> Bucket {
+        let octets = u128::from(leak.bps() / 8) * u128::from(time.as_nanos()) / 1_000_000_000;
+        Bucket { size: octets.min(u128::from(u64::MAX)) as u64, leak }
+    }
+}
+
+/// Limits of the SGSN's queue for one mobile, and the Gb interface behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SgsnConfig {
+    /// Flow control; none passes everything at once.
+    pub bucket: Option<Bucket>,
+    /// Octets that may wait.
+    pub octets: Option<u64>,
+    /// PDUs that may wait.
+    pub pdus: Option<u32>,
+    /// A PDU that has waited longer is discarded (PDU Lifetime).
+    pub lifetime: Option<Span>,
+    /// Rate of the Gb interface; none: unlimited.
+    pub gb_rate: Option<Rate>,
+    /// BSSGP, network service and lower headers of each PDU on Gb, octets.
+    pub gb_overhead: u32,
+    /// Propagation and processing between SGSN and PCU.
+    pub gb_delay: Span,
+}
+
+impl Default for SgsnConfig {
+    fn default() -> Self {
+        SgsnConfig {
+            bucket: None,
+            octets: None,
+            pdus: None,
+            lifetime: None,
+            gb_rate: None,
+            gb_overhead: 57,
+            gb_delay: Span::ZERO,
+        }
+    }
+}
+
+/// An LLC PDU in the SGSN.
+#[derive(Clone, Copy, Debug)]
+struct Waiting<T> {
+    since: Time,
+    octets: u32,
+    token: T,
+}
+
+/// The SGSN's queue of one mobile.
+#[derive(Clone, Debug)]
+pub struct Sgsn<T> {
+    config: SgsnConfig,
+    queue: VecDeque<Waiting<T>>,
+    octets: u64,
+    /// B and Tp.
+    fill: f64,
+    passed: Time,
+    gb_free: Time,
+}
+
+/// What became of a PDU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passed<T> {
+    /// It is at the PCU at this instant.
+    At(Time, T),
+    /// Its lifetime was over.
+    Expired(T),
+}
+
+impl<T: Copy> Sgsn<T> {
+    /// An empty queue.
+    pub fn new(config: SgsnConfig) -> Self {
+        Sgsn { config, queue: VecDeque::new(), octets: 0, fill: 0.0, passed: Time::ZERO, gb_free: Time::ZERO }
+    }
+
+    /// Whether a packet of `pdus` PDUs with `octets` octets finds room.
+    pub fn has_room(&self, pdus: u32, octets: u64) -> bool {
+        self.config.octets.is_none_or(|most| self.octets + octets <= most)
+            && self
+                .config
+                .pdus
+                .is_none_or(|most| self.queue.len() as u64 + u64::from(pdus) <= u64::from(most))
+    }
+
+    /// Adds a PDU.
+    pub fn push(&mut self, since: Time, octets: u32, token: T) {
+        self.octets += u64::from(octets);
+        self.queue.push_back(Waiting { since, octets, token });
+    }
+
+    /// Octets that wait.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+    /// PDUs that wait.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// When the next PDU leaves; none if none waits.
+    pub fn next_pass(&self) -> Option<Time> {
+        let head = self.queue.front()?;
+        let from = head.since.max(self.passed);
+        let Some(bucket) = self.config.bucket else { return Some(from) };
+        let rate = bucket.leak.bps() as f64 / 8.0;
+        let excess = self.fill + f64::from(head.octets) - bucket.size as f64;
+        if excess <= 0.0 || self.fill <= 0.0 {
+            return Some(from);
+        }
+        if rate <= 0.0 {
+            return None;
+        }
+        // An empty bucket passes a PDU larger than itself.
+        let wait = excess.min(self.fill) / rate;
+        Some(from.max(self.passed + Span::from_secs_f64(wait)))
+    }
+
+    /// The next PDU that leaves up to `now`.
+    pub fn pass(&mut self, now: Time) -> Option<Passed<T>> {
+        let at = self.next_pass().filter(|t| *t <= now)?;
+        let head = self.queue.pop_front()?;
+        self.octets -= u64::from(head.octets);
+        if self.config.lifetime.is_some_and(|most| at.since(head.since) > most) {
+            return Some(Passed::Expired(head.token));
+        }
+        if let Some(bucket) = self.config.bucket {
+            // 48.018 section 8.2.3: B* = B + L(p) - (Tc - Tp) R; if B* < L(p) then B* = L(p)
+            let leaked = bucket.leak.bps() as f64 / 8.0 * at.since(self.passed).as_secs_f64();
+            let octets = f64::from(head.octets);
+            self.fill = (self.fill + octets - leaked).max(octets);
+        }
+        self.passed = at;
+        let octets = u64::from(head.octets + self.config.gb_overhead);
+        let start = at.max(self.gb_free);
+        self.gb_free = start + self.config.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
+        Some(Passed::At(self.gb_free + self.config.gb_delay, head.token))
+    }
+
+    /// Nothing passed until `now`, because the BSS had no room; the bucket leaks on.
+    pub fn hold(&mut self, now: Time) {
+        if now > self.passed {
+            let leak = self.config.bucket.map_or(0.0, |b| b.leak.bps() as f64 / 8.0);
+            self.fill = (self.fill - leak * now.since(self.passed).as_secs_f64()).max(0.0);
+            self.passed = now;
+        }
+    }
+
+    /// Takes everything out.
+    pub fn clear(&mut self, gone: impl FnMut(T)) {
+        self.octets = 0;
+        self.queue.drain(..).map(|w| w.token).for_each(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(sgsn: &mut Sgsn<u32>, until: Time) -> Vec<(f64, u32)> {
+        let mut all = Vec::new();
+        while let Some(passed) = sgsn.pass(until) {
+            if let Passed::At(t, token) = passed {
+                all.push((t.as_secs_f64(), token));
+            }
+        }
+        all
+    }
+
+    /// GP-24: 6000 octets a second and 10 s make a bucket of 60 kB; what is beyond waits for the leak.
+    #[test]
+    fn gp_24_bucket_and_leak() {
+        let bucket = Bucket::of(Rate::from_bps(48_000), Span::from_secs(10));
+        assert_eq!(bucket.size, 60_000);
+        let small = Bucket { size: 2_000, ..bucket };
+        let mut sgsn = Sgsn::new(SgsnConfig { bucket: Some(small), ..SgsnConfig::default() });
+        (0..6).for_each(|i| sgsn.push(Time::ZERO, 600, i));
+        let times = drain(&mut sgsn, Time::NEVER);
+        assert_eq!(times.iter().map(|(_, i)| *i).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(times[2].0, 0.0, "1800 octets fit");
+        let gaps: Vec<f64> = times[2..].windows(2).map(|w| w[1].0 - w[0].0).collect();
+        assert!((gaps[0] - 400.0 / 6000.0).abs() < 1e-6, "the fourth waits for 400 octets to leak: {gaps:?}");
+        assert!(gaps[1..].iter().all(|g| (g - 0.1).abs() < 1e-6), "then 600 octets each 0.1 s: {gaps:?}");
+    }
+
+    /// GP-37: a PDU that waited longer than its lifetime is discarded.
+    #[test]
+    fn gp_37_lifetime_discards() {
+        let bucket = Bucket { size: 600, leak: Rate::from_bps(4_800) };
+        let config =
+            SgsnConfig { bucket: Some(bucket), lifetime: Some(Span::from_secs(2)), ..SgsnConfig::default() };
+        let mut sgsn = Sgsn::new(config);
+        (0..6).for_each(|i| sgsn.push(Time::ZERO, 600, i));
+        let mut expired = 0;
+        let mut passed = 0;
+        while let Some(p) = sgsn.pass(Time::NEVER) {
+            if let Passed::Expired(_) = p { expired += 1 } else { passed += 1 }
+        }
+        assert_eq!((passed, expired), (3, 3));
+    }
+
+    /// GP-46: the Gb interface serialises.
+    #[test]
+    fn gp_46_gb_takes_its_time() {
+        let config =
+            SgsnConfig { gb_rate: Some(Rate::from_bps(64_000)), gb_overhead: 0, ..SgsnConfig::default() };
+        let mut sgsn = Sgsn::new(config);
+        (0..2).for_each(|i| sgsn.push(Time::ZERO, 600, i));
+        assert_eq!(drain(&mut sgsn, Time::ZERO), [(0.075, 0), (0.15, 1)]);
+    }
+
+    /// GP-25, GP-27: the queue drops what finds no room.
+    #[test]
+    fn gp_25_room_in_octets_and_pdus() {
+        let mut sgsn =
+            Sgsn::new(SgsnConfig { octets: Some(50_000), pdus: Some(40), ..SgsnConfig::default() });
+        let mut taken = 0;
+        while sgsn.has_room(1, 1500) {
+            sgsn.push(Time::ZERO, 1500, taken);
+            taken += 1;
+        }
+        assert_eq!(taken, 33);
+    }
+}

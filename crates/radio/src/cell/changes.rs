@@ -1,0 +1,170 @@
+//! Changes of cell and voice calls of a mobile.
+
+use super::user::User;
+use super::{Air, Direction, Side};
+use crate::mac::tbf::{DOWNLINK, Event as TbfEvent, State};
+use crate::mobility::{Change, Extent};
+use crate::tdma::{self, Tick};
+use base::event::{CellStep, Event};
+use base::packet::DropReason;
+use base::{Span, Time};
+
+/// FLUSH-LL that goes to the new cell arrives there this long after data flow.
+const WRONG_FLUSH: Span = Span::from_millis(300);
+
+/// A direction without a frame for this long before a change did not flow.
+const QUIET: Span = Span::from_secs(1);
+
+/// A mobile counts as in use this long after the last LLC frame.
+const IN_USE: Span = Span::from_secs(30);
+
+/// The next instant after `seen` at which a change of cell does something.
+pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
+    let wrong = change.resumed + WRONG_FLUSH;
+    let all = [change.synchronised, change.access, change.known, change.updated, change.resumed, wrong];
+    all.into_iter().find(|at| *at > seen).unwrap_or(wrong)
+}
+
+impl User {
+    /// Whether a step of a change has become due between the last look and `t`.
+    fn reached(&self, at: Time, t: Time) -> bool {
+        at <= t && at + tdma::BLOCK > t
+    }
+
+    fn say(&self, side: &mut Side, t: Time, step: CellStep) {
+        let user = u32::from(self.me);
+        side.note(t, || Event::Mobility { user, step });
+    }
+
+    /// Changes of cell, steps of one under way, voice calls.
+    pub(super) fn move_about(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+        if self.mobility.next() <= t {
+            let change = self.mobility.take();
+            self.leave(change, n, t, air, side);
+        }
+        if let Some(change) = self.change {
+            self.step_of(change, n, t, air, side);
+        }
+        if self.call <= t {
+            self.answer(n, t, air, side);
+        }
+    }
+
+    /// A change that is asked for from outside begins now.
+    pub(super) fn force(&mut self, now: Time, air: &mut Air, side: &mut Side) {
+        let change = self.mobility.change(now);
+        self.leave(change, tdma::next_tick(now), now, air, side);
+        self.due = tdma::next_tick(now);
+    }
+
+    /// The mobile leaves its cell: both TBFs are lost.
+    fn leave(&mut self, change: Change, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+        self.say(side, change.decision, CellStep::Decision);
+        if change.failed {
+            self.changes[1] += 1;
+            self.say(side, change.decision, CellStep::Failed);
+        }
+        // What happens to a mobile that is not in use is not counted.
+        let used =
+            self.inside() > 0 || change.decision.since(self.down.last_frame.max(self.up.last_frame)) < IN_USE;
+        self.changes[0] += u64::from(used);
+        for flow in [&mut self.down, &mut self.up] {
+            // Where nothing flowed just before, the gap begins with the decision.
+            let idle = change.decision.since(flow.last_frame) > QUIET;
+            flow.gap_from = Some(if idle { change.decision } else { flow.last_frame });
+        }
+        self.abort(Direction::Down, n, air, side);
+        self.abort(Direction::Up, n, air, side);
+        self.down.state = State::Idle;
+        self.up.state = State::Idle;
+        let waits_for_update = matches!(change.extent, Extent::RoutingArea | Extent::InterSgsn);
+        let up = if waits_for_update { change.updated } else { change.access };
+        self.suspended = [change.resumed.max(t), up.max(t)];
+        self.change = Some(change);
+    }
+
+    /// What a change of cell does at `t`.
+    fn step_of(&mut self, change: Change, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+        if self.reached(change.synchronised, t) {
+            self.say(side, change.synchronised, CellStep::Synchronised);
+        }
+        if self.reached(change.access, t) {
+            self.say(side, change.access, CellStep::Access);
+            self.in_new_cell(change, t);
+        }
+        if self.reached(change.known, t) {
+            // The uplink LLC frame by which the SGSN learns the cell.
+            self.up.counts.control += 1;
+            self.say(side, change.known, CellStep::CellUpdate);
+            if change.deletes {
+                self.say(side, change.known, CellStep::Flush);
+                self.flush(t, side);
+            }
+        }
+        if change.updated > change.known && self.reached(change.updated, t) {
+            self.up.counts.control += 5;
+            self.down.counts.control += 4;
+            self.say(side, change.updated, CellStep::RoutingAreaUpdate);
+        }
+        let change = self.change.unwrap_or(change);
+        if self.reached(change.resumed, t) {
+            self.say(side, change.resumed, CellStep::Resumed);
+            // The downlink assignment is part of the change.
+            if self.down.sender.feed.has_data() && self.down.step(DOWNLINK, TbfEvent::Data) {
+                (self.down.until, self.down.full_at) = (n, 1);
+            }
+            if !self.mobility.faults().flush_new_cell {
+                self.change = None;
+            }
+        }
+        if self.mobility.faults().flush_new_cell && change.resumed + WRONG_FLUSH <= t {
+            self.abort(Direction::Down, n, air, side);
+            self.flush(t, side);
+            self.change = None;
+        }
+    }
+
+    /// The mobile has access to the new cell.
+    fn in_new_cell(&mut self, change: Change, t: Time) {
+        let faults = self.mobility.faults();
+        for i in 0..usize::from(faults.resent_frames).min(2) {
+            if let Some((octets, packet)) = self.recent[i] {
+                let copy = self.frames.copy(octets, packet);
+                self.backlog.push_back(copy);
+            }
+        }
+        let silent = !self.up.sender.feed.has_data() && self.backlog.is_empty();
+        if silent && !faults.dummy_outage.is_zero() {
+            // The dummy frame that tells the new cell stops the data behind it.
+            let by = faults.dummy_outage;
+            self.suspended = [self.suspended[0].max(t) + by, self.suspended[1].max(t) + by];
+            self.change = Some(Change { resumed: change.resumed + by, ..change });
+        }
+    }
+
+    /// Deletes what the PCU holds for the mobile.
+    fn flush(&mut self, t: Time, side: &mut Side) {
+        let mut gone = Vec::new();
+        self.down.sender.feed.clear(|id, delivered| gone.push((id, delivered)));
+        for (id, delivered) in gone {
+            if !delivered {
+                self.end(Direction::Down, id, DropReason::Flushed, t, side);
+            }
+        }
+    }
+
+    /// A voice call takes the mobile: both TBFs end, and the SGSN holds its data.
+    fn answer(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+        let Some(gate) = &mut self.voice else { return };
+        let over = gate.open_from(t, t);
+        if over > t {
+            self.changes[2] += 1;
+            self.say(side, t, CellStep::Preempted);
+            self.abort(Direction::Down, n, air, side);
+            self.abort(Direction::Up, n, air, side);
+            self.suspended = self.suspended.map(|s| s.max(over));
+            self.sgsn_held = over;
+        }
+        self.next_call(over.max(t + Span::from_nanos(1)));
+    }
+}

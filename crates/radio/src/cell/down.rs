@@ -1,0 +1,213 @@
+//! Downlink blocks: data, dummy blocks, polls, uplink reports.
+
+use super::config::IdleRepeat;
+use super::user::User;
+use super::{Air, Direction, RESERVED, RRBP, Side};
+use crate::coding::Scheme;
+use crate::mac::tbf::State;
+use crate::rlc::Mode;
+use crate::rlc::send::{RadioBlock, Reason};
+use crate::tdma::{self, Tick};
+use base::Time;
+use base::event::{BlockUse, Event};
+use base::packet::DropReason;
+
+/// What events call a scheme: CS-n as n, MCS-n as 10 + n.
+pub(super) fn scheme_number(scheme: Scheme) -> u8 {
+    scheme.number() + if scheme.is_egprs() { 10 } else { 0 }
+}
+
+/// What events call a reason.
+pub(super) fn purpose(reason: Reason) -> BlockUse {
+    match reason {
+        Reason::New => BlockUse::New,
+        Reason::Missing => BlockUse::Missing,
+        Reason::Idle => BlockUse::Idle,
+    }
+}
+
+impl User {
+    /// How urgently the mobile needs a downlink block; none if it has nothing to send.
+    #[inline]
+    pub(super) fn down_priority(&self, n: Tick) -> Option<u8> {
+        let d = &self.down;
+        match d.state {
+            State::Active if d.sender.has_work() => Some(3),
+            State::Active if d.sender.is_pending() => match d.idle {
+                IdleRepeat::Never => (self.polls == 0 && d.may_repeat(n)).then_some(2),
+                IdleRepeat::WhenFree => Some(1),
+                IdleRepeat::Always => Some(3),
+            },
+            State::Kept if d.keep_at <= n => Some(2),
+            _ => None,
+        }
+    }
+
+    /// Hands over frames whose blocks have all come.
+    pub(super) fn deliver(&mut self, direction: Direction, complete: u32, t: Time, side: &mut Side) {
+        let mut whole = std::mem::take(&mut self.arriving);
+        let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
+        if flow.mode == Mode::Acknowledged {
+            flow.sender.feed.deliver(complete, |id| whole.push((id, true)));
+        } else {
+            while let Some((first, last)) = flow.sender.feed.undelivered().map(|p| (p.first, p.last)) {
+                let Some(all) = flow.receiver.has_all(first, last) else { break };
+                whole.extend(flow.sender.feed.settle().map(|id| (id, all)));
+            }
+            flow.sender.settle_unacknowledged(complete);
+        }
+        for (id, all) in whole.drain(..) {
+            if all {
+                self.arrived(direction, id, t, side);
+            } else {
+                self.end(direction, id, DropReason::Loss, t, side);
+            }
+        }
+        self.arriving = whole;
+    }
+}
+
+/// Records a block.
+pub(super) fn note(
+    side: &mut Side,
+    user: u8,
+    up: bool,
+    slot: usize,
+    n: Tick,
+    block: &RadioBlock,
+    arrived: bool,
+) {
+    let slot = slot as u8;
+    side.note(tdma::start_of(n), || Event::RadioBlock {
+        user: u32::from(user),
+        up,
+        slot,
+        scheme: scheme_number(block.scheme),
+        block: block.first.bsn,
+        purpose: purpose(block.first.reason),
+        arrived,
+    });
+}
+
+/// Records a block without data.
+pub(super) fn note_empty(
+    side: &mut Side,
+    user: u8,
+    up: bool,
+    slot: usize,
+    n: Tick,
+    what: BlockUse,
+    arrived: bool,
+) {
+    let (slot, user) = (slot as u8, u32::from(user));
+    side.note(tdma::start_of(n), || Event::RadioBlock {
+        user,
+        up,
+        slot,
+        scheme: 1,
+        block: 0,
+        purpose: what,
+        arrived,
+    });
+}
+
+/// Sends a downlink block of a mobile on a timeslot.
+#[inline]
+pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+    air.down[slot].used += 1;
+    let me = user.me;
+    let d = &mut user.down;
+    let repeat = d.may_repeat(n);
+    d.sent_at = n;
+    let Some(block) = d.sender.next(n, d.scheme, repeat) else {
+        return empty(user, air, side, slot, n);
+    };
+    d.busy += 1;
+    match block.first.reason {
+        Reason::New => d.counts.new += 1,
+        Reason::Missing => d.counts.missing += 1,
+        Reason::Idle => d.counts.idle += 1,
+    }
+    let mut arrived = false;
+    let mut useful = false;
+    let before = d.receiver.vq();
+    let mut complete = before;
+    for unit in block.units() {
+        let decoded = d.quality.decodes(n, block.scheme, false);
+        d.repair(unit.bsn, unit.attempt, decoded, n);
+        if decoded {
+            arrived = true;
+            let taken = d.receiver.take(unit.bsn, unit.part, unit.last);
+            useful |= !taken.duplicate;
+            complete = taken.complete;
+        }
+    }
+    if !arrived {
+        d.counts.errors += 1;
+    } else if !useful {
+        d.counts.duplicates += 1;
+    }
+    user.useful += u64::from(useful);
+    note(side, me, false, slot, n, &block, arrived);
+    if d.sender.is_stalled() && !d.was_stalled {
+        d.was_stalled = true;
+        d.counts.stalls += 1;
+        let va = d.sender.va();
+        side.note(tdma::start_of(n), || Event::RadioStalled { user: u32::from(me), up: false, block: va });
+    }
+    let last = block.first.last || block.second.is_some_and(|u| u.last);
+    let force = (last || d.was_stalled || block.first.reason == Reason::Idle) && user.polls == 0;
+    let due = d.poller.block(false, force);
+    if arrived && complete > before || user.down.mode == Mode::Unacknowledged {
+        let t = tdma::start_of(n) + tdma::AIR + user.delays.abis;
+        user.deliver(Direction::Down, complete, t, side);
+    }
+    if due {
+        poll(user, air, slot, n);
+    }
+}
+
+/// A TBF without data is kept by a block without any, and asked for a report, so that the mobile can ask for uplink.
+fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+    let d = &mut user.down;
+    d.counts.dummy += 1;
+    d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
+    let arrived = d.quality.decodes(n, Scheme::Cs1, true);
+    note_empty(side, user.me, false, slot, n, BlockUse::Dummy, arrived);
+    if arrived {
+        poll(user, air, slot, n);
+    }
+}
+
+/// Reserves an uplink block for a report.
+fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick) {
+    let free = RRBP.map(|k| n + k).find(|t| air.reserved[slot][*t as usize % RESERVED] == 0);
+    if let Some(at) = free {
+        air.reserved[slot][at as usize % RESERVED] = user.me + 1;
+        user.polls += 1;
+    }
+}
+
+/// Sends the first control block that waits on a timeslot: an uplink report.
+pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+    let Some(control) = air.control[slot].pop_front() else { return };
+    air.down[slot].used += 1;
+    let user = &mut users[usize::from(control.user)];
+    user.ack_due = false;
+    if !user.up.is_up() {
+        return;
+    }
+    user.down.counts.control += 1;
+    user.up.counts.reports += 1;
+    let report = user.up.receiver.report();
+    let arrived = user.down.quality.decodes(n, Scheme::Cs1, true);
+    let (me, complete, end) = (u32::from(user.me), report.complete, report.end);
+    side.note(tdma::start_of(n), || Event::RadioReport { user: me, up: true, complete, end, arrived });
+    note_empty(side, user.me, false, slot, n, BlockUse::Control, arrived);
+    if arrived {
+        user.up.reports.push_back((n + 1, report));
+    } else if report.last {
+        // The final report is sent again until the mobile answers it (N3103).
+        user.ask_report(air, n + 5);
+    }
+}

@@ -1,0 +1,102 @@
+//! The cell as a network element: two ports for each mobile, downlink even, uplink odd.
+
+use super::{Cell, Direction, tdma};
+use base::event::Category;
+use base::packet::Packet;
+use base::{Span, Time};
+use path::{Cx, Element, Port, Signal};
+
+/// A tick is executed so long after its instant, that everything that comes at the instant takes part in it.
+const AFTER: Span = Span::from_nanos(1);
+
+/// The port by which packets for a mobile enter, and those that reached it leave.
+pub const fn down(user: u16) -> Port {
+    Port(2 * user)
+}
+/// The port by which packets from a mobile enter, and those that left the core leave.
+pub const fn up(user: u16) -> Port {
+    Port(2 * user + 1)
+}
+
+impl Cell {
+    /// Sends on what has come to its end, records events, ends packets.
+    fn settle(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        for (packet, reason) in self.side.drops.drain(..) {
+            cx.drop(packet, reason);
+        }
+        for (t, event) in self.side.events.drain(..) {
+            cx.record(Category::Radio, t, || event);
+        }
+        for (i, user) in self.users.iter_mut().enumerate() {
+            for (direction, out) in user.out.iter_mut().enumerate() {
+                while out.front().is_some_and(|(t, _)| *t <= now) {
+                    let Some((_, packet)) = out.pop_front() else { break };
+                    cx.count_hop();
+                    cx.forward(Port((2 * i + direction) as u16), packet);
+                }
+            }
+        }
+    }
+
+    fn next_out(&self) -> Time {
+        let fronts = self.users.iter().flat_map(|u| &u.out).filter_map(|out| out.front());
+        fronts.map(|(t, _)| *t).min().unwrap_or(Time::NEVER)
+    }
+}
+
+impl Element for Cell {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        self.side.log = cx.records(Category::Radio);
+        let now = cx.now();
+        self.catch_up_before(now);
+        let direction = if port.0.is_multiple_of(2) { Direction::Down } else { Direction::Up };
+        self.take(usize::from(port.0 / 2), direction, packet, now);
+        self.settle(cx);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.side.log = cx.records(Category::Radio);
+        self.catch_up_before(cx.now());
+        self.settle(cx);
+    }
+
+    fn next_wake(&self) -> Time {
+        let tick = self.next.map_or(Time::NEVER, |n| tdma::start_of(n) + AFTER);
+        tick.min(self.next_out())
+    }
+
+    fn next_exit(&self) -> Time {
+        // A block that starts now takes its time on the air.
+        let tick = self.next.map_or(Time::NEVER, |n| tdma::start_of(n) + tdma::AIR);
+        tick.min(self.next_out())
+    }
+
+    /// A reselection of the mobile with this number.
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let Signal::State { machine, .. } = signal else { return };
+        self.side.log = cx.records(Category::Radio);
+        let now = cx.now();
+        self.catch_up_before(now);
+        if let Some(user) = self.users.get_mut(usize::from(machine)) {
+            user.force(now, &mut self.air, &mut self.side);
+            user.due = user.due.max(self.done);
+            let due = user.due;
+            self.next = Some(self.next.map_or(due, |n| n.min(due)));
+        }
+        self.settle(cx);
+    }
+
+    fn holds(&self) -> usize {
+        self.users.iter().map(super::User::inside).sum()
+    }
+}
+
+impl Cell {
+    /// Executes the ticks before `now`; a packet that comes at the instant of a tick takes part in it.
+    fn catch_up_before(&mut self, now: Time) {
+        while let Some(n) = self.next.filter(|n| tdma::start_of(*n) < now) {
+            self.tick(n);
+        }
+    }
+}

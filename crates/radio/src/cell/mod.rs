@@ -1,0 +1,228 @@
+//! One cell with its timeslots and mobiles: GPRS and EGPRS bearers from GGSN to terminal, in both directions.
+//!
+//! The cell steps once each block period in which something can happen ([`Cell::tick`]); between ticks packets only
+//! join queues, whose departures are computed in logical time. Downlink: core, SGSN queue with BSSGP flow control
+//! ([`crate::bssgp`]), Gb, PCU queue, TBF, blocks, terminal. Uplink: terminal buffer, TBF, blocks, Gb, core.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `config` | plain data |
+//! | `user` | one mobile: queues, TBFs, reports, timers |
+//! | `down`, `up` | a block of each direction |
+//! | `changes` | changes of cell and voice calls |
+//! | `frames`, `abm` | packets and LLC frames; acknowledged LLC |
+//! | `counts` | counters |
+//! | `element` | the network element |
+
+mod abm;
+mod changes;
+pub mod config;
+pub mod counts;
+mod down;
+pub mod element;
+mod frames;
+mod setup;
+mod up;
+mod user;
+
+use crate::mac::ring::Ring;
+use crate::tdma::{self, Tick};
+use base::event::Event;
+use base::packet::{DropReason, Packet};
+use base::rng::Seed;
+use base::{Span, Time};
+use config::CellConfig;
+use counts::{SlotCounts, UserCounts};
+use std::collections::VecDeque;
+use user::User;
+
+/// Downlink or uplink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Toward the mobile.
+    Down,
+    /// From the mobile.
+    Up,
+}
+
+/// One direction of a timeslot.
+#[derive(Default)]
+struct Slot {
+    ring: Ring,
+    /// Whose turn it is, and for how many more blocks.
+    holder: Option<(u8, u32)>,
+    used: u64,
+}
+
+impl Slot {
+    /// Who sends next: the holder while its turn lasts, else the next one of the highest priority.
+    #[inline]
+    fn next(&mut self, users: &[User], turn: u32, priority: impl Fn(&User) -> Option<u8>) -> Option<u8> {
+        if turn <= 1 && users.len() == 1 {
+            return priority(&users[0]).filter(|_| !self.ring.is_empty()).map(|_| 0);
+        }
+        if let Some((member, left)) = self.holder
+            && left > 0
+            && priority(&users[usize::from(member)]).is_some_and(|p| p >= 2)
+        {
+            self.holder = Some((member, left - 1));
+            return Some(member);
+        }
+        let member = self.ring.next_by(|m| priority(&users[usize::from(m)]))?;
+        self.holder = Some((member, (turn * users[usize::from(member)].weight).saturating_sub(1)));
+        Some(member)
+    }
+}
+
+/// A control block that waits for a downlink block period: an uplink report.
+#[derive(Clone, Copy)]
+struct Control {
+    user: u8,
+    ready: Tick,
+}
+
+/// Timeslots of the cell.
+struct Air {
+    down: Vec<Slot>,
+    up: Vec<Slot>,
+    /// Mobiles that may use each timeslot.
+    load: Vec<u32>,
+    /// Control blocks for each timeslot, in order.
+    control: Vec<VecDeque<Control>>,
+    /// Uplink blocks reserved by polls: the mobile plus one, by tick modulo the length.
+    reserved: Vec<[u8; RESERVED]>,
+}
+
+/// Ticks over which reservations reach.
+const RESERVED: usize = 8;
+/// A poll reserves the uplink block three to six block periods later (RRBP; 44.060 section 10.4.5).
+const RRBP: std::ops::RangeInclusive<u32> = 3..=6;
+
+/// What a mobile does beside its own state: events and ends of packets.
+struct Side {
+    log: bool,
+    events: Vec<(Time, Event)>,
+    drops: Vec<(Packet, DropReason)>,
+}
+
+impl Side {
+    #[inline]
+    fn note(&mut self, t: Time, event: impl FnOnce() -> Event) {
+        if self.log {
+            self.events.push((t, event()));
+        }
+    }
+}
+
+/// The cell.
+pub struct Cell {
+    turn: u32,
+    users: Vec<User>,
+    air: Air,
+    side: Side,
+    /// The next tick at which something can happen.
+    next: Option<Tick>,
+    /// The first tick that was not executed.
+    done: Tick,
+}
+
+impl Cell {
+    /// A cell in which nothing has happened yet.
+    pub fn new(config: &CellConfig, seed: Seed) -> Self {
+        let slots = usize::from(config.slots.clamp(1, 8));
+        let slot = |_| Slot::default();
+        let mut air = Air {
+            down: (0..slots).map(slot).collect(),
+            up: (0..slots).map(slot).collect(),
+            load: vec![0; slots],
+            control: vec![VecDeque::new(); slots],
+            reserved: vec![[0; RESERVED]; slots],
+        };
+        let mut side = Side { log: false, events: Vec::new(), drops: Vec::new() };
+        let mut users: Vec<User> = Vec::new();
+        for (i, user) in config.users.iter().take(32).enumerate() {
+            users.push(User::new(i as u8, user, slots, seed));
+        }
+        for user in &mut users {
+            user.begin(&mut air, &mut side);
+        }
+        let next = users.iter().map(|u| u.due).min().filter(|t| *t < Tick::MAX);
+        Cell { turn: config.turn.max(1), users, air, side, next, done: 0 }
+    }
+
+    /// A packet comes in for a mobile, or from it.
+    fn take(&mut self, user: usize, direction: Direction, packet: Packet, now: Time) {
+        let Some(u) = self.users.get_mut(user) else {
+            self.side.drops.push((packet, DropReason::NoRoute));
+            return;
+        };
+        let at = match direction {
+            Direction::Down => u.enter_down(packet, now, &mut self.side),
+            Direction::Up => u.enter_up(packet, now, &mut self.side),
+        };
+        let tick = tdma::next_tick(at).max(self.done);
+        u.due = u.due.min(tick);
+        self.next = Some(self.next.map_or(tick, |n| n.min(tick)));
+    }
+
+    /// Executes one block period.
+    fn tick(&mut self, n: Tick) {
+        let t = tdma::start_of(n);
+        self.done = n + 1;
+        let Cell { users, air, side, turn, .. } = self;
+        for user in users.iter_mut().filter(|u| u.due <= n) {
+            user.prepare(n, t, air, side);
+        }
+        for s in 0..air.down.len() {
+            if air.control[s].front().is_some_and(|c| c.ready <= n) {
+                down::control(users, air, side, s, n);
+            } else if !air.down[s].ring.is_empty()
+                && let Some(m) = air.down[s].next(users, *turn, |u| u.down_priority(n))
+            {
+                down::block(&mut users[usize::from(m)], air, side, s, n);
+            }
+        }
+        for s in 0..air.up.len() {
+            let reserved = std::mem::take(&mut air.reserved[s][n as usize % RESERVED]);
+            if reserved > 0 {
+                air.up[s].used += 1;
+                up::report(&mut users[usize::from(reserved) - 1], air, side, s, n);
+            } else if !air.up[s].ring.is_empty()
+                && let Some(m) = air.up[s].next(users, *turn, |u| u.up_priority(n))
+            {
+                up::block(&mut users[usize::from(m)], air, side, s, n);
+            }
+        }
+        let pending = air.control.iter().flatten().map(|c| c.ready.max(n + 1)).min().unwrap_or(Tick::MAX);
+        let mut next = pending;
+        for user in users.iter_mut() {
+            if user.due <= n {
+                user.due = user.next_due(n);
+            }
+            next = next.min(user.due);
+        }
+        if air.reserved.iter().flatten().any(|r| *r > 0) {
+            next = n + 1;
+        }
+        self.next = (next < Tick::MAX).then_some(next);
+    }
+
+    /// Counters of a mobile.
+    pub fn counts(&self, user: usize) -> Option<UserCounts> {
+        self.users.get(user).map(|u| u.counts(self.done))
+    }
+    /// Use of the timeslots.
+    pub fn slots(&self) -> SlotCounts {
+        let used = |slots: &[Slot]| slots.iter().map(|s| s.used).collect();
+        SlotCounts { down: used(&self.air.down), up: used(&self.air.up) }
+    }
+    /// How many mobiles it has.
+    pub fn users(&self) -> usize {
+        self.users.len()
+    }
+}
+
+/// Ticks that a delay adds to the reaction to a block: at least one.
+fn reaction(delay: Span) -> u32 {
+    tdma::ticks(tdma::AIR + delay).max(1)
+}

@@ -1,0 +1,139 @@
+//! Uplink blocks: data with countdown, downlink reports, idle USFs.
+
+use super::config::IdleRepeat;
+use super::down::{note, note_empty};
+use super::user::User;
+use super::{Air, Control, Direction, Side, reaction};
+use crate::coding::Scheme;
+use crate::mac::countdown;
+use crate::mac::tbf::{Event as TbfEvent, State, UPLINK};
+use crate::rlc::Mode;
+use crate::rlc::send::Reason;
+use crate::tdma::{self, Tick};
+use base::event::{BlockUse, Event};
+
+impl User {
+    /// How urgently the mobile needs an uplink block; none if the network knows of nothing to send.
+    #[inline]
+    pub(super) fn up_priority(&self, n: Tick) -> Option<u8> {
+        let d = &self.up;
+        match d.state {
+            State::Active | State::Final => {
+                if d.sender.has_work() {
+                    return Some(3);
+                }
+                let open = d.sender.is_pending() && !d.receiver.is_complete() && d.may_repeat(n);
+                open.then_some(if d.idle == IdleRepeat::Always { 3 } else { 1 })
+            }
+            State::Kept if d.keep_at <= n => Some(2),
+            _ => None,
+        }
+    }
+
+    /// An uplink report is to be sent on the first downlink timeslot that the mobile hears.
+    pub(super) fn ask_report(&mut self, air: &mut Air, ready: Tick) {
+        if std::mem::replace(&mut self.ack_due, true) {
+            return;
+        }
+        let slot = usize::from(self.up.first).min(air.control.len() - 1);
+        air.control[slot].push_back(Control { user: self.me, ready });
+    }
+}
+
+/// Sends an uplink block of a mobile on a timeslot.
+#[inline]
+pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+    air.up[slot].used += 1;
+    let me = user.me;
+    let extended = user.tbf.permanent || !user.tbf.hold_up.is_zero();
+    let d = &mut user.up;
+    let repeat = d.may_repeat(n);
+    d.sent_at = n;
+    let Some(block) = d.sender.next(n, d.scheme, repeat) else {
+        // A USF that the mobile answers without data.
+        d.counts.dummy += 1;
+        d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
+        return note_empty(side, me, true, slot, n, BlockUse::Dummy, true);
+    };
+    d.busy += 1;
+    match block.first.reason {
+        Reason::New => d.counts.new += 1,
+        Reason::Missing => d.counts.missing += 1,
+        Reason::Idle => d.counts.idle += 1,
+    }
+    if !extended && !user.committed {
+        let left = d.sender.feed.blocks_left(d.scheme.payload());
+        let cv = countdown::value(left, u32::from(d.used), user.tbf.bs_cv_max);
+        user.committed = cv < countdown::MANY;
+    }
+    let last = block.first.last || block.second.is_some_and(|u| u.last);
+    let mut arrived = false;
+    let mut useful = false;
+    let mut gap = false;
+    let before = d.receiver.vq();
+    let mut complete = before;
+    for unit in block.units() {
+        let decoded = d.quality.decodes(n, block.scheme, false);
+        d.repair(unit.bsn, unit.attempt, decoded, n);
+        if decoded {
+            arrived = true;
+            let taken = d.receiver.take(unit.bsn, unit.part, unit.last && !extended);
+            useful |= !taken.duplicate;
+            gap |= taken.gap;
+            complete = taken.complete;
+        }
+    }
+    if !arrived {
+        d.counts.errors += 1;
+    } else if !useful {
+        d.counts.duplicates += 1;
+    }
+    note(side, me, true, slot, n, &block, arrived);
+    if d.sender.is_stalled() && !d.was_stalled {
+        d.was_stalled = true;
+        d.counts.stalls += 1;
+        let va = d.sender.va();
+        side.note(tdma::start_of(n), || Event::RadioStalled { user: u32::from(me), up: true, block: va });
+    }
+    let unacknowledged = d.mode == Mode::Unacknowledged;
+    if last && !extended && d.state == State::Active {
+        d.step(UPLINK, TbfEvent::FinalSent);
+    }
+    if arrived {
+        let force = last || d.was_stalled || d.receiver.is_complete() || block.first.reason == Reason::Idle;
+        let due = d.poller.block(gap, force && !user.ack_due);
+        if complete > before || unacknowledged {
+            let t = tdma::start_of(n) + tdma::AIR + user.delays.abis;
+            user.deliver(Direction::Up, complete, t, side);
+        }
+        if due {
+            let ready = n + reaction(user.delays.abis);
+            user.ask_report(air, ready);
+        }
+    }
+}
+
+/// Sends a downlink report that a poll asked for.
+pub(super) fn report(user: &mut User, _air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+    user.polls = user.polls.saturating_sub(1);
+    if !user.down.is_up() {
+        return;
+    }
+    user.up.counts.control += 1;
+    user.down.counts.reports += 1;
+    let report = user.down.receiver.report();
+    let arrived = user.up.quality.decodes(n, Scheme::Cs1, true);
+    let (me, complete, end) = (u32::from(user.me), report.complete, report.end);
+    side.note(tdma::start_of(n), || Event::RadioReport { user: me, up: false, complete, end, arrived });
+    note_empty(side, user.me, true, slot, n, BlockUse::Control, arrived);
+    if !arrived {
+        user.unanswered += 1;
+        return;
+    }
+    user.unanswered = 0;
+    let at = n + reaction(user.delays.abis);
+    user.down.reports.push_back((at, report));
+    if user.wants_channel {
+        user.requested_on_pacch(at);
+    }
+}

@@ -1,0 +1,679 @@
+//! One mobile and its queues on both sides: packets in, reports, TBF states, what is due next.
+
+use super::abm::{Abm, Act};
+use super::changes::next_stage as change_stage;
+use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, UserConfig};
+use super::counts::{DirectionCounts, UserCounts};
+use super::frames::{FrameId, Frames};
+use super::setup::Draws;
+use super::{Air, Direction, Side};
+use crate::bssgp::{Passed, Sgsn};
+use crate::coding::Scheme;
+use crate::llc::{LlcMode, Segmentation};
+use crate::mac::multislot::Class;
+use crate::mac::tbf::{self, State, TbfConfig};
+use crate::mobility::{Change, Mobility};
+use crate::quality::Quality;
+use crate::rlc::poll::Poller;
+use crate::rlc::receive::{Receiver, Report};
+use crate::rlc::send::{Rules, Sender};
+use crate::rlc::{Mode, Numbering};
+use crate::tdma::{self, Tick};
+use base::event::{Event, FrameFate, TbfStep};
+use base::packet::{DropReason, Packet};
+use base::rng::Seed;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// Block periods without a report after which the last blocks are sent again where idle retransmission is off.
+const SILENCE: u32 = 25;
+
+/// Of a block that was not lost.
+const NOT_LOST: Tick = Tick::MAX;
+
+/// One direction: RLC on both ends and the state of its TBF.
+pub(super) struct Flow {
+    pub(super) sender: Sender<FrameId>,
+    pub(super) receiver: Receiver,
+    pub(super) poller: Poller,
+    pub(super) quality: Quality,
+    pub(super) scheme: Scheme,
+    pub(super) mode: Mode,
+    pub(super) idle: IdleRepeat,
+    pub(super) numbering: Numbering,
+    pub(super) persistence: Option<Span>,
+    halves: bool,
+    policy: crate::rlc::poll::Policy,
+    pub(super) state: State,
+    /// Requested: when it is assigned. Kept: when it is released.
+    pub(super) until: Tick,
+    /// Timeslots granted, now in use, the first of them, and when all can be used.
+    pub(super) granted: u8,
+    pub(super) used: u8,
+    pub(super) first: u8,
+    pub(super) full_at: Tick,
+    /// While kept: the next dummy block or USF.
+    pub(super) keep_at: Tick,
+    /// Reports on their way to the sender.
+    pub(super) reports: VecDeque<(Tick, Report)>,
+    /// The window was closed when last looked at.
+    pub(super) was_stalled: bool,
+    pub(super) counts: DirectionCounts,
+    /// Blocks sent in the current period of slots by demand.
+    pub(super) busy: u32,
+    pub(super) judged: Tick,
+    assigned_at: Tick,
+    /// By ring index: when a block was first lost; `NOT_LOST` if it was not.
+    lost_at: Vec<Tick>,
+    /// When an LLC frame last arrived, and the one before a change of cell.
+    pub(super) last_frame: Time,
+    pub(super) gap_from: Option<Time>,
+    /// When a block was last sent.
+    pub(super) sent_at: Tick,
+}
+
+impl Flow {
+    fn new(config: &DirectionConfig, granted: u8, first: u8, quality: Quality) -> Self {
+        let rules = Rules {
+            // When it may is for the scheduler to say.
+            preemptive: true,
+            hold_off: tdma::ticks(config.hold_off),
+            resegment: config.resegment,
+        };
+        Flow {
+            sender: Sender::new(config.numbering, config.mode, rules),
+            receiver: Receiver::new(config.numbering, config.mode, config.resegment),
+            poller: Poller::new(config.policy),
+            quality,
+            scheme: config.scheme,
+            mode: config.mode,
+            idle: config.idle,
+            numbering: config.numbering,
+            persistence: config.persistence,
+            halves: config.resegment,
+            policy: config.policy,
+            state: State::Idle,
+            until: 0,
+            granted,
+            used: 0,
+            first,
+            full_at: 0,
+            keep_at: 0,
+            reports: VecDeque::new(),
+            was_stalled: false,
+            counts: DirectionCounts::default(),
+            busy: 0,
+            judged: 0,
+            assigned_at: 0,
+            lost_at: vec![NOT_LOST; config.numbering.window.next_power_of_two() as usize],
+            last_frame: Time::ZERO,
+            gap_from: None,
+            sent_at: 0,
+        }
+    }
+
+    /// Moves by the machine; true if it moved.
+    pub(super) fn step(&mut self, machine: &[tbf::Line], event: tbf::Event) -> bool {
+        match tbf::next(machine, self.state, event) {
+            Some(next) => {
+                self.state = next;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A TBF ends: RLC begins with block 0 next time.
+    pub(super) fn restart(&mut self, n: Tick) {
+        self.account(n);
+        self.sender.restart(self.numbering, |_| ());
+        self.receiver = Receiver::new(self.numbering, self.mode, self.halves);
+        self.poller = Poller::new(self.policy);
+        self.reports.clear();
+        self.lost_at.fill(NOT_LOST);
+        (self.used, self.was_stalled) = (0, false);
+    }
+
+    /// Adds the air time since the last change of the number of slots.
+    pub(super) fn account(&mut self, n: Tick) {
+        self.counts.assigned += u64::from(self.used) * u64::from(n.saturating_sub(self.assigned_at));
+        self.assigned_at = n;
+    }
+
+    /// Counts how long a block that was lost once was missing.
+    #[inline]
+    pub(super) fn repair(&mut self, bsn: u32, attempt: u8, arrived: bool, n: Tick) {
+        if arrived && attempt == 0 {
+            return;
+        }
+        let mask = self.lost_at.len() - 1;
+        let lost_at = &mut self.lost_at[bsn as usize & mask];
+        if !arrived {
+            if attempt == 0 {
+                *lost_at = n;
+            }
+        } else if *lost_at != NOT_LOST {
+            self.counts.repair += u64::from(n - *lost_at);
+            self.counts.repaired += 1;
+            *lost_at = NOT_LOST;
+        }
+    }
+
+    /// An LLC frame has arrived.
+    fn frame_arrived(&mut self, t: Time) {
+        self.counts.frames += 1;
+        if let Some(from) = self.gap_from.take() {
+            self.counts.gap = self.counts.gap.max(t.since(from).as_nanos());
+        }
+        self.last_frame = t;
+    }
+
+    /// The next report that has arrived by tick `n`.
+    pub(super) fn report_at(&mut self, n: Tick) -> Option<Report> {
+        self.reports.front().filter(|(at, _)| *at <= n)?;
+        self.reports.pop_front().map(|(_, report)| report)
+    }
+
+    /// Blocks that are not acknowledged may be sent again now. Where idle retransmission is off, one goes out all the
+    /// same when nothing has been heard for long (T3182 in the mobile, a poll of the network).
+    #[inline]
+    pub(super) fn may_repeat(&self, n: Tick) -> bool {
+        self.idle != IdleRepeat::Never || n.saturating_sub(self.sent_at) > SILENCE
+    }
+
+    /// The TBF exists.
+    pub(super) fn is_up(&self) -> bool {
+        matches!(self.state, State::Active | State::Kept | State::Final)
+    }
+}
+
+/// One mobile.
+pub(super) struct User {
+    pub(super) me: u8,
+    pub(super) weight: u32,
+    pub(super) class: Class,
+    pub(super) down: Flow,
+    pub(super) up: Flow,
+    pub(super) tbf: TbfConfig,
+    pub(super) demand: Option<Demand>,
+    pub(super) n3105: u32,
+    pub(super) segmentation: Segmentation,
+    pub(super) llc: LlcConfig,
+    pub(super) delays: Delays,
+    pub(super) draws: Draws,
+    pub(super) frames: Frames,
+    pub(super) abm: Option<[Abm; 2]>,
+    /// Packets between GGSN and SGSN.
+    core: VecDeque<(Time, Packet)>,
+    pub(super) sgsn: Sgsn<FrameId>,
+    sgsn_next: Option<Time>,
+    rlc_buffer: Option<u64>,
+    /// Frames between SGSN and PCU.
+    pcu: VecDeque<(Time, FrameId)>,
+    terminal: Room,
+    terminal_octets: u64,
+    terminal_packets: u32,
+    /// Uplink frames that the TBF's countdown leaves to the next one.
+    pub(super) backlog: VecDeque<FrameId>,
+    pub(super) committed: bool,
+    /// The mobile asks for an uplink TBF in its next downlink report.
+    pub(super) wants_channel: bool,
+    /// Downlink polls on their way, polls without an answer in a row.
+    pub(super) polls: u32,
+    pub(super) unanswered: u32,
+    /// An uplink report is scheduled.
+    pub(super) ack_due: bool,
+    pub(super) t3192: Tick,
+    pub(super) non_drx: Tick,
+    pub(super) ready: Tick,
+    pub(super) suspended: [Time; 2],
+    pub(super) sgsn_held: Time,
+    pub(super) mobility: Mobility,
+    pub(super) change: Option<Change>,
+    pub(super) voice: Option<path::gate::Gate>,
+    pub(super) call: Time,
+    /// Octets and packets of the last uplink frames that arrived, for a mobile that resends them.
+    pub(super) recent: [Option<(u32, Packet)>; 2],
+    /// Packets that leave the bearer, by direction: when, and which.
+    pub(super) out: [VecDeque<(Time, Packet)>; 2],
+    cable_free: Time,
+    gb_up_free: Time,
+    gb: crate::bssgp::SgsnConfig,
+    pub(super) changes: [u64; 3],
+    pub(super) useful: u64,
+    pub(super) due: Tick,
+    /// The RLC buffer was full when last looked at.
+    gated: bool,
+    /// Room for frames that are handed over together.
+    pub(super) arriving: Vec<(FrameId, bool)>,
+}
+
+impl User {
+    pub(super) fn new(me: u8, config: &UserConfig, slots: usize, seed: Seed) -> Self {
+        let name = &config.name;
+        let most = slots as u8;
+        let up_slots = config.class.grant(false, config.up.slots.min(most), 1);
+        let down_slots = config.class.grant(true, config.down.slots.min(most), up_slots);
+        let quality =
+            |d: &DirectionConfig, purpose| Quality::new(d.quality.clone(), seed.stream(name, purpose));
+        let voice = config.voice.as_ref().map(|v| {
+            let closures = path::gate::Closures::Process {
+                every: v.every.clone(),
+                from: path::gate::From::End,
+                first: path::gate::First::Stationary,
+                lasts: v.lasts.clone(),
+            };
+            path::gate::Gate::new(&closures, &format!("{name}.voice"), seed)
+        });
+        let acknowledged = config.llc.mode == LlcMode::Acknowledged;
+        let mut user = User {
+            me,
+            weight: config.weight.max(1),
+            class: config.class,
+            down: Flow::new(&config.down, down_slots, 0, quality(&config.down, "down")),
+            up: Flow::new(&config.up, up_slots, 0, quality(&config.up, "up")),
+            tbf: config.tbf.clone(),
+            demand: config.demand,
+            n3105: config.n3105,
+            segmentation: Segmentation { n201: config.llc.n201, mode: config.llc.mode },
+            llc: config.llc,
+            delays: config.delays,
+            draws: Draws::new(&config.tbf.setup, name, seed),
+            frames: Frames::new(),
+            abm: acknowledged.then(|| [Abm::new(&config.llc), Abm::new(&config.llc)]),
+            core: VecDeque::new(),
+            sgsn: Sgsn::new(config.sgsn),
+            sgsn_next: None,
+            rlc_buffer: config.rlc_buffer,
+            pcu: VecDeque::new(),
+            terminal: config.terminal,
+            terminal_octets: 0,
+            terminal_packets: 0,
+            backlog: VecDeque::new(),
+            committed: false,
+            wants_channel: false,
+            polls: 0,
+            unanswered: 0,
+            ack_due: false,
+            t3192: 0,
+            non_drx: 0,
+            ready: 0,
+            suspended: [Time::ZERO; 2],
+            sgsn_held: Time::ZERO,
+            mobility: Mobility::new(&config.mobility, &format!("{name}.mobility"), seed),
+            change: None,
+            voice,
+            call: Time::NEVER,
+            recent: [None; 2],
+            out: [VecDeque::new(), VecDeque::new()],
+            cable_free: Time::ZERO,
+            gb_up_free: Time::ZERO,
+            gb: config.sgsn,
+            changes: [0; 3],
+            useful: 0,
+            due: 0,
+            gated: false,
+            arriving: Vec::new(),
+        };
+        user.next_call(Time::ZERO);
+        user.due = tdma::next_tick(user.mobility.next().min(user.call));
+        if user.tbf.permanent {
+            user.due = 0;
+        }
+        user
+    }
+
+    /// When the next voice call begins, seen from `from`.
+    pub(super) fn next_call(&mut self, from: Time) {
+        if let Some(gate) = &mut self.voice {
+            let (closed, until) = gate.phase(from, from);
+            self.call = if closed { from } else { until };
+        }
+    }
+
+    /// A packet for the mobile; when it is at the SGSN.
+    pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
+        let at = now + self.delays.core;
+        self.core.push_back((at, packet));
+        self.advance_down(now, side);
+        at
+    }
+
+    /// A packet from the terminal; when it can be sent.
+    pub(super) fn enter_up(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
+        let octets = u64::from(packet.size);
+        let full = self.terminal.octets.is_some_and(|most| self.terminal_octets + octets > most)
+            || self.terminal.packets.is_some_and(|most| self.terminal_packets >= most);
+        if full {
+            self.up.counts.full += 1;
+            side.drops.push((packet, DropReason::QueueFull));
+            return now;
+        }
+        self.terminal_octets += octets;
+        self.terminal_packets += 1;
+        let me = u32::from(self.me);
+        let User { frames, abm, backlog, segmentation, .. } = self;
+        frames.take(packet, segmentation.frames(packet.size), |id, octets| {
+            side.note(now, || llc(me, true, packet.id, octets, FrameFate::Queued));
+            match abm {
+                Some([_, up]) => up.push(id),
+                None => backlog.push_back(id),
+            }
+        });
+        now
+    }
+
+    /// Core, SGSN and Gb up to `now`.
+    fn advance_down(&mut self, now: Time, side: &mut Side) {
+        while let Some((at, packet)) = self.core.front().copied().filter(|(t, _)| *t <= now) {
+            self.core.pop_front();
+            self.pass(at, side);
+            self.admit(at, packet, side);
+        }
+        self.pass(now, side);
+    }
+
+    /// A packet is at the SGSN.
+    fn admit(&mut self, at: Time, packet: Packet, side: &mut Side) {
+        let (mut pdus, mut octets) = (0, 0);
+        self.segmentation
+            .frames(packet.size)
+            .for_each(|n| (pdus, octets) = (pdus + 1, octets + u64::from(n)));
+        if !self.sgsn.has_room(pdus, octets) {
+            self.down.counts.full += 1;
+            side.drops.push((packet, DropReason::QueueFull));
+            return;
+        }
+        let User { frames, abm, sgsn, segmentation, .. } = self;
+        frames.take(packet, segmentation.frames(packet.size), |id, octets| match abm {
+            Some([down, _]) => down.push(id),
+            None => sgsn.push(at, octets, id),
+        });
+        self.sgsn_next = self.sgsn.next_pass();
+    }
+
+    /// Lets the SGSN pass what it may up to `now`, and the PCU take what is there.
+    fn pass(&mut self, now: Time, side: &mut Side) {
+        if self.sgsn_held > now {
+            return;
+        }
+        while self.sgsn_next.is_some_and(|t| t <= now) {
+            let queued = self.down.sender.feed.waiting();
+            // The SGSN goes on at the leak rate for a cell that the mobile has left, until it knows.
+            let left = self.change.is_some_and(|c| now < c.known);
+            if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
+                self.gated = true;
+                break;
+            }
+            if std::mem::take(&mut self.gated) {
+                self.sgsn.hold(now);
+            }
+            match self.sgsn.pass(now) {
+                Some(Passed::At(t, id)) => {
+                    self.pcu.push_back((t.max(self.sgsn_held), id));
+                    if self.rlc_buffer.is_some() {
+                        self.take_from_gb(now, side);
+                    }
+                }
+                Some(Passed::Expired(id)) => self.end(Direction::Down, id, DropReason::Expired, now, side),
+                None => {}
+            }
+            self.sgsn_next = self.sgsn.next_pass();
+        }
+        self.take_from_gb(now, side);
+    }
+
+    /// Frames that have come over Gb join the PCU's queue.
+    fn take_from_gb(&mut self, now: Time, side: &mut Side) {
+        while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
+            self.pcu.pop_front();
+            let frame = self.frames.get_mut(id);
+            frame.since = t;
+            let octets = frame.octets;
+            self.down.sender.feed.push(octets, id);
+            side.note(t, || {
+                llc(u32::from(self.me), false, self.frames.packet(id).id, octets, FrameFate::Queued)
+            });
+        }
+    }
+
+    /// A frame that RLC or a queue held is lost.
+    pub(super) fn end(
+        &mut self,
+        direction: Direction,
+        id: FrameId,
+        reason: DropReason,
+        t: Time,
+        side: &mut Side,
+    ) {
+        let octets = self.frames.get(id).octets;
+        let packet = *self.frames.packet(id);
+        let up = direction == Direction::Up;
+        side.note(t, || llc(u32::from(self.me), up, packet.id, octets, FrameFate::Discarded));
+        // Acknowledged LLC holds the frame and will send it again.
+        let ended = if self.abm.is_some() { None } else { self.frames.lost(id) };
+        if let Some(packet) = ended {
+            self.ended(direction, packet, reason, side);
+        }
+        self.frames.release(id);
+    }
+
+    /// A packet ends in the bearer.
+    pub(super) fn ended(
+        &mut self,
+        direction: Direction,
+        packet: Packet,
+        reason: DropReason,
+        side: &mut Side,
+    ) {
+        let counts = if direction == Direction::Up { &mut self.up.counts } else { &mut self.down.counts };
+        match reason {
+            DropReason::Expired => counts.expired += 1,
+            _ => counts.flushed += 1,
+        }
+        if direction == Direction::Up {
+            self.leave_terminal(&packet);
+        }
+        side.drops.push((packet, reason));
+    }
+
+    fn leave_terminal(&mut self, packet: &Packet) {
+        self.terminal_octets -= u64::from(packet.size);
+        self.terminal_packets -= 1;
+    }
+
+    /// A frame has arrived whole at `t`: at the mobile, or at the PCU.
+    pub(super) fn arrived(&mut self, direction: Direction, id: FrameId, t: Time, side: &mut Side) {
+        let up = direction == Direction::Up;
+        let frame = *self.frames.get(id);
+        let packet = *self.frames.packet(id);
+        let counts = if up { &mut self.up.counts } else { &mut self.down.counts };
+        if frame.delivered || !frame.genuine {
+            counts.twice += 1;
+            side.note(t, || llc(u32::from(self.me), up, packet.id, frame.octets, FrameFate::Duplicate));
+            self.frames.release(id);
+            return;
+        }
+        let flow = if up { &mut self.up } else { &mut self.down };
+        flow.frame_arrived(t);
+        side.note(t, || llc(u32::from(self.me), up, packet.id, frame.octets, FrameFate::Delivered));
+        if let Some([down, upward]) = &mut self.abm {
+            if up { upward.arrived(id, t) } else { down.arrived(id, t) }
+        }
+        if up {
+            self.recent = [Some((frame.octets, packet)), self.recent[0]];
+        }
+        let whole = self.frames.arrived(id);
+        self.frames.release(id);
+        if let Some(packet) = whole {
+            let at = if up { self.beyond_gb(&packet, t) } else { self.beyond_cable(&packet, t) };
+            let counts = if up { &mut self.up.counts } else { &mut self.down.counts };
+            counts.octets += u64::from(packet.size);
+            if up {
+                self.leave_terminal(&packet);
+            }
+            self.out[usize::from(up)].push_back((at, packet));
+        }
+    }
+
+    /// When an uplink packet that is whole at the PCU at `t` leaves the core.
+    fn beyond_gb(&mut self, packet: &Packet, t: Time) -> Time {
+        let start = t.max(self.gb_up_free);
+        let octets = u64::from(packet.size + self.gb.gb_overhead);
+        self.gb_up_free = start + self.gb.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
+        self.gb_up_free + self.gb.gb_delay + self.delays.core
+    }
+
+    /// When a downlink packet that is whole at the mobile at `t` leaves the terminal.
+    fn beyond_cable(&mut self, packet: &Packet, t: Time) -> Time {
+        let start = (t + self.delays.terminal).max(self.cable_free);
+        let cable = self.delays.cable;
+        self.cable_free = start + cable.map_or(Span::ZERO, |rate| rate.span_of(u64::from(packet.size)));
+        self.cable_free
+    }
+
+    /// Everything due before the blocks of tick `n`.
+    pub(super) fn prepare(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+        if self.mobility.next() <= t || self.change.is_some() || self.call <= t {
+            self.move_about(n, t, air, side);
+        }
+        self.advance_down(t, side);
+        if self.abm.is_some() {
+            self.link_control(t, n, air, side);
+        }
+        self.hear(n, t, air, side);
+        self.admit_up(t);
+        if self.down.persistence.is_some() || self.up.persistence.is_some() {
+            self.give_up_old(n, t, air, side);
+        }
+        self.advance_tbfs(n, air, side);
+        for flow in [&mut self.down, &mut self.up] {
+            flow.counts.stalled_ticks += u64::from(flow.state == State::Active && flow.sender.is_stalled());
+        }
+    }
+
+    /// Uplink frames join RLC unless its countdown has begun.
+    pub(super) fn admit_up(&mut self, t: Time) {
+        if self.committed {
+            return;
+        }
+        while let Some(id) = self.backlog.pop_front() {
+            let frame = self.frames.get_mut(id);
+            frame.since = t;
+            let octets = frame.octets;
+            self.up.sender.feed.push(octets, id);
+        }
+    }
+
+    /// Acknowledged LLC: new frames, repeats, and what is done.
+    fn link_control(&mut self, t: Time, n: Tick, air: &mut Air, side: &mut Side) {
+        for (i, direction) in [Direction::Down, Direction::Up].into_iter().enumerate() {
+            while let Some(act) = self.abm.as_mut().and_then(|abm| abm[i].act(t)) {
+                match act {
+                    Act::Send(id) => self.give_to_rlc(direction, id, t),
+                    Act::Repeat(id) => {
+                        if self.llc.flush {
+                            self.drop_copies(direction, id, n, t, air, side);
+                        }
+                        let octets = self.frames.get(id).octets;
+                        let counts = if i == 1 { &mut self.up.counts } else { &mut self.down.counts };
+                        (counts.repeated, counts.repeated_octets) =
+                            (counts.repeated + 1, counts.repeated_octets + u64::from(octets));
+                        let packet = self.frames.packet(id).id;
+                        side.note(t, || llc(u32::from(self.me), i == 1, packet, octets, FrameFate::Repeated));
+                        self.give_to_rlc(direction, id, t);
+                    }
+                    Act::GiveUp(id) => {
+                        if let Some(packet) = self.frames.lost(id) {
+                            self.ended(direction, packet, DropReason::GivenUp, side);
+                        }
+                        self.frames.release(id);
+                    }
+                    Act::Done(id) => self.frames.release(id),
+                }
+            }
+        }
+        self.sgsn_next = self.sgsn.next_pass();
+        self.pass(t, side);
+    }
+
+    fn give_to_rlc(&mut self, direction: Direction, id: FrameId, t: Time) {
+        self.frames.hold(id);
+        match direction {
+            Direction::Down => self.sgsn.push(t, self.frames.get(id).octets, id),
+            Direction::Up => self.backlog.push_back(id),
+        }
+    }
+
+    /// When something is due after tick `n`.
+    pub(super) fn next_due(&self, n: Tick) -> Tick {
+        let after = |t: Time| if t.is_never() { Tick::MAX } else { tdma::next_tick(t).max(n + 1) };
+        let mut due = after(self.mobility.next().min(self.call));
+        if let Some(change) = &self.change {
+            due = due.min(after(change_stage(change, tdma::start_of(n))));
+        }
+        if let Some((t, _)) = self.core.front() {
+            due = due.min(after(*t));
+        }
+        if let Some((t, _)) = self.pcu.front() {
+            due = due.min(after(*t));
+        }
+        if let Some(t) = self.sgsn_next {
+            due = due.min(after(t.max(self.sgsn_held)));
+        }
+        if let Some(abm) = &self.abm {
+            due = due.min(after(abm[0].next().min(abm[1].next())));
+        }
+        for (i, d) in [&self.down, &self.up].into_iter().enumerate() {
+            let data =
+                d.sender.feed.has_data() || d.sender.is_pending() || i == 1 && !self.backlog.is_empty();
+            due = due.min(match d.state {
+                State::Idle if data => after(self.suspended[i]),
+                State::Idle => Tick::MAX,
+                State::Requested if d.until == Tick::MAX => n + 1,
+                State::Requested => d.until.max(n + 1),
+                State::Kept if !data && self.tbf.permanent => Tick::MAX,
+                State::Kept if !data => d.until.min(d.keep_at).max(n + 1),
+                State::Active | State::Final | State::Kept => n + 1,
+            });
+            if let Some((t, _)) = d.reports.front() {
+                due = due.min((*t).max(n + 1));
+            }
+        }
+        due
+    }
+
+    /// Packets inside.
+    pub(super) fn inside(&self) -> usize {
+        self.core.len() + self.frames.inside() + self.out[0].len() + self.out[1].len()
+    }
+
+    pub(super) fn counts(&self, n: Tick) -> UserCounts {
+        let mut down = self.down.counts;
+        let mut up = self.up.counts;
+        for (counts, d) in [(&mut down, &self.down), (&mut up, &self.up)] {
+            counts.stalled = d.sender.counts().stalled;
+            counts.assigned += u64::from(d.used) * u64::from(n.saturating_sub(d.assigned_at));
+        }
+        let decoded = down.assigned;
+        UserCounts {
+            down,
+            up,
+            decoded,
+            decoded_for_nothing: decoded.saturating_sub(self.useful),
+            changes: self.changes[0],
+            failed_changes: self.changes[1],
+            calls: self.changes[2],
+        }
+    }
+}
+
+/// An event about an LLC frame.
+pub(super) fn llc(user: u32, up: bool, packet: u64, octets: u32, fate: FrameFate) -> Event {
+    Event::LlcFrame { user, up, packet, octets, fate }
+}
+
+/// An event about a TBF.
+pub(super) fn tbf_event(user: u8, up: bool, step: TbfStep) -> Event {
+    Event::Tbf { user: u32::from(user), up, step }
+}

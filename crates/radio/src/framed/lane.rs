@@ -1,0 +1,289 @@
+//! One direction of a framed bearer: queue, frames, reports, repeats, delivery in order.
+
+use super::config::{FramedConfig, Reports};
+use crate::cell::counts::DirectionCounts;
+use crate::rlc::poll::{Policy, Poller};
+use crate::rlc::receive::{Part, Receiver, Report};
+use crate::rlc::send::{Reason, Rules, Sender};
+use crate::rlc::{Bsn, Mode};
+use base::packet::{DropReason, Packet};
+use base::rng::Stream;
+use base::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// Number of a packet in its direction, from 0.
+type Number = u32;
+
+/// A round of NAKs for one frame.
+#[derive(Clone, Copy)]
+struct Round {
+    bsn: Bsn,
+    round: usize,
+    due: Time,
+}
+
+/// One direction.
+pub(super) struct Lane {
+    sender: Sender<Number>,
+    receiver: Receiver,
+    poller: Poller,
+    chance: Stream,
+    octets: u32,
+    around: u32,
+    feedback: Span,
+    delay: Span,
+    attempts: Option<u8>,
+    reports: Reports,
+    buffer: Option<u64>,
+    /// Packets inside, oldest first; the first has number `first`.
+    inside: VecDeque<Packet>,
+    first: Number,
+    waiting: u64,
+    /// Packets of which a frame was given up.
+    spoiled: Vec<Number>,
+    /// Octets that may be sent now.
+    credit: f64,
+    heard: VecDeque<(Time, Report)>,
+    last_report: Time,
+    last_sent: Time,
+    last_poll: Time,
+    rounds: Vec<Round>,
+    pub(super) out: VecDeque<(Time, Packet)>,
+    pub(super) drops: Vec<(Packet, DropReason)>,
+    pub(super) counts: DirectionCounts,
+}
+
+impl Lane {
+    pub(super) fn new(config: &FramedConfig, buffer: Option<u64>, chance: Stream) -> Self {
+        let policy = match &config.reports {
+            Reports::Continuous { .. } => Policy::Every { n: 1 },
+            Reports::Polled { every, .. } => Policy::Every { n: *every },
+            Reports::Rounds { .. } => Policy::Every { n: 1 },
+        };
+        let ticks = (config.feedback.as_nanos() / config.period.as_nanos().max(1)) as u32;
+        let rules = Rules { preemptive: true, hold_off: ticks + 2, resegment: false };
+        Lane {
+            sender: Sender::new(config.numbering, Mode::Acknowledged, rules),
+            receiver: Receiver::new(config.numbering, Mode::Acknowledged, false),
+            poller: Poller::new(policy),
+            chance,
+            octets: config.octets,
+            around: config.around,
+            feedback: config.feedback,
+            delay: config.delay,
+            attempts: config.attempts,
+            reports: config.reports.clone(),
+            buffer,
+            inside: VecDeque::new(),
+            first: 0,
+            waiting: 0,
+            spoiled: Vec::new(),
+            credit: 0.0,
+            heard: VecDeque::new(),
+            last_report: Time::ZERO,
+            last_sent: Time::ZERO,
+            last_poll: Time::ZERO,
+            rounds: Vec::new(),
+            out: VecDeque::new(),
+            drops: Vec::new(),
+            counts: DirectionCounts::default(),
+        }
+    }
+
+    /// A packet comes.
+    pub(super) fn take(&mut self, packet: Packet) {
+        let octets = packet.size + self.around;
+        if self.buffer.is_some_and(|most| self.waiting + u64::from(octets) > most) {
+            self.counts.full += 1;
+            self.drops.push((packet, DropReason::QueueFull));
+            return;
+        }
+        self.waiting += u64::from(octets);
+        self.sender.feed.push(octets, self.first + self.inside.len() as u32);
+        self.inside.push_back(packet);
+    }
+
+    /// Something waits, is outstanding, or is to be heard.
+    pub(super) fn is_busy(&self) -> bool {
+        self.sender.feed.has_data() || self.sender.is_pending() || !self.rounds.is_empty()
+    }
+    /// Data wait for the air.
+    pub(super) fn has_data(&self) -> bool {
+        self.sender.feed.has_data() || self.sender.has_work()
+    }
+    /// Packets inside.
+    pub(super) fn holds(&self) -> usize {
+        self.inside.len() + self.out.len()
+    }
+
+    /// One period at this rate and error rate; `tick` counts periods.
+    pub(super) fn step(&mut self, tick: u32, now: Time, period: Span, rate: Rate, error: f64) {
+        self.hear(tick, now);
+        self.nak(now);
+        self.credit += rate.bps() as f64 / 8.0 * period.as_secs_f64();
+        let mut spare = true;
+        while self.credit >= f64::from(self.octets) {
+            let repeat = self.may_repeat(now);
+            let Some(unit) = self.sender.next_octets(tick, self.octets, repeat) else { break };
+            spare = false;
+            self.credit -= f64::from(self.octets);
+            match unit.reason {
+                Reason::New => self.counts.new += 1,
+                Reason::Missing => self.counts.missing += 1,
+                Reason::Idle => self.counts.idle += 1,
+            }
+            self.last_sent = now;
+            if self.chance.uniform() < error {
+                self.counts.errors += 1;
+                continue;
+            }
+            self.arrive(unit.bsn, unit.last, now, period);
+        }
+        // An idle channel saves nothing up, but a frame that needs several periods is put together.
+        let most = if spare { f64::from(self.octets) } else { f64::from(self.octets).max(self.credit) };
+        self.credit = self.credit.min(most);
+        if self.sender.is_stalled() {
+            self.counts.stalled_ticks += 1;
+        }
+    }
+
+    /// The last frames are sent again where nothing has been heard of them for long.
+    fn may_repeat(&self, now: Time) -> bool {
+        match &self.reports {
+            Reports::Continuous { timer } => now.since(self.last_sent) > *timer,
+            Reports::Polled { timer, .. } => {
+                now.since(self.last_sent) > *timer && now.since(self.last_poll) > *timer
+            }
+            Reports::Rounds { timer, .. } => now.since(self.last_sent) > timer.times(2),
+        }
+    }
+
+    fn arrive(&mut self, bsn: Bsn, last: bool, now: Time, period: Span) {
+        let end = now + period;
+        let before = self.receiver.vq();
+        let high = self.receiver.vr();
+        let taken = self.receiver.take(bsn, Part::Whole, false);
+        self.counts.duplicates += u64::from(taken.duplicate);
+        if taken.complete > before {
+            self.deliver(taken.complete, end);
+        }
+        let due = self.poller.block(taken.gap, last);
+        match &self.reports {
+            Reports::Continuous { .. } => self.report(end),
+            Reports::Polled { timer, prohibit, .. } => {
+                let (timer, prohibit) = (*timer, *prohibit);
+                let timed = now.since(self.last_poll) >= timer;
+                if due || timed {
+                    self.last_poll = now;
+                }
+                if (due || timed || taken.gap) && end.since(self.last_report) >= prohibit {
+                    self.report(end);
+                } else if due && self.last_report <= end {
+                    // One report waits for the end of the prohibition.
+                    self.report(self.last_report + prohibit);
+                }
+            }
+            Reports::Rounds { .. } => {
+                if taken.gap {
+                    for missing in high..bsn {
+                        self.rounds.push(Round { bsn: missing, round: 0, due: end + self.feedback });
+                    }
+                }
+                // What has come needs no acknowledgement in the sender but the window's.
+                self.heard.push_back((end + self.feedback, self.receiver.report()));
+            }
+        }
+    }
+
+    fn report(&mut self, at: Time) {
+        self.counts.reports += 1;
+        self.last_report = at;
+        self.heard.push_back((at + self.feedback, self.receiver.report()));
+    }
+
+    /// Reports that the sender has by now.
+    fn hear(&mut self, tick: u32, now: Time) {
+        while self.heard.front().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, mut report)) = self.heard.pop_front() else { return };
+            if matches!(self.reports, Reports::Rounds { .. }) {
+                // NAKs say what is missing; this only moves the window.
+                report.end = report.complete;
+            }
+            self.sender.on_report(&report, tick);
+        }
+        let Some(most) = self.attempts else { return };
+        while let Some(bsn) = self.sender.oldest_missing().filter(|b| self.sender.attempts(*b) >= most) {
+            self.give_up(bsn, now);
+        }
+    }
+
+    /// Rounds of NAKs that are due: each makes one repeat, and its copies guard against the loss of NAKs.
+    fn nak(&mut self, now: Time) {
+        let Reports::Rounds { naks, timer } = &self.reports else { return };
+        let (naks, timer) = (naks.clone(), *timer);
+        let mut i = 0;
+        while i < self.rounds.len() {
+            let round = self.rounds[i];
+            if round.due > now {
+                i += 1;
+                continue;
+            }
+            self.rounds.swap_remove(i);
+            if self.receiver.has(round.bsn) {
+                continue;
+            }
+            let Some(copies) = naks.get(round.round) else {
+                self.give_up(round.bsn, now);
+                continue;
+            };
+            self.counts.reports += u64::from(*copies);
+            self.sender.mark_missing(round.bsn);
+            let wait = Span::from_millis(20).times(u64::from(*copies)) + timer + self.feedback;
+            self.rounds.push(Round { bsn: round.bsn, round: round.round + 1, due: now + wait });
+        }
+    }
+
+    /// A frame is given up: its packets are lost, and both ends go on.
+    fn give_up(&mut self, bsn: Bsn, now: Time) {
+        let hit = self.sender.feed.pdus().filter(|p| p.first <= bsn && bsn <= p.last).map(|p| p.token);
+        self.spoiled.extend(hit);
+        self.sender.give_up(bsn);
+        let taken = self.receiver.take(bsn, Part::Whole, false);
+        self.deliver(taken.complete, now);
+        self.sender.feed.release(self.sender.va());
+    }
+
+    fn deliver(&mut self, complete: Bsn, end: Time) {
+        let Lane { sender, inside, spoiled, out, drops, counts, first, waiting, around, delay, .. } = self;
+        sender.feed.deliver(complete, |number| {
+            let Some(packet) = inside.pop_front() else { return };
+            *first = number + 1;
+            *waiting -= u64::from(packet.size + *around);
+            if spoiled.contains(&number) {
+                spoiled.retain(|s| *s != number);
+                drops.push((packet, DropReason::GivenUp));
+                return;
+            }
+            counts.frames += 1;
+            counts.octets += u64::from(packet.size);
+            out.push_back((end + *delay, packet));
+        });
+    }
+
+    /// The circuit is lost, and everything in it.
+    pub(super) fn reset(&mut self) {
+        let numbering = self.sender.numbering();
+        self.sender.feed.clear(|_, _| ());
+        self.sender.restart(numbering, |_| ());
+        self.receiver = Receiver::new(numbering, Mode::Acknowledged, false);
+        self.heard.clear();
+        self.rounds.clear();
+        self.spoiled.clear();
+        self.counts.flushed += self.inside.len() as u64;
+        self.first += self.inside.len() as u32;
+        self.waiting = 0;
+        for packet in self.inside.drain(..) {
+            self.drops.push((packet, DropReason::Flushed));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Temporary block flows: states, events and the time that access and assignment take (3GPP TS 44.060 sections 7,
+//! 9.3.1, 9.3.2; 44.018 section 3.5).
+//!
+//! The machines are tables: (state, event, next state, timer or counter). How long access and assignment take follows
+//! from what the mobile does at that moment; each way is a distribution ([`Setup`]).
+
+use base::Span;
+use base::dist::Dist;
+
+base::named! {
+    /// States of a TBF direction.
+    pub enum State {
+        /// No TBF.
+        Idle = "idle",
+        /// Access (uplink) or assignment (downlink) is under way.
+        Requested = "requested",
+        /// Blocks are sent.
+        Active = "active",
+        /// Nothing is left to send; the TBF is kept with dummy blocks or USFs.
+        Kept = "kept",
+        /// The final block is sent; its report is awaited.
+        Final = "final",
+    }
+}
+
+base::named! {
+    /// What moves a TBF direction.
+    pub enum Event {
+        /// Data wait.
+        Data = "data",
+        /// The assigned timeslots can be used.
+        Assigned = "assigned",
+        /// Everything is acknowledged.
+        Acknowledged = "acknowledged",
+        /// Everything is acknowledged and release is delayed.
+        Drained = "drained",
+        /// The delay of the release is over.
+        HoldOver = "hold-over",
+        /// The final block was sent (FBI = 1, or CV = 0).
+        FinalSent = "final-sent",
+        /// The cell changed, or a counter of the network ran out.
+        Abort = "abort",
+    }
+}
+
+/// One line of a machine.
+pub type Line = (State, Event, State, &'static str);
+
+/// Downlink TBF.
+pub static DOWNLINK: &[Line] = &[
+    (State::Idle, Event::Data, State::Requested, "assignment on AGCH, PACCH, or after paging"),
+    (State::Requested, Event::Assigned, State::Active, "starting time over"),
+    (State::Active, Event::Drained, State::Kept, "delayed release"),
+    (State::Active, Event::Acknowledged, State::Idle, "T3192 begins"),
+    (State::Kept, Event::Data, State::Active, "at once"),
+    (State::Kept, Event::HoldOver, State::Idle, "FBI = 1; T3192 begins"),
+    (State::Requested, Event::Abort, State::Idle, "T3191"),
+    (State::Active, Event::Abort, State::Idle, "N3105, T3195"),
+    (State::Kept, Event::Abort, State::Idle, "N3105, T3195"),
+];
+
+/// Uplink TBF.
+pub static UPLINK: &[Line] = &[
+    (State::Idle, Event::Data, State::Requested, "RACH, or channel request in a downlink report"),
+    (State::Requested, Event::Assigned, State::Active, "first USF"),
+    (State::Active, Event::FinalSent, State::Final, "CV = 0; T3182"),
+    (State::Active, Event::Drained, State::Kept, "extended uplink TBF"),
+    (State::Kept, Event::Data, State::Active, "next USF"),
+    (State::Kept, Event::HoldOver, State::Idle, "final report"),
+    (State::Final, Event::Acknowledged, State::Idle, "final report"),
+    (State::Requested, Event::Abort, State::Idle, "T3168, T3164"),
+    (State::Active, Event::Abort, State::Idle, "N3101, T3169"),
+    (State::Kept, Event::Abort, State::Idle, "N3101, T3169"),
+    (State::Final, Event::Abort, State::Idle, "N3103, T3182"),
+];
+
+/// Where an event leads; none if the machine ignores it there.
+pub fn next(machine: &[Line], state: State, event: Event) -> Option<State> {
+    machine.iter().find(|(s, e, ..)| *s == state && *e == event).map(|(_, _, next, _)| *next)
+}
+
+base::named! {
+    /// How a TBF is set up; which one applies follows from what the mobile does.
+    pub enum Setup {
+        /// Uplink, packet idle: RACH, Immediate Assignment, first USF.
+        Access = "access",
+        /// Uplink, what a second phase adds: Packet Resource Request, Packet Uplink Assignment.
+        SecondPhase = "second-phase",
+        /// Uplink with a downlink TBF: from the report with the channel request to the first block.
+        UplinkOnPacch = "uplink-on-pacch",
+        /// Downlink on PACCH: an uplink TBF is there, or T3192 runs.
+        DownlinkOnPacch = "downlink-on-pacch",
+        /// Downlink on AGCH: the mobile listens to every paging block.
+        DownlinkOnAgch = "downlink-on-agch",
+        /// Downlink, what waiting for the paging group adds (DRX).
+        PagingGroup = "paging-group",
+        /// Downlink in STANDBY: paging, access, response.
+        Paging = "paging",
+        /// From one timeslot to all: Packet Timeslot Reconfigure.
+        MoreSlots = "more-slots",
+    }
+}
+
+/// Durations of set-up, nanoseconds, in the order of [`Setup`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Durations(pub Vec<Dist>);
+
+const fn ms(from: u32, to: u32) -> Dist {
+    Dist::Uniform(from as f64 * 1e6, to as f64 * 1e6)
+}
+
+impl Default for Durations {
+    /// Release 97 networks: sums of the components of the channel structure (45.002, 44.018).
+    fn default() -> Self {
+        Durations(vec![
+            ms(150, 300),
+            ms(100, 180),
+            ms(80, 160),
+            ms(60, 140),
+            ms(120, 250),
+            ms(0, 470),
+            ms(1000, 3000),
+            ms(80, 150),
+        ])
+    }
+}
+
+impl Durations {
+    /// The distribution of one way of set-up.
+    pub fn of(&self, setup: Setup) -> Dist {
+        self.0.get(setup as usize).cloned().unwrap_or(Dist::Constant(0.0))
+    }
+    /// Another distribution for one way of set-up.
+    #[must_use]
+    pub fn with(mut self, setup: Setup, dist: Dist) -> Self {
+        if let Some(place) = self.0.get_mut(setup as usize) {
+            *place = dist;
+        }
+        self
+    }
+    /// TBFs that are there at once.
+    pub fn none() -> Self {
+        Durations(vec![Dist::Constant(0.0); Setup::ALL.len()])
+    }
+}
+
+/// How TBFs of a mobile are kept and released.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TbfConfig {
+    /// Uplink access in two phases.
+    pub two_phases: bool,
+    /// Set-up.
+    pub setup: Durations,
+    /// T3192: the mobile listens on after a downlink TBF.
+    pub t3192: Span,
+    /// Delayed release of downlink TBFs; zero releases at once.
+    pub hold_down: Span,
+    /// Extended uplink TBF; zero ends with countdown 0.
+    pub hold_up: Span,
+    /// While a TBF is kept, one dummy block or idle USF each so often.
+    pub keep_alive: Span,
+    /// DRX_TIMER_MAX: non-DRX mode after a TBF.
+    pub non_drx: Span,
+    /// T3314, the READY timer.
+    pub ready: Span,
+    /// BS_CV_MAX.
+    pub bs_cv_max: u32,
+    /// Both TBFs are there from the start and are never released.
+    pub permanent: bool,
+}
+
+impl Default for TbfConfig {
+    fn default() -> Self {
+        use crate::parameters::Id;
+        TbfConfig {
+            two_phases: false,
+            setup: Durations::default(),
+            t3192: Id::T3192.span(),
+            hold_down: Id::DlDelay.span(),
+            hold_up: Id::UlDelay.span(),
+            keep_alive: Span::from_millis(200),
+            non_drx: Id::DrxTimerMax.span(),
+            ready: Id::T3314.span(),
+            bs_cv_max: Id::BsCvMax.default_value(),
+            permanent: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GP-18, GP-19, GP-20: set-up, release at once, delayed release, as lines of the tables.
+    #[test]
+    fn gp_18_gp_19_gp_20_lines_of_the_machines() {
+        assert_eq!(next(UPLINK, State::Idle, Event::Data), Some(State::Requested));
+        assert_eq!(next(UPLINK, State::Final, Event::Data), None, "data wait for the next TBF");
+        assert_eq!(next(DOWNLINK, State::Active, Event::Acknowledged), Some(State::Idle));
+        assert_eq!(next(DOWNLINK, State::Active, Event::Drained), Some(State::Kept));
+        assert_eq!(next(DOWNLINK, State::Kept, Event::Data), Some(State::Active));
+    }
+
+    /// Every state can be left, every line is unique, and every state but idle can be aborted.
+    #[test]
+    fn machines_are_whole() {
+        for machine in [DOWNLINK, UPLINK] {
+            for (i, (s, e, ..)) in machine.iter().enumerate() {
+                assert!(!machine[..i].iter().any(|(t, f, ..)| (s, e) == (t, f)), "{s} {e} twice");
+            }
+            for s in machine.iter().map(|l| l.2).filter(|s| *s != State::Idle) {
+                assert_eq!(next(machine, s, Event::Abort), Some(State::Idle));
+            }
+        }
+    }
+
+    #[test]
+    fn durations_keep_their_places() {
+        let d = Durations::default().with(Setup::Access, Dist::Constant(1e6));
+        assert_eq!(d.of(Setup::Access), Dist::Constant(1e6));
+        assert_eq!(d.of(Setup::MoreSlots), ms(80, 150));
+        assert_eq!(d.0.len(), Setup::ALL.len());
+    }
+}

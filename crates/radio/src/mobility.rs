@@ -1,0 +1,418 @@
+//! Cell reselection and other interruptions of a bearer: message sequences, durations, losses by direction (3GPP TS
+//! 45.008 section 6.6, 44.060 section 5.5.1, 48.018 section 8.1; Gurtov and others 2002, section IV.C).
+//!
+//! A change of cell is a row of instants: decision, synchronised with system information read, access, the SGSN knows
+//! (cell update), the routing area is updated, data flow. Downlink data of the old cell are deleted or moved by
+//! FLUSH-LL; uplink data stay with the mobile.
+
+use base::dist::{Dist, Sampler};
+use base::rng::Seed;
+use base::{Span, Time};
+
+base::named! {
+    /// Who decides on a new cell, and what the network does to help.
+    pub enum Control {
+        /// NC0: the mobile decides, standing or moving.
+        Autonomous = "autonomous",
+        /// NC2 (network-controlled cell change): none while standing.
+        Network = "network-controlled",
+        /// NACC: the network sends the system information of the new cell beforehand.
+        Assisted = "network-assisted",
+    }
+}
+
+base::named! {
+    /// Which nodes of the network a change involves.
+    pub enum Extent {
+        /// Both cells belong to one BSC, which handles it without the SGSN.
+        SameBsc = "same-bsc",
+        /// Another cell of the routing area: cell update.
+        CellUpdate = "cell-update",
+        /// Another routing area of the same SGSN.
+        RoutingArea = "routing-area",
+        /// Another SGSN: its context moves as well.
+        InterSgsn = "inter-sgsn",
+    }
+}
+
+/// Faults of implementations seen in a real network (section IV.C of the study).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    /// The mobile sends up to so many LLC frames again that the old cell had received.
+    pub resent_frames: u8,
+    /// The SGSN sends FLUSH-LL to the new cell.
+    pub flush_new_cell: bool,
+    /// Dummy LLC frames of the mobile stop LLC data for this long.
+    pub dummy_outage: Span,
+}
+
+/// Components of a change of cell, nanoseconds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parts {
+    /// FCCH and SCH of the target.
+    pub synchronise: Dist,
+    /// SI3 and SI13 of the target; with assistance [`Parts::assisted`].
+    pub system_information: Dist,
+    /// What remains of it with NACC.
+    pub assisted: Dist,
+    /// Random access in the new cell.
+    pub access: Dist,
+    /// Uplink LLC frame to the SGSN.
+    pub cell_update: Dist,
+    /// Exchange of a routing area update.
+    pub routing_area: Dist,
+    /// What a change of SGSN adds.
+    pub inter_sgsn: Dist,
+    /// Flush, and downlink assignment in the new cell.
+    pub resume: Dist,
+}
+
+const fn ms(from: u32, to: u32) -> Dist {
+    Dist::Uniform(from as f64 * 1e6, to as f64 * 1e6)
+}
+
+impl Default for Parts {
+    /// Release 97, transfer mode.
+    fn default() -> Self {
+        Parts {
+            synchronise: ms(50, 300),
+            system_information: ms(500, 1900),
+            assisted: ms(50, 150),
+            access: ms(150, 300),
+            cell_update: ms(60, 150),
+            routing_area: ms(800, 2000),
+            inter_sgsn: ms(1000, 3000),
+            resume: ms(150, 350),
+        }
+    }
+}
+
+/// When changes happen.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Instants {
+    /// Again and again, from start to start, nanoseconds; the first as if the process had always run.
+    Every(Dist),
+    /// At given times.
+    Listed(Vec<Time>),
+}
+
+/// Mobility of one user.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MobilityConfig {
+    /// When cells change; none: only when triggered.
+    pub instants: Option<Instants>,
+    /// Who decides.
+    pub control: Control,
+    /// The user stands: a network that decides leaves it alone.
+    pub standing: bool,
+    /// Share of the extents, in the order of [`Extent`].
+    pub extents: [f64; 4],
+    /// Durations of the components.
+    pub parts: Parts,
+    /// In place of their sum: how long nothing flows, nanoseconds.
+    pub outage: Option<Dist>,
+    /// Probability that the new cell is not reached.
+    pub failure: f64,
+    /// How long a failed change lasts, nanoseconds.
+    pub failed: Dist,
+    /// Probability that downlink data of the old cell are deleted; else they are moved.
+    pub deletes: f64,
+    /// Implementation faults.
+    pub faults: Faults,
+}
+
+impl Default for MobilityConfig {
+    fn default() -> Self {
+        MobilityConfig {
+            instants: None,
+            control: Control::Autonomous,
+            standing: false,
+            extents: [0.0, 1.0, 0.0, 0.0],
+            parts: Parts::default(),
+            outage: None,
+            failure: 0.0,
+            failed: Dist::Constant(120e9),
+            deletes: 1.0,
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// One change of cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// Which nodes it involves.
+    pub extent: Extent,
+    /// The mobile leaves the old cell.
+    pub decision: Time,
+    /// System information of the new cell is read.
+    pub synchronised: Time,
+    /// The mobile has access; uplink data flow unless a routing area update comes first.
+    pub access: Time,
+    /// The SGSN knows the new cell.
+    pub known: Time,
+    /// The routing area is updated; the same as `known` without.
+    pub updated: Time,
+    /// Downlink data flow.
+    pub resumed: Time,
+    /// Downlink data of the old cell are deleted.
+    pub deletes: bool,
+    /// The new cell was not reached at first.
+    pub failed: bool,
+}
+
+/// The changes of cell of one user in one repetition: a function of seed and time, whatever the traffic.
+#[derive(Debug)]
+pub struct Mobility {
+    config: MobilityConfig,
+    samplers: [Sampler; 8],
+    outage: Option<Sampler>,
+    failed: Sampler,
+    every: Option<Sampler>,
+    chance: base::rng::Stream,
+    listed: std::vec::IntoIter<Time>,
+    next: Time,
+}
+
+fn span(sampler: &mut Sampler) -> Span {
+    Span::from_nanos(sampler.draw() as u64)
+}
+
+impl Mobility {
+    /// The changes of the user called `name`.
+    pub fn new(config: &MobilityConfig, name: &str, seed: Seed) -> Self {
+        let stream = |what: &str| seed.stream(name, what);
+        let p = &config.parts;
+        let samplers = [
+            (&p.synchronise, "synchronise"),
+            (&p.system_information, "system-information"),
+            (&p.assisted, "assisted"),
+            (&p.access, "access"),
+            (&p.cell_update, "cell-update"),
+            (&p.routing_area, "routing-area"),
+            (&p.inter_sgsn, "inter-sgsn"),
+            (&p.resume, "resume"),
+        ]
+        .map(|(dist, what)| Sampler::new(dist.clone(), stream(what)));
+        let quiet = config.control == Control::Network && config.standing;
+        let instants = config.instants.clone().filter(|_| !quiet);
+        let mut every = None;
+        let mut listed = Vec::new().into_iter();
+        let next = match instants {
+            None => Time::NEVER,
+            Some(Instants::Every(dist)) => {
+                let first = Sampler::new(dist.clone(), stream("first")).draw_stationary();
+                every = Some(Sampler::new(dist, stream("every")));
+                Time::from_nanos(first as u64)
+            }
+            Some(Instants::Listed(all)) => {
+                listed = all.into_iter();
+                listed.next().unwrap_or(Time::NEVER)
+            }
+        };
+        Mobility {
+            samplers,
+            outage: config.outage.clone().map(|d| Sampler::new(d, stream("outage"))),
+            failed: Sampler::new(config.failed.clone(), stream("failed")),
+            every,
+            chance: stream("chance"),
+            listed,
+            next,
+            config: config.clone(),
+        }
+    }
+
+    /// When the next change begins.
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The change that begins at [`Mobility::next`]. Changes do not overlap: the next one begins after it.
+    pub fn take(&mut self) -> Change {
+        let change = self.change(self.next);
+        self.next = match &mut self.every {
+            Some(every) => change.decision + span(every),
+            None => self.listed.next().unwrap_or(Time::NEVER),
+        };
+        self.next = self.next.max(change.resumed + Span::from_nanos(1));
+        change
+    }
+
+    /// A change that begins at `t`, asked for from outside.
+    pub fn change(&mut self, t: Time) -> Change {
+        let [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume] = &mut self.samplers;
+        // Every change takes one draw of each, so that variants of a scenario stay paired.
+        let draws = [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume].map(span);
+        let [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume] = draws;
+        let (which, fails, deletes) = (self.chance.uniform(), self.chance.uniform(), self.chance.uniform());
+        let outage = self.outage.as_mut().map(span);
+        let failed_for = span(&mut self.failed);
+        let extent = self.extent(which);
+        let information = if self.config.control == Control::Assisted { assisted } else { si };
+        let synchronised = t + sync + information;
+        let has_access = synchronised + access;
+        let known = if extent == Extent::SameBsc { has_access } else { has_access + cell_update };
+        let updated = match extent {
+            Extent::SameBsc | Extent::CellUpdate => known,
+            Extent::RoutingArea => known + routing_area,
+            Extent::InterSgsn => known + routing_area + inter_sgsn,
+        };
+        let mut change = Change {
+            extent,
+            decision: t,
+            synchronised,
+            access: has_access,
+            known,
+            updated,
+            resumed: updated + resume,
+            deletes: extent != Extent::SameBsc && deletes < self.config.deletes,
+            failed: fails < self.config.failure,
+        };
+        if let Some(outage) = outage {
+            change = change.scaled(outage);
+        }
+        if change.failed {
+            change = change.delayed(failed_for);
+        }
+        change
+    }
+
+    fn extent(&self, u: f64) -> Extent {
+        let total: f64 = self.config.extents.iter().sum();
+        let mut left = u * total;
+        for (extent, share) in Extent::ALL.iter().zip(self.config.extents) {
+            if left < share {
+                return *extent;
+            }
+            left -= share;
+        }
+        Extent::CellUpdate
+    }
+
+    /// Implementation faults.
+    pub fn faults(&self) -> Faults {
+        self.config.faults
+    }
+}
+
+impl Change {
+    /// The same sequence stretched to another length.
+    fn scaled(self, outage: Span) -> Change {
+        let whole = self.resumed.since(self.decision).as_nanos().max(1);
+        let at = |t: Time| {
+            let part = u128::from(t.since(self.decision).as_nanos()) * u128::from(outage.as_nanos());
+            self.decision + Span::from_nanos((part / u128::from(whole)) as u64)
+        };
+        Change {
+            synchronised: at(self.synchronised),
+            access: at(self.access),
+            known: at(self.known),
+            updated: at(self.updated),
+            resumed: at(self.resumed),
+            ..self
+        }
+    }
+
+    /// The same sequence, begun anew after a failure.
+    fn delayed(self, by: Span) -> Change {
+        Change {
+            synchronised: self.synchronised + by,
+            access: self.access + by,
+            known: self.known + by,
+            updated: self.updated + by,
+            resumed: self.resumed + by,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: Seed = Seed { seed: 1, repetition: 0 };
+
+    fn changes(config: &MobilityConfig, n: usize) -> Vec<Change> {
+        let mut mobility = Mobility::new(config, "phone", SEED);
+        (0..n).map(|_| mobility.take()).collect()
+    }
+
+    fn every(s: f64) -> Option<Instants> {
+        Some(Instants::Every(Dist::Exponential(s * 1e9)))
+    }
+
+    /// GP-28, GP-44: the sequence of a cell update, in order, about a minute apart.
+    #[test]
+    fn gp_28_gp_44_sequence_and_interval() {
+        let all = changes(&MobilityConfig { instants: every(55.0), ..MobilityConfig::default() }, 2000);
+        for c in &all {
+            assert!(c.decision < c.synchronised && c.synchronised < c.access && c.access < c.known);
+            assert!(c.known == c.updated && c.updated < c.resumed && c.deletes);
+            let outage = c.resumed.since(c.decision).as_secs_f64();
+            assert!((0.9..3.01).contains(&outage), "{outage}");
+        }
+        let mean = all.last().map_or(0.0, |c| c.decision.as_secs_f64()) / all.len() as f64;
+        assert!((mean - 55.0).abs() < 4.0, "{mean}");
+    }
+
+    /// GP-29, GP-30, GP-31: a routing area update takes longer, another SGSN longer still, one BSC less.
+    #[test]
+    fn gp_29_gp_30_gp_31_extents() {
+        let mean = |i: usize| {
+            let mut extents = [0.0; 4];
+            extents[i] = 1.0;
+            let config = MobilityConfig { instants: every(60.0), extents, ..MobilityConfig::default() };
+            let all = changes(&config, 400);
+            assert!(all.iter().all(|c| c.extent == Extent::ALL[i] && c.deletes == (i != 0)));
+            all.iter().map(|c| c.resumed.since(c.decision).as_secs_f64()).sum::<f64>() / 400.0
+        };
+        let [bsc, cell, area, sgsn] = [0, 1, 2, 3].map(mean);
+        assert!(bsc < cell && cell + 1.0 < area && area + 1.5 < sgsn, "{bsc} {cell} {area} {sgsn}");
+    }
+
+    /// GP-33: a failed change lasts two minutes more.
+    #[test]
+    fn gp_33_failures() {
+        let config = MobilityConfig { instants: every(300.0), failure: 0.1, ..MobilityConfig::default() };
+        let all = changes(&config, 1000);
+        let failed: Vec<_> = all.iter().filter(|c| c.failed).collect();
+        assert!((70..130).contains(&failed.len()));
+        assert!(failed.iter().all(|c| c.resumed.since(c.decision) > Span::from_secs(120)));
+    }
+
+    /// GP-34, GP-35, GP-50: a standing mobile reselects by itself and not under network control; assistance shortens.
+    #[test]
+    fn gp_34_gp_35_gp_50_control() {
+        let of = |control, standing| {
+            let config =
+                MobilityConfig { instants: every(60.0), control, standing, ..MobilityConfig::default() };
+            Mobility::new(&config, "phone", SEED)
+        };
+        assert!(!of(Control::Autonomous, true).next().is_never());
+        assert!(of(Control::Network, true).next().is_never());
+        assert!(!of(Control::Network, false).next().is_never());
+        let outage = |mut m: Mobility| {
+            m.take().resumed.as_nanos() as i64 - m.change(Time::ZERO).decision.as_nanos() as i64
+        };
+        assert!(outage(of(Control::Assisted, false)) < outage(of(Control::Autonomous, false)));
+    }
+
+    /// GP-45: a change that is asked for begins when it is asked for.
+    #[test]
+    fn gp_45_forced_change() {
+        let mut m = Mobility::new(&MobilityConfig::default(), "phone", SEED);
+        assert!(m.next().is_never());
+        assert_eq!(m.change(Time::from_nanos(7)).decision, Time::from_nanos(7));
+    }
+
+    /// An outage given as a distribution stretches the sequence.
+    #[test]
+    fn outages_can_be_given() {
+        let outage = Some(Dist::Uniform(3e9, 15e9));
+        let config = MobilityConfig { instants: every(60.0), outage, ..MobilityConfig::default() };
+        for c in changes(&config, 200) {
+            assert!((3.0..=15.0).contains(&c.resumed.since(c.decision).as_secs_f64()));
+            assert!(c.decision <= c.access && c.access <= c.known && c.known <= c.resumed);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Which radio block can be decoded: block error processes of one bearer direction.
+//!
+//! An error rate can be constant, alternate between two states over time, follow a file, or come from a C/I through
+//! the average curves of a coding scheme, with a fading process that correlates neighbouring blocks. Curves: own link
+//! simulation of typical urban profiles, moved to the reference performance of 3GPP TS 45.005 (about 1 dB).
+
+use crate::coding::Scheme;
+use crate::tdma::Tick;
+use base::rng::Stream;
+
+base::named! {
+    /// A channel profile of 3GPP TS 45.005 annex C.
+    pub enum Profile {
+        /// Typical urban, 3 km/h, without frequency hopping.
+        Tu3 = "tu3",
+        /// Typical urban, 50 km/h, without frequency hopping.
+        Tu50 = "tu50",
+        /// Typical urban with ideal frequency hopping.
+        Hopping = "ideal-hopping",
+    }
+}
+
+/// Block error rate over mean C/I as a logistic function in dB: 50 % point and slope.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Curve {
+    /// C/I at which half of the blocks fail, dB.
+    pub x50: f64,
+    /// Slope, dB.
+    pub s: f64,
+}
+
+const fn curve(x50: f64, s: f64) -> Curve {
+    Curve { x50, s }
+}
+
+/// Rows in the order of [`Scheme`], columns in the order of [`Profile`], for the minimum receiver of the
+/// specification.
+static CURVES: [[Curve; 3]; 13] = [
+    [curve(5.2, 3.65), curve(4.7, 2.43), curve(4.6, 2.02)],
+    [curve(6.9, 3.69), curve(7.8, 2.49), curve(7.7, 2.03)],
+    [curve(8.2, 3.73), curve(9.6, 2.52), curve(10.0, 2.08)],
+    [curve(13.2, 3.71), curve(17.3, 2.89), curve(18.0, 2.66)],
+    [curve(4.8, 3.67), curve(4.4, 2.43), curve(4.4, 2.01)],
+    [curve(6.4, 3.59), curve(6.8, 2.42), curve(6.9, 1.99)],
+    [curve(8.8, 3.64), curve(11.1, 2.63), curve(11.7, 2.33)],
+    [curve(11.5, 3.59), curve(15.3, 2.78), curve(16.0, 2.52)],
+    [curve(11.5, 3.66), curve(10.7, 2.46), curve(10.5, 1.99)],
+    [curve(12.9, 3.71), curve(12.7, 2.45), curve(12.5, 1.95)],
+    [curve(18.2, 3.66), curve(19.3, 2.47), curve(19.5, 2.13)],
+    [curve(21.0, 3.70), curve(22.6, 3.32), curve(23.3, 3.04)],
+    [curve(23.0, 3.72), curve(25.0, 3.34), curve(25.7, 3.09)],
+];
+
+impl Curve {
+    /// The curve of a scheme; `gain` is what the receiver is better than the minimum, dB.
+    pub fn of(scheme: Scheme, profile: Profile, gain: f64) -> Curve {
+        let c = CURVES[scheme as usize][profile as usize];
+        Curve { x50: c.x50 - gain, ..c }
+    }
+    /// Block error rate at a C/I in dB.
+    pub fn bler(self, c_over_i: f64) -> f64 {
+        1.0 / (1.0 + libm::exp((c_over_i - self.x50) / self.s))
+    }
+}
+
+/// A step function of time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Steps(pub Vec<(Tick, f64)>);
+
+impl Steps {
+    /// The value at a tick; the first one before it begins.
+    fn at(&self, now: Tick) -> f64 {
+        let i = self.0.partition_point(|(t, _)| *t <= now);
+        self.0.get(i.saturating_sub(1)).map_or(0.0, |(_, v)| *v)
+    }
+}
+
+/// What decides over the blocks of a direction.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Source {
+    /// A constant rate for data blocks, another one for control blocks.
+    Constant {
+        /// Error rate of data blocks.
+        data: f64,
+        /// Error rate of control blocks.
+        control: f64,
+    },
+    /// Two states that last for exponentially distributed times.
+    States {
+        /// Error rate of all blocks in the good state.
+        good: f64,
+        /// Error rate in the bad state.
+        bad: f64,
+        /// Mean duration of the good state, ticks.
+        good_lasts: f64,
+        /// Mean duration of the bad state, ticks.
+        bad_lasts: f64,
+    },
+    /// Error rates from a file, for all schemes.
+    Recorded(Steps),
+    /// C/I, constant or from a file, through the curves of the schemes.
+    Interference {
+        /// C/I in dB over time.
+        c_over_i: Steps,
+        /// Which curves.
+        profile: Profile,
+        /// Receiver gain over the minimum, dB.
+        gain: f64,
+        /// Correlation of the fading from one block period to the next, 0 to below 1.
+        correlation: f64,
+    },
+}
+
+/// The error process of one direction of one mobile.
+#[derive(Clone, Debug)]
+pub struct Quality {
+    source: Source,
+    stream: Stream,
+    /// Of two states: whether the bad one holds, and until which tick.
+    bad: bool,
+    until: Tick,
+    /// Of fading: the Gaussian and the tick for which it holds, with its quantile.
+    gauss: f64,
+    drawn: Option<Tick>,
+    level: f64,
+    /// Error rate of a scheme at the C/I for which it was computed last.
+    known: [(f64, f64); 13],
+}
+
+impl Quality {
+    /// A process that draws from `stream`.
+    pub fn new(source: Source, stream: Stream) -> Self {
+        let known = [(f64::NAN, 0.0); 13];
+        Quality { source, stream, bad: false, until: 0, gauss: 0.0, drawn: None, level: 0.0, known }
+    }
+
+    /// Whether a block of `scheme` is decoded. `control` blocks are CS-1.
+    #[inline]
+    pub fn decodes(&mut self, now: Tick, scheme: Scheme, control: bool) -> bool {
+        match &self.source {
+            Source::Constant { data, control: of_control } => {
+                let p = if control { *of_control } else { *data };
+                p <= 0.0 || self.stream.uniform() >= p
+            }
+            _ => self.decodes_varying(now, scheme),
+        }
+    }
+
+    fn decodes_varying(&mut self, now: Tick, scheme: Scheme) -> bool {
+        let p = match &self.source {
+            Source::Constant { data, .. } => *data,
+            Source::States { good, bad, .. } => {
+                let (good, bad) = (*good, *bad);
+                self.advance(now);
+                if self.bad { bad } else { good }
+            }
+            Source::Recorded(steps) => steps.at(now),
+            Source::Interference { c_over_i, profile, gain, correlation } => {
+                let (x, profile, gain, rho) = (c_over_i.at(now), *profile, *gain, *correlation);
+                let p = self.bler(scheme, x, profile, gain);
+                if rho > 0.0 {
+                    return self.fade(now, rho) >= p;
+                }
+                p
+            }
+        };
+        p <= 0.0 || self.stream.uniform() >= p
+    }
+
+    /// The error rate of data blocks now, as far as it is known without a draw.
+    pub fn rate(&mut self, now: Tick, scheme: Scheme) -> f64 {
+        match &self.source {
+            Source::Constant { data, .. } => *data,
+            Source::States { good, bad, .. } => {
+                if self.bad {
+                    *bad
+                } else {
+                    *good
+                }
+            }
+            Source::Recorded(steps) => steps.at(now),
+            Source::Interference { c_over_i, profile, gain, .. } => {
+                let (x, profile, gain) = (c_over_i.at(now), *profile, *gain);
+                self.bler(scheme, x, profile, gain)
+            }
+        }
+    }
+
+    fn bler(&mut self, scheme: Scheme, x: f64, profile: Profile, gain: f64) -> f64 {
+        let known = &mut self.known[scheme as usize];
+        if known.0 != x {
+            *known = (x, Curve::of(scheme, profile, gain).bler(x));
+        }
+        known.1
+    }
+
+    /// Lets the two states alternate up to `now`.
+    fn advance(&mut self, now: Tick) {
+        let Source::States { good_lasts, bad_lasts, .. } = self.source else { return };
+        while self.until <= now {
+            let begun = self.until > 0;
+            self.bad = begun && !self.bad;
+            let mean = if self.bad { bad_lasts } else { good_lasts };
+            let lasts = -mean * libm::log(self.stream.uniform());
+            self.until = self.until.saturating_add(lasts as Tick + 1);
+        }
+    }
+
+    /// The quantile of an autoregressive Gaussian, one step for each tick.
+    fn fade(&mut self, now: Tick, rho: f64) -> f64 {
+        if self.drawn == Some(now) {
+            return self.level;
+        }
+        let steps = self.drawn.map_or(u32::MAX, |t| now.saturating_sub(t));
+        let kept = if steps > 400 { 0.0 } else { libm::pow(rho, f64::from(steps)) };
+        let fresh = self.gaussian();
+        self.gauss = kept * self.gauss + libm::sqrt(1.0 - kept * kept) * fresh;
+        self.drawn = Some(now);
+        self.level = 0.5 * libm::erfc(-self.gauss * core::f64::consts::FRAC_1_SQRT_2);
+        self.level
+    }
+
+    /// A standard Gaussian by the polar angle of two uniform draws.
+    fn gaussian(&mut self) -> f64 {
+        let (u, v) = (self.stream.uniform(), self.stream.uniform());
+        libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * core::f64::consts::PI * v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::rng::Seed;
+
+    fn lost(source: Source, blocks: u32, scheme: Scheme) -> (f64, f64) {
+        let mut q = Quality::new(source, Seed { seed: 3, repetition: 0 }.stream("quality", "test"));
+        let fates: Vec<bool> = (0..blocks).map(|t| !q.decodes(t, scheme, false)).collect();
+        let share = fates.iter().filter(|f| **f).count() as f64 / f64::from(blocks);
+        let pairs = fates.windows(2).filter(|w| w[0] && w[1]).count() as f64;
+        (share, pairs / fates.iter().filter(|f| **f).count().max(1) as f64)
+    }
+
+    /// The 10 % and 30 % points of the curves lie where logistic functions have them.
+    #[test]
+    fn curves_have_their_points() {
+        let cs2 = Curve::of(Scheme::Cs2, Profile::Hopping, 0.0);
+        assert!((cs2.bler(12.2) - 0.1).abs() < 0.005 && (cs2.bler(9.4) - 0.3).abs() < 0.005);
+        let mcs9 = Curve::of(Scheme::Mcs9, Profile::Tu50, 3.0);
+        assert!((mcs9.bler(32.3 - 3.0) - 0.1).abs() < 0.005);
+    }
+
+    #[test]
+    fn rates_come_out_and_fading_joins_errors() {
+        let (share, pairs) = lost(Source::Constant { data: 0.1, control: 0.0 }, 100_000, Scheme::Cs2);
+        assert!((share - 0.1).abs() < 0.005 && (pairs - 0.1).abs() < 0.02);
+        let c = |correlation| Source::Interference {
+            c_over_i: Steps(vec![(0, 15.0)]),
+            profile: Profile::Tu3,
+            gain: 0.0,
+            correlation,
+        };
+        let (share, pairs) = lost(c(0.95), 400_000, Scheme::Cs2);
+        assert!((share - 0.1).abs() < 0.01, "{share}");
+        assert!(pairs > 0.6, "errors come together: {pairs}");
+        let states = Source::States { good: 0.0, bad: 0.5, good_lasts: 90.0, bad_lasts: 10.0 };
+        let (share, pairs) = lost(states, 400_000, Scheme::Cs2);
+        assert!((share - 0.05).abs() < 0.008 && pairs > 0.35, "{share} {pairs}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Varying propagation and packet losses of a link, from the model to the path.
+
+use crate::model::{Delay, Link, LossKind};
+use base::dist::Sampler;
+use base::rng::Seed;
+use path::gate::{self, Closures, Gate};
+use path::jitter::{Delays, Jitter};
+use path::loss::Rule;
+
+pub(super) fn jitter(link: &Link, seed: Seed) -> Option<Jitter> {
+    match &link.delay {
+        Delay::Constant(_) => None,
+        Delay::PerPacket { dist, reorder } => {
+            let sampler = Sampler::new(dist.clone(), seed.stream(&link.name, "delay"));
+            Some(Jitter::new(Delays::Drawn(sampler), *reorder))
+        }
+        Delay::Schedule(s) => {
+            Some(Jitter::new(Delays::Steps { steps: s.steps.clone(), period: s.repeat }, false))
+        }
+    }
+}
+
+pub(super) fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
+    match kind {
+        LossKind::Packets(ranges) => Rule::Scripted(
+            ranges.iter().map(|r| (*r.start() as u32, (*r.end()).min(u64::from(u32::MAX)) as u32)).collect(),
+        ),
+        LossKind::Probability(p) => Rule::Random(*p),
+        LossKind::PerPacketStates { to_bad, to_good, loss_good, loss_bad } => Rule::GilbertElliott {
+            leave_good: *to_bad,
+            leave_bad: *to_good,
+            loss_good: *loss_good,
+            loss_bad: *loss_bad,
+        },
+        LossKind::OverTimeStates { good, bad, loss_good, loss_bad } => {
+            let bad = gate_of_closures(good, bad, name, seed);
+            Rule::Weather { bad, loss_good: *loss_good, loss_bad: *loss_bad }
+        }
+    }
+}
+
+/// A bad state that is weather: how long the good one and how long the bad one lasts, in turn.
+pub(super) fn gate_of_closures(
+    good: &base::dist::Dist,
+    bad: &base::dist::Dist,
+    name: &str,
+    seed: Seed,
+) -> Gate {
+    let closures = Closures::Process {
+        every: good.clone(),
+        from: gate::From::End,
+        first: gate::First::Drawn(good.clone()),
+        lasts: bad.clone(),
+    };
+    Gate::new(&closures, name, seed)
+}

@@ -1,0 +1,69 @@
+//! Bearers as elements: one cell for all hops that name it, a port pair for each; framed bearers one each.
+
+use super::{Builder, Chain};
+use crate::model::Bearer;
+use crate::model::radio::BearerKind;
+use path::{ElementId, Port, Signal};
+use radio::cell::config::CellConfig;
+use radio::cell::{Cell, element};
+use radio::framed::element::Framed;
+
+impl Builder<'_> {
+    /// The ends of a bearer's link; its element is made with the first link that is asked for.
+    pub(super) fn bearer(&mut self, bearer: usize, link: usize) -> Chain {
+        let (id, user) = self.place_bearer(bearer);
+        let down = self.model.bearers[bearer].links[0] == link;
+        let user = user as u16;
+        let port: Port = if down { element::down(user) } else { element::up(user) };
+        Chain { entry: (id, port), exit: (id, port) }
+    }
+
+    /// The element of a bearer and the number of its mobile there.
+    fn place_bearer(&mut self, bearer: usize) -> (ElementId, usize) {
+        match &self.model.bearers[bearer].kind {
+            BearerKind::Gprs(of) => {
+                let mates = self.mates(&of.cell);
+                let id = self.cells[mates[0]].unwrap_or_else(|| self.cell(&mates));
+                (id, mates.iter().position(|m| *m == bearer).unwrap_or(0))
+            }
+            BearerKind::Framed(config) => {
+                let id = self.cells[bearer].unwrap_or_else(|| {
+                    self.add(self.model.bearers[bearer].name.clone(), Framed::new(config, self.seed))
+                });
+                self.cells[bearer] = Some(id);
+                (id, 0)
+            }
+        }
+    }
+
+    /// The bearers of a cell.
+    fn mates(&self, cell: &str) -> Vec<usize> {
+        let of = |b: &Bearer| matches!(&b.kind, BearerKind::Gprs(g) if g.cell == cell);
+        (0..self.model.bearers.len()).filter(|b| of(&self.model.bearers[*b])).collect()
+    }
+
+    fn cell(&mut self, mates: &[usize]) -> ElementId {
+        let mut config = CellConfig::of(Vec::new());
+        let mut name = String::new();
+        for &m in mates {
+            let BearerKind::Gprs(of) = &self.model.bearers[m].kind else { continue };
+            if name.is_empty() {
+                (config.slots, config.turn) = (of.timeslots, of.turn);
+                name.clone_from(&of.cell);
+            }
+            config.users.push(of.user.clone());
+        }
+        let id = self.add(name, Cell::new(&config, self.seed));
+        for (user, &m) in mates.iter().enumerate() {
+            self.cells[m] = Some(id);
+            let signal = Signal::State { machine: user as u16, state: 0 };
+            self.network.lend(&format!("{}.reselect", self.model.bearers[m].name), id, signal);
+        }
+        id
+    }
+
+    /// The element of each bearer and its mobile's number there, used by a flow or not.
+    pub(super) fn placed_bearers(&mut self) -> Vec<(ElementId, usize)> {
+        (0..self.model.bearers.len()).map(|bearer| self.place_bearer(bearer)).collect()
+    }
+}

@@ -1,0 +1,31 @@
+//! Builds networks of cells and wires their users' hosts to them.
+
+use super::{Builder, Ends};
+use cells::system::Cells;
+use path::{ElementId, Port};
+
+impl Builder<'_> {
+    /// The elements of the model's systems. A mobile has two ports: its host's, and toward the server.
+    pub(super) fn systems(&mut self, ends: &[Ends]) -> Vec<ElementId> {
+        let model = self.model;
+        let mut all = Vec::with_capacity(model.systems.len());
+        for system in &model.systems {
+            let id = self.add(system.name.clone(), Cells::new(&system.plan, &system.name, self.seed));
+            for (mobile, user) in system.users.iter().enumerate() {
+                let ends = ends[user.flow];
+                let (handset, server) =
+                    if user.mobile_asks { (ends.from, ends.to) } else { (ends.to, ends.from) };
+                for (host, port) in
+                    [(handset, Port(2 * mobile as u16)), (server, Port(2 * mobile as u16 + 1))]
+                {
+                    self.network.wire(host, Port(0), id, port);
+                    self.network.wire(id, port, host, Port(0));
+                }
+            }
+            // It measures without end, until it is told that the workloads are done.
+            self.backgrounds.push(id);
+            all.push(id);
+        }
+        all
+    }
+}

@@ -1,0 +1,34 @@
+//! Description of radio bearers in text.
+
+use crate::model::Bearer;
+use crate::model::radio::BearerKind;
+
+/// A bearer in one line.
+pub(super) fn bearer(bearer: &Bearer) -> String {
+    match &bearer.kind {
+        BearerKind::Gprs(of) => {
+            let user = &of.user;
+            format!(
+                "GPRS bearer in cell `{}`: class {}, {} down with {} timeslots wanted, {} up with {}; RLC {} with a window of {}, LLC {} with frames of {} octets",
+                of.cell,
+                user.class.number,
+                user.down.scheme,
+                user.down.slots,
+                user.up.scheme,
+                user.up.slots,
+                user.down.mode,
+                user.down.numbering.window,
+                user.llc.mode,
+                user.llc.n201,
+            )
+        }
+        BearerKind::Framed(of) => {
+            let states: Vec<String> = of
+                .states
+                .iter()
+                .map(|s| format!("{} ({} down, {} up)", s.name, s.rate[0], s.rate[1]))
+                .collect();
+            format!("frames of {} octets each {}; states: {}", of.octets, of.period, states.join(", "))
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `[[hop]] radio`: bearers of mobile networks as hops: grammar and reading.
+//!
+//! A hop with `radio` has its own rate, delay, queues and repeats, so the keys for those must be absent.
+
+mod framed;
+pub(crate) mod gprs;
+mod shape;
+
+use crate::cx::Cx;
+use crate::diagnostic::Diagnostic;
+use crate::model::Bearer;
+use crate::model::radio::BearerKind;
+use crate::reader::Reader;
+use crate::shape::{Field, Need, Shape, Variant, field};
+
+static BEARERS: &[Variant] = &[
+    Variant {
+        name: "gprs",
+        doc: "GPRS and EGPRS: TBFs on shared timeslots, RLC, LLC, SGSN with flow control, changes of cell.",
+        shape: Shape::Table(&shape::GPRS),
+        bare: true,
+    },
+    Variant {
+        name: "hscsd",
+        doc: "High-speed circuit-switched data, and basic GSM data with one timeslot of 9.6 kbit/s.",
+        shape: Shape::Table(&framed::HSCSD),
+        bare: true,
+    },
+    Variant {
+        name: "wcdma",
+        doc: "W-CDMA of release 99: RLC in acknowledged mode.",
+        shape: Shape::Table(&framed::WCDMA),
+        bare: true,
+    },
+    Variant {
+        name: "cdma2000",
+        doc: "cdma2000 1x: RLP type 3.",
+        shape: Shape::Table(&framed::CDMA2000),
+        bare: true,
+    },
+];
+
+/// The key of a hop.
+pub(crate) const RADIO: Field = field(
+    "radio",
+    Shape::Choice(BEARERS),
+    Need::Optional,
+    "A radio bearer, both directions at once. It stands for `rate`, `delay`, `queue` and everything else of the link.",
+);
+
+/// Keys that make no sense beside a bearer.
+const OTHERS: &[&str] = &[
+    "rate",
+    "delay",
+    "queue",
+    "stay",
+    "send-buffer",
+    "receive-buffer",
+    "framing",
+    "allocation",
+    "arq",
+    "flow-control",
+    "class",
+    "error",
+    "gate",
+    "rate-change",
+    "background",
+];
+
+/// The bearer of a hop called `name`; the outer none: it could not be read.
+pub(crate) fn read(hop: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Option<Bearer>> {
+    let Some(tree) = hop.get("radio") else { return Some(None) };
+    for key in OTHERS {
+        if let Some(other) = hop.get(key) {
+            cx.push(
+                Diagnostic::error(
+                    "conflict",
+                    other.place,
+                    format!("`{key}` beside `radio`: the bearer has its own"),
+                )
+                .also(tree.place, "the bearer")
+                .help(format!("remove `{key}`, or put it on a hop of its own before the radio hop")),
+            );
+            return None;
+        }
+    }
+    let bare = crate::tree::Tree {
+        value: crate::tree::Value::Table(crate::tree::Table::default()),
+        place: tree.place,
+    };
+    let (key, inner) = match tree.table() {
+        Some(table) => {
+            let [entry] = table.entries.as_slice() else { return None };
+            (entry.key.as_str(), &entry.tree)
+        }
+        None => (tree.text()?, &bare),
+    };
+    let kind = match key {
+        "gprs" => BearerKind::Gprs(gprs::read(Reader::new(inner, &shape::GPRS), name, cx)?),
+        "hscsd" => BearerKind::Framed(framed::hscsd(Reader::new(inner, &framed::HSCSD), name, cx)?),
+        "wcdma" => BearerKind::Framed(framed::wcdma(Reader::new(inner, &framed::WCDMA), name, cx)?),
+        "cdma2000" => BearerKind::Framed(framed::cdma2000(Reader::new(inner, &framed::CDMA2000), name, cx)?),
+        _ => return None,
+    };
+    Some(Some(Bearer { name: name.to_owned(), kind, links: [0; 2] }))
+}

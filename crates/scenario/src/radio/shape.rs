@@ -1,0 +1,566 @@
+//! Tables of `radio.gprs`. Names and defaults of timers are those of [`radio::parameters`].
+
+use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use radio::cell::config::IdleRepeat;
+use radio::coding::Scheme;
+use radio::llc::LlcMode;
+use radio::mobility::Control;
+use radio::quality::Profile;
+use radio::rlc::Mode;
+
+const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
+const SPAN: Shape = Shape::One(Kind::Span);
+const DIST: Shape = Shape::One(Kind::Dist(Quantity::Span));
+
+static SLOTS: Shape = Shape::One(Kind::Count(1, 8));
+static SCHEME: Shape = Shape::One(Kind::Word(Scheme::NAMES));
+static RLC_TABLE: Shape = Shape::Table(&RLC);
+static QUALITY_CHOICE: Shape = Shape::Choice(QUALITY);
+static HOLD: Shape = Shape::One(Kind::Span);
+
+pub(super) static EVERY: TableShape = table(
+    "every",
+    "Policy A: a report after a fixed number of blocks.",
+    &[field("blocks", Shape::One(Kind::Count(1, 1024)), Need::Default("20"), "Blocks between two reports.")],
+);
+pub(super) static ON_GAP: TableShape = table(
+    "on-gap",
+    "Policy B: a report shortly after a block turns out to be missing, seldom otherwise.",
+    &[
+        field(
+            "blocks",
+            Shape::One(Kind::Count(1, 1024)),
+            Need::Default("32"),
+            "Blocks between two reports when none is missing.",
+        ),
+        field("after", Shape::One(Kind::Count(0, 64)), Need::Default("0"), "Blocks to wait after the gap."),
+    ],
+);
+pub(super) static ADAPTIVE: TableShape = table(
+    "adaptive",
+    "Policy C: reports more often while many blocks are missing.",
+    &[
+        field(
+            "blocks",
+            Shape::One(Kind::Count(1, 1024)),
+            Need::Default("20"),
+            "Blocks between two reports at good quality.",
+        ),
+        field(
+            "poor",
+            Shape::One(Kind::Count(1, 1024)),
+            Need::Default("5"),
+            "Blocks between two reports at poor quality.",
+        ),
+        field("threshold", SHARE, Need::Default("0.1"), "Share of missing blocks that separates the two."),
+    ],
+);
+static POLICIES: &[Variant] = &[
+    Variant { name: "every", doc: "Policy A.", shape: Shape::Table(&EVERY), bare: true },
+    Variant { name: "on-gap", doc: "Policy B.", shape: Shape::Table(&ON_GAP), bare: true },
+    Variant { name: "adaptive", doc: "Policy C.", shape: Shape::Table(&ADAPTIVE), bare: true },
+];
+pub(super) static RLC: TableShape = table(
+    "rlc",
+    "Radio link control of one direction (3GPP TS 44.060 section 9).",
+    &[
+        field(
+            "mode",
+            Shape::One(Kind::Word(Mode::NAMES)),
+            Need::Default("\"acknowledged\""),
+            "Whether blocks are repeated.",
+        ),
+        field(
+            "window",
+            Shape::One(Kind::Count(64, 1024)),
+            Need::Default("64"),
+            "Blocks that may be outstanding; more than 64 needs an EGPRS scheme or EGPRS numbering.",
+        ),
+        field(
+            "report",
+            Shape::Choice(POLICIES),
+            Need::Default("\"every\""),
+            "When the receiver reports: polls downlink, reports uplink.",
+        ),
+        field(
+            "idle-repeat",
+            Shape::One(Kind::Word(IdleRepeat::NAMES)),
+            Need::Default("\"when-free\""),
+            "When blocks that are not acknowledged are repeated although none is reported missing.",
+        ),
+        field(
+            "hold-off",
+            SPAN,
+            Need::Default("\"0 s\""),
+            "A block reported missing is not repeated again within this time; one RLC round trip suppresses repeats in vain.",
+        ),
+        field(
+            "resegment",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "EGPRS: blocks may be repeated in halves.",
+        ),
+        field(
+            "persistence",
+            SPAN,
+            Need::Optional,
+            "RLC gives up an LLC frame after this time, and its TBF with it. Without it, never.",
+        ),
+    ],
+);
+
+static CONSTANT: TableShape = table(
+    "constant",
+    "Each block is lost with the same probability.",
+    &[
+        field("rate", SHARE, Need::Required("0.05"), "Block error rate of data blocks."),
+        field("control", SHARE, Need::Default("0"), "Block error rate of control blocks, which are CS-1."),
+    ],
+);
+static STATES: TableShape = table(
+    "states",
+    "Two states of exponentially distributed length.",
+    &[
+        field("good", SHARE, Need::Default("0"), "Block error rate in the good state."),
+        field("bad", SHARE, Need::Default("1"), "Block error rate in the bad state."),
+        field("good-lasts", SPAN, Need::Required("\"10 s\""), "Mean length of the good state."),
+        field("bad-lasts", SPAN, Need::Required("\"1 s\""), "Mean length of the bad state."),
+    ],
+);
+static RECORDED: TableShape = table(
+    "recorded",
+    "Block error rates from a file.",
+    &[field("file", Shape::One(Kind::File), Need::Required("\"bler.csv\""), "Lines of t_s,error_rate.")],
+);
+static C_OVER_I: TableShape = TableShape {
+    name: "c-i",
+    doc: "Carrier to interference through the curves of the coding schemes.",
+    fields: &[
+        field("db", Shape::One(Kind::Number(-30.0, 60.0)), Need::Optional, "Mean C/I, dB."),
+        field("file", Shape::One(Kind::File), Need::Optional, "Lines of t_s,c_over_i_db."),
+        field(
+            "profile",
+            Shape::One(Kind::Word(Profile::NAMES)),
+            Need::Default("\"ideal-hopping\""),
+            "Which curves.",
+        ),
+        field(
+            "gain",
+            Shape::One(Kind::Number(-10.0, 20.0)),
+            Need::Default("3"),
+            "What the receiver is better than the minimum of the specification, dB.",
+        ),
+        field(
+            "correlation",
+            Shape::One(Kind::Number(0.0, 0.9999)),
+            Need::Default("0"),
+            "Correlation of the fading from one block period to the next: 0.95 at 3 km/h without hopping.",
+        ),
+    ],
+    one_of: &[&["db", "file"]],
+    needs: &[],
+};
+static QUALITY: &[Variant] = &[
+    Variant { name: "none", doc: "Every block arrives.", shape: Shape::Table(&NO_ERRORS), bare: true },
+    Variant { name: "constant", doc: "A constant rate.", shape: Shape::Table(&CONSTANT), bare: false },
+    Variant { name: "states", doc: "Two states over time.", shape: Shape::Table(&STATES), bare: false },
+    Variant { name: "recorded", doc: "Rates from a file.", shape: Shape::Table(&RECORDED), bare: false },
+    Variant {
+        name: "c-i",
+        doc: "A carrier to interference ratio.",
+        shape: Shape::Table(&C_OVER_I),
+        bare: false,
+    },
+];
+static NO_ERRORS: TableShape = table("none", "Every block arrives.", &[]);
+
+pub(super) fn quality_shape(name: &str) -> &'static TableShape {
+    match name {
+        "constant" => &CONSTANT,
+        "states" => &STATES,
+        "recorded" => &RECORDED,
+        "c-i" => &C_OVER_I,
+        _ => &NO_ERRORS,
+    }
+}
+
+const NETWORKS: &[&str] = &["osmo-pcu", "openbts", "release-97"];
+/// Words of set-up ways, as keys.
+pub(super) static SETUP: TableShape = table(
+    "setup",
+    "How long access and assignment take, by what the mobile does at that moment.",
+    &[
+        field(
+            "access",
+            DIST,
+            Need::Default("\"uniform(150 ms, 300 ms)\""),
+            "Uplink from packet idle: RACH to the first block.",
+        ),
+        field(
+            "second-phase",
+            DIST,
+            Need::Default("\"uniform(100 ms, 180 ms)\""),
+            "What a second phase adds.",
+        ),
+        field(
+            "uplink-on-pacch",
+            DIST,
+            Need::Default("\"uniform(80 ms, 160 ms)\""),
+            "Uplink asked for in a downlink report.",
+        ),
+        field(
+            "downlink-on-pacch",
+            DIST,
+            Need::Default("\"uniform(60 ms, 140 ms)\""),
+            "Downlink beside an uplink TBF, or while T3192 runs.",
+        ),
+        field(
+            "downlink-on-agch",
+            DIST,
+            Need::Default("\"uniform(120 ms, 250 ms)\""),
+            "Downlink from packet idle.",
+        ),
+        field(
+            "paging-group",
+            DIST,
+            Need::Default("\"uniform(0 ms, 470 ms)\""),
+            "What waiting for the paging group adds (DRX).",
+        ),
+        field("paging", DIST, Need::Default("\"uniform(1 s, 3 s)\""), "What paging in STANDBY adds."),
+        field(
+            "more-slots",
+            DIST,
+            Need::Default("\"uniform(80 ms, 150 ms)\""),
+            "From the one timeslot of a first assignment to all.",
+        ),
+    ],
+);
+pub(super) static TBF: TableShape = table(
+    "tbf",
+    "Temporary block flows: set-up, keeping, release.",
+    &[
+        field(
+            "network",
+            Shape::One(Kind::Word(NETWORKS)),
+            Need::Default("\"osmo-pcu\""),
+            "Whose timers hold where this table is silent.",
+        ),
+        field("phases", Shape::One(Kind::Count(1, 2)), Need::Default("1"), "Phases of uplink access."),
+        field(
+            "hold",
+            Shape::PerDirection(&HOLD),
+            Need::Optional,
+            "Delayed release (down), extended TBF (up): how long a TBF without data is kept. 0 releases at once.",
+        ),
+        field("t3192", SPAN, Need::Optional, "How long the mobile listens on after a downlink TBF."),
+        field(
+            "keep-alive",
+            SPAN,
+            Need::Default("\"200 ms\""),
+            "A dummy block or an idle USF each so often while a TBF is kept.",
+        ),
+        field("non-drx", SPAN, Need::Optional, "DRX_TIMER_MAX."),
+        field("ready", SPAN, Need::Optional, "T3314."),
+        field("countdown", Shape::One(Kind::Count(0, 15)), Need::Optional, "BS_CV_MAX."),
+        field(
+            "permanent",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Both TBFs are there from the start and stay.",
+        ),
+        field("setup", Shape::Table(&SETUP), Need::Optional, "Durations."),
+    ],
+);
+pub(super) static LLC: TableShape = table(
+    "llc",
+    "Logical link control between mobile and SGSN, with SNDCP on top (3GPP TS 44.064, 44.065).",
+    &[
+        field(
+            "mode",
+            Shape::One(Kind::Word(LlcMode::NAMES)),
+            Need::Default("\"unacknowledged\""),
+            "Whether frames are repeated.",
+        ),
+        field(
+            "n201",
+            Shape::One(Kind::Count(140, 1560)),
+            Need::Default("500"),
+            "Longest information field; SNDCP cuts packets to it.",
+        ),
+        field(
+            "t200",
+            SPAN,
+            Need::Default("\"5 s\""),
+            "Acknowledged mode: a frame is repeated after this time.",
+        ),
+        field(
+            "n200",
+            Shape::One(Kind::Count(0, 255)),
+            Need::Default("3"),
+            "Acknowledged mode: repeats before a frame is given up.",
+        ),
+        field(
+            "window",
+            Shape::One(Kind::Count(1, 255)),
+            Need::Default("16"),
+            "Acknowledged mode: frames outstanding (k).",
+        ),
+        field(
+            "feedback",
+            SPAN,
+            Need::Default("\"300 ms\""),
+            "Acknowledged mode: from the arrival of a frame to that of its acknowledgement.",
+        ),
+        field(
+            "flush",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "T200 also empties what RLC still holds of the frame.",
+        ),
+    ],
+);
+pub(super) static SGSN: TableShape = table(
+    "sgsn",
+    "The downlink queue of the user in the SGSN, BSSGP flow control, the Gb interface (3GPP TS 48.018).",
+    &[
+        field(
+            "buffer",
+            Shape::One(Kind::Limits),
+            Need::Optional,
+            "What may wait, octets of LLC frames. Without it, unlimited.",
+        ),
+        field(
+            "leak",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "Leak rate of the bucket. Without it, no flow control.",
+        ),
+        field("bucket", Shape::One(Kind::Bytes), Need::Default("\"6 kB\""), "Size of the bucket."),
+        field(
+            "lifetime",
+            SPAN,
+            Need::Optional,
+            "A frame that waited longer is discarded. Without it, never.",
+        ),
+        field(
+            "gb-rate",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "Capacity of the Gb interface for this user. Without it, unlimited.",
+        ),
+        field(
+            "gb-overhead",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"57 B\""),
+            "BSSGP and network service headers of each frame on Gb.",
+        ),
+        field("gb-delay", SPAN, Need::Default("\"0 s\""), "Between SGSN and PCU."),
+    ],
+);
+pub(super) static DELAYS: TableShape = table(
+    "delays",
+    "One-way delays outside of the radio interface.",
+    &[
+        field("core", SPAN, Need::Default("\"0 s\""), "GGSN to SGSN, and what lies before."),
+        field(
+            "abis",
+            SPAN,
+            Need::Default("\"20 ms\""),
+            "Between radio interface and PCU, processing included.",
+        ),
+        field("terminal", SPAN, Need::Default("\"0 s\""), "Processing in the terminal."),
+        field("cable", Shape::One(Kind::Rate), Need::Optional, "Rate of the cable to the computer."),
+    ],
+);
+const fn share(key: &'static str, default: &'static str, doc: &'static str) -> Field {
+    field(key, Shape::One(Kind::Number(0.0, 1.0)), Need::Default(default), doc)
+}
+pub(super) static FAULTS: TableShape = table(
+    "faults",
+    "Faults of implementations, as found in a real network.",
+    &[
+        field(
+            "resent-frames",
+            Shape::One(Kind::Count(0, 2)),
+            Need::Default("0"),
+            "LLC frames that the mobile sends again in the new cell.",
+        ),
+        field(
+            "flush-new-cell",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "The SGSN sends FLUSH-LL to the new cell.",
+        ),
+        field(
+            "dummy-outage",
+            SPAN,
+            Need::Default("\"0 s\""),
+            "Dummy LLC frames stop LLC data for this long.",
+        ),
+    ],
+);
+const TIMES: Shape = Shape::One(Kind::Span);
+pub(super) static RESELECTION: TableShape = table(
+    "reselection",
+    "Changes of cell. Without `every`, `at` and `file`, only when triggered (`HOP.reselect`).",
+    &[
+        field("every", DIST, Need::Optional, "From the start of one to the start of the next."),
+        field("at", Shape::List(&TIMES), Need::Optional, "At these times."),
+        field("file", Shape::One(Kind::File), Need::Optional, "At times from a file, one t_s a line."),
+        field(
+            "outage",
+            DIST,
+            Need::Optional,
+            "How long nothing flows, in place of the sum of the components.",
+        ),
+        field(
+            "control",
+            Shape::One(Kind::Word(Control::NAMES)),
+            Need::Default("\"autonomous\""),
+            "Who decides, and what the network does to help (NC0, NC2, NACC).",
+        ),
+        field(
+            "standing",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "The user stands; a network that decides leaves it alone.",
+        ),
+        share("same-bsc", "0", "Share of changes within one BSC."),
+        share("routing-area", "0", "Share of changes to another routing area."),
+        share("inter-sgsn", "0", "Share of changes to another SGSN; the rest are cell updates."),
+        share("failure", "0", "Probability that the new cell is not reached."),
+        field("failed", DIST, Need::Default("\"120 s\""), "How long a failed change takes in addition."),
+        share("deletes", "1", "Probability that downlink data of the old cell are deleted and not moved."),
+        field(
+            "synchronise",
+            DIST,
+            Need::Default("\"uniform(50 ms, 300 ms)\""),
+            "Component: FCCH and SCH of the new cell.",
+        ),
+        field(
+            "system-information",
+            DIST,
+            Need::Default("\"uniform(500 ms, 1900 ms)\""),
+            "Component: SI3 and SI13.",
+        ),
+        field(
+            "assisted",
+            DIST,
+            Need::Default("\"uniform(50 ms, 150 ms)\""),
+            "Component: what is left of it with NACC.",
+        ),
+        field("access", DIST, Need::Default("\"uniform(150 ms, 300 ms)\""), "Component: random access."),
+        field(
+            "cell-update",
+            DIST,
+            Need::Default("\"uniform(60 ms, 150 ms)\""),
+            "Component: the uplink LLC frame to the SGSN.",
+        ),
+        field(
+            "routing-area-update",
+            DIST,
+            Need::Default("\"uniform(800 ms, 2 s)\""),
+            "Component: the exchange of a routing area update.",
+        ),
+        field(
+            "sgsn-context",
+            DIST,
+            Need::Default("\"uniform(1 s, 3 s)\""),
+            "Component: what another SGSN adds.",
+        ),
+        field(
+            "resume",
+            DIST,
+            Need::Default("\"uniform(150 ms, 350 ms)\""),
+            "Component: flush, and downlink assignment in the new cell.",
+        ),
+        field("faults", Shape::Table(&FAULTS), Need::Optional, "Faults of implementations."),
+    ],
+);
+pub(super) static VOICE: TableShape = table(
+    "voice",
+    "Voice calls that take the mobile; data wait.",
+    &[
+        field(
+            "every",
+            DIST,
+            Need::Required("\"exponential(600 s)\""),
+            "From the end of one to the start of the next.",
+        ),
+        field("lasts", DIST, Need::Required("\"exponential(40 s)\""), "How long each lasts."),
+    ],
+);
+pub(super) static DEMAND: TableShape = table(
+    "demand",
+    "Timeslots by demand: one at first, more when all are used, fewer when they are not.",
+    &[
+        field("period", SPAN, Need::Default("\"1 s\""), "Use is judged over this time."),
+        field("grow", SHARE, Need::Default("0.9"), "Share of used blocks above which a timeslot is added."),
+        field("shrink", SHARE, Need::Default("0.5"), "Share below which one is taken away."),
+    ],
+);
+
+pub(super) static GPRS: TableShape = table(
+    "gprs",
+    "A GPRS or EGPRS bearer from GGSN to terminal. Hops that name one `cell` share its timeslots.",
+    &[
+        field("cell", Shape::One(Kind::Name), Need::Optional, "The cell. Without it, one of its own."),
+        field(
+            "timeslots",
+            Shape::One(Kind::Count(1, 8)),
+            Need::Default("8"),
+            "Timeslots of the cell for packet data.",
+        ),
+        field(
+            "turn",
+            Shape::One(Kind::Count(1, 10_000)),
+            Need::Default("1"),
+            "Block periods for which a timeslot of the cell stays with one mobile.",
+        ),
+        field(
+            "weight",
+            Shape::One(Kind::Count(1, 1000)),
+            Need::Default("1"),
+            "Weight of this mobile in the turns.",
+        ),
+        field("class", Shape::One(Kind::Count(1, 34)), Need::Default("4"), "Multislot class."),
+        field(
+            "slots",
+            Shape::PerDirection(&SLOTS),
+            Need::Optional,
+            "Timeslots wanted. Without it, what the class grants, downlink first.",
+        ),
+        field("demand", Shape::Table(&DEMAND), Need::Optional, "Timeslots by demand."),
+        field(
+            "scheme",
+            Shape::PerDirection(&SCHEME),
+            Need::Default("\"cs-2\""),
+            "Coding scheme; link adaptation is off.",
+        ),
+        field("rlc", Shape::PerDirection(&RLC_TABLE), Need::Optional, "Radio link control."),
+        field(
+            "errors",
+            Shape::PerDirection(&QUALITY_CHOICE),
+            Need::Optional,
+            "Which blocks arrive. Without it, all.",
+        ),
+        field("tbf", Shape::Table(&TBF), Need::Optional, "Temporary block flows."),
+        field("llc", Shape::Table(&LLC), Need::Optional, "LLC and SNDCP."),
+        field("sgsn", Shape::Table(&SGSN), Need::Optional, "SGSN and Gb."),
+        field(
+            "rlc-buffer",
+            Shape::One(Kind::Bytes),
+            Need::Optional,
+            "What the PCU takes from the SGSN before it is sent. Without it, any amount.",
+        ),
+        field(
+            "terminal-buffer",
+            Shape::One(Kind::Limits),
+            Need::Optional,
+            "What may wait in the terminal. Without it, any amount.",
+        ),
+        field("delays", Shape::Table(&DELAYS), Need::Optional, "Delays outside of the radio interface."),
+        field("reselection", Shape::Table(&RESELECTION), Need::Optional, "Changes of cell."),
+        field("voice", Shape::Table(&VOICE), Need::Optional, "Voice calls."),
+    ],
+);
