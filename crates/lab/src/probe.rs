@@ -7,10 +7,7 @@
 
 mod change;
 mod lifetime;
-<<<<<<< HEAD
-=======
 mod queue;
->>>>>>> main
 mod window;
 
 use crate::once::{Options, run_once};
@@ -69,12 +66,8 @@ pub const PROBES: &[(&str, &str)] = &[
 
 /// True if there is a probe of that name.
 pub fn is_probe(name: &str) -> bool {
-<<<<<<< HEAD
-    PROBES.iter().chain(change::PROBES).chain(lifetime::PROBES).chain(window::PROBES).any(|(n, _)| *n == name)
-=======
     let more = [change::PROBES, lifetime::PROBES, queue::PROBES, window::PROBES];
     PROBES.iter().chain(more.into_iter().flatten()).any(|(n, _)| *n == name)
->>>>>>> main
 }
 
 /// What was taken from one trace: number by probe; a probe without a number is absent.
@@ -137,16 +130,10 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     };
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
-<<<<<<< HEAD
-    readings.extend(any);
-    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
-    window::take(&records, &sight, &verdicts, &mut readings);
-=======
     let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
     window::take(&records, &sight, &verdicts, &mut readings);
     let _ = queue::take(model, &outcome, flow, &records, &mut readings);
     readings.extend(any);
->>>>>>> main
     readings
 }
 
