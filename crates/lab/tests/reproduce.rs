@@ -194,3 +194,11 @@ fn the_overview_of_radio_layers_comes_out() {
     assert_eq!(tested, ids(&[140..=142]));
     assert!(failing.is_empty(), "{failing:?}");
 }
+
+/// QM-06, QM-09, QM-14, CM-09, CH-07, MO-05, MO-08: queues, charging, the window of a host and handovers of the thesis overview; claims
+/// C135 to C139 and C174 to C176.
+#[test]
+fn the_overview_comes_out() {
+    let all = family("overview", None);
+    assert!(claims(&all).0.is_superset(&ids(&[135..=139, 174..=176])));
+}
