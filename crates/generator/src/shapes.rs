@@ -97,7 +97,7 @@ mod tests {
                 let scenario = shape(name, n).unwrap().unwrap_or_else(|d| panic!("{name}: {d}"));
                 crate::check::run(&scenario).unwrap().events as f64
             };
-            let ratio = events(800) / events(400);
+            let ratio = events(3200) / events(1600);
             assert!((1.3..2.6).contains(&ratio), "{name}: {ratio}");
         }
         assert!(shape("nothing", 1).is_none());

@@ -36,7 +36,7 @@ pub const PROBES: &[(&str, &str)] = &[
     ("lost", "data packets dropped anywhere"),
     ("discarded", "data packets discarded after a loss because headers were sent as differences"),
     ("behind_loss", "data packets sent after the first that was lost and before anything was sent again"),
-    ("duplicates_received", "data segments that the receiver had already"),
+    ("copies_received", "data segments that the receiver had already"),
     ("retransmissions", "data segments sent again"),
     ("repair_time_s", "from the end of the event until the recovery point was acknowledged"),
     ("silence_s", "longest time after the event without sending"),
@@ -201,7 +201,7 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
         ("judged_genuine", judged(false)),
         ("lost", count(s.lost)),
         ("discarded", count(s.discarded)),
-        ("duplicates_received", count(s.duplicates)),
+        ("copies_received", count(s.duplicates)),
         ("retransmissions", count(s.retransmissions)),
         ("packet_bytes", f64::from(s.packet)),
     ]);

@@ -115,7 +115,8 @@ fn nearest(of_day: u64, now: Time) -> Time {
 
 /// What a router without knowledge of deadlines does to a packet: one hop less. False if it has to drop it.
 pub fn hop(bytes: &mut [u8]) -> bool {
-    if bytes.len() < 20 || bytes[8] <= 1 {
+    let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
+    if header < 20 || bytes.len() < header || bytes[8] <= 1 {
         return false;
     }
     bytes[8] -= 1;

@@ -192,7 +192,10 @@ impl Connection {
         self.receiver.discard_old(segment);
         let (seq, len) = (segment.seq, segment.len);
         let duplicate = segment.end() <= self.receiver.next();
-        io.record(|| Event::DataReceived { packet, seq, len, duplicate });
+        // A FIN alone carries no data.
+        if len > 0 {
+            io.record(|| Event::DataReceived { packet, seq, len, duplicate });
+        }
         self.acknowledge(io);
     }
 
