@@ -274,13 +274,16 @@ fn strangers_do_not_lock_the_server() {
     };
     common::watching(&server, &tell, || {
         let mut strangers: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(at).unwrap()).collect();
-        strangers.iter_mut().skip(1).for_each(|stranger| _ = stranger.write_all(b"w"));
+        strangers.iter_mut().for_each(|stranger| _ = stranger.write_all(b"w"));
         let memory = Memory::default();
         let config = asking(&at.to_string(), "word", vec![(bulk(true, 10_000), 2)]);
         assert!(measure(&config, &never(), &memory).unwrap());
         let mut heard = Vec::new();
         let _ = strangers[0].read_to_end(&mut heard);
-        assert!(String::from_utf8_lossy(&heard).contains("too many connections wait"), "{heard:?}");
+        // Which of the two comes first hangs on whether the byte was read before the place was taken.
+        let heard = String::from_utf8_lossy(&heard);
+        let reasons = ["too many connections wait", "no message of this protocol begins"];
+        assert!(reasons.iter().any(|why| heard.contains(why)), "{heard:?}");
         let wrong = measure(&asking(&at.to_string(), "other", vec![(bulk(true, 1), 1)]), &never(), &memory);
         assert!(matches!(wrong, Err(Error::Fault { .. })), "{wrong:?}");
     });
