@@ -1,4 +1,4 @@
-//! Union-find over positions in a row: the next position that is not done yet.
+//! Skip list of decided packet positions: union-find for the next position that is open.
 
 /// Positions from 0 on, and one past the last.
 #[derive(Debug, Default)]

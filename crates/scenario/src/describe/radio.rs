@@ -1,4 +1,4 @@
-//! Description of radio bearers in text.
+//! Scenario description of radio bearers in text.
 
 use crate::model::Bearer;
 use crate::model::radio::BearerKind;

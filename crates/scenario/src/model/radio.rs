@@ -1,4 +1,4 @@
-//! Radio bearers of a model.
+//! Radio bearers of a scenario model: RLC/MAC mobiles in cells, framed ARQ bearers.
 
 use radio::cell::config::UserConfig;
 use radio::framed::config::FramedConfig;

@@ -1,4 +1,4 @@
-//! Reading of `radio.gprs` into the configuration of a mobile.
+//! Grammar of GPRS bearers (`radio.gprs`): RLC/MAC configuration of a mobile.
 
 use super::shape;
 use crate::cx::{BESIDE, Cx, seconds};

@@ -1,4 +1,4 @@
-//! Heartbeats and failover (RFC 9260 sections 5.4, 6.4, 8.1 to 8.3).
+//! SCTP heartbeats and failover (RFC 9260 sections 5.4, 6.4, 8.1 to 8.3).
 
 use super::Association;
 use crate::chunk::{Chunk, Heartbeat, Packet};

@@ -1,4 +1,4 @@
-//! CRC32c (RFC 9260 appendix A): the Castagnoli polynomial, reflected, by table.
+//! Checksum CRC32c (RFC 9260 appendix A): the Castagnoli polynomial, reflected, by table.
 
 /// Remainders of all bytes.
 const TABLE: [u32; 256] = {
