@@ -43,6 +43,7 @@ mod render;
 mod side;
 mod store;
 mod surroundings;
+mod table;
 mod talk;
 mod task;
 mod told;

@@ -31,6 +31,7 @@ pub mod folder;
 pub mod journal;
 pub mod json;
 pub mod pairs;
+pub mod names;
 pub mod parquet;
 pub mod row;
 pub mod stats;

@@ -111,6 +111,8 @@ impl Args {
             draws: self.draws,
             threads: crate::args::Threads { jobs: Some(self.jobs) },
             changes: self.changes.clone(),
+            shard: None,
+            table: crate::table::Style::Text,
             out: self.out.clone(),
             no_out: self.no_out,
             resume: self.resume.clone(),
