@@ -89,7 +89,8 @@ pub(crate) fn of_samples(samples: &[Sample]) -> PyResult<Stream> {
 fn schema(header: &Header, short: bool) -> SchemaRef {
     let params = header.param_columns();
     let paths: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
-    let names = if short { results::names::short(&paths) } else { paths.iter().map(|p| (*p).to_owned()).collect() };
+    let names =
+        if short { results::names::short(&paths) } else { paths.iter().map(|p| (*p).to_owned()).collect() };
     let mut fields = vec![
         Field::new("cell", DataType::Int32, false),
         Field::new("repetition", DataType::Int64, false),
@@ -113,7 +114,7 @@ fn schema(header: &Header, short: bool) -> SchemaRef {
         ("williwaw.seed", header.seed.to_string()),
     ];
     let about: HashMap<String, String> =
-            about.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        about.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     Arc::new(Schema::new_with_metadata(fields, about))
 }
 

@@ -22,7 +22,9 @@ pub(crate) struct Rows {
 
 pub(crate) fn failed(error: &Error) -> PyErr {
     match error {
-        Error::Io { .. } | Error::Locked { .. } | Error::Occupied { .. } => PyOSError::new_err(error.to_string()),
+        Error::Io { .. } | Error::Locked { .. } | Error::Occupied { .. } => {
+            PyOSError::new_err(error.to_string())
+        }
         _ => PyValueError::new_err(error.to_string()),
     }
 }
@@ -109,7 +111,8 @@ impl Rows {
         let values: Vec<Option<f64>> = match flow {
             None => groups.map(|rows| combine.over(rows.iter().map(|row| row.values[column]))).collect(),
             Some(name) => {
-                let of = |rows: &[Row]| rows.iter().find(|row| row.flow == name).map(|row| row.values[column]);
+                let of =
+                    |rows: &[Row]| rows.iter().find(|row| row.flow == name).map(|row| row.values[column]);
                 let found: Vec<Option<f64>> = groups.filter_map(of).collect();
                 if found.is_empty() && from < until {
                     return Err(PyValueError::new_err(format!("there is no flow `{name}`")));
@@ -159,7 +162,8 @@ pub(crate) fn run(
     folder: Option<(PathBuf, String)>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Rows> {
-    let sweep = Sweep::new(&scene.inner, repetitions, seed, env!("CARGO_PKG_VERSION")).map_err(|e| refused(&e))?;
+    let sweep =
+        Sweep::new(&scene.inner, repetitions, seed, env!("CARGO_PKG_VERSION")).map_err(|e| refused(&e))?;
     let sweep = sweep.only(part.map_or(Part::WHOLE, |(from, until)| Part::range(from..until)));
     let outcome = work::run(py, progress, |watch| -> Result<_, SweepError> {
         let mut record = json!(null);
@@ -175,8 +179,7 @@ pub(crate) fn run(
             None => None,
         };
         let tell = |progress| watch.tell(progress);
-        let control =
-            Control { progress: &tell, stop: &watch.stop, jobs, shuffle_ties: None, player: None };
+        let control = Control { progress: &tell, stop: &watch.stop, jobs, shuffle_ties: None, player: None };
         let (rows, complete) = sweep.run(folder.as_mut(), &control)?;
         match &mut folder {
             Some(folder) if complete => {
@@ -200,7 +203,8 @@ fn begin(
     jobs: usize,
     started: &str,
 ) -> Result<serde_json::Value, Error> {
-    let written = |path: &std::path::Path, source| Error::Io { action: "write", path: path.to_owned(), source };
+    let written =
+        |path: &std::path::Path, source| Error::Io { action: "write", path: path.to_owned(), source };
     let mut inputs = Vec::new();
     for (i, (name, bytes)) in scene.files.iter().enumerate() {
         let last = std::path::Path::new(name).file_name().unwrap_or_default().to_string_lossy();

@@ -4,8 +4,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use scenario::metric::{Metric, Statistic, Unit};
 use scenario::{Diagnostics, Scenario, Style};
-use std::collections::BTreeMap;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pyo3::create_exception!(_core, WrongScenario, PyValueError, "rendered text and JSON of diagnostics");
@@ -134,7 +134,13 @@ impl Scene {
 
     /// Time series of one repetition.
     #[pyo3(signature = (cell, repetition, seed))]
-    fn series(&self, py: Python<'_>, cell: u64, repetition: u64, seed: Option<u64>) -> PyResult<crate::arrow::Stream> {
+    fn series(
+        &self,
+        py: Python<'_>,
+        cell: u64,
+        repetition: u64,
+        seed: Option<u64>,
+    ) -> PyResult<crate::arrow::Stream> {
         let model = self.model(cell, seed)?;
         let samples = crate::work::run(py, None, |_| lab::series::series(&model, repetition))?;
         crate::arrow::of_samples(&samples)
@@ -165,7 +171,10 @@ impl Scene {
 impl Scene {
     fn model(&self, cell: u64, seed: Option<u64>) -> PyResult<scenario::Model> {
         if cell >= self.cells() {
-            return Err(PyValueError::new_err(format!("there is no cell {cell}: the grid has {}", self.cells())));
+            return Err(PyValueError::new_err(format!(
+                "there is no cell {cell}: the grid has {}",
+                self.cells()
+            )));
         }
         let mut model = self.inner.cell(cell).map_err(|d| wrong(&d))?.model;
         if let Some(name) = lab::sweep::real(&model) {

@@ -56,7 +56,8 @@ fn what_does_not_belong_together_is_refused_with_its_reason() {
     let desk = Desk::new();
     shards(&desk, 3);
     desk.run(&["run", "small.toml", "--out", "whole"]);
-    for (out, more) in [("seed", ["--seed", "2"]), ("reps", ["--reps", "6"]), ("set", ["--set", "run.limit=2 h"])]
+    for (out, more) in
+        [("seed", ["--seed", "2"]), ("reps", ["--reps", "6"]), ("set", ["--set", "run.limit=2 h"])]
     {
         let args = ["run", "small.toml", "--shard", "3/3", "--out", out];
         assert_eq!(desk.run(&[&args[..], &more].concat()).code, 0);

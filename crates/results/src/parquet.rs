@@ -72,8 +72,11 @@ pub fn write_flows(path: &Path, header: &Header, rows: &[Row]) -> Result<()> {
 fn write_table(file: File, header: &Header, text: String, rows: &[&Row]) -> Outcome<File> {
     let params = header.param_columns();
     let keys: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
-    let short: serde_json::Map<String, serde_json::Value> =
-        keys.iter().map(|key| (*key).to_owned()).zip(names::short(&keys).into_iter().map(Into::into)).collect();
+    let short: serde_json::Map<String, serde_json::Value> = keys
+        .iter()
+        .map(|key| (*key).to_owned())
+        .zip(names::short(&keys).into_iter().map(Into::into))
+        .collect();
     let metadata = [
         ("williwaw.schema", header.schema.clone()),
         ("williwaw.version", header.version.clone()),

@@ -93,7 +93,9 @@ impl Summary {
     fn is_finite(&self) -> bool {
         let [low, high] = self.ci95.unwrap_or([0.0; 2]);
         let stddev = self.stddev.unwrap_or(0.0);
-        [self.mean, stddev, low, high, self.median, self.p10, self.p90, self.p95, self.p99].iter().all(|value| value.is_finite())
+        [self.mean, stddev, low, high, self.median, self.p10, self.p90, self.p95, self.p99]
+            .iter()
+            .all(|value| value.is_finite())
     }
 }
 
@@ -189,7 +191,10 @@ mod tests {
         let summary = Summary::of(&[7.0]).unwrap();
         assert_eq!((summary.mean, summary.stddev, summary.ci95, summary.n), (7.0, None, None, 1));
         let text = serde_json::to_string(&summary).unwrap();
-        assert_eq!(text, r#"{"mean":7.0,"stddev":null,"ci95":null,"median":7.0,"p10":7.0,"p90":7.0,"p95":7.0,"p99":7.0,"min":7.0,"max":7.0,"n":1}"#);
+        assert_eq!(
+            text,
+            r#"{"mean":7.0,"stddev":null,"ci95":null,"median":7.0,"p10":7.0,"p90":7.0,"p95":7.0,"p99":7.0,"min":7.0,"max":7.0,"n":1}"#
+        );
     }
 
     #[test]

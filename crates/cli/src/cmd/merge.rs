@@ -2,15 +2,15 @@
 //!
 //! The table of the merged folder has the bytes of the table that one unsharded run writes.
 
-use crate::board::Choice;
-use crate::captures::Wanted;
-use crate::clock::Stopwatch;
 use crate::cmd::run::{Found, Kept};
-use crate::exit::{End, Failure};
-use crate::plan::{Output, Place, Plan, VERSION};
-use crate::record::Record;
-use crate::table::Style;
-use crate::talk::Talk;
+use crate::console::clock::Stopwatch;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::input::plan::{Output, Place, Plan, VERSION};
+use crate::output::captures::Wanted;
+use crate::output::record::Record;
+use crate::output::style::Style;
+use crate::output::table::Choice;
 use lab::part::Shard;
 use lab::sweep::Sweep;
 use results::{Header, Row, folder};
@@ -103,7 +103,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let end = found.show(talk)?;
     if let Some(path) = &path {
         let seconds = watch.seconds();
-        talk.note(&format!("{} shards merged in {seconds:.2} s; results in {}", shards.len(), path.display()));
+        talk.note(&format!(
+            "{} shards merged in {seconds:.2} s; results in {}",
+            shards.len(),
+            path.display()
+        ));
     }
     Ok(end)
 }
@@ -170,7 +174,11 @@ fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
     }
     let word = if missing.len() == 1 { "shard" } else { "shards" };
     Err(Failure::usage(
-        format!("{word} {} of {of} {} missing", missing.join(", "), if missing.len() == 1 { "is" } else { "are" }),
+        format!(
+            "{word} {} of {of} {} missing",
+            missing.join(", "),
+            if missing.len() == 1 { "is" } else { "are" }
+        ),
         format!("run it: williwaw run {} --shard {}/{of} --out DIR", first.record.scenario, missing[0]),
     ))
 }
@@ -183,7 +191,9 @@ fn rows(shards: &[Folder], sweep: &Sweep) -> Result<Vec<Row>, Failure> {
         let name = shard.path.display();
         if let Some((what, there, here)) = header.difference(&sweep.header) {
             return Err(Failure::usage(
-                format!("the results in `{name}` are of another run: {what} is {there}, and {here} by its run.json"),
+                format!(
+                    "the results in `{name}` are of another run: {what} is {there}, and {here} by its run.json"
+                ),
                 "run the shard again into a new folder",
             ));
         }
