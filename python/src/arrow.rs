@@ -15,7 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use results::{Header, Row};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Rows of one batch.
@@ -77,7 +77,7 @@ pub(crate) fn of_samples(samples: &[Sample]) -> PyResult<Stream> {
     let units = SERIES.iter().map(|(name, unit, _)| ((*name).to_owned(), (*unit).to_owned()));
     let schema = Schema::new(vec![
         Field::new("t_s", DataType::Float64, false),
-        Field::new("series", text.clone(), false).with_metadata(units.collect::<HashMap<String, String>>()),
+        Field::new("series", text.clone(), false).with_metadata(units.collect::<BTreeMap<String, String>>()),
         Field::new("subject", text, false),
         Field::new("value", DataType::Float64, false),
     ]);
@@ -98,12 +98,12 @@ fn schema(header: &Header, short: bool) -> SchemaRef {
     ];
     for (param, name) in params.iter().zip(names) {
         let kind = if param.is_number { DataType::Float64 } else { DataType::Utf8 };
-        let path = HashMap::from([("path".to_owned(), param.name.clone())]);
+        let path = BTreeMap::from([("path".to_owned(), param.name.clone())]);
         fields.push(Field::new(name, kind, true).with_metadata(path));
     }
     for column in &header.columns {
         let about = [("unit", column.unit.clone()), ("combine", column.combine.to_string())];
-        let about: HashMap<String, String> =
+        let about: BTreeMap<String, String> =
             about.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         fields.push(Field::new(&column.name, DataType::Float64, true).with_metadata(about));
     }
@@ -113,7 +113,7 @@ fn schema(header: &Header, short: bool) -> SchemaRef {
         ("williwaw.scenario_hash", header.scenario_hash.clone()),
         ("williwaw.seed", header.seed.to_string()),
     ];
-    let about: HashMap<String, String> =
+    let about: BTreeMap<String, String> =
         about.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     Arc::new(Schema::new_with_metadata(fields, about))
 }
