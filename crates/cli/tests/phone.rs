@@ -14,7 +14,8 @@ fn steps() -> Vec<String> {
 fn a_ping_of_the_phone_takes_twice_the_delay() {
     let steps = steps();
     let (last, ready): (Vec<_>, Vec<_>) = steps.into_iter().partition(|line| line.contains("link del"));
-    let (wire, ready): (Vec<_>, Vec<_>) = ready.into_iter().partition(|line| line.starts_with("williwaw wire"));
+    let (wire, ready): (Vec<_>, Vec<_>) =
+        ready.into_iter().partition(|line| line.starts_with("williwaw wire"));
     assert_eq!((last.len(), wire.len(), ready.len()), (1, 1, 5));
     let program = env!("CARGO_BIN_EXE_williwaw");
     let wire = wire[0].replacen("williwaw", program, 1);
@@ -41,7 +42,9 @@ fn a_ping_of_the_phone_takes_twice_the_delay() {
     let mut unshare = Command::new("unshare");
     let unshare = unshare.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", &script]);
     let output = match unshare.output() {
-        Ok(output) if output.status.code() != Some(77) && Command::new("ping").arg("-V").output().is_ok() => output,
+        Ok(output) if output.status.code() != Some(77) && Command::new("ping").arg("-V").output().is_ok() => {
+            output
+        }
         _ => {
             eprintln!("skipped: no user namespaces with ip and ping here");
             return;
@@ -53,10 +56,8 @@ fn a_ping_of_the_phone_takes_twice_the_delay() {
         return;
     }
     assert!(output.status.success(), "{err}\n{out}");
-    let times: Vec<f64> = out
-        .lines()
-        .filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok())
-        .collect();
+    let times: Vec<f64> =
+        out.lines().filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
     assert_eq!(times.len(), 5, "{out}{err}");
     // Once the addresses are known: the delay, twice, and what the machine adds.
     let best = times[1..].iter().copied().fold(f64::INFINITY, f64::min);

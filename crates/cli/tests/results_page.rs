@@ -16,7 +16,11 @@ fn names(page: &str, heading: &str) -> BTreeSet<String> {
     let end = page[from + heading.len()..].find("\n## ").map_or(page.len(), |at| from + heading.len() + at);
     let first = |line: &str| line.strip_prefix("| `")?.split(" |").next().map(str::to_owned);
     let cells = page[from..end].lines().filter_map(first);
-    cells.flat_map(|cell| cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect::<Vec<_>>()).collect()
+    cells
+        .flat_map(|cell| {
+            cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 #[test]

@@ -27,13 +27,41 @@ const GROUPS: &[Group] = &[
         scope: "every flow",
         empty: "",
         entries: &[
-            (M::DownloadTime, "from the start of the workload to the last byte delivered. Empty when the workload is not done at `run.limit`", "response time of the delays paper; time seen at the receiver"),
-            (M::CompletionTime, "from the start of the workload until its sender knows that all was delivered. Empty when the workload is not done at `run.limit`", "download time in tables 2 of the GPRS study and 1 to 4 of the study of responses, whose simulators measured at the sender"),
-            (M::Throughput, "payload delivered, over the time to the last byte; over the whole run where it is not done", "throughput; in HSCSD and tracing of the application's bytes"),
-            (M::QueueDelay, "time that data packets spent in the queues of their links, per data packet sent. Empty when nothing was sent", "queueing delay"),
-            (M::LongestSilence, "longest time in which the sender sent no data although it was not done, without the time of closed gates; silences of up to 1 s are not looked at. Bulk data only", "idle time after a spike"),
-            (M::GateClosures, "gate closures that began while the workload ran", "delay spikes, cell reselections"),
-            (M::JainIndex, "Jain's fairness index of the throughputs of all flows: 1/n to 1; equal in every row of a repetition. Empty when no flow delivered anything", "fairness index"),
+            (
+                M::DownloadTime,
+                "from the start of the workload to the last byte delivered. Empty when the workload is not done at `run.limit`",
+                "response time of the delays paper; time seen at the receiver",
+            ),
+            (
+                M::CompletionTime,
+                "from the start of the workload until its sender knows that all was delivered. Empty when the workload is not done at `run.limit`",
+                "download time in tables 2 of the GPRS study and 1 to 4 of the study of responses, whose simulators measured at the sender",
+            ),
+            (
+                M::Throughput,
+                "payload delivered, over the time to the last byte; over the whole run where it is not done",
+                "throughput; in HSCSD and tracing of the application's bytes",
+            ),
+            (
+                M::QueueDelay,
+                "time that data packets spent in the queues of their links, per data packet sent. Empty when nothing was sent",
+                "queueing delay",
+            ),
+            (
+                M::LongestSilence,
+                "longest time in which the sender sent no data although it was not done, without the time of closed gates; silences of up to 1 s are not looked at. Bulk data only",
+                "idle time after a spike",
+            ),
+            (
+                M::GateClosures,
+                "gate closures that began while the workload ran",
+                "delay spikes, cell reselections",
+            ),
+            (
+                M::JainIndex,
+                "Jain's fairness index of the throughputs of all flows: 1/n to 1; equal in every row of a repetition. Empty when no flow delivered anything",
+                "fairness index",
+            ),
         ],
     },
     Group {
@@ -41,14 +69,34 @@ const GROUPS: &[Group] = &[
         scope: "every flow with a transport model; of datagrams and messages where they have the number",
         empty: "a real kernel does not show the number",
         entries: &[
-            (M::GoodputRatio, "minimum number of segments over data segments sent", "goodput, where drops at the queue count"),
-            (M::GoodputLinkRatio, "minimum number of segments over data segments that reached the link (sent, less those that a queue dropped)", "goodput in table 3 of the GPRS study"),
-            (M::SegmentsSent, "data segments sent, first and repeated; SYN and FIN are not counted", "data sent in tables 1 to 4 of the study of responses"),
+            (
+                M::GoodputRatio,
+                "minimum number of segments over data segments sent",
+                "goodput, where drops at the queue count",
+            ),
+            (
+                M::GoodputLinkRatio,
+                "minimum number of segments over data segments that reached the link (sent, less those that a queue dropped)",
+                "goodput in table 3 of the GPRS study",
+            ),
+            (
+                M::SegmentsSent,
+                "data segments sent, first and repeated; SYN and FIN are not counted",
+                "data sent in tables 1 to 4 of the study of responses",
+            ),
             (M::SegmentsDelivered, "data segments delivered, each once", ""),
             (M::SegmentsRetransmitted, "data segments sent again, needed or not", "retransmissions"),
-            (M::UnneededRetransmissions, "segments sent again of which an earlier copy of every byte arrives", "unnecessary or spurious retransmissions"),
+            (
+                M::UnneededRetransmissions,
+                "segments sent again of which an earlier copy of every byte arrives",
+                "unnecessary or spurious retransmissions",
+            ),
             (M::UnneededLinkRatio, "the same for each data segment that reached the link", ""),
-            (M::PacketsDropped, "packets dropped on the flow's links, by queues, losses and managers, in the direction of data", "segments lost"),
+            (
+                M::PacketsDropped,
+                "packets dropped on the flow's links, by queues, losses and managers, in the direction of data",
+                "segments lost",
+            ),
         ],
     },
     Group {
@@ -56,15 +104,43 @@ const GROUPS: &[Group] = &[
         scope: "bulk flows whose sender has a retransmission timer that can be seen",
         empty: "other workloads and protocols, real kernels",
         entries: &[
-            (M::SpuriousTimeouts, "expirations whose resent segment is an unneeded retransmission (truth of the ledger, not a detector)", ""),
+            (
+                M::SpuriousTimeouts,
+                "expirations whose resent segment is an unneeded retransmission (truth of the ledger, not a detector)",
+                "",
+            ),
             (M::GenuineTimeouts, "all other expirations on data", ""),
-            (M::SpuriousEpisodes, "rows of expirations for one segment, of which the first was spurious", "spurious timeouts of the study of responses, which counts a backed-off row once"),
+            (
+                M::SpuriousEpisodes,
+                "rows of expirations for one segment, of which the first was spurious",
+                "spurious timeouts of the study of responses, which counts a backed-off row once",
+            ),
             (M::GenuineEpisodes, "all other rows", "genuine timeouts of the study of responses"),
-            (M::SpuriousFastRetransmits, "fast retransmits of what arrives anyway", "spurious fast retransmits by reordering"),
-            (M::TimeoutsJudgedSpurious, "expirations that the sender's own detector called spurious. Empty without a detector", ""),
-            (M::TimeoutsJudgedGenuine, "expirations that it called genuine; those not judged are in neither. Empty without a detector", ""),
-            (M::FastRetransmitsJudgedSpurious, "fast retransmits that it called spurious. Empty without a detector", ""),
-            (M::OutstandingAtTimeout, "data segments outstanding at the first expiration. Empty without an expiration", ""),
+            (
+                M::SpuriousFastRetransmits,
+                "fast retransmits of what arrives anyway",
+                "spurious fast retransmits by reordering",
+            ),
+            (
+                M::TimeoutsJudgedSpurious,
+                "expirations that the sender's own detector called spurious. Empty without a detector",
+                "",
+            ),
+            (
+                M::TimeoutsJudgedGenuine,
+                "expirations that it called genuine; those not judged are in neither. Empty without a detector",
+                "",
+            ),
+            (
+                M::FastRetransmitsJudgedSpurious,
+                "fast retransmits that it called spurious. Empty without a detector",
+                "",
+            ),
+            (
+                M::OutstandingAtTimeout,
+                "data segments outstanding at the first expiration. Empty without an expiration",
+                "",
+            ),
         ],
     },
     Group {
@@ -72,14 +148,26 @@ const GROUPS: &[Group] = &[
         scope: "flows of requests, pages and file transfers",
         empty: "other workloads; no answer or page was whole",
         entries: &[
-            (M::ResponseTime, "from a request to the last byte of its answer, opening of the connection included: mean of a repetition", "ping time, response time"),
+            (
+                M::ResponseTime,
+                "from a request to the last byte of its answer, opening of the connection included: mean of a repetition",
+                "ping time, response time",
+            ),
             (M::ResponseTimeMedian, "median of a repetition", ""),
             (M::ResponseTimeP90, "90th percentile of a repetition", ""),
             (M::ResponseTimeMin, "the shortest of a repetition", ""),
             (M::ResponseTimeMax, "the longest of a repetition", ""),
-            (M::ResponseTimeAlternation, "mean of every second response less the mean of the others", "alternating ping times of GPRS"),
+            (
+                M::ResponseTimeAlternation,
+                "mean of every second response less the mean of the others",
+                "alternating ping times of GPRS",
+            ),
             (M::Responses, "requests answered; 0 where none was", ""),
-            (M::PageTime, "from the first request of a page to the last byte of its last object: mean of a repetition", "page load time"),
+            (
+                M::PageTime,
+                "from the first request of a page to the last byte of its last object: mean of a repetition",
+                "page load time",
+            ),
             (M::PageTimeMedian, "median of a repetition", ""),
             (M::PageTimeP90, "90th percentile of a repetition", ""),
             (M::PageTimeMax, "the longest of a repetition", ""),
@@ -96,17 +184,37 @@ const GROUPS: &[Group] = &[
             (M::MessagesSent, "messages made by the application", "ADUs sent"),
             (M::MessagesDelivered, "messages that arrived whole", ""),
             (M::MessagesLate, "those of them that arrived after their lifetime", "expired ADUs"),
-            (M::MessageDelay, "from the making of a message to the arrival of its last byte: mean of a repetition", ""),
+            (
+                M::MessageDelay,
+                "from the making of a message to the arrival of its last byte: mean of a repetition",
+                "",
+            ),
             (M::MessageDelayP99, "99th percentile of a repetition", ""),
             (M::MessageDelayMax, "the longest of a repetition", ""),
             (M::LossRatio, "messages that did not arrive whole, of those made", "loss rate"),
-            (M::Jitter, "interarrival jitter at the end (RFC 3550 section 6.4.1). Empty with fewer than two messages", ""),
+            (
+                M::Jitter,
+                "interarrival jitter at the end (RFC 3550 section 6.4.1). Empty with fewer than two messages",
+                "",
+            ),
             (M::Reordered, "datagrams that arrived behind one sent after them", ""),
             (M::PacketsLate, "data packets that arrived after their deadline", "packets of no use"),
-            (M::LateSpan, "from the first to the last late packet. Datagrams only; empty without one", "time during which expired data arrive"),
+            (
+                M::LateSpan,
+                "from the first to the last late packet. Datagrams only; empty without one",
+                "time during which expired data arrive",
+            ),
             (M::PacketsValid, "data packets that arrived before their deadline, or have none", ""),
-            (M::UnneededRatio, "data packets late or repeated without need, of all that arrived", "useless traffic of the lifetime study"),
-            (M::UnitsInTime, "application data units whole and in time, of all made", "ADUs delivered in time"),
+            (
+                M::UnneededRatio,
+                "data packets late or repeated without need, of all that arrived",
+                "useless traffic of the lifetime study",
+            ),
+            (
+                M::UnitsInTime,
+                "application data units whole and in time, of all made",
+                "ADUs delivered in time",
+            ),
         ],
     },
     Group {
@@ -116,9 +224,17 @@ const GROUPS: &[Group] = &[
         entries: &[
             (M::PacketsReportedLost, "DCCP, TFRC: data packets that acknowledgements call lost", ""),
             (M::LossEvents, "TFRC: loss events at the receiver (RFC 5348 section 5)", ""),
-            (M::CongestionEvents, "DCCP, TFRC: reductions of the window, or rises of the loss event rate", ""),
+            (
+                M::CongestionEvents,
+                "DCCP, TFRC: reductions of the window, or rises of the loss event rate",
+                "",
+            ),
             (M::Synchronisations, "DCCP: Sync packets sent", ""),
-            (M::UnitsInfeasible, "ATP: units given up before sending because they could not arrive in time", ""),
+            (
+                M::UnitsInfeasible,
+                "ATP: units given up before sending because they could not arrive in time",
+                "",
+            ),
             (M::UnitsExpired, "ATP: units whose lifetime ended in its buffer or on the way", ""),
             (M::MessagesAbandoned, "SCTP: messages given up before delivery (RFC 3758)", ""),
             (M::DuplicatesReceived, "SCTP, DCCP: chunks or packets that arrived a second time", ""),
@@ -133,7 +249,11 @@ const GROUPS: &[Group] = &[
         entries: &[
             (M::BilledGateway, "bytes of the flow, both directions, counted at the gateway", "volume billed"),
             (M::BilledRadio, "bytes counted at the radio side", ""),
-            (M::BilledResent, "of these, bytes of data that the transport had sent before", "overcharge by retransmissions"),
+            (
+                M::BilledResent,
+                "of these, bytes of data that the transport had sent before",
+                "overcharge by retransmissions",
+            ),
         ],
     },
     Group {
@@ -141,9 +261,17 @@ const GROUPS: &[Group] = &[
         scope: "flows over hops with `radio`",
         empty: "no hop of the flow has `radio`, or its bearer has no such counter",
         entries: &[
-            (M::RadioBlocks, "radio blocks on the air of the mobile's bearer, both directions, all purposes", ""),
+            (
+                M::RadioBlocks,
+                "radio blocks on the air of the mobile's bearer, both directions, all purposes",
+                "",
+            ),
             (M::RadioBlocksRepeated, "radio blocks of data that had been sent before", ""),
-            (M::RadioBlocksIdle, "of them, those sent because nothing else could be", "idle or preventive retransmission"),
+            (
+                M::RadioBlocksIdle,
+                "of them, those sent because nothing else could be",
+                "idle or preventive retransmission",
+            ),
             (M::RadioBlocksDuplicate, "radio blocks with nothing new for their receiver", ""),
             (M::RadioBlocksDummy, "radio blocks without data that keep a TBF", ""),
             (M::RadioDecodedForNothing, "downlink radio blocks that the mobile decoded for nothing", ""),
@@ -153,7 +281,11 @@ const GROUPS: &[Group] = &[
             (M::RlcReports, "RLC reports sent", ""),
             (M::RlcStalls, "times that an RLC window closed with data waiting", "RLC stalls"),
             (M::RlcStalled, "time in which it was closed", ""),
-            (M::RlcRepair, "from the first report of a missing block, or its first loss, to its arrival: mean", ""),
+            (
+                M::RlcRepair,
+                "from the first report of a missing block, or its first loss, to its arrival: mean",
+                "",
+            ),
             (M::RadioSlotTime, "timeslots times seconds assigned to the mobile, both directions", ""),
             (M::RadioBlocksPerKilobyte, "radio blocks for each kilobyte of packets delivered", ""),
             (M::LlcDuplicates, "LLC frames that arrived twice", ""),
@@ -161,7 +293,11 @@ const GROUPS: &[Group] = &[
             (M::LlcRepeatedOctets, "their octets", ""),
             (M::PacketsFlushed, "packets lost with a cell", ""),
             (M::CellChanges, "changes of cell; of a circuit, losses of the connection", "reselections"),
-            (M::LlcGap, "longest time between two LLC frames around a change of cell. Empty without a change", "delay of a reselection"),
+            (
+                M::LlcGap,
+                "longest time between two LLC frames around a change of cell. Empty without a change",
+                "delay of a reselection",
+            ),
         ],
     },
     Group {
@@ -169,7 +305,11 @@ const GROUPS: &[Group] = &[
         scope: "rows of a population (`[[system]]`); the row's `flow` is its name",
         empty: "rows of flows",
         entries: &[
-            (M::TransferRate, "bytes of a page or reply over its time: mean over the transfers", "user throughput of the EGPRS study"),
+            (
+                M::TransferRate,
+                "bytes of a page or reply over its time: mean over the transfers",
+                "user throughput of the EGPRS study",
+            ),
             (M::RoundTrip, "mean way of a packet to its mobile and of one back", ""),
             (M::Erlang, "timeslots in use by packet data in a cell, on average", "load"),
             (M::ReselectionsPerTransfer, "changes of cell in a transfer, on average", ""),
@@ -198,13 +338,19 @@ pub fn page() -> Result<String, String> {
         if !group.empty.is_empty() {
             out.push_str(&format!(" Empty: {}.", group.empty));
         }
-        out.push_str("\n\n| metric | unit | several flows | definition | in the papers |\n|---|---|---|---|---|\n");
+        out.push_str(
+            "\n\n| metric | unit | several flows | definition | in the papers |\n|---|---|---|---|---|\n",
+        );
         for (metric, definition, papers) in group.entries {
             let at = Metric::ALL.iter().position(|m| m == metric).unwrap_or_default();
             seen[at] += 1;
             let column = &columns[at];
             let unit = if column.unit.is_empty() { "1" } else { &column.unit };
-            out.push_str(&format!("| `{}` | {unit} | {} | {definition} | {papers} |\n", metric.name(), column.combine));
+            out.push_str(&format!(
+                "| `{}` | {unit} | {} | {definition} | {papers} |\n",
+                metric.name(),
+                column.combine
+            ));
         }
     }
     let wrong = Metric::ALL.iter().zip(&seen).find(|(_, n)| **n != 1);

@@ -4,7 +4,7 @@ use crate::console::args::Cli;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::output::atomic_write;
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 use std::path::{Path, PathBuf};
 
 /// Write manual pages into a folder, or print that of one verb
@@ -22,13 +22,14 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    let mut all = Cli::command();
-    // Arguments for every verb are passed down.
-    all.build();
-    let verbs: Vec<Command> = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().collect();
+    let all = Cli::command();
+    // Arguments that go with every verb stand on its page too.
+    let common: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    let verbs: Vec<Command> = shown.map(|verb| verb.args(common.iter().cloned())).collect();
     let Some(folder) = args.out else {
         let page = match &args.verb {
-            None => page(shown(&all, &verbs))?,
+            None => page(program(&all))?,
             Some(name) => match verbs.iter().find(|verb| verb.get_name() == name) {
                 Some(verb) => page(titled(verb))?,
                 None => {
@@ -42,7 +43,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return Ok(End::Good);
     };
     std::fs::create_dir_all(&folder).map_err(|error| Failure::write(&folder, &error))?;
-    write(&folder, "williwaw", page(shown(&all, &verbs))?)?;
+    write(&folder, "williwaw", page(program(&all))?)?;
     for verb in &verbs {
         write(&folder, &format!("williwaw-{}", verb.get_name()), page(titled(verb))?)?;
     }
@@ -51,15 +52,15 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 }
 
 /// The program without its hidden verbs.
-fn shown(all: &Command, verbs: &[Command]) -> Command {
+fn program(all: &Command) -> Command {
     let about = all.get_about().cloned().unwrap_or_default();
     let after = all.get_after_help().cloned().unwrap_or_default();
     Command::new("williwaw")
         .version(crate::input::plan::VERSION)
         .about(about)
         .after_help(after)
-        .args(all.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version")).cloned())
-        .subcommands(verbs.iter().cloned())
+        .args(all.get_arguments().filter(|arg| arg.is_global_set()).cloned())
+        .subcommands(all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned())
 }
 
 /// A verb under the name of its page.
