@@ -152,7 +152,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { atp, dccp, sctp, tfrc }
+protocols! { atp, dccp, icmp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {
