@@ -1,11 +1,11 @@
 //! ICMP echo in scenarios (RFC 792, catalogue ME-05): `transport = "icmp"`, requests at their own pace as `ping` sends them.
 
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::cx::Cx;
+use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::model::App;
-use crate::reader::Reader;
-use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use ::host::{DatagramConfig, EchoClient, EchoServer, FlowEnd};
 use std::sync::Arc;
 use transport::app::tell::Pace;
