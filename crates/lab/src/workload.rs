@@ -86,6 +86,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
     };
     let datagrams = match &flow.transport {
         Transport::Udp(_) => true,
+        Transport::Model(spec) => spec.datagrams(),
         other => other.linux().is_some_and(|linux| linux.protocol.payload().is_some()),
     };
     let mut tally = Tally::default();

@@ -81,6 +81,9 @@ impl Spec for Choice {
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)
     }
+    fn datagrams(&self) -> bool {
+        true
+    }
     fn unit_word(&self) -> &'static str {
         "packet"
     }

@@ -39,6 +39,10 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn unit_word(&self) -> &'static str {
         "segment"
     }
+    /// Whether its packets are datagrams that are never acknowledged or repeated.
+    fn datagrams(&self) -> bool {
+        false
+    }
     /// How many network paths it uses at once; each is a route of its own through the network.
     fn paths(&self) -> usize {
         1
