@@ -198,7 +198,7 @@ fn sw_45_states_draw_rates_and_probabilities() {
         [[state-machine.state.on]]
         name = "radio"
         rate = "uniform(100 kbit/s, 300 kbit/s)"
-        error = { down = { probability = "uniform(0, 0.2)" } }
+        error = { probability = "uniform(0, 0.2)" }
         [[flow]]
         name = "voice"
         from = "server"
