@@ -37,7 +37,7 @@ fn emulate(folder: &Path, args: &[&str]) -> Command {
 fn may_not(output: &Output) -> bool {
     let cannot = output.status.code() == Some(3);
     if cannot {
-        println!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
     }
     cannot
 }
@@ -74,7 +74,7 @@ fn events_are_executed_within_a_millisecond() {
     }
     let noisy = seen.iter().all(|(_, wakes)| *wakes > 1000.0);
     assert!(noisy, "p99 of the lateness, worst wake-up of the calibration, us: {seen:?}");
-    println!("skipped: this machine wakes threads more than a millisecond late: {seen:?}");
+    eprintln!("skipped: this machine wakes threads more than a millisecond late: {seen:?}");
 }
 
 /// SW-58: a length of spinning that is asked for is kept, where the thread may have real-time priority.
@@ -90,7 +90,7 @@ fn a_length_of_spinning_is_kept() {
         let document = document(&output);
         let way = chosen(&document);
         if way["realtime"] == false {
-            println!("skipped: no real-time priority here");
+            eprintln!("skipped: no real-time priority here");
             return;
         }
         assert_eq!(way["spin_s"], seconds, "{way}");
@@ -110,7 +110,7 @@ fn call(line: &str) -> Option<(&str, &str)> {
 fn no_file_is_touched_between_the_first_and_the_last_packet() {
     let folder = tempfile::tempdir().unwrap();
     if Command::new("strace").arg("-V").output().is_err() {
-        println!("skipped: there is no strace here");
+        eprintln!("skipped: there is no strace here");
         return;
     }
     let plain = emulate(
@@ -128,7 +128,7 @@ fn no_file_is_touched_between_the_first_and_the_last_packet() {
     let said = String::from_utf8_lossy(&output.stderr);
     let trace = std::fs::read_to_string(folder.path().join("trace.txt")).unwrap_or_default();
     if trace.is_empty() {
-        println!("skipped: strace may not trace here: {said}");
+        eprintln!("skipped: strace may not trace here: {said}");
         return;
     }
     assert!(output.status.success(), "{said}");
@@ -147,9 +147,9 @@ fn no_file_is_touched_between_the_first_and_the_last_packet() {
                     .is_some_and(|result| result.trim().parse::<i64>().is_ok_and(|n| n > 0))
         })
     };
-    let first = from + lines[from..].iter().position(|line| packet(line)).expect("a first packet");
-    let last = lines.iter().rposition(|line| packet(line)).expect("a last packet");
-    assert!(lines[first..last].iter().filter(|line| packet(line)).count() > 232, "packets of the transfer");
+    let first = from + lines[from..].iter().position(packet).expect("a first packet");
+    let last = lines.iter().rposition(packet).expect("a last packet");
+    assert!(lines[first..last].iter().filter(packet).count() > 232, "packets of the transfer");
     let quiet = |of: &str| {
         let path = of.split_once('<').map_or("", |(_, path)| path);
         ["/dev/net/tun", "socket:", "anon_inode:", "pipe:"].iter().any(|kind| path.starts_with(kind))
