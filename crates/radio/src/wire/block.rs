@@ -343,9 +343,20 @@ fn segments(mut at: usize, end: usize, lengths: &[usize], rest: bool) -> Option<
     Some(all)
 }
 
-/// Reads the header of an EGPRS data block and the data of its RLC blocks, aligned to octets; none where the length
-/// belongs to no scheme. Blocks in halves are given as they are.
-pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<(u32, bool, Vec<u8>)>)> {
+/// An RLC block of an EGPRS block that was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aligned {
+    /// Number on the wire.
+    pub bsn: u32,
+    /// It has no length indicator.
+    pub none: bool,
+    /// Length indicators and data, aligned to octets.
+    pub octets: Vec<u8>,
+}
+
+/// Reads the header of an EGPRS data block and the data of its RLC blocks; none where the length belongs to no
+/// scheme. Blocks in halves are given as they are.
+pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     let scheme = Scheme::EGPRS
         .iter()
         .find(|s| usize::from(s.properties().octets[usize::from(up)]) == block.len())
@@ -377,7 +388,7 @@ pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<(u32, bool, Vec
         let none = get_low(block, at, 1)? == 1;
         at += 2;
         let octets = (0..scheme.payload() as usize).map(|i| get_low(block, at + 8 * i, 8).map(|o| o as u8));
-        units.push((bsn, none, octets.collect::<Option<Vec<u8>>>()?));
+        units.push(Aligned { bsn, none, octets: octets.collect::<Option<Vec<u8>>>()? });
         at += 8 * scheme.payload() as usize;
     }
     Some((header, units))
@@ -469,17 +480,16 @@ mod tests {
                 }
                 let header = if up { Header::up(5, 9) } else { Header { usf: 2, poll: Some(1), ..Header::down(5) } };
                 let u = unit(bsn, scheme, cut.zero, &pieces);
-                let exact = pieces.last().is_some_and(|p| p.ends) && !feed.has_data();
                 if is_egprs {
                     let block = egprs(scheme, &header, &[u]);
                     let (h, units) = read_egprs(up, &block).unwrap();
                     prop_assert_eq!(h, header);
-                    prop_assert_eq!(units[0].0, bsn);
-                    let (zero, segments) = read_egprs_body(units[0].1, &units[0].2).unwrap();
+                    prop_assert_eq!(units[0].bsn, bsn);
+                    let (zero, segments) = read_egprs_body(units[0].none, &units[0].octets).unwrap();
                     prop_assert_eq!(zero, cut.zero);
                     if zero { back.push(Vec::new()) }
                     for s in segments {
-                        back.last_mut().unwrap().extend_from_slice(&units[0].2[s.octets]);
+                        back.last_mut().unwrap().extend_from_slice(&units[0].octets[s.octets]);
                         if s.ends { back.push(Vec::new()) }
                     }
                 } else {
@@ -492,7 +502,6 @@ mod tests {
                         if s.ends { back.push(Vec::new()) }
                     }
                 }
-                let _ = exact;
                 bsn += 1;
             }
             back.retain(|p| !p.is_empty());
@@ -505,9 +514,9 @@ mod tests {
             if let Some(read) = read_gprs(up, &block) {
                 prop_assert!(read.segments.iter().all(|s| s.octets.end <= block.len()));
             }
-            for (_, none, data) in read_egprs(up, &block).map(|(_, u)| u).unwrap_or_default() {
-                if let Some((_, segments)) = read_egprs_body(none, &data) {
-                    prop_assert!(segments.iter().all(|s| s.octets.end <= data.len()));
+            for unit in read_egprs(up, &block).map(|(_, u)| u).unwrap_or_default() {
+                if let Some((_, segments)) = read_egprs_body(unit.none, &unit.octets) {
+                    prop_assert!(segments.iter().all(|s| s.octets.end <= unit.octets.len()));
                 }
             }
         }
