@@ -1,5 +1,5 @@
-//! Bit strings: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant first as in EGPRS
-//! data blocks (44.060 section 10.0b).
+//! Bit fields of RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant
+//! first as in EGPRS data blocks (44.060 section 10.0b).
 
 /// The octet that fills spare space of GSM messages (44.060 section 11).
 pub const FILLER: u8 = 0x2b;
