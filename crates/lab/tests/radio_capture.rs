@@ -141,3 +141,19 @@ fn tshark_reads_every_block_and_frame() {
     }
     eprintln!("tshark reads {blocks} blocks; {protocols:?}");
 }
+
+/// A change of cell lies under the timeout that it causes, with its steps.
+#[test]
+fn the_picture_names_the_change_of_cell_under_a_timeout() {
+    let radio = r#"
+        class = 4
+        scheme = "cs-2"
+        reselection = { at = ["20 s"], outage = "5 s" }
+    "#;
+    let model = model(radio, &flow("download", "server", "phone", "150 kB"));
+    let picture = lab::picture::picture(&model, 0, 0);
+    let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
+    let named = |u: &report::Under| u.events.iter().any(|e| e.event.event == "cell reselection");
+    assert!(under.iter().any(named), "{:?}", picture.layers);
+    assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
+}

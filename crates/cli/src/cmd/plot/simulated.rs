@@ -114,7 +114,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         crate::output::atomic_write::whole(path, table)?;
         talk.note(&format!("wrote {}", path.display()));
     }
-    picture.layers = all.layers(0.0)?;
+    picture.layers.extend(all.layers(0.0)?);
     picture.panels.extend(view::layers::panels(&mut picture.layers));
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let provenance = [
@@ -179,6 +179,7 @@ fn below(picture: &Picture) -> Vec<Layer> {
         };
         add(&drop.place, event);
     }
+    layers.extend(picture.layers.iter().cloned());
     layers
 }
 
