@@ -1,6 +1,7 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
+pub mod film;
 pub mod forecast;
 pub mod measure;
 pub mod once;
