@@ -51,6 +51,8 @@ pub enum Item {
     Picture(Box<Picture>),
     /// Values over time.
     Chart(Box<Chart>),
+    /// Text as it is, in lines: a command, a file.
+    Text(String),
 }
 
 impl From<Table> for Item {
@@ -125,6 +127,9 @@ impl Page {
                     Item::Table(table) => table.html(&mut out),
                     Item::Bars(bars) => bars_html(bars, &mut out),
                     Item::Chart(chart) => chart_html(chart, &mut out),
+                    Item::Text(text) => {
+                        let _ = write!(out, "<pre>{}</pre>", escape(text));
+                    }
                     Item::Picture(picture) => {
                         pictures += 1;
                         picture_html(picture, pictures, &mut out);
@@ -170,6 +175,17 @@ fn chart_html(chart: &Chart, out: &mut String) {
     let untitled = Chart { title: String::new(), ..chart.clone() };
     out.push_str(&untitled.svg(1100, 480));
     out.push_str("</figure>");
+}
+
+impl Picture {
+    /// The figure of [`Page::html`] alone: story, static drawing, data and table of events, without the program that
+    /// makes it live. `number` tells figures of one document apart.
+    #[must_use]
+    pub fn figure(&self, number: usize) -> String {
+        let mut out = String::with_capacity(32 * 1024);
+        picture_html(self, number, &mut out);
+        out
+    }
 }
 
 fn picture_html(picture: &Picture, number: usize, out: &mut String) {
