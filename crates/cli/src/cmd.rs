@@ -19,6 +19,7 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod script;
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trigger;
 pub(crate) mod wire;
@@ -68,6 +69,7 @@ verbs! {
     Trigger = trigger,
     Linux = linux,
     Plot = plot,
+    Serve = serve,
     Measure = measure,
     Reproduce = reproduce,
     Script = script,
