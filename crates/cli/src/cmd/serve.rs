@@ -1,7 +1,7 @@
 //! `williwaw serve`: starts the control tool, a local web page, and builds it first where that was not done yet.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
