@@ -3,12 +3,15 @@
 pub mod capture;
 pub mod film;
 pub mod forecast;
+pub mod machines;
 pub mod measure;
 pub mod once;
+pub mod part;
 pub mod picture;
 pub mod probe;
 mod radio;
 pub mod reproduce;
+pub mod series;
 pub mod sweep;
 pub mod system;
 mod workload;
