@@ -11,6 +11,7 @@ mod radio;
 pub mod reproduce;
 pub mod sweep;
 pub mod system;
+pub mod timeline;
 mod workload;
 
 pub use once::{Outcome, run_once};

@@ -15,6 +15,7 @@ pub(crate) mod measure;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
+pub(crate) mod print;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
@@ -69,6 +70,7 @@ verbs! {
     Trigger = trigger,
     Linux = linux,
     Plot = plot,
+    Print = print,
     Serve = serve,
     Measure = measure,
     Reproduce = reproduce,
