@@ -14,6 +14,7 @@ pub mod reproduce;
 pub mod series;
 pub mod sweep;
 pub mod system;
+pub mod timeline;
 mod workload;
 
 pub use once::{Outcome, run_once};

@@ -16,6 +16,7 @@ pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
+pub(crate) mod print;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
@@ -71,6 +72,7 @@ verbs! {
     Trigger = trigger,
     Linux = linux,
     Plot = plot,
+    Print = print,
     Serve = serve,
     Measure = measure,
     Reproduce = reproduce,
