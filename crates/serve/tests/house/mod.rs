@@ -1,6 +1,7 @@
 //! A server in a process of its own, and HTTP by hand, so that tests can send what no client library would.
 
 #![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 #![allow(clippy::disallowed_methods, reason = "tests wait for a real process")]
 
 use serde_json::Value;
