@@ -272,6 +272,6 @@ fn hostile_names_stay_text() {
     let text = format!("title = {hostile:?}\n{TEXT}");
     let text = format!("williwaw = 1\n{}", text.replace("williwaw = 1\n", ""));
     let look = house.ask("POST", "/api/look", &json!({ "text": text })).json();
-    let html = look["html"].as_str().expect(&look.to_string());
+    let html = look["html"].as_str().unwrap_or_else(|| panic!("{look}"));
     assert!(!html.contains("<img") && !html.contains("<script>alert") && html.contains("&lt;img"), "{html}");
 }
