@@ -214,8 +214,9 @@ fn sw_45_states_draw_rates_and_probabilities() {
     // A hundred stays: a tenth is lost on average, and 200 B take 8 ms at the mean of the inverse rate, ln 3 / 200 kbit/s.
     let loss = get(&outcome, Metric::LossRatio);
     assert!((0.08..0.12).contains(&loss), "{loss}");
+    const LN_3: f64 = 1.098_612;
     let delay = get(&outcome, Metric::MessageDelay) - 0.02;
-    assert!((delay - 1600.0 * 3f64.ln() / 200e3).abs() < 0.0008, "{delay}");
+    assert!((delay - 1600.0 * LN_3 / 200e3).abs() < 0.0008, "{delay}");
     assert_eq!(run(&[], 0).flows, outcome.flows);
     assert_ne!(run(&[], 1).flows, outcome.flows);
     let always = ["state-machine.cell.state.any.on.radio.rate=200 kbit/s"];
