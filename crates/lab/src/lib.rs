@@ -2,7 +2,9 @@
 
 pub mod capture;
 pub mod dictionary;
+pub mod film;
 pub mod forecast;
+pub mod machines;
 pub mod measure;
 pub mod once;
 pub mod part;
@@ -13,6 +15,7 @@ pub mod reproduce;
 pub mod series;
 pub mod sweep;
 pub mod system;
+pub mod timeline;
 mod workload;
 
 pub use once::{Outcome, run_once};
