@@ -70,8 +70,13 @@ fn skips() -> Vec<Skip> {
 fn shell(desk: &Desk, line: &str) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_williwaw")).parent().unwrap().to_owned();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-    let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(desk.folder.path()).env("PATH", path).stdin(Stdio::null());
+    // What waits for a user would wait for good.
+    let mut command = Command::new("timeout");
+    command
+        .args(["120", "sh", "-c", line])
+        .current_dir(desk.folder.path())
+        .env("PATH", path)
+        .stdin(Stdio::null());
     command.env("GITHUB_STEP_SUMMARY", "summary.md").env("SLURM_ARRAY_TASK_ID", "1").output().unwrap()
 }
 
