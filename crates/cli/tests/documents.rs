@@ -97,6 +97,10 @@ fn desk() -> Desk {
     desk.write("scenario.toml", &one);
     desk.write("drive.csv", "t_s,rate_bps\n0,1500000\n1,400000\n2,3000000\n");
     desk.write("up.trace", "1\n2\n3\n");
+    let lines = [2326, 10_000, 812, 54_000, 7_700, 120].iter().enumerate().map(|(i, bytes)| {
+        format!("10.0.0.1 - - [10/Oct/2000:13:55:{:02} -0700] \"GET /{i} HTTP/1.0\" 200 {bytes}\n", 36 + i)
+    });
+    desk.write("access.log", &lines.collect::<String>());
     desk.write("down.trace", "1\n2\n3\n");
     // Captures: both sides of one transfer. The runs of this folder have names that no page uses.
     let made = desk.run(&["run", "scenario.toml", "--pcap=0", "--snap", "0", "--out", "made"]);
@@ -110,6 +114,7 @@ fn desk() -> Desk {
         ("download.pcap", server),
         ("trace.pcap", server),
         ("big.pcap", server),
+        ("rep0.pcapng", of("cell0.rep0.pcapng")),
         ("first.pcapng", server),
         ("phone.pcapng", phone),
         ("phone.pcap", phone),
