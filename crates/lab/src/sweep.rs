@@ -5,6 +5,7 @@
 
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, run_until_stopped};
+use crate::system::tables;
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -23,6 +24,41 @@ pub struct Sweep {
     pub repetitions: u32,
     /// What a run's results are stamped with.
     pub header: Header,
+    /// Tables of networks of cells, if a cell of the grid has one.
+    pub tables: Option<Tables>,
+}
+
+/// Tables beside the rows of flows.
+pub struct Tables {
+    /// Headers in the order of [`tables::all`].
+    pub headers: Vec<Header>,
+    /// The rows of those that are small: of each second and of each decibel.
+    kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
+}
+
+impl Tables {
+    /// Tables whose rows are kept for documents and pages.
+    const KEPT: [&'static str; 2] = ["system", "radio"];
+
+    /// The rows so far of a small table, in no particular order.
+    pub fn rows(&self, name: &str) -> Vec<Row> {
+        self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn keep(&self, name: &'static str, rows: &[Row]) {
+        if Tables::KEPT.contains(&name)
+            && let Ok(mut kept) = self.kept.lock()
+        {
+            kept.entry(name).or_default().extend_from_slice(rows);
+        }
+    }
+}
+
+/// What a repetition brings: the rows of flows, and those of each table beside.
+#[derive(Default)]
+struct Brought {
+    rows: Vec<Row>,
+    beside: Vec<Vec<Row>>,
 }
 
 /// A cell ready to run.
@@ -155,6 +191,14 @@ fn batch(todo: usize, threads: usize) -> usize {
     (todo / (4 * threads.max(1))).clamp(1, BATCH)
 }
 
+impl Brought {
+    fn add(&mut self, other: Brought) {
+        self.rows.extend(other.rows);
+        self.beside.resize_with(other.beside.len().max(self.beside.len()), Vec::new);
+        self.beside.iter_mut().zip(other.beside).for_each(|(all, rows)| all.extend(rows));
+    }
+}
+
 impl Sweep {
     /// Reads every cell of a scenario, to run it in virtual time. `repetitions` and `seed` replace the
     /// scenario's own.
@@ -196,7 +240,13 @@ impl Sweep {
             .collect();
         let seed = seed.unwrap_or(run.seed);
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
-        Ok(Sweep { cells, repetitions: repetitions.unwrap_or(run.repetitions), header })
+        let tables = if cells.iter().any(|cell| !cell.model.systems.is_empty()) {
+            let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
+            Some(Tables { headers, kept: Mutex::default() })
+        } else {
+            None
+        };
+        Ok(Sweep { cells, repetitions: repetitions.unwrap_or(run.repetitions), header, tables })
     }
 
     /// Repetitions in all.
@@ -216,6 +266,11 @@ impl Sweep {
             Some(folder) => folder.start(&self.header)?,
             None => Vec::new(),
         };
+        if let (Some(folder), Some(tables)) = (folder.as_deref(), &self.tables) {
+            for name in Tables::KEPT {
+                tables.keep(name, &folder.table(name)?);
+            }
+        }
         // A run may be continued with fewer repetitions than it has: those beyond are left out.
         rows.retain(|row| row.repetition < u64::from(self.repetitions));
         let done: BTreeSet<(u32, u64)> = finished(&rows).into_iter().collect();
@@ -243,11 +298,11 @@ impl Sweep {
                 let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
                 let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
                 let mut ran = 0;
-                let mut new: Vec<Row> = Vec::new();
+                let mut new = Brought::default();
                 for &(cell, repetition) in batch.iter().take_while(|_| going()) {
                     match self.one_or_fault(cell, repetition, control) {
-                        Ok(Ok(Some(rows))) => {
-                            new.extend(rows);
+                        Ok(Ok(Some(brought))) => {
+                            new.add(brought);
                             ran += 1;
                         }
                         Ok(Ok(None)) => {}
@@ -272,13 +327,16 @@ impl Sweep {
                     return;
                 }
                 if let Some(folder) = folder
-                    && let Err(e) = folder.append(&new)
+                    && let Err(e) = self.append(folder, &new)
                 {
                     *error = Some(e);
                     control.stop.store(true, Ordering::Relaxed);
                     return;
                 }
-                rows.extend(new);
+                if let Some(tables) = &self.tables {
+                    tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
+                }
+                rows.extend(new.rows);
                 let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
                 (control.progress)(Progress { done, total });
             });
@@ -296,13 +354,22 @@ impl Sweep {
         Ok((rows, complete))
     }
 
+    /// Tables first: a repetition is finished by its rows of flows.
+    fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
+        let headers = self.tables.iter().flat_map(|tables| &tables.headers);
+        for ((table, header), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
+            folder.append_table(table.name, header, rows)?;
+        }
+        folder.append(&new.rows)
+    }
+
     /// Runs one repetition; a panic in it is told with what is needed to see it again.
     fn one_or_fault(
         &self,
         cell: u32,
         repetition: u64,
         control: &Control<'_>,
-    ) -> Result<Result<Option<Vec<Row>>, Refused>, String> {
+    ) -> Result<Result<Option<Brought>, Refused>, String> {
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
         std::panic::catch_unwind(run).map_err(|_| {
             let seed = self.cells[cell as usize].model.run.seed;
@@ -315,14 +382,17 @@ impl Sweep {
     }
 
     /// None if it was stopped in the middle.
-    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Vec<Row>>, Refused> {
+    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Brought>, Refused> {
         let model = &self.cells[cell as usize].model;
         let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
-        let mut populations = Vec::new();
+        let (mut populations, mut beside) = (Vec::new(), Vec::new());
         let measured = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
             _ => run_until_stopped(model, repetition, options, control.stop).map(|outcome| {
                 populations = outcome.populations;
+                if self.tables.is_some() {
+                    beside = tables::rows(model, &outcome.world, base::Time::ZERO + model.run.limit);
+                }
                 outcome.flows
             }),
         };
@@ -333,12 +403,9 @@ impl Sweep {
         let named = names.zip(measured).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
         let named = named.map(|(_, named)| named).map(|(name, measures)| (name.clone(), measures));
         let named = named.chain(populations);
-        let row = |(name, measures): (String, FlowMeasures)| Row {
-            cell,
-            repetition,
-            flow: name,
-            values: measures.values,
-        };
-        Ok(Some(named.map(row).collect()))
+        let row = |(flow, values): (String, Vec<Option<f64>>)| Row { cell, repetition, flow, values };
+        let rows = named.map(|(name, measures)| row((name, measures.values))).collect();
+        let beside = beside.into_iter().map(|rows| rows.into_iter().map(row).collect()).collect();
+        Ok(Some(Brought { rows, beside }))
     }
 }

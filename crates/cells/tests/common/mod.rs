@@ -130,7 +130,7 @@ pub(crate) fn run_seed(
 ) -> (Network, ElementId, ElementId) {
     let n = config.mobiles.len() as u16;
     config.check().unwrap();
-    let plan = Plan { config, curves: Curves::built_in() };
+    let plan = Plan { config, curves: Curves::built_in(), observe: Default::default() };
     let mut network = Network::new(0, Tracer::off());
     let cells = network.add(Cells::new(&plan, "net", Seed { seed, repetition: 0 }));
     let load = network.add(load);
