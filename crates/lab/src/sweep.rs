@@ -4,7 +4,7 @@
 //! finished ones go to the run's journal, and the order in which they finish shows nowhere.
 
 use crate::measure::{self, FlowMeasures};
-use crate::once::{Options, run_until_stopped};
+use crate::once::{Options, Outcome, run_until_stopped};
 use crate::system::tables;
 use rayon::prelude::*;
 use report::Picture;
@@ -92,11 +92,31 @@ pub struct Control<'a> {
     pub player: Option<&'a dyn Player>,
 }
 
+/// What a repetition brings.
+#[derive(Default)]
+pub struct Played {
+    /// The measures of each flow, then of each command that does not serve, in the order of the model.
+    pub measures: Vec<FlowMeasures>,
+    /// Populations of networks of cells.
+    pub populations: Vec<(String, FlowMeasures)>,
+    /// Rows of the tables of networks of cells, in the order of [`tables::all`].
+    pub beside: Vec<tables::Rows>,
+}
+
+impl Played {
+    /// From an outcome; tables only where the model has a network of cells.
+    pub fn of(model: &Model, outcome: Outcome) -> Played {
+        let tables = !model.systems.is_empty();
+        let limit = base::Time::ZERO + model.run.limit;
+        let beside = if tables { tables::rows(model, &outcome.world, limit) } else { Vec::new() };
+        Played { measures: outcome.flows, populations: outcome.populations, beside }
+    }
+}
+
 /// Plays repetitions in which real kernels take part, in virtual time. Whoever implements it starts processes, which
 /// is no business of ours.
 pub trait Player: Sync {
-    /// Plays one repetition of a cell: the measures of each flow, then of each command that does not serve, in the
-    /// order of the model. None if it was stopped before its end.
+    /// Plays one repetition of a cell. None if it was stopped before its end.
     ///
     /// # Errors
     /// It cannot be played, on this machine or at all.
@@ -106,7 +126,7 @@ pub trait Player: Sync {
         model: &Model,
         repetition: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<Vec<FlowMeasures>>, Refused>;
+    ) -> Result<Option<Played>, Refused>;
 
     /// Which kernels they are; empty where nobody says.
     fn release(&self) -> String {
@@ -385,27 +405,22 @@ impl Sweep {
     fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Brought>, Refused> {
         let model = &self.cells[cell as usize].model;
         let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
-        let (mut populations, mut beside) = (Vec::new(), Vec::new());
-        let measured = match control.player {
+        let played = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
-            _ => run_until_stopped(model, repetition, options, control.stop).map(|outcome| {
-                populations = outcome.populations;
-                if self.tables.is_some() {
-                    beside = tables::rows(model, &outcome.world, base::Time::ZERO + model.run.limit);
-                }
-                outcome.flows
-            }),
+            _ => run_until_stopped(model, repetition, options, control.stop)
+                .map(|outcome| Played::of(model, outcome)),
         };
-        let Some(measured) = measured else { return Ok(None) };
+        let Some(Played { measures, populations, beside }) = played else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
         let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
         // Members of a population stand in tables of their own; here they are one row.
-        let named = names.zip(measured).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
+        let named = names.zip(measures).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
         let named = named.map(|(_, named)| named).map(|(name, measures)| (name.clone(), measures));
         let named = named.chain(populations);
         let row = |(flow, values): (String, Vec<Option<f64>>)| Row { cell, repetition, flow, values };
         let rows = named.map(|(name, measures)| row((name, measures.values))).collect();
-        let beside = beside.into_iter().map(|rows| rows.into_iter().map(row).collect()).collect();
+        let beside = beside.into_iter().filter(|_| self.tables.is_some());
+        let beside = beside.map(|rows| rows.into_iter().map(row).collect()).collect();
         Ok(Some(Brought { rows, beside }))
     }
 }

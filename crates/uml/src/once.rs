@@ -188,8 +188,9 @@ pub fn once(
         world.network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
+    let populations = lab::system::populations(model, &world, &flows, limit);
     Ok(Outcome {
-        ran: lab::once::Outcome { flows, populations: Vec::new(), world, complete },
+        ran: lab::once::Outcome { flows, populations, world, complete },
         facts,
         commands,
         capture,
