@@ -114,6 +114,8 @@ impl Args {
             draws: self.draws,
             threads: crate::console::args::Threads { jobs: Some(self.jobs) },
             changes: self.changes.clone(),
+            shard: None,
+            table: crate::output::style::Style::Text,
             out: self.out.clone(),
             no_out: self.no_out,
             resume: self.resume.clone(),

@@ -12,6 +12,7 @@ pub(crate) mod keep;
 mod layers;
 pub(crate) mod linux;
 pub(crate) mod measure;
+pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
@@ -59,6 +60,7 @@ macro_rules! verbs {
 
 verbs! {
     Run = run,
+    Merge = merge,
     Compare = compare,
     Emulate = emulate,
     Agent = agent,

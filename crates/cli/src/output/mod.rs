@@ -8,5 +8,6 @@ pub(crate) mod kernel_state;
 pub(crate) mod labels;
 pub(crate) mod page;
 pub(crate) mod record;
+pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod terminal;

@@ -216,6 +216,14 @@ named! {
         P10 = "p10",
         /// Nine tenths of them are below.
         P90 = "p90",
+        /// 95 of a hundred are below.
+        P95 = "p95",
+        /// 99 of a hundred are below.
+        P99 = "p99",
+        /// The smallest.
+        Min = "min",
+        /// The largest.
+        Max = "max",
         /// How many repetitions gave the number.
         N = "n",
     }
