@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod forecast;
+pub mod machines;
 pub mod measure;
 pub mod once;
 pub mod part;
