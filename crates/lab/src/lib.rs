@@ -1,6 +1,7 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
+pub mod film;
 pub mod forecast;
 pub mod machines;
 pub mod measure;
@@ -13,6 +14,7 @@ pub mod reproduce;
 pub mod series;
 pub mod sweep;
 pub mod system;
+pub mod timeline;
 mod workload;
 
 pub use once::{Outcome, run_once};

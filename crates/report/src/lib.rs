@@ -18,6 +18,7 @@ mod data;
 mod decimate;
 mod drawing;
 mod events;
+mod explore;
 mod layers;
 mod legend;
 mod map;
@@ -33,6 +34,7 @@ mod xplot;
 
 pub use bars::{Bar, BarGroup, Bars};
 pub use chart::Chart;
+pub use explore::{Axis, Explore, Metric, Variant};
 pub use layers::{Under, under};
 pub use map::{Change, Map, Moment, State as MobileState};
 pub use model::{

@@ -16,10 +16,12 @@ pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
+pub(crate) mod print;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod script;
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trigger;
 pub(crate) mod wire;
@@ -70,6 +72,8 @@ verbs! {
     Trigger = trigger,
     Linux = linux,
     Plot = plot,
+    Print = print,
+    Serve = serve,
     Measure = measure,
     Reproduce = reproduce,
     Script = script,
