@@ -2,6 +2,7 @@
 //!
 //! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
 
+mod radio;
 pub(crate) mod states;
 
 use crate::once::{Options, Outcome, run_once};
@@ -155,6 +156,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         })
         .chain(states::intervals(model, records, last))
         .collect();
+    p.layers = radio::layers(model, flow, &outcome.world, records);
     p
 }
 

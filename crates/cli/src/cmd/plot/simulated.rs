@@ -202,6 +202,7 @@ fn below(picture: &Picture) -> Vec<Layer> {
         };
         add(&drop.place, event);
     }
+    layers.extend(picture.layers.iter().cloned());
     layers
 }
 
