@@ -8,13 +8,16 @@ use results::row::Row;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Radio blocks, and RLC blocks sent and lost by scheme.
+type Blocks = (f64, [[f64; 2]; SCHEMES]);
+
 /// Sums over the repetitions of one system in one cell of the grid.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Name of the system.
     pub system: String,
     /// By direction and C/I in dB: radio blocks, and RLC blocks sent and lost by scheme.
-    radio: [BTreeMap<i64, (f64, [[f64; 2]; SCHEMES])>; 2],
+    radio: [BTreeMap<i64, Blocks>; 2],
     /// By second: sums of the columns of the table `system`, and how many rows have a value.
     seconds: BTreeMap<i64, Vec<(f64, f64)>>,
     /// Largest queue of a mobile.
