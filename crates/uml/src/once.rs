@@ -15,7 +15,7 @@ use base::{Span, Time};
 use emulate::capture::{Capture, Spot};
 use emulate::facts::FlowFacts;
 use emulate::proc;
-use host::{ADDRESSES, Door, Host, Party, Remote, Said};
+use host::{ADDRESSES, AnyEnd, Door, Host, Party, Remote, Said};
 use lab::measure;
 use lab::once::finished;
 use path::{ElementId, Network, Signal};
@@ -321,6 +321,7 @@ fn keep_packets(network: &mut Network, id: ElementId) {
     let now = network.now();
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
     network.enter(now, id, |party: &mut Party, _| party.keep_packets());
+    network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
 }
 
 fn name_of(world: &World, id: ElementId) -> String {

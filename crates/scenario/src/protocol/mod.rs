@@ -2,7 +2,7 @@
 //! one file here and one line of [`protocols!`]; grammar, words, cost, fit and construction stand in that file.
 
 use crate::cx::Cx;
-use crate::model::{App, Flow};
+use crate::model::{App, Flow, Protocol};
 use crate::reader::Reader;
 use crate::shape::{Shape, TableShape};
 use crate::tree::Tree;
@@ -10,7 +10,7 @@ use crate::workload;
 use ::atp as atp_transport;
 use base::FlowId;
 use base::rng::Seed;
-use host::{FlowEnd, Host, HostConfig};
+use host::{CodecConfig, FlowEnd, Host, HostConfig, WireCodec};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -38,6 +38,10 @@ pub trait Spec: Any + Debug + Send + Sync {
     /// How packets are measured in results: "segment", "chunk", "packet".
     fn unit_word(&self) -> &'static str {
         "segment"
+    }
+    /// The kernel's protocol that its model can speak with, packet by packet, if there is one.
+    fn speaks(&self) -> Option<Protocol> {
+        None
     }
     /// How many network paths it uses at once; each is a route of its own through the network.
     fn paths(&self) -> usize {
@@ -95,6 +99,8 @@ pub struct Site<'a> {
     pub other_paths: FlowId,
     /// The congestion window of all flows from this node to that one, for protocols that share it.
     pub window: atp_transport::SharedWindow,
+    /// How it shows to a kernel at the other end, if there is one.
+    pub codec: Option<CodecConfig>,
 }
 
 impl Site<'_> {
@@ -103,6 +109,12 @@ impl Site<'_> {
     pub fn holding<E: Endpoint>(&self, endpoint: E, manner: Manner) -> Box<dyn FlowEnd> {
         let host = Host::holding(&self.host, endpoint, self.application(manner));
         Box::new(host.with_paths(self.other_paths))
+    }
+
+    /// A host whose other end is a kernel.
+    pub fn coded<E: Endpoint>(&self, endpoint: E, codec: impl WireCodec<E> + 'static) -> Box<dyn FlowEnd> {
+        let host = Host::holding(&self.host, endpoint, self.application(Manner::default()));
+        Box::new(host.over(Box::new(codec)))
     }
 
     fn application(&self, manner: Manner) -> Box<dyn Application> {
