@@ -22,9 +22,11 @@
 //! | what follows for the whole connection | `outcome`, `fault`, `profile`, `fairness` |
 //! | what does a capture of the other end add | `join` |
 //! | what happened in the layers below meanwhile, and what it cost | `below`, `episode` |
+//! | associations of SCTP | `association` |
 //! | all of it in three sentences | `story` |
 
 mod answer;
+pub mod association;
 mod believed;
 pub mod below;
 mod chances;

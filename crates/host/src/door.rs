@@ -299,7 +299,11 @@ impl Door {
             if let Some(ledger) = cx.ledger_at(me) {
                 ledger.acked(ack, packet.born);
             }
-            cx.record(Category::Transport, now, || Event::AckReceived { ack, window: sack.window, duplicate });
+            cx.record(Category::Transport, now, || Event::AckReceived {
+                ack,
+                window: sack.window,
+                duplicate,
+            });
             for (from, to) in sack.gaps {
                 let (left, right) = (base + offset(cumulative, from), base + offset(cumulative, to) + 1);
                 cx.tracer().record(Category::Transport, now, source, || Event::SackBlock { left, right });

@@ -48,7 +48,9 @@ impl Apart {
         match self {
             Apart::Models => "both ends are models, and models of one flow share their choices",
             Apart::Datagrams(_) => "datagrams of the model are the same at both ends",
-            Apart::NotTcp(_) => "only a model of TCP or SCTP, opposite a kernel, can have another end than its own",
+            Apart::NotTcp(_) => {
+                "only a model of TCP or SCTP, opposite a kernel, can have another end than its own"
+            }
             Apart::Protocols => "the two ends speak different protocols",
             Apart::Version(_) => "a model of this protocol uses IPv4, and this kernel IPv6",
             Apart::Versions => "the kernels at the two ends use different versions of IP",

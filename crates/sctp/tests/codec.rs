@@ -32,8 +32,7 @@ fn in_bytes_ends_say_what_they_say_in_chunks() {
         let config = Config { ecn: *name == "rfc9260", ..Config::profile(name).unwrap() };
         for loses in [&[][..], &[(4, 4), (30, 32)]] {
             let pause = Some((Time::ZERO + Span::from_secs(3), Time::ZERO + Span::from_secs(9)));
-            let way =
-                Way { loses: loses.to_vec(), pause, ..Way::of(200_000, Span::from_millis(150)) };
+            let way = Way { loses: loses.to_vec(), pause, ..Way::of(200_000, Span::from_millis(150)) };
             for seed in 1..4 {
                 let apps = || -> [Box<dyn App>; 2] {
                     [Box::new(Bulk::new(Some(300_000), None)), Box::new(Sink::new(Some(300_000)))]

@@ -288,9 +288,8 @@ impl Driver {
         let now = network.now();
         for (i, &id) in wired.iter().enumerate() {
             let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
-            let party = |network: &mut Network| {
-                network.enter(now, id, |party: &mut Party, _| party.take_packets())
-            };
+            let party =
+                |network: &mut Network| network.enter(now, id, |party: &mut Party, _| party.take_packets());
             let any =
                 |network: &mut Network| network.enter(now, id, |end: &mut AnyEnd, _| end.take_packets());
             let kept = host.or_else(|| party(network)).or_else(|| any(network));

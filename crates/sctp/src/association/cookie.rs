@@ -67,7 +67,12 @@ impl Cookie {
             forward_tsn: covered[42] == 1,
             unrecognized: Vec::new(),
         };
-        Some(Cookie { made: Time::from_nanos(made), own: [word(0)?, word(1)?], ties: [word(2)?, word(3)?], peer })
+        Some(Cookie {
+            made: Time::from_nanos(made),
+            own: [word(0)?, word(1)?],
+            ties: [word(2)?, word(3)?],
+            peer,
+        })
     }
 }
 

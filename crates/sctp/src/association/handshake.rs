@@ -2,9 +2,9 @@
 //! come back.
 
 use super::cookie::Cookie;
+use super::receipt::Receipt;
 use super::{Association, Control, IDLE, State};
 use crate::chunk::{Chunk, Failure, Init, Opaque, Packet};
-use super::receipt::Receipt;
 use crate::path::Path;
 use base::{Span, Time};
 use transport::Io;
@@ -102,13 +102,10 @@ impl Association {
                 (fresh, [self.tag, self.peer.tag])
             }
         };
-        let cookie = Cookie { made: io.now, own, ties, peer: Init { unrecognized: Vec::new(), ..init.clone() } };
-        let own_init = Init {
-            tag: own[0],
-            initial: own[1],
-            unrecognized: init.unrecognized.clone(),
-            ..self.init()
-        };
+        let cookie =
+            Cookie { made: io.now, own, ties, peer: Init { unrecognized: Vec::new(), ..init.clone() } };
+        let own_init =
+            Init { tag: own[0], initial: own[1], unrecognized: init.unrecognized.clone(), ..self.init() };
         let packet = Packet {
             ports: self.ports,
             tag: init.tag,

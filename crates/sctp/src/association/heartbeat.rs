@@ -75,8 +75,13 @@ impl Association {
             return;
         }
         path.beat = None;
+        let confirmed = path.reach == Reach::Unconfirmed;
         path.reached();
         path.sample(now.since(sent));
+        if confirmed {
+            //= RFC 9260 section 5.4: once an address is confirmed, it is tested as any other
+            path.schedule_beat(&self.config, now, &mut self.chance);
+        }
         self.errors = 0;
         self.counts.heartbeats_acked += 1;
         self.choose_path();
