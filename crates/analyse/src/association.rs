@@ -8,7 +8,7 @@ use crate::Endpoint;
 use base::wire::sctp::{self, RawChunk, RawSack, kind};
 use base::wire::{self, IpHead};
 use base::{Span, Time};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Chunks of one direction that are kept as points, at most.
 const MOST_POINTS: usize = 200_000;
@@ -356,7 +356,7 @@ type Key = (u32, u16, u16, u32);
 #[derive(Default)]
 pub struct Associations {
     all: Vec<Open>,
-    by_tag: HashMap<Key, (usize, usize)>,
+    by_tag: BTreeMap<Key, (usize, usize)>,
     keep: bool,
     packets: u64,
 }

@@ -101,7 +101,7 @@ impl Pattern {
         let bytes = |last: &Opaque, word: &str| -> Opaque {
             match word {
                 "last" => last.clone(),
-                "altered" => last.iter().enumerate().map(|(i, b)| if i == 9 { b ^ 1 } else { *b }).collect(),
+                "altered" => last.iter().enumerate().map(|(i, b)| if i == 30 { b ^ 1 } else { *b }).collect(),
                 text => text.as_bytes().into(),
             }
         };
@@ -178,7 +178,10 @@ impl Pattern {
     }
 
     fn cause(&self) -> Result<Option<Failure>, String> {
-        let Some(code) = self.number("cause").or_else(|_| Ok::<_, String>(None))? else { return Ok(None) };
+        if self.get("cause") == Some("none") {
+            return Ok(None);
+        }
+        let Some(code) = self.number("cause")? else { return Ok(None) };
         Ok(Some(match code {
             1 => Failure::InvalidStream(0),
             3 => Failure::StaleCookie(0),

@@ -96,10 +96,8 @@ impl Association {
             Chunk::ShutdownAck => self.on_shutdown_ack(io),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Ecne(tsn) => self.on_mark(io, *tsn),
-            Chunk::Cwr(tsn) => {
-                if self.receipt.marked.is_some_and(|marked| marked <= *tsn) {
-                    self.receipt.marked = None;
-                }
+            Chunk::Cwr(tsn) if self.receipt.marked.is_some_and(|marked| marked <= *tsn) => {
+                self.receipt.marked = None;
             }
             Chunk::ForwardTsn(cumulative, streams) => self.on_forward(*cumulative, streams),
             _ => {}
