@@ -6,6 +6,7 @@
 //! every tap as they came in at their door.
 
 mod collector;
+pub mod doors;
 
 use crate::once::run_recorded;
 use ::capture::segment::{self, End, Outside};

@@ -2,7 +2,7 @@
 //!
 //! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
 
-mod states;
+pub(crate) mod states;
 
 use crate::once::{Options, Outcome, run_once};
 use base::event::{Event, Record};

@@ -1,7 +1,7 @@
 //! `williwaw keep`: not for people. The process that looks after a command is this program again, started so.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 
 /// Look after a command of an emulation; started by williwaw itself
 #[derive(Debug, clap::Args)]
@@ -16,12 +16,12 @@ pub(crate) struct Args {
 /// Does it.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
-    Ok(End::Command(emulate::keeper::keep(args.control, args.network) as u8))
+    Ok(End::Command(netns::keeper::keep(args.control, args.network) as u8))
 }
 
 /// Does it not.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
     let _ = (args.control, args.network);
-    Err(emulate::Error::System.into())
+    Err(netns::Error::System.into())
 }

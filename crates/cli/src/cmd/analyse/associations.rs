@@ -1,7 +1,7 @@
 //! SCTP associations of a capture: sentences, table, document, pictures.
 
 use super::source::Read;
-use crate::board::Board;
+use crate::output::table::Board;
 use analyse::association::{Association, Judged, Way};
 use analyse::story::{bytes, count};
 use base::Time;
@@ -183,7 +183,7 @@ pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
     if read.associations.is_empty() {
         return Vec::new();
     }
-    let table = crate::page::table("SCTP associations, the largest first", &table(read, 100));
+    let table = crate::output::page::table("SCTP associations, the largest first", &table(read, 100));
     let mut out = vec![Section {
         heading: "SCTP associations".to_owned(),
         text: story(read).join("\n\n"),

@@ -1,13 +1,13 @@
 //! A repetition of a scenario, run again with its trace.
 
 use super::output::Drawn;
-use crate::exit::{End, Failure};
-use crate::input::{self, Input};
-use crate::kernels::{Stage, Wish};
-use crate::plan::VERSION;
-use crate::record::Record;
-use crate::talk::Talk;
-use crate::{labels, render};
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::input::files::{self, Input};
+use crate::input::plan::VERSION;
+use crate::output::record::Record;
+use crate::output::{labels, terminal};
+use crate::player::kernels::{Stage, Wish};
 use report::{Layer, LayerEvent, Picture};
 use scenario::Model;
 use serde_json::json;
@@ -27,19 +27,22 @@ pub(super) struct Simulated {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
-    changes: crate::args::Changes,
+    changes: crate::console::args::Changes,
     /// Write what happened on the path (gates, losses) as a table that --layers reads, to be drawn under a capture of the
     /// same repetition
     #[arg(long, value_name = "CSV")]
     layers_out: Option<PathBuf>,
+    /// Write window, timer, queues, gates, states and losses as a timeline that ui.perfetto.dev opens
+    #[arg(long, value_name = "JSON")]
+    perfetto: Option<PathBuf>,
     /// The kernel of flows with `transport = "linux"`: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     linux: Option<String>,
     /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, every 20 ms
-    #[arg(long, value_name = "TIME", value_parser = crate::kernels::span)]
+    #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     look: Option<base::Span>,
     /// Give up a kernel that is silent for so long of real time
-    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::kernels::span)]
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     patience: base::Span,
 }
 
@@ -52,6 +55,7 @@ impl Simulated {
             ("--seed", self.seed.is_some()),
             ("--set", !self.changes.set.is_empty()),
             ("--layers-out", self.layers_out.is_some()),
+            ("--perfetto", self.perfetto.is_some()),
             ("--linux", self.linux.is_some()),
             ("--look", self.look.is_some()),
         ];
@@ -78,6 +82,21 @@ impl Simulated {
         let stage = Stage::for_models(std::iter::once(model), &wish)?;
         let mut pictures = stage.pictures(model, self.rep)?;
         Ok(pictures.swap_remove(flow).1)
+    }
+}
+
+impl Simulated {
+    /// Writes the timeline of the repetition.
+    fn timeline(&self, model: &Model, picture: &Picture, path: &Path) -> Result<(), Failure> {
+        if let Some(real) = lab::sweep::real(model) {
+            return Err(Failure::usage(
+                format!("`{real}` is a real kernel or program: its path has no timeline"),
+                "leave --perfetto out",
+            ));
+        }
+        let film = lab::film::film(model, self.rep);
+        let document = lab::timeline::timeline(picture, &film);
+        crate::output::atomic_write::whole(path, document.to_string())
     }
 }
 
@@ -111,8 +130,12 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     picture.title = if label.is_empty() { title.clone() } else { label };
     if let Some(path) = &args.layers_out {
         let table = view::layers::write(&below(&picture));
-        crate::written::whole(path, table)?;
+        crate::output::atomic_write::whole(path, table)?;
         talk.note(&format!("wrote {}", path.display()));
+    }
+    if let Some(path) = &args.perfetto {
+        args.timeline(&model, &picture, path)?;
+        talk.note(&format!("wrote {}; open it in ui.perfetto.dev", path.display()));
     }
     picture.layers = all.layers(0.0)?;
     picture.panels.extend(view::layers::panels(&mut picture.layers));
@@ -142,7 +165,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
             "under": under,
         }))?;
     } else {
-        let lines = render::wrap(&caption, talk.width.unwrap_or(100));
+        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
         talk.data(&format!("{}\n", lines.join("\n")))?;
         talk.data(&super::captured::under_text(&under, &picture.layers))?;
     }
@@ -190,7 +213,7 @@ fn source(all: &super::Args) -> Result<(Input, Option<u64>), Failure> {
         let kept = Some(record.seed).filter(|seed| *seed != input.scenario.first().run.seed);
         return Ok((input, args.seed.or(kept)));
     }
-    Ok((input::read(&all.file, &args.changes.set)?, args.seed))
+    Ok((files::read(&all.file, &args.changes.set)?, args.seed))
 }
 
 fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
