@@ -43,6 +43,10 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn speaks(&self) -> Option<Protocol> {
         None
     }
+    /// Whether its packets are datagrams that are never acknowledged or repeated.
+    fn datagrams(&self) -> bool {
+        false
+    }
     /// How many network paths it uses at once; each is a route of its own through the network.
     fn paths(&self) -> usize {
         1
@@ -164,7 +168,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { atp, dccp, sctp, tfrc }
+protocols! { atp, dccp, icmp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {

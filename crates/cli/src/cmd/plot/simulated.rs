@@ -137,7 +137,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         args.timeline(&model, &picture, path)?;
         talk.note(&format!("wrote {}; open it in ui.perfetto.dev", path.display()));
     }
-    picture.layers = all.layers(0.0)?;
+    picture.layers.extend(all.layers(0.0)?);
     picture.panels.extend(view::layers::panels(&mut picture.layers));
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let provenance = [
@@ -202,6 +202,7 @@ fn below(picture: &Picture) -> Vec<Layer> {
         };
         add(&drop.place, event);
     }
+    layers.extend(picture.layers.iter().cloned());
     layers
 }
 
