@@ -37,10 +37,14 @@ fn in_bytes_ends_say_what_they_say_in_chunks() {
                 let apps = || -> [Box<dyn App>; 2] {
                     [Box::new(Bulk::new(Some(300_000), None)), Box::new(Sink::new(Some(300_000)))]
                 };
-                let chunks = sent(lab(&config, &[way.clone()], seed, apps()));
+                let chunks = sent(lab(&config, std::slice::from_ref(&way), seed, apps()));
                 assert!(chunks.0.iter().any(|(.., cause)| *cause == Cause::Timeout), "{name}");
                 assert_eq!(chunks.1, 300_000);
-                assert_eq!(sent(coded(&config, &[way.clone()], seed, apps())), chunks, "{name}, seed {seed}");
+                assert_eq!(
+                    sent(coded(&config, std::slice::from_ref(&way), seed, apps())),
+                    chunks,
+                    "{name}, seed {seed}"
+                );
             }
         }
     }
