@@ -189,12 +189,7 @@ pub fn once(
     }
     let flows = measure::flows(model, &world, repetition, limit);
     let populations = lab::system::populations(model, &world, &flows, limit);
-    Ok(Outcome {
-        ran: lab::once::Outcome { flows, populations, world, complete },
-        facts,
-        commands,
-        capture,
-    })
+    Ok(Outcome { ran: lab::once::Outcome { flows, populations, world, complete }, facts, commands, capture })
 }
 
 /// What real time can do and this cannot.

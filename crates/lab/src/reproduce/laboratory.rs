@@ -149,7 +149,13 @@ impl<'a> Laboratory<'a> {
             }
         }
         if !new.is_empty() {
-            let first = Sweep { cells: new, repetitions: n, part: sweep.part, header: sweep.header.clone(), tables: None };
+            let first = Sweep {
+                cells: new,
+                repetitions: n,
+                part: sweep.part,
+                header: sweep.header.clone(),
+                tables: None,
+            };
             let (rows, complete) = first.run(None, self.control)?;
             if !complete {
                 return Err(ReproduceError::Stopped);
