@@ -1,7 +1,5 @@
 //! Forecast of a scenario against its run: ratios of what `williwaw check` foretells to what was taken.
 
-use crate::check::Taken;
-use lab::forecast::Forecast;
 use std::fmt::Write as _;
 
 /// The quantities compared.
@@ -19,20 +17,11 @@ pub struct Comparison {
 /// Below these amounts a factor says nothing: 20 packets, frames or events, 2 ms, 1 MB.
 const NEGLIGIBLE: [f64; 5] = [20.0, 20.0, 20.0, 2e-3, 1e6];
 
-/// Compares; `seconds` of processor time and `bytes` of peak memory where they are known.
-pub fn compare(
-    number: u64,
-    foretold: &Forecast,
-    taken: &Taken,
-    seconds: Option<f64>,
-    bytes: Option<f64>,
-) -> Comparison {
-    let truth =
-        [Some(taken.packets as f64), Some(taken.frames as f64), Some(taken.events as f64), seconds, bytes];
-    let said = [foretold.packets, foretold.frames, foretold.events, foretold.seconds, foretold.memory];
+/// Compares, in the order of [`QUANTITIES`].
+pub fn compare(number: u64, said: [f64; 5], truth: [f64; 5]) -> Comparison {
     let mut pairs = [None; 5];
     for (i, pair) in pairs.iter_mut().enumerate() {
-        let Some(truth) = truth[i] else { continue };
+        let truth = truth[i];
         if said[i].max(truth) > NEGLIGIBLE[i] {
             *pair = Some((said[i].max(NEGLIGIBLE[i] / 4.0), truth.max(NEGLIGIBLE[i] / 4.0)));
         }

@@ -2,8 +2,8 @@
 
 use crate::exit::{End, Failure, Why};
 use crate::talk::Talk;
-use crate::{describe, environment, input, labels, render};
-use lab::forecast::Forecast;
+use crate::{clock, describe, environment, input, labels, render};
+use lab::forecast::{Forecast, Meters};
 use scenario::{Cost, Scenario};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -56,7 +56,8 @@ const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 fn forecast(scenario: &Scenario) -> Forecast {
     let cost = scenario.cost();
     if lab::sweep::real(scenario.first()).is_none() {
-        return lab::forecast::forecast(scenario, &cost);
+        let meters = Meters { processor: &clock::processor, resident: &environment::resident_bytes };
+        return lab::forecast::forecast(scenario, &cost, meters);
     }
     Forecast {
         simulated_s: cost.simulated_s,
