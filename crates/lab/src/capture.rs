@@ -6,6 +6,7 @@
 //! every tap as they came in at their door.
 
 mod collector;
+mod stream;
 
 use crate::once::run_recorded;
 use ::capture::segment::{self, End, Outside};
@@ -19,6 +20,7 @@ use base::wire;
 use base::wire::frame::Framing;
 use base::{Span, Time};
 use collector::Collector;
+pub use stream::{Streamed, stream};
 use path::ElementId;
 use scenario::Model;
 use scenario::build::World;
@@ -91,6 +93,30 @@ struct Sent<'a> {
     late: Option<Span>,
     /// It left with a wrong bit.
     corrupt: bool,
+    /// Its host took it in, or it was dropped.
+    ended: bool,
+    /// Sightings that were not given out yet.
+    shown: u32,
+}
+
+impl<'a> Sent<'a> {
+    fn new(number: Option<u64>, body: Body<'a>, ecn: u8) -> Self {
+        Sent {
+            number,
+            body,
+            ecn,
+            cause: None,
+            verdict: None,
+            joined: None,
+            queued: Span::ZERO,
+            marked: None,
+            dropped: None,
+            late: None,
+            corrupt: false,
+            ended: false,
+            shown: 0,
+        }
+    }
 }
 
 /// A packet at a tap.
@@ -142,14 +168,7 @@ impl<'a> Capture<'a> {
         }
         // Their heads say nothing where frames are kept: nobody asks for them then.
         let sightings = if recorded.framing.is_none() { recorded.sightings } else { &[] };
-        let mut next = sightings.iter().peekable();
-        for (i, record) in recorded.records.iter().enumerate() {
-            while let Some(sighting) = next.next_if(|s| s.after <= i) {
-                collector.sight(sighting);
-            }
-            collector.note(record, 2 * i + 1);
-        }
-        next.for_each(|sighting| collector.sight(sighting));
+        collector.part(0, recorded.records, sightings);
         collector.finish(model, world)
     }
 
@@ -182,54 +201,79 @@ impl<'a> Capture<'a> {
         snap: u32,
         application: &str,
     ) -> io::Result<W> {
-        let taps: Vec<Tap> = match only {
-            Some(tap) => self.taps.iter().skip(tap).take(1).cloned().collect(),
-            None => self.taps.clone(),
-        };
-        let taps = taps.into_iter().map(|tap| Tap { snap, ..tap }).collect();
-        let mut writer = PcapngWriter::new(out, taps, application)?;
-        let keep = if snap == 0 { usize::MAX } else { snap as usize };
-        let (mut bytes, mut comment) = (Vec::new(), String::new());
+        let mut writer = PcapngWriter::new(out, snapped(&self.taps, only, snap), application)?;
+        let mut format = Format::new(&self.ends, &self.names, self.framing, snap);
         for glimpse in self.glimpses.iter().filter(|g| only.is_none_or(|tap| g.tap as usize == tap)) {
-            let sent = &self.packets[glimpse.packet as usize];
-            let wire_len = match &sent.body {
-                Body::Segment { head, id, segment } => {
-                    let ends = &self.ends[head.flow.0 as usize];
-                    let reply = head.ledger() % 2;
-                    let outside = Outside { id: *id, ecn: glimpse.ecn, class: head.class, ttl: TTL };
-                    segment::packet(&mut bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
-                }
-                Body::Packet(as_sent) => {
-                    bytes.clear();
-                    bytes.extend_from_slice(as_sent);
-                    if glimpse.ecn != sent.ecn {
-                        mark(&mut bytes, self.framing, glimpse.ecn);
-                    }
-                    bytes.len() as u32
-                }
-                Body::Bytes(as_sent) => {
-                    bytes.clear();
-                    bytes.extend_from_slice(glimpse.bytes.unwrap_or(as_sent));
-                    if glimpse.bytes.is_none() && glimpse.ecn != sent.ecn {
-                        mark(&mut bytes, self.framing, glimpse.ecn);
-                    }
-                    bytes.len() as u32
-                }
-            };
-            self.comment(sent, wire_len, &mut comment);
+            let wire_len = format.frame(glimpse, &self.packets[glimpse.packet as usize]);
             writer.write(&Shot {
                 time_ns: self.origin_ns + glimpse.t.as_nanos(),
                 tap: if only.is_some() { 0 } else { glimpse.tap },
                 wire_len,
-                bytes: &bytes,
-                comment: &comment,
+                bytes: &format.bytes,
+                comment: &format.comment,
             })?;
         }
         writer.finish()
     }
+}
+
+/// The taps of a file: one of them or all, each with its snap length.
+fn snapped(taps: &[Tap], only: Option<usize>, snap: u32) -> Vec<Tap> {
+    let chosen = taps.iter().enumerate().filter(|(at, _)| only.is_none_or(|tap| *at == tap));
+    chosen.map(|(_, tap)| Tap { snap, ..tap.clone() }).collect()
+}
+
+/// Bytes and comment of one packet at one tap.
+pub(crate) struct Format<'c> {
+    ends: &'c [[End; 2]],
+    names: &'c [String],
+    framing: Option<Framing>,
+    /// Bytes of a packet that are made.
+    keep: usize,
+    bytes: Vec<u8>,
+    comment: String,
+}
+
+impl<'c> Format<'c> {
+    fn new(ends: &'c [[End; 2]], names: &'c [String], framing: Option<Framing>, snap: u32) -> Self {
+        let keep = if snap == 0 { usize::MAX } else { snap as usize };
+        Format { ends, names, framing, keep, bytes: Vec::new(), comment: String::new() }
+    }
+
+    /// Makes both; the length on the wire.
+    fn frame(&mut self, glimpse: &Glimpse<'_>, sent: &Sent<'_>) -> u32 {
+        let bytes = &mut self.bytes;
+        let wire_len = match &sent.body {
+            Body::Segment { head, id, segment } => {
+                let ends = &self.ends[head.flow.0 as usize];
+                let reply = head.ledger() % 2;
+                let outside = Outside { id: *id, ecn: glimpse.ecn, class: head.class, ttl: TTL };
+                segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, self.keep)
+            }
+            Body::Packet(as_sent) => {
+                bytes.clear();
+                bytes.extend_from_slice(as_sent);
+                if glimpse.ecn != sent.ecn {
+                    mark(bytes, self.framing, glimpse.ecn);
+                }
+                bytes.len() as u32
+            }
+            Body::Bytes(as_sent) => {
+                bytes.clear();
+                bytes.extend_from_slice(glimpse.bytes.unwrap_or(as_sent));
+                if glimpse.bytes.is_none() && glimpse.ecn != sent.ecn {
+                    mark(bytes, self.framing, glimpse.ecn);
+                }
+                bytes.len() as u32
+            }
+        };
+        self.say(sent, wire_len);
+        wire_len
+    }
 
     /// What is true of a packet, in words that programs can read too.
-    fn comment(&self, sent: &Sent, wire_len: u32, text: &mut String) {
+    fn say(&mut self, sent: &Sent<'_>, wire_len: u32) {
+        let text = &mut self.comment;
         text.clear();
         let mut say = |word: std::fmt::Arguments<'_>| {
             // Writing into a string cannot fail.

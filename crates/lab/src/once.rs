@@ -81,6 +81,25 @@ fn run_while(
     Some(running.judge())
 }
 
+/// Drives a repetition to its end and lets `each` look whenever `full` says so, and at the end. Its error ends the
+/// repetition.
+pub(crate) fn run_in_parts<E>(
+    running: &mut Running<'_>,
+    full: &mut dyn FnMut(&Network) -> bool,
+    each: &mut dyn FnMut(&mut World) -> Result<(), E>,
+) -> Result<(), E> {
+    for phase in [Running::work, Running::drain] {
+        loop {
+            let over = phase(running, full);
+            each(&mut running.world)?;
+            if over {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A repetition under way. Its phases follow each other: workloads, drain, judgement.
 pub(crate) struct Running<'m> {
     model: &'m Model,
