@@ -1,7 +1,8 @@
 //! `fuzz-scenarios`: draws random valid scenarios, checks their runs, shrinks what fails, compares forecasts.
 //!
 //! ```text
-//! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--out FOLDER]
+//! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--page FILE]
+//!                [--out FOLDER]
 //! fuzz-scenarios --show N [--seed N]        prints one scenario
 //! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
 //! fuzz-scenarios --shape NAME --size N      runs one of them
@@ -34,6 +35,7 @@ struct Args {
     estimates: bool,
     digest: Option<PathBuf>,
     picture: Option<PathBuf>,
+    page: Option<PathBuf>,
     out: Option<PathBuf>,
     show: Option<u64>,
     one: Option<u64>,
@@ -58,6 +60,7 @@ fn args() -> Result<Args, String> {
             "--foretell" => args.foretell = Some(number(next()?)?),
             "--digest" => args.digest = Some(next()?.into()),
             "--picture" => args.picture = Some(next()?.into()),
+            "--page" => args.page = Some(next()?.into()),
             "--out" => args.out = Some(next()?.into()),
             "--estimates" => args.estimates = true,
             "--shape" => args.shape = Some(next()?),
@@ -188,6 +191,10 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
         say(&estimate::table(&seen.comparisons));
         if let Some(path) = &args.picture {
             write(path, estimate::picture(&seen.comparisons))?;
+        }
+        if let Some(path) = &args.page {
+            let page = (args.seed, args.from, args.count);
+            write(path, estimate::page(&seen.comparisons, page.0, page.1, page.2, "pictures/forecast.svg"))?;
         }
     }
     let all = keys(&scenario::schema::json_schema());
