@@ -1,69 +1,44 @@
-//! The scenario file: read, checked, explained. Text goes in, a checked [`Model`] for every cell of
-//! the grid comes out, or everything that is wrong with it at once, each mistake with its place and
-//! its mend.
+//! Scenario files: grammar, model, network builder.
 //!
-//! The grammar is declared once, in static tables beside the code that reads them ([`shape`]); the
-//! reader, the JSON Schema, the reference page and the paths of overrides all follow them.
-//! Nothing here opens a file, asks the time or builds a network.
+//! Text becomes a checked [`Model`] for every cell of the grid, or every mistake at once, each with its place and its
+//! mend. Nothing here opens a file, asks the time or runs a network.
+//!
+//! | part | what it holds |
+//! |---|---|
+//! | `grammar` | the engine: tree with spans, shapes of tables, readers, overrides, JSON Schema |
+//! | `tables` | the tables of the file, one file each: keys, types, checks, and what they become in the model |
+//! | `topology` | nodes and links by name, routes |
+//! | [`protocol`], `radio` | transports beside TCP, and bearers of mobile networks: one file each |
+//! | [`model`] | a checked scenario as plain data |
+//! | [`build`] | the network of a model |
+//! | [`describe`] | a model in text, and an estimate of its cost |
+//! | [`preset`], [`import`] | links with a name, links of other tools |
+//!
+//! The grammar is declared once, in static tables beside the code that reads them ([`shape`]); the reader, the JSON
+//! Schema, the reference page and the paths of overrides all follow them.
 
-mod background;
 pub mod build;
-mod channel;
-mod class;
-mod command;
-pub mod cost;
-mod credit;
-mod cx;
-mod delay_trace;
 pub mod describe;
 pub mod diagnostic;
-mod ends;
-mod error;
-mod expect;
-mod fault;
-mod flow;
-mod graph;
-mod grid;
-mod hop;
+mod grammar;
 pub mod import;
-mod json;
-mod leaf;
-mod link;
-mod linux;
-mod machine;
-pub mod metric;
 pub mod model;
 pub mod preset;
 pub mod protocol;
-mod queue;
 mod radio;
-mod reader;
-mod red;
-pub mod render;
-mod route;
-mod run;
 mod scenario;
-pub mod schema;
-mod set;
-pub mod shape;
-mod shortest;
-pub mod source;
-pub mod starter;
-mod syntax;
-mod system;
-mod tcp_options;
-mod tree;
-mod trigger;
-mod validate;
-mod wire;
-mod words;
-mod workload;
-pub mod workload_words;
+mod tables;
+mod topology;
 
-pub use cost::Cost;
-pub use cx::{Files, NoFiles};
+pub use describe::cost::{self, Cost};
+pub use describe::workload as workload_words;
+pub use diagnostic::render::{self, Style};
+pub use diagnostic::source;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use grammar::cx::{Files, NoFiles};
+pub use grammar::spelling::nearest;
+pub use grammar::{schema, shape};
 pub use model::Model;
-pub use render::Style;
+pub use model::metric;
+pub use preset::starter;
 pub use scenario::{CHECKED_CELLS, Cell, Scenario, ends, read, read_with};
-pub use words::nearest;

@@ -1,16 +1,21 @@
 //! From text to cells: read, override, check everything at once, and then hand out one
 //! [`Model`] per cell of the grid.
 
-use crate::cx::{Cx, Files, Library, NoFiles};
+use crate::diagnostic::source::{Place, Sources};
 use crate::diagnostic::{Collector, Diagnostic, Diagnostics, Severity};
-use crate::grid::{self, Axis};
+use crate::grammar::cx::{Cx, Files, Library, NoFiles};
+use crate::grammar::overrides::{self, Override};
+use crate::grammar::reader::Reader;
+use crate::grammar::tree::{self, Tree, Value};
+use crate::grammar::validate;
 use crate::model::{Direction, Model};
-use crate::reader::Reader;
-use crate::run::{self, ROOT};
-use crate::set::{self, Override};
-use crate::source::{Place, Sources};
-use crate::tree::{self, Tree, Value};
-use crate::{command, credit, expect, flow, graph, link, machine, preset, system, trigger, validate, wire};
+use crate::tables::flow::{self, command};
+use crate::tables::path::{credit, link, machine, wire};
+use crate::tables::run::grid::{self, Axis};
+use crate::tables::run::{self, ROOT};
+use crate::tables::run::{expect, trigger};
+use crate::tables::system;
+use crate::{preset, topology};
 
 /// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
 /// value is checked beside the first values of the other axes, and a combination that is impossible
@@ -79,7 +84,7 @@ pub fn ends(name: &str, text: &[u8], files: &dyn Files) -> Option<[String; 2]> {
     let source = tree::decode(name, text, &mut cx.sources.borrow_mut(), &mut cx.collector.borrow_mut())?;
     let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
     let root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
-    let graph = graph::read(Reader::new(&root, &ROOT), &cx);
+    let graph = topology::read(Reader::new(&root, &ROOT), &cx);
     let down = || graph.links.iter().filter(|link| link.direction != Some(Direction::Up));
     let near = down().map(|l| l.to).find(|node| down().all(|l| l.from != *node))?;
     let far = down().map(|l| l.from).find(|node| down().all(|l| l.to != *node))?;
@@ -109,11 +114,11 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
         return None;
     }
     let overrides: Vec<(&String, Override)> =
-        overrides.iter().filter_map(|argument| Some((argument, set::parse(argument, cx)?))).collect();
+        overrides.iter().filter_map(|argument| Some((argument, overrides::parse(argument, cx)?))).collect();
     let mut axes = grid::axes(&root);
     for (_, change) in &overrides {
         axes.retain(|axis| axis.paths.iter().all(|path| path.text != change.path.text));
-        if let Err(diagnostic) = set::apply(&mut root, change) {
+        if let Err(diagnostic) = overrides::apply(&mut root, change) {
             cx.push(*diagnostic);
         }
     }
@@ -196,7 +201,7 @@ fn structure(root: &Tree, without: &[&str], cx: &Cx<'_>) {
 
 fn apply_all(tree: &mut Tree, changes: &[Override], cx: &Cx<'_>) {
     for change in changes {
-        if let Err(diagnostic) = set::apply(tree, change) {
+        if let Err(diagnostic) = overrides::apply(tree, change) {
             cx.push(*diagnostic);
         }
     }
@@ -210,7 +215,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         validate::table(table, root.place, &ROOT, None, cx);
     }
     let reader = Reader::new(root, &ROOT);
-    let mut graph = graph::read(reader, cx);
+    let mut graph = topology::read(reader, cx);
     let machines = machine::read(reader, &mut graph, cx);
     let triggers = trigger::read(reader, &machines, cx);
     let mut flows = flow::read(reader, &graph, cx);
@@ -369,7 +374,7 @@ impl Scenario {
         for (axis, i) in self.axes.iter().zip(self.choice(index)) {
             for change in axis.overrides(i) {
                 // Every path was found good when the scenario was read.
-                let _ = set::apply(&mut tree, &change);
+                let _ = overrides::apply(&mut tree, &change);
             }
         }
         tree

@@ -1,8 +1,10 @@
 //! `williwaw agent`: lends this host to emulations that another one plays.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
-use crate::{behind, carries, interrupt, others, surroundings};
+use crate::console::exit::{End, Failure};
+use crate::console::interrupt;
+use crate::console::talk::Talk;
+use crate::input::{agents_file, nesting, shell_link};
+use crate::player::agent_player;
 use agent::serve::Agent;
 use agent::token::Token;
 use agent::{PORT, list};
@@ -48,18 +50,18 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.note(&format!("made a token in {}; copy the file to all hosts of the run", file.display()));
         return Ok(End::Good);
     }
-    let token = others::token(args.token_file.as_deref().unwrap_or(std::path::Path::new("")))?;
+    let token = agents_file::token(args.token_file.as_deref().unwrap_or(std::path::Path::new("")))?;
     if let Some(lost) = emulate::user::gain_rights()? {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
     let stop = interrupt::watch_saying(talk, "stopping; once more to stop at once");
     let around = Surroundings {
-        variables: surroundings::nested().variables(false),
-        resolver: behind::resolver(None),
-        ..surroundings::common()
+        variables: nesting::nested().variables(false),
+        resolver: shell_link::resolver(None),
+        ..nesting::common()
     };
     let listened = {
-        let carries = Arc::new(carries::AtAgent);
+        let carries = Arc::new(agent_player::AtAgent);
         Agent::listen(args.listen, token, around, carries, env!("CARGO_PKG_VERSION"))
     };
     let agent = listened.map_err(|error| {

@@ -1,8 +1,8 @@
 //! `williwaw completions`: what a shell needs to complete a command line.
 
-use crate::args::Cli;
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::args::Cli;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let words = Words::known();
     let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().map(|verb| words.put(verb));
     let mut shown = Command::new("williwaw")
-        .version(crate::plan::VERSION)
+        .version(crate::input::plan::VERSION)
         .propagate_version(true)
         .args(all.get_arguments().cloned())
         .subcommands(shown);

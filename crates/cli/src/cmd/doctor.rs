@@ -1,8 +1,8 @@
 //! `williwaw doctor`: what this machine offers for emulation, each item with its remedy where it is missing.
 
-use crate::environment;
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::environment;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

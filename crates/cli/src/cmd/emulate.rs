@@ -1,17 +1,20 @@
 //! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
 
-use crate::clock::Stopwatch;
 use crate::cmd::run::{self, Found, Kept};
-use crate::exit::{End, Failure, Why};
-use crate::here::{self, Here};
-use crate::ordering::Ordering;
-use crate::others::Listed;
-use crate::plan::{Plan, VERSION};
-use crate::store::Store;
-use crate::talk::Talk;
-use crate::task::{Begun, Task};
-use crate::told::{Brought, Told};
-use crate::{captures, interrupt, live, others, played, surroundings};
+use crate::console::clock::Stopwatch;
+use crate::console::exit::{End, Failure, Why};
+use crate::console::talk::Talk;
+use crate::console::{interrupt, lateness};
+use crate::input::agents_file::Listed;
+use crate::input::plan::{Plan, VERSION};
+use crate::input::{agents_file, nesting};
+use crate::output::artefacts::Store;
+use crate::output::captures;
+use crate::player::local_player::{self, Here};
+use crate::player::remote_player::Ordering;
+use crate::player::rep_report::{Brought, Told};
+use crate::player::summary;
+use crate::player::task::{Begun, Task};
 use agent::control::Control;
 use base::{Span, units};
 use emulate::calibrate::Calibration;
@@ -46,12 +49,12 @@ pub(crate) struct Args {
     /// The scenario; `-` is stdin
     file: Option<PathBuf>,
     #[command(flatten)]
-    draws: crate::args::Draws,
+    draws: crate::console::args::Draws,
     /// So many repetitions beside each other, each in namespaces of its own
     #[arg(long, short, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     #[command(flatten)]
-    changes: crate::args::Changes,
+    changes: crate::console::args::Changes,
     /// Run machines of the scenario, or its path, at other hosts, as this file says: docs/agents.md
     #[arg(long, value_name = "FILE")]
     agents: Option<PathBuf>,
@@ -109,7 +112,7 @@ impl Args {
         let args = run::Args {
             file: self.file.clone(),
             draws: self.draws,
-            threads: crate::args::Threads { jobs: Some(self.jobs) },
+            threads: crate::console::args::Threads { jobs: Some(self.jobs) },
             changes: self.changes.clone(),
             out: self.out.clone(),
             no_out: self.no_out,
@@ -137,7 +140,7 @@ impl Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     for path in args.svg.iter().chain(&args.pcap) {
-        crate::written::possible(path)?;
+        crate::output::atomic_write::possible(path)?;
     }
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
@@ -160,10 +163,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         ));
     }
     let listed = match &args.agents {
-        Some(file) => Some(others::read(file, args.jobs, &sweep)?),
+        Some(file) => Some(agents_file::read(file, args.jobs, &sweep)?),
         None => None,
     };
-    if sweep.cells.iter().any(|cell| others::needed_here(&cell.model, listed.as_ref()))
+    if sweep.cells.iter().any(|cell| agents_file::needed_here(&cell.model, listed.as_ref()))
         && let Some(lost) = emulate::user::gain_rights()?
     {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
@@ -210,7 +213,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(kept) = &mut kept {
         kept.record.emulation = Some(emulation.clone());
         kept.close(complete, watch.seconds())?;
-        surroundings::give_back(kept.folder.path());
+        nesting::give_back(kept.folder.path());
     }
     let found = Found {
         sweep: &sweep,
@@ -288,7 +291,7 @@ impl Args {
         }
         let control = listed.map(|listed| listed.connect(talk)).transpose()?;
         let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
-        talk.note(&played::calibrated(&calibration, "this machine"));
+        talk.note(&summary::calibrated(&calibration, "this machine"));
         let options = Options {
             trace: self.draws_first() || self.events,
             capture,
@@ -297,8 +300,8 @@ impl Args {
             lateness_limit: self.lateness,
         };
         let begun = Begun {
-            kernel: here::kernel_version(),
-            calibration: played::calibration(&calibration),
+            kernel: local_player::kernel_version(),
+            calibration: summary::calibration(&calibration),
             said: Vec::new(),
         };
         Ok((Player::Here { options, control, events: self.events }, begun))
@@ -313,7 +316,7 @@ impl Args {
     fn write_first(&self, played: &Played, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
-            crate::written::whole(path, bytes)?;
+            crate::output::atomic_write::whole(path, bytes)?;
             talk.note(&format!("wrote {}", path.display()));
             Ok::<_, Failure>(())
         };
@@ -354,8 +357,8 @@ impl Going<'_> {
         let lives: Vec<Arc<Live>> = (0..self.jobs.min(todo.len())).map(|_| Arc::default()).collect();
         let sink = Mutex::new((Played::default(), rows, kept, None::<Failure>));
         let ended = AtomicUsize::new(0);
-        let screen = live::Screen { lives: &lives, done: &ended, total: todo.len() };
-        live::shown(self.talk, &screen, || {
+        let screen = lateness::Screen { lives: &lives, done: &ended, total: todo.len() };
+        lateness::shown(self.talk, &screen, || {
             std::thread::scope(|scope| {
                 for live in &lives {
                     scope.spawn(|| {

@@ -1,7 +1,7 @@
 //! `williwaw import`: what other tools call a link, as a scenario.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use scenario::import::{Imported, Kind, Mistake, import};
 use serde_json::json;
 use std::io::Read as _;

@@ -1,7 +1,7 @@
 //! `williwaw keep`: not for people. The process that looks after a command is this program again, started so.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 
 /// Look after a command of an emulation; started by williwaw itself
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 //!
 //! Files of their events, tables or logs of our own runs, on the axis of a capture.
 
-use crate::exit::Failure;
+use crate::console::exit::Failure;
 use report::Layer;
 use std::path::{Path, PathBuf};
 use view::layers::Wrong;

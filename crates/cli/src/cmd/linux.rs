@@ -1,9 +1,10 @@
 //! `williwaw linux`: kernels that run in virtual time.
 
-use crate::clock::Stopwatch;
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
-use crate::{environment, kernels};
+use crate::console::clock::Stopwatch;
+use crate::console::environment;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::player::kernels;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use uml::kernel::{self, Build};

@@ -1,7 +1,7 @@
 //! `williwaw new`: a commented scenario to start from.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use scenario::starter::STARTER;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;

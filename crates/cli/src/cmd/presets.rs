@@ -1,8 +1,8 @@
 //! `williwaw presets`: what can be named in a scenario instead of being spelled out.
 
-use crate::exit::{End, Failure};
-use crate::render::folded;
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::output::terminal::folded;
 use scenario::preset;
 use serde_json::{Value, json};
 use transport::tcp::Config;

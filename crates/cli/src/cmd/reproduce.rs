@@ -1,12 +1,13 @@
 //! `williwaw reproduce`: the papers' experiments, published beside measured.
 
-use crate::board::Board;
-use crate::clock::Stopwatch;
-use crate::exit::{End, Failure};
-use crate::kernels::{self, Stage, Wish};
-use crate::plan::VERSION;
-use crate::talk::Talk;
-use crate::{environment, interrupt, progress, render};
+use crate::console::clock::Stopwatch;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::console::{environment, interrupt, progress};
+use crate::input::plan::VERSION;
+use crate::output::table::Board;
+use crate::output::terminal;
+use crate::player::kernels::{self, Stage, Wish};
 use lab::reproduce::{
     Laboratory, ReproduceError, Reproduced, Settings, Totals, catalogue, json, list, page, scenario_text,
     weights,
@@ -51,7 +52,7 @@ pub(crate) struct Args {
           value_parser = clap::value_parser!(u32).range(1..))]
     readings: Option<u32>,
     #[command(flatten)]
-    threads: crate::args::Threads,
+    threads: crate::console::args::Threads,
     /// Write the page here; without it, reproduce.html
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -112,7 +113,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return Ok(End::Good);
     }
     if let Some(path) = &args.html {
-        crate::written::possible(path)?;
+        crate::output::atomic_write::possible(path)?;
     }
     let watch = Stopwatch::start();
     let settings = Settings {
@@ -153,7 +154,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         for r in &all {
             show(r, talk)?;
         }
-        talk.data(&crate::render::folded(&format!("{}\n", page::short(&totals)), talk.width))?;
+        talk.data(&crate::output::terminal::folded(&format!("{}\n", page::short(&totals)), talk.width))?;
     }
     let path = match (args.html, args.no_html, args.json) {
         (Some(path), _, _) => Some(path),
@@ -169,7 +170,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         ];
         provenance.extend(stage.as_ref().map(|stage| ("Linux today".to_owned(), stage.release())));
         let html = page::page(&all, provenance).html();
-        crate::written::whole(&path, html)?;
+        crate::output::atomic_write::whole(&path, html)?;
         talk.note(&format!("pictures and tables: {}", path.display()));
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
@@ -225,7 +226,7 @@ fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<End,
     }
     let wide = known.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
     for (id, title) in known {
-        talk.data(&crate::render::folded(&format!("{id:wide$}  {title}\n"), talk.width))?;
+        talk.data(&crate::output::terminal::folded(&format!("{id:wide$}  {title}\n"), talk.width))?;
     }
     Ok(End::Good)
 }
@@ -276,13 +277,13 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
     let e = &r.experiment;
     talk.data(&format!("{}: {}\n", e.id, e.title))?;
     if !r.values.is_empty() {
-        talk.data(&render::text(&values(r), talk.width, talk.colour))?;
+        talk.data(&terminal::text(&values(r), talk.width, talk.colour))?;
     }
     if let Some(today) = &r.today {
         let (heads, rows) = page::beside(r, today);
         let labels = heads.iter().position(|head| head.starts_with("time")).unwrap_or(0);
         let board = Board { heads, labels, rows, notes: vec![page::about(today)] };
-        talk.data(&render::text(&board, talk.width, talk.colour))?;
+        talk.data(&terminal::text(&board, talk.width, talk.colour))?;
     }
     for claim in &r.claims {
         let word = match (claim.holds, claim.former) {

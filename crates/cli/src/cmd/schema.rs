@@ -1,7 +1,7 @@
 //! `williwaw schema`: what editors need to complete and check scenario files.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 
 /// Print the JSON Schema of scenario files, for editors
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,7 @@
 //! `williwaw script`: scripted-peer dialogues against the model senders and receivers.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use script::{Look, Reading, Script, Verdict, ladder};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn text_of(file: &Path) -> Result<String, Unreadable> {
     let why = match std::fs::read(file).map(String::from_utf8) {
         Ok(Ok(text)) => return Ok(text),
         Ok(Err(_)) => format!("`{name}` is no text, so it is no dialogue"),
-        Err(error) => crate::input::reason(&name.to_string(), &error),
+        Err(error) => crate::input::files::reason(&name.to_string(), &error),
     };
     Err(Unreadable { file: file.to_owned(), named: why.clone(), why })
 }

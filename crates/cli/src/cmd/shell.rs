@@ -1,9 +1,9 @@
 //! `williwaw shell`: a shell, or one command, behind the link.
 
-use crate::behind::{self, Link};
-use crate::exit::{End, Failure};
-use crate::surroundings;
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::input::nesting;
+use crate::input::shell_link::{self, Link};
 use emulate::foreground::Foreground;
 use emulate::{Options, Surroundings};
 use scenario::Model;
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
-    changes: crate::args::Changes,
+    changes: crate::console::args::Changes,
     /// What to run; without it, your shell
     #[arg(last = true)]
     command: Vec<OsString>,
@@ -77,10 +77,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(lost) = lost {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
-    let nested = surroundings::nested();
+    let nested = nesting::nested();
     let names = nested.with(&link.name)?;
-    let (words, start_file) = behind::words(&args.command, &names);
-    let foreground = Foreground::new(behind::COMMAND, words, start_file)?;
+    let (words, start_file) = shell_link::words(&args.command, &names);
+    let foreground = Foreground::new(shell_link::COMMAND, words, start_file)?;
     let far = model.nodes.iter().position(|node| node.name == link.far);
     let mut around = Surroundings {
         variables: names.variables(args.command.is_empty()),
@@ -88,9 +88,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         foreground: Some(foreground),
         uplink: far.filter(|_| args.uplink),
         called: Some(link.name.clone()),
-        ..surroundings::common()
+        ..nesting::common()
     };
-    around.resolver = behind::resolver(args.uplink.then(|| nested.level()));
+    around.resolver = shell_link::resolver(args.uplink.then(|| nested.level()));
     let options = Options::default();
     let outcome = emulate::play(&model, 0, &options, &around, &AtomicBool::new(false))?;
     let (mut code, mut server_failed) = (OWN_FAULT, false);
@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             talk.complaint("warning", &format!("{}: {lack}", facts.name));
         }
         let Some(status) = &facts.ended.status else { continue };
-        if facts.name == behind::COMMAND {
+        if facts.name == shell_link::COMMAND {
             code = u8::try_from(status.code).unwrap_or(OWN_FAULT);
             if let Some(fault) = &status.fault {
                 talk.complaint("error", fault);
@@ -119,14 +119,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 fn link(args: &Args) -> Result<Link, Failure> {
     let mtu = base::units::parse_bytes(&args.mtu).map_err(|e| Failure::usage(format!("--mtu: {e}"), ""))?;
     let commands = |before: &str, near: &str, far: &str| {
-        behind::commands(before, near, far, args.server.as_deref(), mtu)
+        shell_link::commands(before, near, far, args.server.as_deref(), mtu)
     };
     match &args.file {
-        Some(file) => behind::of_file(file, args.name.as_deref(), &commands, &args.changes.set),
+        Some(file) => shell_link::of_file(file, args.name.as_deref(), &commands, &args.changes.set),
         None => {
             let spec = args.link.as_deref().unwrap_or("");
-            let breaks = behind::Breaks { outages: &args.outage, handovers: &args.handover };
-            behind::of_spec(
+            let breaks = shell_link::Breaks { outages: &args.outage, handovers: &args.handover };
+            shell_link::of_spec(
                 spec,
                 &breaks,
                 args.preset.as_deref(),

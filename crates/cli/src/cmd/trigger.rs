@@ -1,7 +1,7 @@
 //! `williwaw trigger`: change a running emulation by a name that its scenario gives.
 
-use crate::exit::{End, Failure};
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
 use emulate::hotline::{self, Running};
 use serde_json::json;
 

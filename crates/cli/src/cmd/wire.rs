@@ -1,11 +1,12 @@
 //! `williwaw wire`: the link between two interfaces of this host, or between two serial lines.
 
-use crate::behind::{self, Link};
-use crate::exit::{End, Failure};
-use crate::live::{self, Screen};
-use crate::played;
-use crate::talk::Talk;
-use crate::{interrupt, surroundings};
+use crate::console::exit::{End, Failure};
+use crate::console::interrupt;
+use crate::console::lateness::{self, Screen};
+use crate::console::talk::Talk;
+use crate::input::nesting;
+use crate::input::shell_link::{self, Link};
+use crate::player::summary;
 use base::{Span, units};
 use emulate::calibrate::Calibration;
 use emulate::wire::WireFacts;
@@ -59,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
-    changes: crate::args::Changes,
+    changes: crate::console::args::Changes,
     /// The lateness that one packet in a hundred may exceed
     #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
     lateness: Span,
@@ -109,7 +110,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let stop = interrupt::watch_saying(talk, "closing the wire; once more to end at once");
     let calibration = Calibration::of_this_machine(!args.no_realtime, args.spin);
-    talk.note(&played::calibrated(&calibration, "this machine"));
+    talk.note(&summary::calibrated(&calibration, "this machine"));
     let options = Options {
         trace: false,
         capture: args.pcap.is_some(),
@@ -123,17 +124,17 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         called: Some(link.name.clone()),
         live: Some(Arc::clone(&lives[0])),
         opened: Some(Box::new(move |ends| open(ends, json, &said))),
-        ..surroundings::common()
+        ..nesting::common()
     };
     let screen = Screen { lives: &lives, done: &AtomicUsize::new(0), total: 0 };
-    let outcome = live::shown(talk, &screen, || emulate::play(&model, 0, &options, &around, stop))?;
+    let outcome = lateness::shown(talk, &screen, || emulate::play(&model, 0, &options, &around, stop))?;
     if let (Some(path), Some(crossed)) = (&args.pcap, &outcome.capture) {
         let file = std::fs::File::create(path);
         let capture = crossed.at_all_taps(&model, &outcome.ran.world);
         let frames = capture.len();
-        let write = |file| capture.write(std::io::BufWriter::new(file), None, 0, played::APPLICATION);
+        let write = |file| capture.write(std::io::BufWriter::new(file), None, 0, summary::APPLICATION);
         file.and_then(write).map_err(|error| Failure::write(path, &error))?;
-        surroundings::give_back(path);
+        nesting::give_back(path);
         talk.note(&format!("wrote {frames} frames to {}", path.display()));
     }
     let unfaithful = outcome.unfaithful(&options);
@@ -180,7 +181,7 @@ fn link(args: &Args) -> Result<Link, Failure> {
         if args.speed.is_some() {
             return Err(Failure::usage("--speed is for ends named here", "write `speed` into the scenario"));
         }
-        return behind::of_file(file, name, &|_, _, _| String::new(), set);
+        return shell_link::of_file(file, name, &|_, _, _| String::new(), set);
     };
     let wires = |_: &str, near_node: &str, far_node: &str| {
         let node = |node: &str, end: &str| {
@@ -197,7 +198,7 @@ fn link(args: &Args) -> Result<Link, Failure> {
                 );
                 wires(before, near_node, far_node)
             };
-            let link = behind::of_file(file, name, &wires, set);
+            let link = shell_link::of_file(file, name, &wires, set);
             match twice.take() {
                 Some(node) => Err(Failure::usage(
                     format!("the scenario has a [[node]] `{node}` of its own, and its end is named here"),
@@ -206,9 +207,9 @@ fn link(args: &Args) -> Result<Link, Failure> {
                 None => link,
             }
         }
-        None => behind::of_spec(
+        None => shell_link::of_spec(
             args.link.as_deref().unwrap_or(""),
-            &behind::Breaks::NONE,
+            &shell_link::Breaks::NONE,
             args.preset.as_deref(),
             name,
             &wires,
@@ -280,7 +281,7 @@ fn closed(outcome: &Outcome, unfaithful: Option<&str>) -> Value {
         "t": seconds(outcome),
         "ends": outcome.wires.iter().map(end).collect::<Vec<_>>(),
         "dropped": outcome.ran.world.network.counters().dropped,
-        "timing": played::timing(&outcome.timing),
+        "timing": summary::timing(&outcome.timing),
         "unfaithful": unfaithful,
     })
 }
@@ -309,6 +310,6 @@ fn tell(outcome: &Outcome, talk: &Talk) {
             text.push_str(&format!("; {n} no frames ({why})"));
         }
     }
-    text.push_str(&played::lateness(&outcome.timing));
+    text.push_str(&summary::lateness(&outcome.timing));
     talk.note(&text);
 }

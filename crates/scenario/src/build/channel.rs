@@ -278,7 +278,7 @@ impl Builder<'_> {
             let of = self.model.links[l].channel.as_ref();
             let errors = of.map_or(&[][..], |c| &c.errors);
             errors.iter().any(|&e| corrupts(&self.model.errors[e].mode))
-                || crate::machine::corrupts(&self.model.machines, l)
+                || crate::tables::path::machine::corrupts(&self.model.machines, l)
         })
     }
 }

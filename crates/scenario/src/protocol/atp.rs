@@ -3,11 +3,11 @@
 
 use super::dccp::{ACK_LIFETIME_FIELD, optional_span, payload, unreliable};
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::cx::Cx;
+use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::model::App;
-use crate::reader::Reader;
-use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method};
 use host::FlowEnd;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! DCCP in scenarios (RFC 4340): `transport = { dccp = { ccid = 3 } }`.
 
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::cx::Cx;
+use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::model::App;
-use crate::reader::Reader;
-use crate::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Config, Connection};
 use host::FlowEnd;
@@ -95,7 +95,7 @@ pub(super) fn lifetime(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Lifetime> {
         "message" => return Some(Lifetime::Message),
         _ => {}
     }
-    let span = crate::leaf::span(&tree).ok();
+    let span = crate::grammar::leaf::span(&tree).ok();
     if span.is_none() {
         let message = "`lifetime` is a time such as \"5 s\", or one of always, rto, rto-and-rtt, message";
         cx.push(Diagnostic::error("bad-value", reader.place("lifetime"), message));

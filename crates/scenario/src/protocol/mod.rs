@@ -1,12 +1,12 @@
 //! Protocol table: the transports that a scenario may name beside TCP, a kernel's stack and plain datagrams. One protocol is
 //! one file here and one line of [`protocols!`]; grammar, words, cost, fit and construction stand in that file.
 
-use crate::cx::Cx;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Shape, TableShape};
+use crate::grammar::tree::Tree;
 use crate::model::{App, Flow};
-use crate::reader::Reader;
-use crate::shape::{Shape, TableShape};
-use crate::tree::Tree;
-use crate::workload;
+use crate::tables::flow::workload;
 use ::atp as atp_transport;
 use base::FlowId;
 use base::rng::Seed;
@@ -130,8 +130,8 @@ macro_rules! protocols {
 
         /// What `transport` may name.
         pub(crate) static CHOICE: Shape = Shape::Choice(&[
-            crate::flow::TCP,
-            crate::flow::LINUX,
+            crate::tables::flow::TCP,
+            crate::tables::flow::LINUX,
             workload::DATAGRAMS,
             $($module::VARIANT),*
         ]);

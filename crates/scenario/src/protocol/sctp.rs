@@ -1,11 +1,11 @@
 //! SCTP in scenarios: a profile, and any option over it (RFC 9260).
 
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::cx::Cx;
+use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::model::App;
-use crate::reader::Reader;
-use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use host::FlowEnd;
 use sctp::config::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
 use sctp::{Association, chunk};

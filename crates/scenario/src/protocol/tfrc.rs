@@ -2,10 +2,10 @@
 
 use super::dccp::{ACK_LIFETIME_FIELD, LIFETIME_FIELD, lifetime, lifetime_words, optional_span, payload};
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::cx::Cx;
+use crate::grammar::cx::Cx;
 use crate::model::App;
-use crate::reader::Reader;
-use crate::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use dccp::{Flow, FlowConfig};
 use host::FlowEnd;
 use std::sync::Arc;

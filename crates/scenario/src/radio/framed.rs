@@ -1,12 +1,12 @@
 //! `radio.hscsd`, `radio.wcdma`, `radio.cdma2000`: grammar and reading of bearers that are served alone.
 
-use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::hop;
-use crate::leaf;
+use crate::grammar::cx::Cx;
+use crate::grammar::leaf;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
 use crate::model::Direction;
-use crate::reader::Reader;
-use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::tables::path::hop;
 use base::{Rate, Span};
 use radio::framed::config::{ChannelState, Disconnections, FramedConfig, Reports};
 
@@ -207,7 +207,7 @@ fn split<T>(
     r: Reader<'_>,
     key: &str,
     d: Direction,
-    read: impl Fn(&crate::tree::Tree) -> Option<T>,
+    read: impl Fn(&crate::grammar::tree::Tree) -> Option<T>,
 ) -> Option<T> {
     let tree = r.or_default(key)?;
     read(hop::of(Some(&*tree), d)?)

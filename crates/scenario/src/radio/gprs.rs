@@ -1,16 +1,16 @@
 //! Grammar of GPRS bearers (`radio.gprs`): RLC/MAC configuration of a mobile.
 
 use super::shape;
-use crate::cx::{BESIDE, Cx, seconds};
 use crate::diagnostic::Diagnostic;
-use crate::hop;
-use crate::leaf;
+use crate::grammar::cx::{BESIDE, Cx, seconds};
+use crate::grammar::leaf;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::TableShape;
+use crate::grammar::tree::{Table, Tree, Value};
 use crate::model::Direction;
 use crate::model::radio::Gprs;
-use crate::queue::capacity;
-use crate::reader::Reader;
-use crate::shape::TableShape;
-use crate::tree::{Table, Tree, Value};
+use crate::tables::path::hop;
+use crate::tables::path::queue::capacity;
 use base::{Span, Time};
 use radio::bssgp::{Bucket, SgsnConfig};
 use radio::cell::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, UserConfig, Voice};
@@ -26,7 +26,7 @@ use radio::rlc::{Mode, Numbering};
 use radio::tdma;
 
 /// A table that is empty, for keys that were not written.
-fn empty(place: crate::source::Place) -> Tree {
+fn empty(place: crate::diagnostic::source::Place) -> Tree {
     Tree { value: Value::Table(Table::default()), place }
 }
 

@@ -6,12 +6,12 @@ mod framed;
 pub(crate) mod gprs;
 mod shape;
 
-use crate::cx::Cx;
 use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Need, Shape, Variant, field};
 use crate::model::Bearer;
 use crate::model::radio::BearerKind;
-use crate::reader::Reader;
-use crate::shape::{Field, Need, Shape, Variant, field};
 
 static BEARERS: &[Variant] = &[
     Variant {
@@ -84,8 +84,8 @@ pub(crate) fn read(hop: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Option<Be
             return None;
         }
     }
-    let bare = crate::tree::Tree {
-        value: crate::tree::Value::Table(crate::tree::Table::default()),
+    let bare = crate::grammar::tree::Tree {
+        value: crate::grammar::tree::Value::Table(crate::grammar::tree::Table::default()),
         place: tree.place,
     };
     let (key, inner) = match tree.table() {

@@ -1,6 +1,6 @@
 //! Tables of `radio.gprs`. Names and defaults of timers are those of [`radio::parameters`].
 
-use crate::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use radio::cell::config::IdleRepeat;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;

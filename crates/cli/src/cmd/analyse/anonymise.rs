@@ -1,9 +1,10 @@
 //! `williwaw analyse --anonymise`: a copy of the capture that can be shown to others, and the key of its addresses.
 
-use crate::exit::{End, Failure, Why};
-use crate::plan::VERSION;
-use crate::talk::Talk;
-use crate::{interrupt, written};
+use crate::console::exit::{End, Failure, Why};
+use crate::console::interrupt;
+use crate::console::talk::Talk;
+use crate::input::plan::VERSION;
+use crate::output::atomic_write;
 use capture::anonymise::{Key, Mapping, copy};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Read as _, Write};
@@ -21,7 +22,7 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
     if out.symlink_metadata().is_ok() {
         return Err(there(out));
     }
-    let part = Part(written::beside(out));
+    let part = Part(atomic_write::beside(out));
     let _ = std::fs::remove_file(&part.0);
     let to = create(&part.0, 0o666)?;
     let application = format!("williwaw {VERSION}");

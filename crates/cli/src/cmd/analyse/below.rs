@@ -3,9 +3,9 @@
 //! Events of lower layers beside timeouts and silences, as text and as JSON.
 
 use super::source::Read;
-use crate::board::Board;
-use crate::render;
-use crate::talk::Talk;
+use crate::console::talk::Talk;
+use crate::output::table::Board;
+use crate::output::terminal;
 use analyse::Flow;
 use analyse::below::{self, Event, Sureness, Together, Trouble};
 use analyse::episode::{self, Episodes, Spread};
@@ -80,7 +80,7 @@ impl Below {
         let mut out = format!("\nbelow connection {number}\n");
         let mut say = |indent: &str, line: &str| {
             for (i, part) in
-                render::wrap(line, width.saturating_sub(indent.len() + 2).max(30)).iter().enumerate()
+                terminal::wrap(line, width.saturating_sub(indent.len() + 2).max(30)).iter().enumerate()
             {
                 out += &format!("{indent}{}{part}\n", if i == 0 { "" } else { "  " });
             }
@@ -131,10 +131,10 @@ impl Below {
             say("", &format!("({} more; --most shows them)", troubles.len() - most));
         }
         out.push('\n');
-        out += &render::text(&table(&together), talk.width, talk.colour);
+        out += &terminal::text(&table(&together), talk.width, talk.colour);
         if !episodes.is_empty() {
             out.push('\n');
-            out += &render::text(&episodes_table(&episodes), talk.width, talk.colour);
+            out += &terminal::text(&episodes_table(&episodes), talk.width, talk.colour);
         }
         out
     }

@@ -2,9 +2,9 @@
 //!
 //! Reads a capture and hands every TCP segment that is asked for to an analyser.
 
-use crate::exit::Failure;
-use crate::progress;
-use crate::talk::Talk;
+use crate::console::exit::Failure;
+use crate::console::progress;
+use crate::console::talk::Talk;
 use analyse::{Analyser, Endpoint, Flow, Keep, Observation, join};
 use base::{Span, Time};
 use std::fs::File;

@@ -2,9 +2,9 @@
 
 use super::below::{Below, silences};
 use super::source::Read;
-use crate::board::Board;
-use crate::render;
-use crate::talk::Talk;
+use crate::console::talk::Talk;
+use crate::output::table::Board;
+use crate::output::terminal;
 use analyse::story::{Story, bytes, count};
 use analyse::{Flow, Kind, Need, Way};
 use base::Time;
@@ -14,7 +14,7 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: 
     let width = talk.width.unwrap_or(100);
     let mut out = String::new();
     for sentence in [&story.what, &story.sure, &story.advice] {
-        for line in render::wrap(sentence, width) {
+        for line in terminal::wrap(sentence, width) {
             out += &line;
             out.push('\n');
         }
@@ -27,7 +27,7 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: 
     let shown = &order[..order.len().min(most)];
     if !shown.is_empty() {
         out.push('\n');
-        out += &render::text(&table(shown), talk.width, talk.colour);
+        out += &terminal::text(&table(shown), talk.width, talk.colour);
         if order.len() > shown.len() {
             out += &format!("{} more connections; --most shows them\n", order.len() - shown.len());
         }
@@ -135,7 +135,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
     for (t, line) in lines {
         let at = if t >= start { t.since(start).as_secs_f64() } else { 0.0 };
         let head = format!("{at:>10.3}  ");
-        for (i, part) in render::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
+        for (i, part) in terminal::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
             out += &if i == 0 { format!("{head}{part}\n") } else { format!("{:12}{part}\n", "") };
         }
     }
@@ -146,7 +146,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
         .map(|a| format!("RFC 3481 section {}: {}", a.point.section(), a.text))
         .collect();
     for line in remarks.into_iter().chain(to_change) {
-        for (i, part) in render::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
+        for (i, part) in terminal::wrap(&line, width.saturating_sub(12).max(30)).iter().enumerate() {
             out += &format!("{}{part}\n", if i == 0 { "            " } else { "              " });
         }
     }

@@ -1,6 +1,6 @@
 //! Errors of a measurement, with their remedies.
 
-use crate::exit::Failure;
+use crate::console::exit::Failure;
 use measure::Error;
 
 impl From<Error> for Failure {

@@ -3,10 +3,10 @@
 use super::Kind;
 use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
-use crate::exit::{End, Failure};
-use crate::plan::VERSION;
-use crate::render;
-use crate::talk::Talk;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::input::plan::VERSION;
+use crate::output::terminal;
 use analyse::{Flow, Keep, join};
 use report::{Layer, Under};
 use serde_json::json;
@@ -152,7 +152,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         }
         talk.document(&document)?;
     } else {
-        let lines = render::wrap(&caption, talk.width.unwrap_or(100));
+        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
         talk.data(&format!("{}\n", lines.join("\n")))?;
         talk.data(&under_text(&under, &layers))?;
     }

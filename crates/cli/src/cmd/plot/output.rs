@@ -1,7 +1,7 @@
 //! Output target and format of a plot.
 
-use crate::exit::Failure;
-use crate::talk::Talk;
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
 use report::{Chart, Page, Picture, Section};
 use std::path::Path;
 
@@ -97,7 +97,7 @@ impl Drawn {
                 page.html().into_bytes()
             }
         };
-        crate::written::whole(path, bytes)?;
+        crate::output::atomic_write::whole(path, bytes)?;
         talk.note(&format!("wrote {}", path.display()));
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! A repetition of a scenario, run again with its trace.
 
 use super::output::Drawn;
-use crate::exit::{End, Failure};
-use crate::input::{self, Input};
-use crate::kernels::{Stage, Wish};
-use crate::plan::VERSION;
-use crate::record::Record;
-use crate::talk::Talk;
-use crate::{labels, render};
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::input::files::{self, Input};
+use crate::input::plan::VERSION;
+use crate::output::record::Record;
+use crate::output::{labels, terminal};
+use crate::player::kernels::{Stage, Wish};
 use report::{Layer, LayerEvent, Picture};
 use scenario::Model;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) struct Simulated {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
-    changes: crate::args::Changes,
+    changes: crate::console::args::Changes,
     /// Write what happened on the path (gates, losses) as a table that --layers reads, to be drawn under a capture of the
     /// same repetition
     #[arg(long, value_name = "CSV")]
@@ -36,10 +36,10 @@ pub(super) struct Simulated {
     #[arg(long, value_name = "KERNEL")]
     linux: Option<String>,
     /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, every 20 ms
-    #[arg(long, value_name = "TIME", value_parser = crate::kernels::span)]
+    #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     look: Option<base::Span>,
     /// Give up a kernel that is silent for so long of real time
-    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::kernels::span)]
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     patience: base::Span,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     picture.title = if label.is_empty() { title.clone() } else { label };
     if let Some(path) = &args.layers_out {
         let table = view::layers::write(&below(&picture));
-        crate::written::whole(path, table)?;
+        crate::output::atomic_write::whole(path, table)?;
         talk.note(&format!("wrote {}", path.display()));
     }
     picture.layers = all.layers(0.0)?;
@@ -142,7 +142,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
             "under": under,
         }))?;
     } else {
-        let lines = render::wrap(&caption, talk.width.unwrap_or(100));
+        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
         talk.data(&format!("{}\n", lines.join("\n")))?;
         talk.data(&super::captured::under_text(&under, &picture.layers))?;
     }
@@ -190,7 +190,7 @@ fn source(all: &super::Args) -> Result<(Input, Option<u64>), Failure> {
         let kept = Some(record.seed).filter(|seed| *seed != input.scenario.first().run.seed);
         return Ok((input, args.seed.or(kept)));
     }
-    Ok((input::read(&all.file, &args.changes.set)?, args.seed))
+    Ok((files::read(&all.file, &args.changes.set)?, args.seed))
 }
 
 fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {

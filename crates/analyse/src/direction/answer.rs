@@ -1,0 +1,397 @@
+//! What comes back: acknowledgements of one direction's data.
+
+use super::digest::AckDigest;
+use super::numbers::Numbers;
+use super::reason::{Phase, shortest_timer};
+use super::rtt;
+use crate::direction::{BEHIND, Direction};
+use crate::findings::flow::{AckPoint, Spike, SpikeKind};
+use crate::hypotheses::hmm::Heard;
+use crate::intake::observation::Observation;
+use crate::verdict::State;
+use base::wire::{flag, unwrap};
+use base::{Span, Time};
+
+/// Shorter silences are none.
+const SHORTEST_SPIKE: Span = Span::from_millis(300);
+/// An acknowledgement of numbers further ahead than this is of another world.
+const FAR: u64 = 1 << 30;
+
+impl Direction {
+    /// A packet of the peer was seen, with what it says of this side's data.
+    pub(crate) fn on_answer(&mut self, o: &Observation, scale: Option<u8>) {
+        let head = &o.head;
+        let from = self.numbers.place();
+        let place = self.numbers.see(o.id);
+        if !head.has(flag::ACK) || head.has(flag::RST) {
+            return;
+        }
+        let (t, syn) = (o.t, head.has(flag::SYN));
+        self.hears(o);
+        let ack = self.offset(head.ack);
+        if !self.answered && !self.begun {
+            // The peer speaks first: what it acknowledges was sent before the capture began.
+            (self.una, self.max) = (ack, ack);
+        }
+        if !self.answered && self.syn.is_none() && ack < self.una && self.una - ack < FAR {
+            // The capture began between data and their acknowledgement.
+            self.una = ack;
+        }
+        if ack.abs_diff(self.max.max(self.una)) > FAR || !syn && self.is_of_another(ack) {
+            self.way.strange += 1;
+            return;
+        }
+        let before = self.una;
+        let window = u64::from(head.window) << if syn { 0 } else { scale.unwrap_or(0).min(14) };
+        let digest = self.digest(o, ack, before);
+        self.silence(t, before, &digest);
+        if digest.duplicate || digest.newly > 0 {
+            self.trouble(from);
+        }
+        self.note(o, ack, &digest, (from, place));
+        self.answered = true;
+        if digest.advances() {
+            self.advance(t, ack, &digest, from.zip(place));
+        } else if digest.duplicate {
+            self.duplicates += 1;
+            self.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
+            self.reaches_beyond(&digest);
+            if digest.dsack.is_none() || digest.newly > 0 {
+                self.signs = Some((t, self.max));
+            }
+            self.way.duplicate_acks += 1;
+            if self.phase == Phase::Open && self.duplicates <= 2 && self.max > self.una {
+                self.seen.limited.1 += 1;
+            }
+        }
+        self.way.dsacks += u64::from(digest.dsack.is_some());
+        self.judge.reports_duplicates |= digest.dsack.is_some();
+        if digest.duplicate && head.blocks().is_empty() {
+            self.judge.may_report = false;
+        }
+        if !self.judge.open.is_empty() {
+            self.bound(t, &digest);
+            let state = State {
+                sacked: &self.sacked,
+                rtt: &self.rtt,
+                duplicates: self.overtaking,
+                clock: &self.peer_clock,
+                stamp: head.timestamps.map(|ts| ts.0),
+            };
+            self.judge.on_ack(&mut self.copies, &digest, &state, &mut self.rulings);
+            self.settle();
+        }
+        if self.judge.open.is_empty() {
+            // What the last acknowledgement covered stays until the next.
+            self.copies.forget(before, u64::MAX);
+            if !digest.advances() {
+                self.replay.forget_last();
+            }
+        }
+        if digest.advances() {
+            self.sacked.forget_below(self.una);
+        }
+        if let Some((value, echo)) = head.timestamps {
+            self.echo = Some(echo);
+            self.peer_clock.see(t, value);
+        }
+        self.offer(t, ack, window, head.window, scale, syn);
+        self.heard = Some(t);
+        let open = !self.judge.open.is_empty() || self.duplicates > 0 || !self.sacked.is_empty();
+        if self.replay.is_over(self.una, open) {
+            self.weigh();
+        }
+        self.point(t, ack, scale.map(|_| window), &digest, o);
+    }
+
+    /// The peer has data of its own: here they are, or its numbers have gone on without them.
+    fn hears(&mut self, o: &Observation) {
+        let head = &o.head;
+        let own = o.payload + u32::from(head.has(flag::SYN)) + u32::from(head.has(flag::FIN));
+        let lost = self.peer_end.is_some_and(|end| (head.seq.wrapping_sub(end) as i32) > 0);
+        if o.payload > 0 || lost {
+            self.talked = Some(o.t);
+        }
+        let end = head.seq.wrapping_add(own);
+        if self.peer_end.is_none_or(|before| (end.wrapping_sub(before) as i32) > 0) {
+            self.peer_end = Some(end);
+        }
+    }
+
+    /// An acknowledgement of what was never sent answers the opening: the peer still holds an older connection of the
+    /// same ends, and is told so by a reset (RFC 9293 section 3.10.7.3).
+    fn is_of_another(&self, ack: u64) -> bool {
+        self.syn.is_some() && !self.answered && self.way.data_packets == 0 && ack != self.max
+    }
+
+    fn digest(&mut self, o: &Observation, ack: u64, before: u64) -> AckDigest {
+        let head = &o.head;
+        let hole = !self.sacked.is_empty() || self.duplicates > 0;
+        let mut d = AckDigest {
+            t: o.t,
+            before,
+            ack: ack.max(before),
+            news: [(0, 0); 4],
+            newly: 0,
+            dsack: None,
+            echo: head.timestamps.map(|ts| ts.1),
+            echo_moved: false,
+            duplicate: false,
+            hole,
+            held: self.beyond > before,
+            heard: self.heard,
+        };
+        d.echo_moved = match (d.echo, self.echo) {
+            (Some(new), Some(old)) => super::copies::later(new, old),
+            _ => false,
+        };
+        let near = self.max.max(self.una);
+        let blocks = head.blocks();
+        let as_offsets = |b: &(u32, u32)| (unwrap(near, b.0), unwrap(near, b.1));
+        for (i, block) in blocks.iter().enumerate() {
+            let (left, right) = as_offsets(block);
+            if left >= right || right > near + 1 || near - left.min(near) > FAR {
+                continue;
+            }
+            //= RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement, or inside the second
+            let inside = |b: &(u32, u32)| {
+                let (l, r) = as_offsets(b);
+                l <= left && right <= r && (l, r) != (left, right)
+            };
+            if i == 0 && (right <= ack || blocks.get(1).is_some_and(inside)) {
+                d.dsack = Some((left, right));
+            } else if right > ack && self.sacked.add(left.max(ack), right) {
+                d.news[d.newly] = (left, right);
+                d.newly += 1;
+            }
+        }
+        let plain = o.payload == 0 && !head.has(flag::SYN | flag::FIN);
+        let outstanding = self.max > before;
+        d.duplicate = ack == before
+            && plain
+            && self.answered
+            && (d.newly > 0
+                || d.dsack.is_some()
+                || (blocks.is_empty() || !d.hole || d.echo_moved)
+                    && head.window == self.raw_window
+                    && (outstanding || d.echo_moved));
+        d
+    }
+
+    /// What is amiss is noted as it came.
+    fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest, (from, place): (Option<u64>, Option<u64>)) {
+        let head = &o.head;
+        self.blocks |= head.sacks > 0;
+        let overtaken = ack < d.before;
+        self.overtaken |= overtaken;
+        if overtaken && place.is_none() {
+            return;
+        }
+        let near = self.max.max(self.una);
+        let blocks: Vec<(u64, u64)> = head
+            .blocks()
+            .iter()
+            .skip(usize::from(d.dsack.is_some()))
+            .map(|b| (unwrap(near, b.0), unwrap(near, b.1)))
+            .collect();
+        // What answers the FIN alone has none of the data as its cause.
+        let ends = self.fin.is_some_and(|fin| ack > fin);
+        let free = o.payload > 0 || head.has(flag::SYN | flag::FIN) || ends && d.dsack.is_none();
+        let mut heard = Heard::of(d, &blocks, free);
+        if let Some(fin) = self.fin {
+            heard.leave_out(fin);
+        }
+        let tick = self.peer_clock.tick().unwrap_or_default();
+        let left = head.timestamps.and_then(|ts| self.peer_clock.left(o.t, ts.0));
+        heard.left = left.map(|l| l + tick);
+        (heard.ack, heard.place, heard.overtaken) = (heard.ack.min(ack), place, overtaken);
+        // The answer to the opening acknowledges no data.
+        if !head.has(flag::SYN) {
+            self.replay.heard(heard, d.before, d.hole, self.echo, from);
+        }
+    }
+
+    fn advance(&mut self, t: Time, ack: u64, d: &AckDigest, places: Option<(u64, u64)>) {
+        let clean = self.judge.open.is_empty();
+        let apart = rtt::age(t, self.heard);
+        self.lets_out = (apart != Span::FOREVER).then_some((t, apart));
+        if d.newly > 0 {
+            self.signs = Some((t, self.max));
+        }
+        // The receiver took a byte that probed its window.
+        self.max = self.max.max(ack.min(self.probed));
+        if ack > self.max {
+            // The capture missed what is acknowledged.
+            self.way.acknowledged_unseen += ack - self.max;
+            // It may be acknowledged piece by piece before it is seen.
+            let from = match self.unseen {
+                Some((from, to, last)) if to == self.max && rtt::age(t, Some(last)) <= BEHIND => from,
+                _ => self.max,
+            };
+            self.unseen = Some((from, ack, t));
+            self.max = ack;
+        }
+        if clean {
+            // The last segment that it covers was sent once; unless it had waited for another, this is its round trip.
+            let covered = self.copies.firsts.partition_point(|c| c.end <= ack);
+            if let Some(last) = covered.checked_sub(1).and_then(|i| self.copies.firsts.get(i))
+                && !d.hole
+                && last.end > d.before
+            {
+                let (span, len) = (t.since(last.t), last.end - last.seq);
+                let due = self.pace().due(last.t, self.advanced, ack - self.una);
+                let segments = (ack - self.una).div_ceil(self.copies.longest.max(1));
+                let mut missing = self.habits.see(segments, t.since(due).max(due.since(t)));
+                if let Some((from, place)) = places
+                    && let Some(gap) = Numbers::between(from, place)
+                {
+                    // Where packets overtake each other there are duplicates in between.
+                    if !self.loose() {
+                        self.numbers.clean(segments, from, place);
+                    }
+                    if self.numbers.foreign().is_some() {
+                        // What goes elsewhere is no answer that was lost.
+                        missing = gap.min(segments.saturating_sub(1));
+                    }
+                }
+                self.replay.clean(segments, missing);
+                self.rtt.sample(span, len);
+                self.place.receiver(span);
+            }
+        } else if let Some(last) = self.copies.first_of(ack - 1).copied()
+            && !d.hole
+            && self.copies.of(last.seq, last.end).count() == 1
+            // It may have waited for what was sent again before it.
+            && !self.judge.open.waits_below(ack)
+        {
+            self.rtt.sample(t.since(last.t), last.end - last.seq);
+        }
+        if self.copies.firsts.front().is_some_and(|c| c.end <= ack) {
+            self.first_flight_open = false;
+        }
+        // Acknowledgements that follow each other closely come as fast as the bottleneck lets data through.
+        self.rtt.alone = self.place.to_receiver.zip(self.bottleneck());
+        let gap = rtt::age(t, self.advanced);
+        let least = self.rtt.least_of_all().unwrap_or(Span::ZERO).as_nanos();
+        for (train, limit) in self.trains.iter_mut().zip([least / 4, least / 4 * 3]) {
+            if gap.as_nanos() <= limit {
+                *train = (train.0 + (ack - self.una), train.1 + gap);
+            }
+        }
+        // A silence as long as a timer may have been one.
+        if self.place.is_far() && self.advanced.is_some() && gap >= shortest_timer(self.place.to_sender) {
+            self.unsure();
+        }
+        self.una = ack;
+        self.advanced = Some(t);
+        (self.duplicates, self.overtaking) = (0, 0);
+        match self.phase {
+            Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => {
+                self.phase = Phase::Open
+            }
+            _ => {}
+        }
+    }
+
+    /// The copy that an echo names was answered: no round trip takes longer at its shortest.
+    fn bound(&mut self, t: Time, d: &AckDigest) {
+        let Some(echo) = d.echo.filter(|_| d.advances() || d.echo_moved) else { return };
+        if let Some(one) = self.copies.stamped(echo).next() {
+            self.rtt.bound(t.since(one.t), one.end - one.seq);
+        }
+    }
+
+    /// A packet beyond the missing one must have caused this, unless one that was sent again can have.
+    fn reaches_beyond(&mut self, d: &AckDigest) {
+        if let Some(top) = self.sacked.top() {
+            self.beyond = self.beyond.max(top);
+        } else if d.dsack.is_none() && !d.echo_moved && !self.judge.open.any_covered() {
+            let first = self.copies.first_of(d.before).map(|c| c.serial);
+            let at = first.and_then(|s| self.copies.get(s + self.duplicates));
+            if let Some(copy) = at.filter(|c| self.judge.open.first().is_none_or(|first| first > c.serial)) {
+                self.beyond = self.beyond.max(copy.end);
+            }
+        }
+    }
+
+    fn offer(&mut self, t: Time, ack: u64, window: u64, raw: u16, scale: Option<u8>, syn: bool) {
+        self.raw_window = raw;
+        if scale.is_some() || syn {
+            let edge = ack + window;
+            self.edge = Some(self.edge.map_or(edge, |e| e.max(edge)));
+            self.way.options.window = self.way.options.window.max(window);
+            self.way.options.window_known = true;
+        } else {
+            // Of a window whose scale is not known only 0 says something.
+            self.edge = None;
+            self.way.options.window_known = false;
+        }
+        if self.closed_at.is_some() && raw > 0 {
+            self.window_opened = Some(t);
+        }
+        self.closed_at = (raw == 0 && !syn).then_some(ack);
+    }
+
+    /// Nothing had come for long although something was outstanding: that is over now.
+    fn silence(&mut self, t: Time, before: u64, d: &AckDigest) {
+        if before >= self.max || !(d.advances() || d.duplicate) {
+            return;
+        }
+        let oldest = self.copies.first_of(before).map(|c| c.t);
+        let Some(since) = self.heard.max(oldest) else { return };
+        let span = t.since(since);
+        let Some(usual) = self.rtt.smoothed() else { return };
+        let long = self.rtt.timeout().unwrap_or(usual).max(usual + usual).max(usual + SHORTEST_SPIKE);
+        if span > long && self.room(self.way.spikes.len()) {
+            let seq = self.told(before);
+            let spoken = self.last_word(since, before, t);
+            self.way.spikes.push(Spike { t: since, until: t, kind: SpikeKind::Unknown, seq, usual, spoken });
+        }
+    }
+
+    /// How long after its beginning the sender last said something in a silence, what ended it left aside.
+    fn last_word(&self, since: Time, before: u64, t: Time) -> Span {
+        let least = self.rtt.least_of_all().unwrap_or(Span::ZERO);
+        let due = Span::from_nanos(least.as_nanos() / 4 * 3);
+        // Both lists are in the order of time: the latest two instants lie at their ends.
+        let mut last = [since; 2];
+        let latest = self.copies.latest(before).map(|list| list.skip_while(|c| t.since(c.t) < due));
+        for sent in latest {
+            let mut found = 0;
+            for s in sent.map(|c| c.t).take_while(|s| *s > since) {
+                if s > last[0] {
+                    last = [s, last[0]];
+                    found += 1;
+                } else if s < last[0] {
+                    last[1] = last[1].max(s);
+                    found += 1;
+                }
+                if found > 1 {
+                    break;
+                }
+            }
+        }
+        last[1].since(since)
+    }
+
+    fn point(&mut self, t: Time, ack: u64, window: Option<u64>, d: &AckDigest, o: &Observation) {
+        if !self.keep.is_some_and(|k| k.points) {
+            return;
+        }
+        let near = self.max.max(self.una);
+        let mut point = AckPoint {
+            t,
+            ack: self.told(ack),
+            window_end: window.map(|w| self.told(ack + w)),
+            duplicate: !d.advances(),
+            sack: [(0, 0); 4],
+            sacks: 0,
+        };
+        for (left, right) in o.head.blocks() {
+            let (left, right) = (self.told(unwrap(near, *left)), self.told(unwrap(near, *right)));
+            point.sack[usize::from(point.sacks)] = (left, right);
+            point.sacks += 1;
+        }
+        self.way.acks.push(point);
+    }
+}

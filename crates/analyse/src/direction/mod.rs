@@ -1,0 +1,586 @@
+//! One direction of a connection as it is seen: data go, acknowledgements come back. This file takes in what is
+//! sent; `answer.rs` what comes back; `outcome.rs` says what it was in the end.
+
+pub(crate) mod answer;
+pub(crate) mod baseline;
+pub(crate) mod copies;
+pub(crate) mod digest;
+pub(crate) mod numbers;
+pub(crate) mod ranges;
+pub mod reason;
+pub(crate) mod rtt;
+pub(crate) mod ts_clock;
+
+use self::baseline::Habits;
+use self::copies::{Copies, Copy, Evidence, Fate};
+use self::numbers::Numbers;
+use self::ranges::Ranges;
+use self::reason::{Far, Phase, Reacts, Reason, Scene};
+use self::rtt::Rtt;
+use self::ts_clock::Clockwork;
+use crate::findings::fault::{Fault, FaultKind};
+use crate::findings::flow::{Retransmission, Transmission, Way};
+use crate::findings::join::Sighting;
+use crate::findings::profile::Seen;
+use crate::hypotheses::hmm::Sent;
+use crate::hypotheses::replay::{Outset, Replay};
+use crate::intake::limits::Keep;
+use crate::intake::observation::Observation;
+use crate::intake::place::Place;
+use crate::verdict::{Judge, Need, Ruling, State};
+use base::wire::{flag, unwrap};
+use base::{Span, Time};
+
+/// A sender as it is seen.
+#[derive(Debug, Default)]
+pub(crate) struct Direction {
+    pub(crate) keep: Option<Keep>,
+    /// The offset that is told as 0: that of the SYN.
+    pub(crate) base: u64,
+    /// Numbers have been seen.
+    pub(crate) begun: bool,
+    /// All below is acknowledged.
+    pub(crate) una: u64,
+    /// An acknowledgement was seen.
+    pub(crate) answered: bool,
+    /// One past the highest byte seen.
+    pub(crate) max: u64,
+    pub(crate) sacked: Ranges,
+    /// One past a byte that the receiver is known to hold.
+    pub(crate) beyond: u64,
+    /// What the capture does not hold although later bytes were sent.
+    pub(crate) missing: Ranges,
+    pub(crate) copies: Copies,
+    pub(crate) judge: Judge,
+    pub(crate) rtt: Rtt,
+    pub(crate) phase: Phase,
+    pub(crate) heard: Option<Time>,
+    pub(crate) advanced: Option<Time>,
+    pub(crate) last_sent: Option<Time>,
+    /// The numbers of what is sent.
+    own: Numbers,
+    /// So many numbers at most belong to the last packet besides its own.
+    together: u64,
+    pub(crate) expired: Option<Time>,
+    /// How long the timer ran when it last expired, for which byte.
+    pub(crate) ran: Option<(u64, Span)>,
+    /// Acknowledgements without news since the last with news.
+    pub(crate) duplicates: u64,
+    /// Of those, such that a packet beyond the missing one must have caused.
+    pub(crate) overtaking: u64,
+    /// When the last duplicate or new SACK block passed that shows something beyond a gap, and what had been sent by then.
+    pub(crate) signs: Option<(Time, u64)>,
+    /// The last acknowledgement of new data, and how long after the one before it came, until data follow.
+    pub(crate) lets_out: Option<(Time, Span)>,
+    /// The window as it was last offered, not scaled, and where it ends.
+    pub(crate) raw_window: u16,
+    pub(crate) edge: Option<u64>,
+    /// Where the window stands closed: 0 is 0 at any scale.
+    pub(crate) closed_at: Option<u64>,
+    /// One past the last byte that probed it.
+    pub(crate) probed: u64,
+    /// When it was opened last.
+    pub(crate) window_opened: Option<Time>,
+    /// After the last segment the window was full.
+    pub(crate) full: bool,
+    pub(crate) echo: Option<u32>,
+    /// The peer's clock, by the stamps of its acknowledgements.
+    pub(crate) peer_clock: Clockwork,
+    pub(crate) seen: Seen,
+    pub(crate) first_flight_open: bool,
+    /// Segments resent at the instant of a timeout.
+    pub(crate) at_timeout: u64,
+    pub(crate) place: Place,
+    /// Bytes acknowledged in trains of acknowledgements, and how long those took: close ones, and wider ones for
+    /// links on which a packet takes a good part of the round trip.
+    pub(crate) trains: [(u64, Span); 2],
+    pub(crate) way: Way,
+    pub(crate) rulings: Vec<Ruling>,
+    pub(crate) replay: Replay,
+    /// How the peer numbers its packets.
+    pub(crate) numbers: Numbers,
+    /// One past the highest number of the peer's own data, on the wire; when it last had some of its own to send.
+    pub(crate) peer_end: Option<u32>,
+    pub(crate) talked: Option<Time>,
+    pub(crate) habits: Habits,
+    reacts: Reacts,
+    /// An acknowledgement came after a later one.
+    pub(crate) overtaken: bool,
+    /// Blocks of SACK were seen.
+    pub(crate) blocks: bool,
+    /// Bytes that were acknowledged and had not been seen, and when that was.
+    pub(crate) unseen: Option<(u64, u64, Time)>,
+    pub(crate) syn: Option<Time>,
+    /// Where the FIN stands; where and when it went alone.
+    pub(crate) fin: Option<u64>,
+    fin_alone: Option<(u64, Time)>,
+}
+
+/// What comes so soon after its acknowledgement was only captured behind it: a card or a kernel put segments together
+/// before they were captured, or several processors captured at once.
+pub(crate) const BEHIND: Span = Span::from_millis(3);
+/// Bytes in flight that may not have passed here, where the window is not known.
+const UNSEEN: u64 = 1 << 20;
+/// Duplicates that passed a capture away from the sender may let something out for so long after its round trip.
+const SIGNS_LAST: Span = Span::from_secs(1);
+/// Numbers further from the expected ones than this belong to nothing.
+const FAR: u64 = 1 << 30;
+/// A packet that carries more was put together from several, each of which carried hardly less than this.
+const WHOLE: u32 = 1500;
+const SHORT: u32 = 500;
+
+impl Direction {
+    pub(crate) fn new(keep: Keep) -> Direction {
+        Direction { keep: Some(keep), first_flight_open: true, ..Direction::default() }
+    }
+
+    /// Room for one more in a list of happenings.
+    pub(crate) fn room(&self, taken: usize) -> bool {
+        taken < self.keep.unwrap_or_default().happenings
+    }
+
+    /// As it is told: counted from the SYN.
+    pub(crate) fn told(&self, offset: u64) -> u64 {
+        offset.saturating_sub(self.base)
+    }
+
+    fn begin(&mut self, seq: u64, syn: bool) {
+        self.begun = true;
+        self.base = if syn { seq } else { seq - 1 };
+        self.max = seq;
+        if !self.answered {
+            self.una = seq;
+        }
+    }
+
+    /// Where a number of this direction lies, near what is known.
+    pub(crate) fn offset(&self, wire: u32) -> u64 {
+        if self.begun || self.answered {
+            unwrap(self.max.max(self.una), wire)
+        } else {
+            1 << 32 | u64::from(wire)
+        }
+    }
+
+    /// A packet that this side sent.
+    pub(crate) fn on_sent(&mut self, o: &Observation) {
+        let (t, head) = (o.t, &o.head);
+        let lost = self.lost_before(o);
+        self.way.packets += 1;
+        self.way.bytes += u64::from(o.size);
+        let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
+        if self.keep.is_some_and(|k| k.arrivals) {
+            self.sight(o, syn);
+        }
+        if head.has(flag::RST) || (o.payload == 0 && !syn && !fin) {
+            return;
+        }
+        let seq = self.offset(head.seq);
+        if !self.begun {
+            self.begin(seq, syn);
+            self.first_flight_open = syn;
+        }
+        if seq.abs_diff(self.max) > FAR && o.payload > 0 && !syn && self.way.data_packets == 0 {
+            // Several answered the opening, each with a number of its own (RFC 9293 section 3.5 resets the others): the
+            // first data tell which of them speaks.
+            (self.una, self.answered) = (seq, false);
+            self.begin(seq, false);
+        }
+        if seq.abs_diff(self.max) > FAR {
+            self.way.strange += 1;
+            return;
+        }
+        if syn {
+            if self.syn.is_some() {
+                self.way.control_again += 1;
+            }
+            self.syn = Some(t);
+        }
+        let start = seq + u64::from(syn);
+        let end = start + u64::from(o.payload);
+        if o.payload > 0 {
+            self.on_data(o, start, end, lost);
+        } else if syn {
+            self.max = self.max.max(end);
+        }
+        if fin {
+            if o.payload == 0 && self.fin == Some(end) {
+                self.way.control_again += 1;
+            }
+            self.fin = Some(end);
+            if o.payload == 0 && end > self.max && !syn {
+                // Data before it never came here.
+                self.missing.add(self.max, end);
+                self.way.missing_bytes += end - self.max;
+            }
+            self.max = self.max.max(end + 1);
+            if o.payload == 0 {
+                // Alone it is a packet that can be answered too.
+                self.fin_alone = Some((end, t));
+                self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
+            }
+        }
+    }
+
+    /// What was sent just before this packet never came here, by the sender's numbers.
+    fn lost_before(&mut self, o: &Observation) -> bool {
+        // What a network card has put together has as many numbers as it was of segments.
+        let whole = if o.payload > WHOLE { u64::from(o.payload / SHORT) } else { 0 };
+        let together = std::mem::replace(&mut self.together, whole);
+        let before = self.own.place();
+        let between =
+            before.zip(self.own.see(o.id)).and_then(|(before, here)| Numbers::between(before, here));
+        between.is_some_and(|n| n > together) && self.own.counts()
+    }
+
+    /// Notes a packet for another capture.
+    fn sight(&mut self, o: &Observation, syn: bool) {
+        let seq = self.offset(o.head.seq) + u64::from(syn);
+        if !self.begun {
+            self.begin(seq - u64::from(syn), syn);
+        }
+        self.way.sightings.push(Sighting {
+            t: o.t,
+            seq: self.told(seq),
+            end: self.told(seq + u64::from(o.payload)),
+            ack: o.head.ack,
+            id: o.id.filter(|id| *id != 0),
+            stamp: o.head.timestamps.map(|ts| ts.0),
+        });
+    }
+
+    fn on_data(&mut self, o: &Observation, seq: u64, end: u64, lost: bool) {
+        let t = o.t;
+        let behind = self.behind(t, seq, end);
+        if o.payload <= 1 && self.closed_at.is_some_and(|at| at <= seq) {
+            self.way.window_probes += 1;
+            self.probed = self.probed.max(end);
+            return;
+        }
+        if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max && !behind {
+            self.way.keep_alives += 1;
+            return;
+        }
+        self.way.data_packets += 1;
+        self.way.data_bytes += u64::from(o.payload);
+        self.way.options.longest = self.way.options.longest.max(o.payload);
+        self.way.data_span = Some((self.way.data_span.map_or(t, |s| s.0), t));
+        self.judge.stamped |= o.head.timestamps.is_some();
+        if seq <= self.base {
+            // Its first copy was sent before the capture began.
+            self.way.before_capture += 1;
+            self.unsure();
+            return;
+        }
+        self.overruns(t, end);
+        let flight = self.max.max(end) - self.una.min(self.max);
+        let copy = Copy {
+            serial: 0,
+            seq,
+            end,
+            t,
+            stamp: o.head.timestamps.map(|ts| ts.0),
+            id: o.id,
+            flight,
+            fate: Fate::Open,
+        };
+        let again = if seq >= self.max || behind {
+            if seq > self.max {
+                let gap = (self.max, seq);
+                self.missing.add(gap.0, gap.1);
+                self.way.missing_bytes += gap.1 - gap.0;
+            }
+            self.paused(t, None, lost || seq > self.max);
+            self.copies.push(copy, false);
+            self.limited_transmit();
+            self.reacts.see(rtt::age(t, self.heard));
+            if let Some((let_out, apart)) = self.lets_out.take() {
+                self.place.reaction(t.since(let_out), apart);
+            }
+            None
+        } else {
+            self.trouble(self.numbers.place());
+            self.resent(copy)
+        };
+        self.max = self.max.max(end);
+        let result = again.map(|at| (at as usize, self.una));
+        self.replay.sent(Sent { seq, end, t, stamp: copy.stamp, result }, self.max);
+        if self.first_flight_open {
+            self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
+        }
+        self.full = self.edge.is_some_and(|edge| edge < self.max + u64::from(self.way.options.longest));
+        self.last_sent = Some(t);
+        if self.keep.is_some_and(|k| k.points) {
+            let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
+            self.way.transmissions.push(point);
+        }
+    }
+
+    /// Something is amiss. `from`: the place of what the peer had sent last.
+    pub(crate) fn trouble(&mut self, from: Option<u64>) {
+        let Direction { una, max, echo, fin_alone: fin, .. } = *self;
+        self.replay.begin(&self.copies, &Outset { una, max, echo, from, fin });
+    }
+
+    /// A segment that was acknowledged a moment ago and is seen for the first time.
+    fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
+        let Some((from, to, since)) = self.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
+        else {
+            return false;
+        };
+        self.way.acknowledged_unseen -= end.min(to) - from;
+        self.unseen = (end < to).then_some((end, to, since));
+        true
+    }
+
+    /// A segment below the highest byte seen; its place among the retransmissions if it is one.
+    fn resent(&mut self, mut copy: Copy) -> Option<u32> {
+        let max = self.max;
+        if self.missing.overlaps(copy.seq, copy.end.min(max)) && !self.was_seen(copy.seq, copy.end.min(max)) {
+            return self.late(copy);
+        }
+        let scene = self.scene(&copy);
+        let reason = scene.reason();
+        self.paused(copy.t, Some(reason), false);
+        let original = self.copies.first_of(copy.seq).copied();
+        let at = self.way.retransmissions.len();
+        let sure = self.place.is_receiver();
+        if self.room(at) {
+            self.way.retransmissions.push(Retransmission {
+                t: copy.t,
+                seq: self.told(copy.seq),
+                end: self.told(copy.end),
+                acked: self.told(self.una),
+                original: original.map(|c| c.t),
+                flight: original.map_or(0, |c| c.flight),
+                reason,
+                waited: scene.idle(),
+                duplicates: self.duplicates,
+                need: if sure { Need::Unneeded } else { Need::Unknown },
+                evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
+                answered: None,
+                answer_left: None,
+                likelihood: None,
+            });
+        }
+        // Away from the sender neither its timer nor what it had heard is known.
+        if scene.far.is_none() {
+            self.note_faults(&scene, reason, &copy);
+        }
+        self.enter(reason, &copy);
+        if copy.end > max {
+            // What is new of it is a first transmission of its own.
+            let tail = Copy { seq: max, ..copy };
+            copy.end = max;
+            copy.serial = self.copies.push(copy, true);
+            self.copies.push(tail, false);
+        } else {
+            copy.serial = self.copies.push(copy, true);
+        }
+        let state = State {
+            sacked: &self.sacked,
+            rtt: &self.rtt,
+            duplicates: self.overtaking,
+            clock: &self.peer_clock,
+            stamp: None,
+        };
+        let pushed = self.judge.resent(&mut self.copies, copy, at, self.una, &state);
+        self.rulings.extend(pushed);
+        self.settle();
+        Some(at as u32)
+    }
+
+    /// All of it was seen before.
+    fn was_seen(&self, seq: u64, end: u64) -> bool {
+        !self.missing.overlaps(seq, end)
+    }
+
+    /// Bytes that had been left out come now: overtaken on the way here, or sent again after a loss before here.
+    fn late(&mut self, mut copy: Copy) -> Option<u32> {
+        let t = copy.t;
+        self.missing.take(copy.seq, copy.end);
+        let recent = self.copies.firsts.len().saturating_sub(64);
+        let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
+        // Overtaken: its identification is older than that of what came before it, or it comes within a moment.
+        let older = match (copy.id, after.and_then(|c| c.id)) {
+            (Some(a), Some(b)) if a != b => Some(b.wrapping_sub(a) < 1 << 15),
+            _ => None,
+        };
+        let since = rtt::age(t, after.map(|c| c.t));
+        let quick =
+            self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
+        let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.duplicates < 3);
+        if overtaken {
+            self.paused(t, None, false);
+            self.way.out_of_order += 1;
+            return None;
+        }
+        let at = self.way.retransmissions.len();
+        let scene = self.scene(&copy);
+        let waited = scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.duplicates == 0;
+        let reason = if waited { Reason::Timeout } else { scene.reason() };
+        self.paused(t, Some(reason), false);
+        if self.room(at) {
+            self.way.retransmissions.push(Retransmission {
+                t,
+                seq: self.told(copy.seq),
+                end: self.told(copy.end),
+                acked: self.told(self.una),
+                original: None,
+                flight: 0,
+                reason,
+                waited: scene.waited(),
+                duplicates: self.duplicates,
+                need: Need::Needed,
+                evidence: Evidence::Unseen,
+                answered: None,
+                answer_left: None,
+                likelihood: None,
+            });
+        }
+        self.enter(reason, &copy);
+        copy.fate = Fate::Open;
+        self.copies.push(copy, true);
+        Some(at as u32)
+    }
+
+    fn scene(&self, copy: &Copy) -> Scene {
+        let oldest = self.copies.of(self.una, self.una + 1).map(|c| c.t).max();
+        let times = self.copies.of(self.una, self.una + 1).take(2).count();
+        let beyond = self.sacked.top().and_then(|top| self.copies.first_of(top - 1)).map(|c| c.t);
+        Scene {
+            t: copy.t,
+            seq: copy.seq,
+            end: copy.end,
+            una: self.una,
+            max: self.max,
+            heard: self.heard,
+            advanced: self.advanced,
+            oldest_sent: oldest,
+            overtaken_by: beyond.zip(oldest).map_or(Span::ZERO, |(beyond, oldest)| beyond.since(oldest)),
+            twice: times > 1,
+            duplicates: self.duplicates,
+            holes: !self.sacked.is_empty(),
+            timeout: self.rtt.timeout(),
+            reacts: self.reacts.usual(),
+            least: self.rtt.least_of_all(),
+            expired: self.expired,
+            phase: self.phase,
+            far: self.place.is_far().then(|| self.far(copy)),
+        }
+    }
+
+    /// What is seen of a segment that was sent again from a place away from its sender.
+    fn far(&self, copy: &Copy) -> Far {
+        let back = self.place.to_sender;
+        let recent = back.unwrap_or_default().times(2) + SIGNS_LAST;
+        let signs = self.duplicates > 0
+            || !self.sacked.is_empty()
+            || self.signs.is_some_and(|(t, upto)| self.una < upto || copy.t.since(t) <= recent);
+        let bytes = || self.copies.of(copy.seq, copy.end.min(self.max));
+        let whole = self.was_seen(copy.seq, copy.end.min(self.max));
+        let last = bytes().map(|c| c.t).max().filter(|_| whole);
+        let times = self.copies.of(copy.seq, copy.seq + 1).count();
+        Far { back, passed: last.map(|last| (last, times)), signs, probes: !self.judge.without_sack }
+    }
+
+    fn enter(&mut self, reason: Reason, copy: &Copy) {
+        match reason {
+            Reason::Timeout => {
+                self.phase = Phase::Timeout(self.max);
+                self.expired = Some(copy.t);
+                self.at_timeout = 0;
+                if self.place.is_far() {
+                    return;
+                }
+                let shortest = self.seen.shortest_timer_s.unwrap_or(f64::INFINITY);
+                let waited = rtt::age(copy.t, self.advanced.max(self.oldest_before(copy)));
+                if waited != Span::FOREVER {
+                    self.seen.shortest_timer_s = Some(shortest.min(waited.as_secs_f64()));
+                    self.ran = Some((copy.seq, waited));
+                }
+            }
+            Reason::Fast => self.phase = Phase::Recovery(self.max),
+            Reason::Unknown => self.unsure(),
+            _ => {}
+        }
+    }
+
+    /// A timer of the sender may have expired. What it had sent by then may reach beyond what passed here: up to the end of the
+    /// window.
+    pub(crate) fn unsure(&mut self) {
+        let beyond = if self.place.is_far() { self.edge.unwrap_or(self.max + UNSEEN) } else { self.max };
+        let upto = beyond.max(self.max);
+        self.phase = match self.phase {
+            Phase::Timeout(until) => Phase::Timeout(until),
+            Phase::Unsure(until) => Phase::Unsure(until.max(upto)),
+            Phase::Open | Phase::Recovery(_) => Phase::Unsure(upto),
+        };
+    }
+
+    fn oldest_before(&self, copy: &Copy) -> Option<Time> {
+        self.copies.of(copy.seq, copy.seq + 1).map(|c| c.t).max()
+    }
+
+    fn note_faults(&mut self, scene: &Scene, reason: Reason, copy: &Copy) {
+        let t = copy.t;
+        let waited = scene.waited();
+        match reason {
+            Reason::Timeout => {
+                let early = |least: Span| waited < least && waited != Span::FOREVER;
+                if self.rtt.least(copy.end - copy.seq).is_some_and(early) {
+                    self.fault(t, FaultKind::EarlyTimer, waited.as_nanos());
+                }
+                if let Some((seq, before)) = self.ran
+                    && seq == copy.seq
+                    && self.advanced < self.expired
+                    && waited < Span::from_nanos(before.as_nanos() / 10 * 8)
+                {
+                    self.fault(t, FaultKind::NoBackOff, waited.as_nanos());
+                }
+            }
+            Reason::Fast if self.duplicates < 3 && self.sacked.is_empty() && self.duplicates > 0 => {
+                self.fault(t, FaultKind::EarlyFastRetransmit, self.duplicates);
+            }
+            Reason::GoBackN => {
+                let clocked = self.heard == Some(t) || rtt::age(t, self.heard) < Span::from_millis(2);
+                if self.duplicates > 0 && clocked && self.sacked.is_empty() {
+                    self.fault(t, FaultKind::DuplicatesClock, self.duplicates);
+                }
+                if self.expired == Some(t) && self.heard != Some(t) {
+                    self.at_timeout += 1;
+                    if self.at_timeout == 2 {
+                        self.fault(t, FaultKind::ResendsOutstanding, self.at_timeout);
+                    }
+                }
+            }
+            _ => {}
+        }
+        if copy.end <= self.una && rtt::age(t, self.advanced) > Span::from_millis(10) {
+            self.fault(t, FaultKind::ResendsAcknowledged, copy.end - copy.seq);
+        }
+    }
+
+    pub(crate) fn fault(&mut self, t: Time, kind: FaultKind, amount: u64) {
+        if self.room(self.way.faults.len()) {
+            self.way.faults.push(Fault { t, kind, amount });
+        }
+    }
+
+    fn overruns(&mut self, t: Time, end: u64) {
+        // A byte beyond a closed window is a probe; one more segment is not.
+        if let Some(edge) = self.edge
+            && end > edge + 1
+            && self.answered
+        {
+            self.fault(t, FaultKind::WindowOverrun, end - edge);
+        }
+    }
+
+    /// New data on the first or second duplicate.
+    fn limited_transmit(&mut self) {
+        if matches!(self.duplicates, 1 | 2) && self.phase == Phase::Open {
+            self.seen.limited.0 += 1;
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Correlation of lower-layer events with timeouts and idle periods, with the probability of coincidence.
+//!
+//! A list of what the radio or the link did, with times, is laid beside the timeouts and silences of a connection.
+//!
+//! An event lies under a trouble if the two share some time. Whether that means anything hangs on how often such an
+//! event happens: where a stretch as long as the trouble touches one wherever it is laid, nothing follows. So each
+//! match carries its `chance`: the share of all places in the connection's time at which a stretch of that length
+//! would share at least as much time with an event of the same name.
+
+use super::flow::{Flow, Kind, SpikeKind};
+use base::{Span, Time};
+
+/// Something that happened in a lower layer. Times are seconds from the first packet of the capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Which layer, for example `radio`.
+    pub layer: String,
+    /// What, for example `cell reselection`.
+    pub name: String,
+    /// When.
+    pub t: f64,
+    /// Until when; `t` if it does not last.
+    pub until: f64,
+}
+
+base::named! {
+    /// What went wrong in the transport.
+    pub enum TroubleKind {
+        /// The retransmission timer expired; the trouble is the time that it had run.
+        Timeout = "timeout",
+        /// What was awaited came late.
+        Delay = "delay-spike",
+        /// What was awaited was lost, and what was sent meanwhile.
+        Outage = "outage",
+        /// What was awaited was lost, and the sender was silent until its timer expired.
+        Timer = "waiting-for-timer",
+        /// Nothing came back, and nothing tells why.
+        Silence = "silence",
+    }
+}
+
+base::named! {
+    /// How much a match says.
+    pub enum Sureness {
+        /// By chance in fewer than one of twenty places, and the event fills at least half of the trouble.
+        Sure = "sure",
+        /// By chance in fewer than one of twenty places.
+        Likely = "likely",
+        /// By chance in fewer than one of three.
+        Possible = "possible",
+        /// Such an event is nearly always near: that it was near here says nothing.
+        Accident = "may-be-chance",
+    }
+}
+
+/// A trouble and what happened below it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trouble {
+    /// Direction of the data, an index of [`Flow::ways`].
+    pub way: usize,
+    /// What it was.
+    pub kind: TroubleKind,
+    /// The verdict on a timeout.
+    pub verdict: Option<Kind>,
+    /// Since when, s.
+    pub t: f64,
+    /// Until when, s.
+    pub until: f64,
+    /// What lies under it, in the order of time.
+    pub under: Vec<Match>,
+}
+
+/// An event under a trouble.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Match {
+    /// Which event of the list.
+    pub event: usize,
+    /// How much of the trouble it fills, 0 to 1.
+    pub fills: f64,
+    /// How likely a stretch of this length shares as much time with such an event wherever it lies, 0 to 1.
+    pub chance: f64,
+    /// What that says.
+    pub sureness: Sureness,
+}
+
+/// All troubles with the same events: do the two go together?
+#[derive(Clone, Debug, PartialEq)]
+pub struct Together {
+    /// Layer of the events.
+    pub layer: String,
+    /// Their name.
+    pub name: String,
+    /// Events of that name while the connection lived.
+    pub events: usize,
+    /// Of those, how many lie under no trouble.
+    pub harmless: usize,
+    /// Troubles.
+    pub troubles: usize,
+    /// Of those, how many have such an event below.
+    pub touched: usize,
+    /// How many would, if they lay anywhere: the sum of the chances.
+    pub expected: f64,
+    /// How likely at least `touched` would then, 0 to 1.
+    pub accident: f64,
+}
+
+/// The troubles of a connection in the order of time, each with the events below it.
+pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Trouble> {
+    let life = (seconds(start, flow.first), seconds(start, flow.last));
+    let mut out: Vec<Trouble> = Vec::new();
+    for (way, w) in flow.ways.iter().enumerate() {
+        let timeouts = w.timeouts.iter().map(|x| {
+            let t = seconds(start, x.t);
+            let waited = if x.waited == Span::FOREVER { 0.0 } else { x.waited.as_secs_f64() };
+            (TroubleKind::Timeout, Some(x.kind), t - waited, t)
+        });
+        let spikes = w.spikes.iter().map(|x| {
+            let kind = match x.kind {
+                SpikeKind::Delay => TroubleKind::Delay,
+                SpikeKind::Outage => TroubleKind::Outage,
+                SpikeKind::Timer => TroubleKind::Timer,
+                SpikeKind::Unknown => TroubleKind::Silence,
+            };
+            (kind, None, seconds(start, x.t), seconds(start, x.until))
+        });
+        out.extend(timeouts.chain(spikes).map(|(kind, verdict, t, until)| {
+            let under = under((t, until), life, events);
+            Trouble { way, kind, verdict, t, until, under }
+        }));
+    }
+    out.sort_by(|a, b| a.t.total_cmp(&b.t));
+    out
+}
+
+fn under((t, until): (f64, f64), life: (f64, f64), events: &[Event]) -> Vec<Match> {
+    let mut out: Vec<Match> = Vec::new();
+    for (event, e) in events.iter().enumerate().filter(|(_, e)| touches(e, t, until)) {
+        let shared = e.until.min(until) - e.t.max(t);
+        let fills = if until > t { shared / (until - t) } else { 1.0 };
+        // Of those that do not last there may be many, all with the same answer.
+        let same = |m: &&Match| m.fills == fills && alike(&events[m.event], e);
+        let known = out.iter().rev().find(same).map(|m| m.chance);
+        let chance = known
+            .unwrap_or_else(|| chance_of((until - t, shared), life, events.iter().filter(|o| alike(o, e))));
+        let sureness = match (chance, fills) {
+            (c, f) if c < 0.05 && f >= 0.5 => Sureness::Sure,
+            (c, _) if c < 0.05 => Sureness::Likely,
+            (c, _) if c < 1.0 / 3.0 => Sureness::Possible,
+            _ => Sureness::Accident,
+        };
+        out.push(Match { event, fills, chance, sureness });
+    }
+    out.sort_by(|a, b| events[a.event].t.total_cmp(&events[b.event].t));
+    out
+}
+
+pub(crate) fn touches(e: &Event, t: f64, until: f64) -> bool {
+    e.t <= until && e.until >= t
+}
+
+fn alike(a: &Event, b: &Event) -> bool {
+    a.layer == b.layer && a.name == b.name
+}
+
+/// The share of places in `life` at which a stretch of `length` shares at least so much time with one of the events.
+fn chance_of<'a>(
+    (length, shared): (f64, f64),
+    life: (f64, f64),
+    events: impl Iterator<Item = &'a Event>,
+) -> f64 {
+    let (first, last) = (life.0, life.1 - length);
+    if last <= first {
+        return 1.0;
+    }
+    let mut starts: Vec<(f64, f64)> = events
+        .filter(|e| e.until - e.t >= shared - 1e-9)
+        .map(|e| ((e.t + shared - length).max(first), (e.until - shared).min(last)))
+        .filter(|(from, to)| to > from)
+        .collect();
+    starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut covered, mut end) = (0.0, first);
+    for (from, to) in starts {
+        covered += (to - from.max(end)).max(0.0);
+        end = end.max(to);
+    }
+    covered / (last - first)
+}
+
+/// For each name of event, how its events and the troubles go together; those first that hardly do so by accident.
+pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]) -> Vec<Together> {
+    let life = (seconds(start, flow.first), seconds(start, flow.last));
+    let mut kinds: Vec<&Event> = Vec::new();
+    for e in events.iter().filter(|e| touches(e, life.0, life.1)) {
+        if !kinds.iter().any(|k| alike(k, e)) {
+            kinds.push(e);
+        }
+    }
+    let mut out: Vec<Together> =
+        kinds.into_iter().map(|kind| of_kind(kind, life, events, troubles)).collect();
+    out.sort_by(|a, b| a.accident.total_cmp(&b.accident));
+    out
+}
+
+fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Trouble]) -> Together {
+    let own = |e: &&Event| alike(e, kind) && touches(e, life.0, life.1);
+    let harmless = |e: &&Event| own(e) && !troubles.iter().any(|x| touches(e, x.t, x.until));
+    let chances: Vec<f64> = troubles
+        .iter()
+        .map(|x| chance_of((x.until - x.t, 0.0), life, events.iter().filter(|e| alike(e, kind))))
+        .collect();
+    let touched = troubles.iter().filter(|x| x.under.iter().any(|m| alike(&events[m.event], kind))).count();
+    Together {
+        layer: kind.layer.clone(),
+        name: kind.name.clone(),
+        events: events.iter().filter(own).count(),
+        harmless: events.iter().filter(harmless).count(),
+        troubles: troubles.len(),
+        touched,
+        expected: chances.iter().sum(),
+        accident: at_least(touched, &chances),
+    }
+}
+
+/// The probability that at least `k` of independent events with these probabilities happen.
+fn at_least(k: usize, chances: &[f64]) -> f64 {
+    if k == 0 {
+        return 1.0;
+    }
+    // `fewer[i]`: exactly i happened so far; only those below k are followed.
+    let mut fewer = vec![0.0; k];
+    fewer[0] = 1.0;
+    for p in chances {
+        for i in (0..k).rev() {
+            let from_below = if i > 0 { fewer[i - 1] * p } else { 0.0 };
+            fewer[i] = fewer[i] * (1.0 - p) + from_below;
+        }
+    }
+    (1.0 - fewer.iter().sum::<f64>()).clamp(0.0, 1.0)
+}
+
+pub(crate) fn seconds(start: Time, t: Time) -> f64 {
+    if t >= start { t.since(start).as_secs_f64() } else { -start.since(t).as_secs_f64() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str, t: f64, until: f64) -> Event {
+        Event { layer: "radio".into(), name: name.into(), t, until }
+    }
+
+    #[test]
+    fn chance_is_the_share_of_places() {
+        let events = [event("a", 10.0, 12.0), event("a", 50.0, 50.0)];
+        // A stretch of 4 s in 104 s: it touches from 6 to 12 and from 46 to 50.
+        assert!((chance_of((4.0, 0.0), (0.0, 104.0), events.iter()) - 0.1).abs() < 1e-12);
+        // To share a second with the first one it begins from 7 to 11.
+        assert!((chance_of((4.0, 1.0), (0.0, 104.0), events.iter()) - 0.04).abs() < 1e-12);
+        // Overlapping ones count once; what lies outside not at all.
+        let events = [event("a", 10.0, 20.0), event("a", 15.0, 30.0), event("a", 400.0, 500.0)];
+        assert!((chance_of((0.0, 0.0), (0.0, 100.0), events.iter()) - 0.2).abs() < 1e-12);
+        assert_eq!(chance_of((200.0, 0.0), (0.0, 100.0), events.iter()), 1.0);
+    }
+
+    #[test]
+    fn matches_say_how_much_they_mean() {
+        let often: Vec<Event> = (0..100).map(|i| event("paging", f64::from(i), f64::from(i))).collect();
+        let mut events = vec![event("reselection", 40.0, 45.0), event("beacon", 43.0, 43.0)];
+        events.extend(often);
+        let matches = under((41.0, 44.0), (0.0, 200.0), &events);
+        let of = |name: &str| matches.iter().find(|m| events[m.event].name == name).copied();
+        assert_eq!(of("reselection").map(|m| (m.fills, m.sureness)), Some((1.0, Sureness::Sure)));
+        assert_eq!(of("beacon").map(|m| (m.fills, m.sureness)), Some((0.0, Sureness::Likely)));
+        assert_eq!(of("paging").map(|m| m.sureness), Some(Sureness::Accident));
+    }
+
+    #[test]
+    fn at_least_so_many_of_several_chances() {
+        assert_eq!(at_least(0, &[0.5]), 1.0);
+        assert!((at_least(1, &[0.5, 0.5]) - 0.75).abs() < 1e-12);
+        assert!((at_least(2, &[0.5, 0.1]) - 0.05).abs() < 1e-12);
+        assert!((at_least(3, &[1.0, 1.0, 0.2]) - 0.2).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,186 @@
+//! Cost of path interruptions: count, duration, transport idle time and losses of each outage.
+//!
+//! Reselections, handovers, outages, one after the other: how often, how long, how long the transport was silent, and
+//! how many segments of either direction were lost in each.
+
+use super::below::{Event, seconds, touches};
+use super::flow::{Flow, SpikeKind};
+use crate::verdict::Need;
+use base::Time;
+use std::collections::BTreeSet;
+
+/// One interruption.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episode {
+    /// Since when, s from the first packet of the capture.
+    pub t: f64,
+    /// Until when, s.
+    pub until: f64,
+    /// Segments that were on the way then and got lost, from the client and to it.
+    pub lost: [u64; 2],
+    /// Retransmissions of what was on the way then that nobody needed, from the client and to it.
+    pub unneeded: [u64; 2],
+    /// Timeouts in it and in the silence after it.
+    pub timeouts: u64,
+    /// How long nothing came back, s: the longest silence that touches it; none: the transport noticed nothing.
+    pub silence_s: Option<f64>,
+}
+
+/// Interruptions of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episodes {
+    /// The layer that told of them; `path`: nobody did, they are silences that the capture shows.
+    pub layer: String,
+    /// What they are.
+    pub name: String,
+    /// Each, in the order of time.
+    pub all: Vec<Episode>,
+}
+
+/// Least, mean and greatest of some values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The least.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+        let (mut n, mut sum) = (0u32, 0.0);
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        for x in values {
+            (n, sum, min, max) = (n + 1, sum + x, min.min(x), max.max(x));
+        }
+        (n > 0).then(|| Spread { min, mean: sum / f64::from(n), max })
+    }
+}
+
+impl Episodes {
+    /// From the beginning of one to that of the next, s; none with fewer than two.
+    pub fn interval_s(&self) -> Option<Spread> {
+        Spread::of(self.all.windows(2).map(|w| w[1].t - w[0].t))
+    }
+    /// How long they last, s.
+    pub fn length_s(&self) -> Option<Spread> {
+        Spread::of(self.all.iter().map(|e| e.until - e.t))
+    }
+    /// How long the transport was silent in those that it noticed, s.
+    pub fn silence_s(&self) -> Option<Spread> {
+        Spread::of(self.all.iter().filter_map(|e| e.silence_s))
+    }
+    /// By how much longer it was silent than they lasted, s: what repairing took.
+    pub fn repair_s(&self) -> Option<Spread> {
+        Spread::of(self.all.iter().filter_map(|e| Some(e.silence_s? - (e.until - e.t))))
+    }
+    /// Segments lost in each, from the client and to it.
+    pub fn lost(&self) -> [Option<Spread>; 2] {
+        [0, 1].map(|way| Spread::of(self.all.iter().map(|e| e.lost[way] as f64)))
+    }
+}
+
+/// The interruptions that lower layers tell of, name by name: events that last, while the connection lived.
+pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
+    let life = (seconds(start, flow.first), seconds(start, flow.last));
+    let seen = Seen::of(flow, start);
+    let mut out: Vec<Episodes> = Vec::new();
+    for e in events.iter().filter(|e| e.until > e.t && touches(e, life.0, life.1)) {
+        let episode = seen.episode(e.t, e.until);
+        match out.iter_mut().find(|k| k.layer == e.layer && k.name == e.name) {
+            Some(kind) => kind.all.push(episode),
+            None => out.push(Episodes { layer: e.layer.clone(), name: e.name.clone(), all: vec![episode] }),
+        }
+    }
+    for kind in &mut out {
+        kind.all.sort_by(|a, b| a.t.total_cmp(&b.t));
+    }
+    out
+}
+
+/// The silences of the path that the capture shows: delays and outages, whatever caused them.
+pub fn silences(flow: &Flow, start: Time) -> Episodes {
+    let path = |kind| matches!(kind, SpikeKind::Delay | SpikeKind::Outage);
+    let mut spans: Vec<(f64, f64)> = flow
+        .ways
+        .iter()
+        .flat_map(|w| w.spikes.iter().filter(|s| path(s.kind)))
+        .map(|s| (seconds(start, s.t), seconds(start, s.until)))
+        .collect();
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Both directions may have seen the same one.
+    spans.dedup_by(|next, kept| {
+        let same = next.0 <= kept.1;
+        kept.1 = if same { kept.1.max(next.1) } else { kept.1 };
+        same
+    });
+    let seen = Seen::of(flow, start);
+    let all = spans.into_iter().map(|(t, until)| seen.episode(t, until)).collect();
+    Episodes { layer: "path".to_owned(), name: "silence".to_owned(), all }
+}
+
+/// What happened in one direction, in seconds and ascending.
+struct Happened {
+    silences: Vec<(f64, f64)>,
+    timeouts: Vec<f64>,
+    /// When the original of a retransmission had been sent, its first byte, the verdict.
+    resent: Vec<(f64, u64, Need)>,
+    /// The mean round trip.
+    trip: f64,
+}
+
+/// Both directions.
+struct Seen([Happened; 2]);
+
+impl Seen {
+    fn of(flow: &Flow, start: Time) -> Seen {
+        Seen([0, 1].map(|i| {
+            let way = &flow.ways[i];
+            let at = |t: Time| seconds(start, t);
+            let resent = way.retransmissions.iter();
+            let mut resent: Vec<(f64, u64, Need)> =
+                resent.filter_map(|r| Some((at(r.original?), r.seq, r.need))).collect();
+            resent.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Happened {
+                silences: way.spikes.iter().map(|s| (at(s.t), at(s.until))).collect(),
+                timeouts: way.timeouts.iter().map(|x| at(x.t)).collect(),
+                resent,
+                trip: way.rtt.map_or(0.0, |r| r.mean_s),
+            }
+        }))
+    }
+
+    fn episode(&self, t: f64, until: f64) -> Episode {
+        let mut e = Episode { t, until, lost: [0; 2], unneeded: [0; 2], timeouts: 0, silence_s: None };
+        for (i, way) in self.0.iter().enumerate() {
+            // Silences follow each other.
+            let first = way.silences.partition_point(|s| s.1 < t);
+            let longest = way.silences[first..]
+                .iter()
+                .take_while(|s| s.0 <= until)
+                .max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
+            if let Some((from, to)) = longest {
+                e.silence_s = Some(e.silence_s.map_or(to - from, |s| s.max(to - from)));
+            }
+            let end = longest.map_or(until, |s| s.1.max(until));
+            let upto = |x: f64| way.timeouts.partition_point(|at| *at <= x);
+            let before = way.timeouts.partition_point(|at| *at < t);
+            e.timeouts += upto(end).saturating_sub(before) as u64;
+            // What was sent up to a round trip before may have been on the way.
+            let from = way.resent.partition_point(|r| r.0 < t - way.trip);
+            let (mut lost, mut unneeded) = (BTreeSet::new(), BTreeSet::new());
+            for (_, seq, need) in way.resent[from..].iter().take_while(|r| r.0 <= until) {
+                match need {
+                    Need::Needed => _ = lost.insert(*seq),
+                    Need::Unneeded => _ = unneeded.insert(*seq),
+                    Need::Unknown => {}
+                }
+            }
+            e.lost[i] = lost.len() as u64;
+            e.unneeded[i] = unneeded.difference(&lost).count() as u64;
+        }
+        e
+    }
+}

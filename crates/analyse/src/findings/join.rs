@@ -1,0 +1,315 @@
+//! Join of sender-side and receiver-side captures by IP identification, sequence numbers and timestamps.
+//!
+//! Then every copy is seen to arrive or not: packets of the two captures are matched by their IP identification,
+//! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
+
+use super::flow::{Flow, Kind, Retransmission, Way};
+use crate::direction::copies::Evidence;
+use crate::direction::ranges;
+use crate::verdict::Need;
+use base::truth::SpuriousCause;
+use base::{Span, Time};
+use std::collections::BTreeMap;
+
+/// A packet as one capture saw it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sighting {
+    /// When.
+    pub t: Time,
+    /// First byte, and one past the last; equal for a bare acknowledgement.
+    pub seq: u64,
+    /// See there.
+    pub end: u64,
+    /// What it acknowledges, as on the wire.
+    pub ack: u32,
+    /// Its IP identification; `None` if that tells nothing.
+    pub id: Option<u16>,
+    /// Its timestamp.
+    pub stamp: Option<u32>,
+}
+
+/// How the clocks of two captures stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Offset {
+    /// The receiver's clock is ahead of the sender's by this, ns, if the fastest packets took as long either way.
+    pub ahead_ns: i64,
+    /// The fastest took this long both ways together: the offset is uncertain by half of it.
+    pub round_trip: Span,
+}
+
+/// Looks for each of the `flows` in the capture of the other end and judges anew. How many were found.
+pub fn join(flows: &mut [(usize, Flow)], others: &[(usize, Flow)]) -> usize {
+    let mut found = 0;
+    let mut taken = vec![false; others.len()];
+    for (_, flow) in flows.iter_mut() {
+        let same = |o: &Flow| {
+            o.client == flow.client && o.server == flow.server
+                || o.client == flow.server && o.server == flow.client
+        };
+        let Some(at) =
+            (0..others.len()).find(|&i| !taken[i] && same(&others[i].1) && shares(flow, &others[i].1))
+        else {
+            continue;
+        };
+        taken[at] = true;
+        found += 1;
+        pair(flow, &others[at].1);
+    }
+    found
+}
+
+/// Ports are used again: the same connection has numbers in common.
+fn shares(a: &Flow, b: &Flow) -> bool {
+    let swapped = a.client != b.client;
+    (0..2).any(|i| {
+        let (x, y) = (&a.ways[i], &b.ways[if swapped { 1 - i } else { i }]);
+        let known: std::collections::BTreeSet<u32> = y.sightings.iter().map(|s| wire(y, s.seq)).collect();
+        x.sightings.iter().any(|s| known.contains(&wire(x, s.seq)))
+    })
+}
+
+fn wire(way: &Way, seq: u64) -> u32 {
+    way.origin.wrapping_add(seq as u32)
+}
+
+/// Joins one connection with its other side.
+fn pair(flow: &mut Flow, other: &Flow) {
+    let swapped = flow.client != other.client;
+    for i in 0..2 {
+        let j = if swapped { 1 - i } else { i };
+        let (there, back) = (&other.ways[j], &other.ways[1 - j]);
+        // Each direction is judged where its data come from.
+        if flow.ways[i].sightings.is_empty() || flow.ways[i].data_packets == 0 {
+            continue;
+        }
+        let arrivals = self::arrivals(&flow.ways[i], there);
+        let answers = self::arrivals(&flow.ways[1 - i], back);
+        let offset = offset(&flow.ways[i], &arrivals, &flow.ways[1 - i], &answers);
+        flow.ways[i].clock_offset = offset;
+        judge(flow, i, &arrivals, &answers, offset);
+    }
+}
+
+/// What one capture's packet became in the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Arrival {
+    /// Seen there at this time.
+    At(Time),
+    /// Not seen there.
+    Not,
+    /// It cannot be told from others.
+    Unsure,
+}
+
+/// For each sighting of `here`, in order: was it seen `there`?
+fn arrivals(here: &Way, there: &Way) -> Vec<Arrival> {
+    let shift = i64::from(there.origin.wrapping_sub(here.origin) as i32);
+    let moved = |s: &Sighting| (s.seq.saturating_add_signed(shift), s.end.saturating_add_signed(shift));
+    type Mark = (u64, u64, Option<u16>, Option<u32>);
+    let mut seen: BTreeMap<Mark, Vec<Time>> = BTreeMap::new();
+    for s in there.sightings.iter().rev() {
+        let (seq, end) = moved(s);
+        seen.entry((seq, end, s.id, s.stamp)).or_default().push(s.t);
+    }
+    let sent_alike = {
+        let mut count: BTreeMap<Mark, usize> = BTreeMap::new();
+        for s in &here.sightings {
+            *count.entry((s.seq, s.end, s.id, s.stamp)).or_default() += 1;
+        }
+        count
+    };
+    let pieces = Pieces::of(there, shift);
+    here.sightings
+        .iter()
+        .map(|s| {
+            let mark = (s.seq, s.end, s.id, s.stamp);
+            let alike = sent_alike.get(&mark).copied().unwrap_or(1);
+            match seen.get_mut(&mark) {
+                // Several that look alike: if each arrived, each did; else nobody knows which.
+                Some(times) if alike > 1 && s.id.is_none() && times.len() < alike => Arrival::Unsure,
+                Some(times) => times.pop().map_or(Arrival::Not, Arrival::At),
+                None => pieces.whole(s).map_or(Arrival::Not, Arrival::At),
+            }
+        })
+        .collect()
+}
+
+/// Packets that the network card cut up on their way: found by their bytes and how far their identification went on.
+struct Pieces {
+    by_seq: BTreeMap<u64, Vec<(u64, Option<u16>, Time)>>,
+}
+
+impl Pieces {
+    fn of(there: &Way, shift: i64) -> Pieces {
+        let mut by_seq: BTreeMap<u64, Vec<(u64, Option<u16>, Time)>> = BTreeMap::new();
+        for s in there.sightings.iter().filter(|s| s.end > s.seq) {
+            let (seq, end) = (s.seq.saturating_add_signed(shift), s.end.saturating_add_signed(shift));
+            by_seq.entry(seq).or_default().push((end, s.id, s.t));
+        }
+        Pieces { by_seq }
+    }
+
+    /// When the last piece of it was seen, if all were.
+    fn whole(&self, s: &Sighting) -> Option<Time> {
+        let (mut at, mut step, mut last) = (s.seq, 0u16, Time::ZERO);
+        let id = s.id?;
+        while at < s.end {
+            let piece =
+                self.by_seq.get(&at)?.iter().find(|p| p.1 == Some(id.wrapping_add(step)) && p.0 <= s.end)?;
+            if piece.0 <= at {
+                return None;
+            }
+            (at, step, last) = (piece.0, step.wrapping_add(1), last.max(piece.2));
+        }
+        (step > 1).then_some(last)
+    }
+}
+
+fn offset(data: &Way, arrivals: &[Arrival], acks: &Way, answers: &[Arrival]) -> Option<Offset> {
+    let least = |way: &Way, seen: &[Arrival]| {
+        way.sightings
+            .iter()
+            .zip(seen)
+            .filter_map(|(s, a)| match a {
+                Arrival::At(t) => Some(t.as_nanos() as i64 - s.t.as_nanos() as i64),
+                _ => None,
+            })
+            .fold((i64::MAX, i64::MIN), |(low, high), d| (low.min(d), high.max(d)))
+    };
+    // There: receiver's clock less sender's, plus the way. Back: the same, less the way.
+    let (there, back) = (least(data, arrivals).0, least(acks, answers).1);
+    if there == i64::MAX || back == i64::MIN {
+        return None;
+    }
+    let round_trip = Span::from_nanos(there.saturating_sub(back).max(0) as u64);
+    Some(Offset { ahead_ns: there / 2 + back / 2, round_trip })
+}
+
+fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], offset: Option<Offset>) {
+    let (data, acks) = (flow.ways[i].sightings.clone(), flow.ways[1 - i].sightings.clone());
+    let way = &mut flow.ways[i];
+    // Where each byte was sent: by first byte, in order of time.
+    let mut by_seq: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let longest = data.iter().map(|s| s.end - s.seq).max().unwrap_or(0);
+    let mut again = way.retransmissions.iter_mut().peekable();
+    for (n, s) in data.iter().enumerate() {
+        if s.end == s.seq {
+            continue;
+        }
+        while again.next_if(|r| r.t < s.t).is_some() {}
+        // Sent for the first time and again at the same instant: the second one is the retransmission.
+        let twin = |x: &Sighting| (x.seq, x.end) == (s.seq, s.end);
+        let new = by_seq
+            .range(s.seq.saturating_sub(longest)..s.end)
+            .all(|(_, at)| at.iter().all(|&k| data[k].end <= s.seq));
+        if new && data[n + 1..].iter().take_while(|x| x.t == s.t).any(twin) {
+            by_seq.entry(s.seq).or_default().push(n);
+            continue;
+        }
+        if let Some(r) = again.next_if(|r| r.t == s.t && r.seq == s.seq && r.end == s.end) {
+            let earlier: Vec<usize> = by_seq
+                .range(s.seq.saturating_sub(longest)..s.end)
+                .flat_map(|(_, at)| at.iter().copied())
+                .filter(|&k| data[k].end > s.seq)
+                .collect();
+            if let Some(need) = need(s, r, &data, &earlier, arrivals) {
+                (r.need, r.evidence) = (need, Evidence::Receiver);
+            }
+        }
+        let same = by_seq.entry(s.seq).or_default();
+        if same.len() < MOST_OF_ONE {
+            same.push(n);
+        }
+    }
+    let origin = way.origin;
+    let verdicts: Vec<Retransmission> = way.retransmissions.clone();
+    let of = |t: Time, seq: u64| {
+        let from = verdicts.partition_point(|r| r.t < t);
+        verdicts[from..].iter().take_while(|r| r.t == t).find(|r| r.seq == seq)
+    };
+    let sent = Sent { data: &data, by_seq: &by_seq, longest };
+    for timeout in &mut way.timeouts {
+        let Some(r) = of(timeout.t, timeout.seq) else { continue };
+        (timeout.kind, timeout.evidence) = (Kind::from(r.need), r.evidence);
+        timeout.cause = None;
+        if r.need == Need::Unneeded
+            && let Some(offset) = offset
+        {
+            timeout.cause = cause(r, origin, &sent, arrivals, &acks, answers, offset);
+        }
+    }
+    for fast in &mut way.fast_retransmits {
+        if let Some(r) = of(fast.t, fast.seq) {
+            (fast.kind, fast.evidence) = (Kind::from(r.need), r.evidence);
+        }
+    }
+    super::outcome::again(way);
+}
+
+/// Copies of one segment that are looked at: senders give up after fewer.
+const MOST_OF_ONE: usize = 64;
+
+/// Packets with data, and where those with each first byte stand.
+struct Sent<'a> {
+    data: &'a [Sighting],
+    by_seq: &'a BTreeMap<u64, Vec<usize>>,
+    longest: u64,
+}
+
+impl Sent<'_> {
+    fn overlapping(&self, seq: u64, end: u64) -> impl Iterator<Item = usize> {
+        let near = self.by_seq.range(seq.saturating_sub(self.longest)..end);
+        near.flat_map(|(_, at)| at.iter().copied()).filter(move |k| self.data[*k].end > seq)
+    }
+}
+
+fn need(
+    s: &Sighting,
+    r: &Retransmission,
+    data: &[Sighting],
+    earlier: &[usize],
+    arrivals: &[Arrival],
+) -> Option<Need> {
+    if r.evidence == Evidence::Acked || r.evidence == Evidence::Sacked {
+        return Some(Need::Unneeded);
+    }
+    let from = s.seq.max(r.acked);
+    let of = |keep: &dyn Fn(Arrival) -> bool| -> Vec<(u64, u64)> {
+        earlier.iter().filter(|&&k| keep(arrivals[k])).map(|&k| (data[k].seq, data[k].end)).collect()
+    };
+    if ranges::cover(from, s.end, &mut of(&|a| matches!(a, Arrival::At(_)))) {
+        return Some(Need::Unneeded);
+    }
+    (!ranges::cover(from, s.end, &mut of(&|a| a != Arrival::Not))).then_some(Need::Needed)
+}
+
+/// Why the timeout was spurious, now that both ends are seen.
+fn cause(
+    r: &Retransmission,
+    origin: u32,
+    sent: &Sent<'_>,
+    arrivals: &[Arrival],
+    acks: &[Sighting],
+    answers: &[Arrival],
+    offset: Offset,
+) -> Option<SpuriousCause> {
+    let here = |t: Time| Time::from_nanos(t.as_nanos().saturating_add_signed(-offset.ahead_ns));
+    let arrived = |k: &usize| matches!(arrivals[*k], Arrival::At(t) if here(t) <= r.t);
+    let data = sent.data;
+    let mut before: Vec<(u64, u64)> = sent
+        .overlapping(r.seq, r.end)
+        .filter(|k| data[*k].t < r.t && arrived(k))
+        .map(|k| (data[k].seq, data[k].end))
+        .collect();
+    if !ranges::cover(r.seq.max(r.acked), r.end, &mut before) {
+        return Some(SpuriousCause::Delayed);
+    }
+    let end = origin.wrapping_add(r.end as u32);
+    let from = acks.partition_point(|a| a.t <= r.t);
+    let first = (from..acks.len()).find(|&k| acks[k].ack.wrapping_sub(end) < 1 << 31)?;
+    Some(match answers[first] {
+        Arrival::At(left) if here(left) <= r.t => SpuriousCause::AckDelayed,
+        Arrival::At(_) => SpuriousCause::AckLost,
+        _ => return None,
+    })
+}

@@ -1,0 +1,12 @@
+//! Findings about a connection: timeouts, idle causes, faults, conformance, diagnosis.
+
+pub mod below;
+pub mod episode;
+pub mod fairness;
+pub mod fault;
+pub mod flow;
+pub mod idle;
+pub mod join;
+pub(crate) mod outcome;
+pub mod profile;
+pub mod story;

@@ -1,0 +1,205 @@
+//! Classification of timeouts, fast retransmits, go-back-N runs, delay spikes and losses from single verdicts.
+//!
+//! From the verdicts on single retransmissions follow those on timeouts, fast retransmits, runs of go-back-N,
+//! silences of the path and losses side by side.
+
+use super::fault::{Fault, FaultKind};
+use super::flow::{Burst, FastRetransmit, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout, Way};
+use super::profile::Seen;
+use crate::direction::Direction;
+use crate::direction::copies::Evidence;
+use crate::direction::reason::Reason;
+use crate::verdict::Need;
+use base::truth::SpuriousCause;
+use base::{Span, Time};
+
+impl Direction {
+    /// Ends it.
+    pub(crate) fn finish(mut self) -> (Way, Seen) {
+        self.judge.finish(&mut self.copies, &self.peer_clock, &self.rtt, &mut self.rulings);
+        self.settle();
+        self.weigh();
+        let mut way = std::mem::take(&mut self.way);
+        if !self.rtt.empty_path {
+            // What was on the way when the capture began is not known: where no course of events explains all, a duplicate that
+            // was not reported says nothing.
+            let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
+            let all = way.retransmissions.iter_mut().filter(quiet);
+            all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
+        }
+        way.rtt = self.rtt.summary();
+        way.place = self.place;
+        way.replies_lost = self.numbers.lost();
+        way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
+        way.options.timestamps = self.judge.stamped;
+        let covered = self.una.min(self.max);
+        let control = |upto: u64| 1 + u64::from(self.fin.is_some_and(|fin| fin < upto));
+        let sent = self.max.saturating_sub(self.base + control(self.max));
+        way.delivered_bytes = match self.answered {
+            true => covered.saturating_sub(self.base + control(covered)),
+            false => sent.min(way.data_bytes),
+        };
+        timeouts(&mut way, self.peer_clock.tick());
+        way.fast_retransmits = fast(&way.retransmissions);
+        way.origin = self.base as u32;
+        again(&mut way);
+        first_flight(&mut way, self.seen);
+        (way, self.seen)
+    }
+}
+
+/// What follows from the verdicts as they are now.
+pub(crate) fn again(way: &mut Way) {
+    way.go_back_n = go_back_n(way);
+    let (retransmissions, timeouts) = (&way.retransmissions, &way.timeouts);
+    for spike in &mut way.spikes {
+        spike.kind = spike_kind(spike, retransmissions, timeouts);
+    }
+    way.bursts = bursts(&way.retransmissions);
+    way.buffer_bytes = way
+        .retransmissions
+        .iter()
+        .filter(|r| r.need == Need::Needed && r.original.is_some() && r.flight > 0)
+        .min_by_key(|r| r.original)
+        .map(|r| r.flight);
+}
+
+/// The first flight against RFC 6928 section 2: ten segments, at most 14600 bytes unless two are more.
+fn first_flight(way: &mut Way, seen: Seen) {
+    let segment = u64::from(way.options.longest);
+    let most = (10 * segment).min((2 * segment).max(14_600));
+    if let (Some(flight), Some((t, _))) = (seen.first_flight, way.data_span)
+        && flight > most
+    {
+        way.faults.insert(0, Fault { t, kind: FaultKind::InitialWindow, amount: flight });
+    }
+}
+
+fn timeouts(way: &mut Way, tick: Option<Span>) {
+    way.timeouts = way
+        .retransmissions
+        .iter()
+        .filter(|r| r.reason == Reason::Timeout)
+        .map(|r| Timeout {
+            t: r.t,
+            seq: r.seq,
+            kind: r.need.into(),
+            evidence: r.evidence,
+            cause: (r.need == Need::Unneeded).then(|| cause(r, way, tick)).flatten(),
+            waited: r.waited,
+            until: r.answered,
+        })
+        .collect();
+}
+
+/// Why a spurious timeout was: the acknowledgement that ended it had left before, or a duplicate made it be sent,
+/// or neither: then the data were late.
+fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCause> {
+    let (answered, left) = (r.answered?, r.answer_left);
+    if r.evidence == Evidence::Jump {
+        return Some(SpuriousCause::AckLost);
+    }
+    let left = left?;
+    let slack = tick.unwrap_or_default();
+    // As seen from a capture next to the sender: what left the receiver before the timeout.
+    if left + slack < r.t {
+        return Some(SpuriousCause::AckDelayed);
+    }
+    let least = Span::from_secs_f64(way.rtt.map_or(0.0, |r| r.min_s));
+    let own = answered.since(r.t) + slack >= least;
+    let told =
+        matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate) && answered.since(r.t) <= least + least;
+    // After a long wait, what comes just one round trip after the timer's copy is the answer to that, and what had been answered
+    // before was lost; a receiver by RFC 1323 section 3.4 echoes the earlier copy in it.
+    let long = r.waited != Span::FOREVER && r.waited > least.times(LONG_WAIT);
+    let just = answered.since(r.t).as_nanos() <= least.as_nanos() / 4 * 5;
+    Some(if own && (told || long && just) { SpuriousCause::AckLost } else { SpuriousCause::Delayed })
+}
+
+/// Round trips of waiting after which an answer a quarter of a round trip about its due time is no accident.
+const LONG_WAIT: u64 = 20;
+
+fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
+    all.iter()
+        .filter(|r| r.reason == Reason::Fast)
+        .map(|r| FastRetransmit {
+            t: r.t,
+            seq: r.seq,
+            kind: Kind::from(r.need),
+            evidence: r.evidence,
+            duplicates: r.duplicates,
+        })
+        .collect()
+}
+
+fn go_back_n(way: &Way) -> Vec<GoBackN> {
+    let mut out: Vec<GoBackN> = Vec::new();
+    let mut open: Option<GoBackN> = None;
+    for r in &way.retransmissions {
+        match (r.reason, &mut open) {
+            (Reason::Timeout, _) => {
+                out.extend(open.take().filter(|g| g.segments > 1));
+                let unneeded = u64::from(r.need == Need::Unneeded);
+                open = Some(GoBackN { t: r.t, until: r.t, kind: r.need.into(), segments: 1, unneeded });
+            }
+            (Reason::GoBackN, Some(run)) => {
+                run.segments += 1;
+                run.until = r.t;
+                run.unneeded += u64::from(r.need == Need::Unneeded);
+            }
+            _ => {}
+        }
+    }
+    out.extend(open.filter(|g| g.segments > 1));
+    out
+}
+
+/// What was awaited in a silence came late if it was resent without need, or not resent at all.
+fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> SpikeKind {
+    let from = all.partition_point(|r| r.t < spike.t);
+    let within = |t: Time| t <= spike.until;
+    let resent =
+        all[from..].iter().take_while(|r| within(r.t)).find(|r| r.seq <= spike.seq && spike.seq < r.end);
+    // Where nothing was said nothing can have been lost.
+    let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
+    let answer_lost = resent.is_some_and(|r| {
+        let from = timeouts.partition_point(|t| t.t < r.t);
+        let same = timeouts[from..].iter().take_while(|t| t.t == r.t).find(|t| t.seq == r.seq);
+        same.is_some_and(|t| t.cause == Some(SpuriousCause::AckLost))
+    });
+    match resent.map(|r| (r.need, r.evidence)) {
+        _ if answer_lost => lost,
+        None => SpikeKind::Delay,
+        Some((Need::Unneeded, Evidence::Jump)) | Some((Need::Needed, _)) => lost,
+        Some((Need::Unneeded, _)) => SpikeKind::Delay,
+        Some((Need::Unknown, _)) if lost == SpikeKind::Timer => lost,
+        Some((Need::Unknown, _)) => SpikeKind::Unknown,
+    }
+}
+
+/// Losses whose segments had been sent next to each other.
+fn bursts(all: &[Retransmission]) -> Vec<Burst> {
+    let mut lost: Vec<(u64, u64, Time)> = all
+        .iter()
+        .filter(|r| r.need == Need::Needed)
+        .filter_map(|r| Some((r.seq, r.end, r.original?)))
+        .collect();
+    lost.sort_unstable();
+    lost.dedup_by_key(|l| l.0);
+    let mut out: Vec<Burst> = Vec::new();
+    let mut top = 0;
+    for (seq, end, t) in lost {
+        match out.last_mut() {
+            Some(burst) if seq <= top && t >= burst.until => {
+                burst.until = t;
+                burst.segments += 1;
+                burst.bytes += end.saturating_sub(seq.max(top));
+            }
+            _ => out.push(Burst { t, until: t, segments: 1, bytes: end - seq }),
+        }
+        top = end.max(top);
+    }
+    out.retain(|b| b.segments > 1);
+    out.sort_by_key(|b| b.t);
+    out
+}

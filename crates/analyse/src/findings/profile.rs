@@ -1,0 +1,150 @@
+//! Conformance of a connection with RFC 3481 (TCP over 2.5G and 3G links).
+
+use super::flow::{Options, Way};
+
+base::named! {
+    /// A point of the profile (RFC 3481 section 4).
+    pub enum Point {
+        /// Section 4.1.
+        Window = "window",
+        /// Section 4.2.
+        InitialWindow = "initial-window",
+        /// Section 4.3.
+        LimitedTransmit = "limited-transmit",
+        /// Section 4.4.
+        Mtu = "mtu",
+        /// Section 4.6.
+        Sack = "sack",
+        /// Section 4.7.
+        Ecn = "ecn",
+        /// Section 4.8.
+        Timestamps = "timestamps",
+        /// Section 5.
+        Timer = "timer",
+    }
+}
+
+impl Point {
+    /// The section that says so.
+    pub const fn section(self) -> &'static str {
+        match self {
+            Point::Window => "4.1",
+            Point::InitialWindow => "4.2",
+            Point::LimitedTransmit => "4.3",
+            Point::Mtu => "4.4",
+            Point::Sack => "4.6",
+            Point::Ecn => "4.7",
+            Point::Timestamps => "4.8",
+            Point::Timer => "5",
+        }
+    }
+}
+
+/// What is to be said of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// Which.
+    pub point: Point,
+    /// Followed or not; `None`: the capture does not tell.
+    pub followed: Option<bool>,
+    /// What was seen, and what to change if it is not followed.
+    pub text: String,
+}
+
+/// What the check needs beside what is told anyway.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// Bytes of the first flight, if the beginning was seen.
+    pub(crate) first_flight: Option<u64>,
+    /// New segments were sent on the first two duplicates: how often, and how often they could have been.
+    pub(crate) limited: (u64, u64),
+    /// The shortest that a timer ran, s.
+    pub(crate) shortest_timer_s: Option<f64>,
+}
+
+/// Checks one direction.
+pub(crate) fn check(way: &Way, seen: Seen) -> Vec<Advice> {
+    let Options { mss, longest, sack, timestamps, ecn, window, window_known, .. } = way.options;
+    let mut out = Vec::new();
+    let mut say = |point, followed, text: String| out.push(Advice { point, followed, text });
+    let product = bandwidth_delay(way);
+    let offered =
+        if window_known { format!("{window} bytes offered at most") } else { "no scale seen".into() };
+    match product {
+        Some(p) if window_known && window < p => say(
+            Point::Window,
+            Some(false),
+            format!("{offered}, the path takes {p}: raise the receive buffer to at least that"),
+        ),
+        Some(p) if window_known => say(Point::Window, Some(true), format!("{offered}, the path takes {p}")),
+        _ => say(Point::Window, None, offered),
+    }
+    let segment = u64::from(longest.max(1));
+    match seen.first_flight {
+        Some(flight) => {
+            let most = (4 * segment).min((2 * segment).max(4380));
+            let text = format!("{flight} bytes in the first flight, {most} allowed there");
+            // RFC 6928 allows ten segments since; RFC 3481 is older.
+            let more =
+                if flight > most && flight <= 10 * segment { " (RFC 6928 allows it today)" } else { "" };
+            say(Point::InitialWindow, Some(flight >= 2 * segment && flight <= 10 * segment), text + more);
+        }
+        None => say(Point::InitialWindow, None, "the beginning was not seen".into()),
+    }
+    match seen.limited {
+        (_, 0) => say(Point::LimitedTransmit, None, "no occasion was seen".into()),
+        (used, of) => say(
+            Point::LimitedTransmit,
+            Some(2 * used >= of),
+            if 2 * used >= of {
+                format!("new segments on {used} of {of} first duplicates")
+            } else {
+                format!(
+                    "new segments on {used} of {of} first duplicates: switch on limited transmit (RFC 3042)"
+                )
+            },
+        ),
+    }
+    match Some(longest).filter(|l| *l > 0).or(mss.map(u32::from)) {
+        Some(mss) if mss < 536 => {
+            say(
+                Point::Mtu,
+                Some(false),
+                format!("segments of {mss} bytes: raise the MTU to 576 to 1500 bytes"),
+            );
+        }
+        Some(mss) => say(Point::Mtu, Some(true), format!("segments of up to {mss} bytes")),
+        None => say(Point::Mtu, None, "no segment was seen".into()),
+    }
+    let switched = |on: Option<bool>, name: &str| match on {
+        Some(true) => (Some(true), format!("{name} in use")),
+        Some(false) => (Some(false), format!("no {name}: switch it on at both ends")),
+        None => (None, "the beginning was not seen".into()),
+    };
+    for (point, on, name) in [
+        (Point::Sack, sack, "SACK"),
+        (Point::Ecn, ecn, "ECN"),
+        (Point::Timestamps, Some(timestamps), "timestamps"),
+    ] {
+        let (followed, text) = switched(on, name);
+        say(point, followed, text);
+    }
+    match seen.shortest_timer_s {
+        Some(s) if s < 0.95 => say(
+            Point::Timer,
+            Some(false),
+            format!(
+                "a timer of {s:.3} s: its least value should be 1 s on such links (RFC 6298 section 2.4)"
+            ),
+        ),
+        Some(s) => say(Point::Timer, Some(true), format!("no timer below {s:.3} s")),
+        None => say(Point::Timer, None, "no timer expired".into()),
+    }
+    out
+}
+
+/// Bytes that the path holds: the rate of the bottleneck times the shortest round trip.
+pub(crate) fn bandwidth_delay(way: &Way) -> Option<u64> {
+    let rate = way.bottleneck_bps?;
+    way.rtt.map(|r| (rate * r.min_s / 8.0) as u64)
+}

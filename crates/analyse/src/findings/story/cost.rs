@@ -1,0 +1,149 @@
+//! Costs of time: how long each cause kept a transfer from going on.
+//!
+//! Time in which the path delivered nothing is the path's, whatever timers expired meanwhile. To a timeout is charged the wait
+//! after the path was last seen to lose something, and the go-back-N that follows an unneeded one.
+
+use crate::direction::reason::Reason;
+use crate::findings::flow::{Kind, SpikeKind, Way};
+use crate::findings::idle::IdleCause;
+use crate::findings::profile;
+use crate::intake::place::Side;
+use base::{Span, Time};
+
+/// What a transfer lost its time to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// Repair of what was not lost.
+    Spurious,
+    /// Timers after losses.
+    Genuine,
+    /// Timeouts of which the capture does not tell whether they were needed.
+    Timer,
+    /// Tail loss probes.
+    Waiting,
+    /// The path held everything up.
+    Silence,
+    /// The path lost everything.
+    Outage,
+    /// The receiver's window was 0.
+    Closed,
+    /// The receiver's window was full.
+    Receiver,
+    /// Nothing to send.
+    Application,
+    /// What was sent was lost before the capture.
+    Lost,
+    /// Not seen from the capture.
+    Unseen,
+    /// A queue.
+    Queue,
+    /// Round trips.
+    Path,
+}
+
+/// Half-open intervals of time, ascending and apart.
+struct Intervals(Vec<(Time, Time)>);
+
+impl Intervals {
+    fn of(mut all: Vec<(Time, Time)>) -> Intervals {
+        all.retain(|i| i.0 < i.1);
+        all.sort_unstable();
+        let mut out: Vec<(Time, Time)> = Vec::with_capacity(all.len());
+        for (from, until) in all {
+            match out.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(until),
+                _ => out.push((from, until)),
+            }
+        }
+        Intervals(out)
+    }
+
+    fn length(&self) -> Span {
+        self.0.iter().fold(Span::ZERO, |sum, (from, until)| sum + until.since(*from))
+    }
+
+    /// How much of `[from, until)` lies in none of them.
+    fn outside(&self, from: Time, until: Time) -> Span {
+        let first = self.0.partition_point(|i| i.1 <= from);
+        let inside = self.0[first..]
+            .iter()
+            .take_while(|i| i.0 < until)
+            .fold(Span::ZERO, |sum, (a, b)| sum + (*b).min(until).since((*a).max(from)));
+        until.since(from) - inside
+    }
+}
+
+/// Silences of the path between the first and the last data: late, and lost as long as something sent is known to be.
+fn silences(way: &Way) -> [Intervals; 2] {
+    // What comes before the first data and behind the last held nothing up.
+    let (first, last) = way.data_span.unwrap_or_default();
+    let of = |kind: SpikeKind, end: fn(&crate::findings::flow::Spike) -> Time| {
+        let all = way.spikes.iter().filter(|s| s.kind == kind);
+        Intervals::of(all.map(|s| (s.t.max(first), end(s).min(last))).collect())
+    };
+    [of(SpikeKind::Delay, |s| s.until), of(SpikeKind::Outage, |s| (s.t + s.spoken).min(s.until))]
+}
+
+/// Time that timeouts of a kind cost: from when the timer began until an acknowledgement ended the wait, and the go-back-N after
+/// a spurious one; without what the path took meanwhile.
+fn lost_to(way: &Way, kind: Kind, path: &Intervals) -> Span {
+    let mut upto = Time::ZERO;
+    let mut sum = Span::ZERO;
+    let mut runs = way.go_back_n.iter().filter(|g| g.kind == Kind::Spurious && g.unneeded > 1).peekable();
+    for t in &way.timeouts {
+        let waited = if t.waited == Span::FOREVER { Span::ZERO } else { t.waited };
+        let from = (t.t - waited).max(upto);
+        while runs.next_if(|run| run.t < t.t).is_some() {}
+        let repaired = runs.peek().filter(|run| run.t == t.t).map_or(t.t, |run| run.until);
+        let until = t.until.unwrap_or(t.t).max(repaired);
+        if t.kind == kind && until > from {
+            sum += path.outside(from, until);
+        }
+        upto = upto.max(until);
+    }
+    sum
+}
+
+/// The dominant cost, and how long it took.
+pub(super) fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
+    let [late, lost] = silences(way);
+    let (silence, outage) = (late.length(), lost.length());
+    let path = Intervals::of(late.0.iter().chain(&lost.0).copied().collect());
+    let to = |kind| lost_to(way, kind, &path);
+    let (spurious, genuine, unknown) = (to(Kind::Spurious), to(Kind::Genuine), to(Kind::Unknown));
+    let probes = way
+        .retransmissions
+        .iter()
+        .filter(|r| r.reason == Reason::Probe && r.waited != Span::FOREVER)
+        .fold(Span::ZERO, |sum, r| sum + path.outside(r.t - r.waited, r.t));
+    // A window that is full holds nothing up if it fills the path.
+    let receiver = way.time.of(IdleCause::Receiver);
+    let fills = profile::bandwidth_delay(way).is_some_and(|product| way.options.window >= product);
+    let avoidable = [
+        (Cost::Spurious, spurious),
+        (Cost::Genuine, genuine),
+        (Cost::Timer, unknown),
+        (Cost::Waiting, probes),
+        (Cost::Silence, silence),
+        (Cost::Outage, outage),
+        (Cost::Closed, way.time.of(IdleCause::Closed)),
+        (Cost::Receiver, if fills { Span::ZERO } else { receiver }),
+        (Cost::Application, way.time.of(IdleCause::Application)),
+        (Cost::Lost, way.time.of(IdleCause::Lost)),
+        (Cost::Unseen, way.time.of(IdleCause::Unknown)),
+    ];
+    let mut best = (Cost::Path, Span::ZERO);
+    for (cost, span) in avoidable {
+        if span > best.1 {
+            best = (cost, span);
+        }
+    }
+    if best.1.as_nanos() >= whole.as_nanos() / 10 && !best.1.is_zero() {
+        return best;
+    }
+    // Next to the receiver it is not the path whose round trips are seen, but how long the receiver takes to answer.
+    let seen = way.place.side() != Side::Receiver;
+    let queueing = seen && way.rtt.is_some_and(|r| r.queueing_s > r.min_s);
+    let rest = way.time.of(IdleCause::Congestion) + if fills { receiver } else { Span::ZERO };
+    (if queueing { Cost::Queue } else { Cost::Path }, rest - spurious - genuine - silence - outage)
+}

@@ -1,0 +1,145 @@
+//! Diagnosis in three sentences: the dominant cost of time, its certainty, the remedy.
+//!
+//! The costs are weighed in `cost` and worded in `words`; neither builds on a verdict that is unknown.
+
+mod cost;
+mod words;
+
+use super::fairness::jain_index;
+use super::flow::{Flow, Way};
+use crate::intake::place::Side;
+use crate::verdict::Need;
+use base::Span;
+use cost::{Cost, costliest};
+use words::{advice, what};
+
+/// The three sentences, and what is true of all connections together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story {
+    /// What cost the most time.
+    pub what: String,
+    /// How sure that is.
+    pub sure: String,
+    /// What to do.
+    pub advice: String,
+    /// Jain's index of the connections that moved data at the same time, where there are several.
+    pub jain_index: Option<f64>,
+}
+
+impl Flow {
+    /// The direction in which most data went: 0 or 1.
+    pub fn main(&self) -> usize {
+        usize::from(self.ways[1].data_bytes > self.ways[0].data_bytes)
+    }
+}
+
+/// Tells the story of these connections: that of the one in which most data went, in its words.
+pub fn tell(flows: &[&Flow]) -> Story {
+    let busy = |f: &&&Flow| f.ways[f.main()].data_packets > 0;
+    let rates: Vec<f64> = flows.iter().filter(busy).filter_map(|f| f.ways[f.main()].goodput_bps()).collect();
+    let jain = (rates.len() > 1).then(|| jain_index(&rates)).flatten();
+    let Some(flow) = flows.iter().filter(busy).max_by_key(|f| f.ways[f.main()].data_bytes) else {
+        return Story {
+            what: "No connection in this capture carried data.".into(),
+            sure: "Nothing can be judged.".into(),
+            advice: "Capture again while the transfer runs, at the end that sends.".into(),
+            jain_index: jain,
+        };
+    };
+    let way = &flow.ways[flow.main()];
+    let whole = way.data_span.map_or(Span::ZERO, |(from, until)| until.since(from));
+    let (cost, span) = costliest(way, whole);
+    let of = if flows.len() > 1 {
+        format!("Of {} connections the largest, {} to {}, sent", flows.len(), sender(flow), receiver(flow))
+    } else {
+        format!("{} sent {}", sender(flow), receiver(flow))
+    };
+    let much = match way.delivered_bytes {
+        0 => format!("{} that nobody acknowledged", bytes(way.data_bytes)),
+        n => bytes(n),
+    };
+    let head = format!("{of} {much} in {}", seconds(whole));
+    Story {
+        what: format!("{head}; {}", what(cost, span, whole, way)),
+        sure: sure(flow, way, cost),
+        advice: advice(cost, span, way),
+        jain_index: jain,
+    }
+}
+
+fn sender(flow: &Flow) -> String {
+    [flow.client, flow.server][flow.main()].to_string()
+}
+
+fn receiver(flow: &Flow) -> String {
+    [flow.server, flow.client][flow.main()].to_string()
+}
+
+fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
+    let side = way.place.side();
+    let place = match side {
+        Side::Sender => "the capture stands next to the sender",
+        Side::Receiver => {
+            "the capture stands next to the receiver: it shows what arrived, not what the sender sent or heard, nor its timers"
+        }
+        Side::Middle => {
+            "the capture stands in the middle of the path: what the sender heard, and when its timers expired, is seen in part"
+        }
+        Side::Unknown => {
+            "where the capture stands cannot be told, so that neither can most causes at the sender"
+        }
+    };
+    let all = way.retransmissions.len() as u64;
+    let judged = all - way.count(Need::Unknown);
+    let verdicts = match (all, judged) {
+        (0, _) => "nothing was sent again".to_owned(),
+        (1, 1) => "the one retransmission is judged with evidence".to_owned(),
+        (n, j) if n == j => format!("each of {} is judged with evidence", count(n, "retransmission")),
+        (n, j) => format!(
+            "{j} of {} are judged with evidence, the others are called unknown",
+            count(n, "retransmission")
+        ),
+    };
+    // Of which the capture missed more than half nobody can tell much.
+    let missed = way.missing_bytes.max(way.acknowledged_unseen);
+    let torn = missed > way.data_bytes;
+    let how = match (cost, judged == all, side) {
+        _ if torn => "This is unsure",
+        (Cost::Timer | Cost::Unseen, _, _) => "This is unsure",
+        (Cost::Receiver, _, _) if !way.options.window_known => "This is unsure",
+        (_, true, Side::Sender) => "This is quite sure",
+        (_, _, Side::Unknown) => "This is unsure",
+        _ => "This is likely",
+    };
+    let gaps = if missed > 0 {
+        format!("; the capture misses {} that were sent", bytes(missed))
+    } else {
+        String::new()
+    };
+    let opened = if flow.opened { "" } else { "; its beginning was not seen" };
+    format!("{how}: {place}, and {verdicts}{gaps}{opened}.")
+}
+
+/// So many of them, in words.
+pub fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Bytes as people write them.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..10_000 => format!("{n} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    }
+}
+
+fn seconds(s: Span) -> String {
+    let s = s.as_secs_f64();
+    if s < 1.0 { short(s) } else { format!("{s:.1} s") }
+}
+
+/// A short time, in milliseconds where thousandths of a second tell too little.
+fn short(s: f64) -> String {
+    if s >= 0.01 || s <= 0.0 { format!("{s:.3} s") } else { format!("{:.3} ms", s * 1e3) }
+}

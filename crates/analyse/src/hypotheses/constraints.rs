@@ -1,0 +1,176 @@
+//! Feasibility constraints: which copies can still be lost, given later ACKs and DSACK reports.
+//!
+//! What an answer tells of must have arrived by then, and of what it reports as a duplicate two copies: once no other
+//! copy is left that could have, no course of events may lose this one. Courses that would come to nothing later end
+//! here, so that they do not crowd out those that explain everything.
+
+use super::hmm::{Heard, Sent};
+use super::transitions::reachable;
+use super::union_find::Skip;
+use base::Span;
+use std::collections::BTreeMap;
+
+/// Of the packets of one trouble.
+#[derive(Debug, Default)]
+pub(crate) struct Chances {
+    of: Vec<Chance>,
+    /// Of each reported duplicate: the bytes and which answer told of them. Ascending.
+    reports: Vec<((u64, u64), u32)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Chance {
+    /// An answer tells that these bytes were there, and no copy after this one can have been in time for it.
+    last: bool,
+    /// So many copies of just these bytes come after it.
+    after: u32,
+    /// Where duplicates of them were reported.
+    reports: (u32, u32),
+}
+
+impl Chances {
+    /// Finds them.
+    pub(crate) fn of(sent: &[Sent], heard: &[Heard], least: Span) -> Chances {
+        let mut reports: Vec<((u64, u64), u32)> =
+            (0..).zip(heard).filter_map(|(k, h)| Some((h.dsack?, k))).collect();
+        reports.sort_unstable();
+        let mut by_seq: Vec<(u64, u32)> = (0..).zip(sent).map(|(i, s)| (s.seq, i)).collect();
+        by_seq.sort_unstable();
+        let longest = sent.iter().map(|s| s.end - s.seq).max().unwrap_or(0);
+        let told = first_told(sent, heard, &by_seq);
+        let rows = Rows::of(&by_seq, sent);
+        let after = copies_after(sent);
+        let of = sent.iter().enumerate().map(|(i, s)| {
+            let answer = told[i].and_then(|k| heard.get(k as usize));
+            let in_time = answer.is_some_and(|h| {
+                rows.later(&by_seq, sent, i, longest).any(|other| reachable(h, other.t, least))
+            });
+            let place = |at: u32| reports.partition_point(|r| *r < ((s.seq, s.end), at)) as u32;
+            let end = reports.partition_point(|r| r.0 <= (s.seq, s.end)) as u32;
+            Chance { last: answer.is_some() && !in_time, after: after[i], reports: (place(0), end) }
+        });
+        Chances { of: of.collect(), reports }
+    }
+
+    /// Packet `i` may be lost, where so many answers are explained and its bytes are or are not there without it.
+    pub(crate) fn may_lose(&self, i: usize, heard: u32, there: bool) -> bool {
+        let Chance { last, after, reports: (from, to) } = self.of[i];
+        if last && !there {
+            return false;
+        }
+        let reports = &self.reports[from as usize..to as usize];
+        let open = reports.len() - reports.partition_point(|r| r.1 < heard);
+        open == 0 || after as usize + usize::from(there) > open
+    }
+}
+
+/// Packets by first byte: where in the sorted list each row of one first byte begins.
+struct Rows(Vec<u32>);
+
+/// More rows than this cannot overlap one packet but where somebody cuts segments anew with every byte; the others are left out.
+const MOST_ROWS: usize = 64;
+
+impl Rows {
+    fn of(by_seq: &[(u64, u32)], sent: &[Sent]) -> Rows {
+        let begins = |k: &u32| *k == 0 || by_seq[*k as usize].0 != by_seq[*k as usize - 1].0;
+        Rows((0..sent.len() as u32).filter(begins).collect())
+    }
+
+    /// Of each row the first packet after `i` that has bytes of it.
+    fn later<'a>(
+        &'a self,
+        by_seq: &'a [(u64, u32)],
+        sent: &'a [Sent],
+        i: usize,
+        longest: u64,
+    ) -> impl Iterator<Item = &'a Sent> {
+        let s = &sent[i];
+        let first = self.0.partition_point(|k| by_seq[*k as usize].0 + longest <= s.seq);
+        let rows =
+            (first..self.0.len()).take_while(|r| by_seq[self.0[*r] as usize].0 < s.end).take(MOST_ROWS);
+        rows.filter_map(move |r| {
+            let end = self.0.get(r + 1).map_or(by_seq.len(), |k| *k as usize);
+            let row = &by_seq[self.0[r] as usize..end];
+            let after = row.partition_point(|b| b.1 as usize <= i);
+            row[after..].iter().map(|b| &sent[b.1 as usize]).take(MOST_ROWS).find(|o| o.end > s.seq)
+        })
+    }
+}
+
+/// Of each packet: copies of just these bytes after it.
+fn copies_after(sent: &[Sent]) -> Vec<u32> {
+    let mut seen: BTreeMap<(u64, u64), u32> = BTreeMap::new();
+    let mut after = vec![0; sent.len()];
+    for (i, s) in sent.iter().enumerate().rev() {
+        let count = seen.entry((s.seq, s.end)).or_default();
+        after[i] = *count;
+        *count += 1;
+    }
+    after
+}
+
+/// Of each packet: the first answer that tells of all its bytes.
+fn first_told(sent: &[Sent], heard: &[Heard], by_seq: &[(u64, u32)]) -> Vec<Option<u32>> {
+    let mut told: Vec<Option<u32>> = vec![None; sent.len()];
+    let mut open = Skip::new(sent.len());
+    let mut before: &[(u64, u64)] = &[];
+    for (k, h) in (0..).zip(heard) {
+        let blocks = &h.blocks[..h.count];
+        for block in blocks.iter().filter(|b| !before.contains(b)) {
+            let mut at = open.next(by_seq.partition_point(|b| b.0 < block.0));
+            while let Some(&(seq, i)) = by_seq.get(at).filter(|b| b.0 < block.1) {
+                debug_assert!(seq >= block.0, "sorted by first byte");
+                if sent[i as usize].end <= block.1 {
+                    told[i as usize] = Some(k);
+                    open.done(at);
+                }
+                at = open.next(at + 1);
+            }
+        }
+        before = blocks;
+    }
+    for (i, s) in sent.iter().enumerate() {
+        let covered = heard.partition_point(|h| h.ack < s.end);
+        if covered < heard.len() && told[i].is_none_or(|k| k as usize > covered) {
+            told[i] = Some(covered as u32);
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Time;
+
+    fn sent(ms: u64, n: u64) -> Sent {
+        let t = Time::ZERO + Span::from_millis(ms);
+        Sent { seq: n * 100, end: (n + 1) * 100, t, stamp: None, result: None }
+    }
+
+    fn heard(ms: u64, ack: u64, dsack: Option<(u64, u64)>) -> Heard {
+        let t = Time::ZERO + Span::from_millis(ms);
+        Heard { dsack, ..Heard::plain(t, ack) }
+    }
+
+    #[test]
+    fn the_last_copy_of_what_is_told_of_arrives() {
+        let sent = [sent(0, 0), sent(10, 1), sent(1000, 0), sent(1150, 1)];
+        let chances = Chances::of(&sent, &[heard(1200, 200, None)], Span::from_millis(200));
+        let may: Vec<bool> = (0..4).map(|i| chances.may_lose(i, 0, false)).collect();
+        // The last packet comes too late for the answer, so that the copy before it is the last chance.
+        assert_eq!(may, [true, false, false, false]);
+        assert!((0..4).all(|i| chances.may_lose(i, 0, true)));
+    }
+
+    #[test]
+    fn two_copies_of_what_came_twice_arrive() {
+        let sent = [sent(0, 0), sent(1000, 0), sent(2000, 0)];
+        let chances = Chances::of(&sent, &[heard(2200, 100, Some((0, 100)))], Span::from_millis(200));
+        assert!(chances.may_lose(0, 0, false));
+        assert!(!chances.may_lose(1, 0, false) && chances.may_lose(1, 0, true));
+        assert!(!chances.may_lose(2, 0, true));
+        // Once the report is explained, nothing holds them.
+        assert!(chances.may_lose(2, 1, true));
+    }
+}

@@ -1,0 +1,359 @@
+//! Likelihood search over event courses that explain the observed ACKs (a hidden Markov model over packet and ACK
+//! fates).
+//!
+//! Copies arrive in the order they were sent or are lost, the receiver answers each arrival as its copy in
+//! `receiver_model.rs` would, answers are lost or are the next one that was seen. Every course that explains all answers is
+//! followed at once; courses that have led to the same are followed as one (a hidden Markov model). What share of the
+//! weight of all courses has the earlier bytes at the receiver when a retransmission's turn comes is how likely it
+//! was unneeded.
+
+pub(crate) use super::burstiness::{Became, Counts, LONG, Past};
+use super::constraints::Chances;
+use super::receiver_model::{EchoRule, Held, Mirror};
+use super::timing::{Front, Pace};
+use super::transitions::{self, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
+use crate::direction::copies::later;
+use base::{Span, Time};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+/// A packet with data that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    pub(crate) t: Time,
+    pub(crate) stamp: Option<u32>,
+    /// Where the verdict is wanted, and what was acknowledged when it was sent.
+    pub(crate) result: Option<(usize, u64)>,
+}
+
+/// An acknowledgement that came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// When it was seen; when it left the receiver, if that is known.
+    pub(crate) t: Time,
+    pub(crate) left: Option<Time>,
+    pub(crate) ack: u64,
+    pub(crate) dsack: Option<(u64, u64)>,
+    pub(crate) blocks: [(u64, u64); 4],
+    pub(crate) count: usize,
+    pub(crate) echo: Option<u32>,
+    /// It may have been sent for another reason than an arrival.
+    pub(crate) free: bool,
+    /// Its place among all that the receiver sent, and how many packets it had sent since the answer before this one; where
+    /// that is known.
+    pub(crate) place: Option<u64>,
+    pub(crate) missing: Option<u32>,
+    /// It came after one that told more.
+    pub(crate) overtaken: bool,
+}
+
+/// How often things happen on a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rates {
+    /// A packet is lost: by [`Past`].
+    pub(crate) loss: [f64; Past::ALL],
+    /// An answer is lost: by [`Past`].
+    pub(crate) deaf: [f64; Past::ALL],
+    pub(crate) rule: EchoRule,
+    /// The receiver uses SACK.
+    pub(crate) sack: bool,
+    /// How often it waits for a second segment before it answers.
+    pub(crate) delays: f64,
+    /// How likely it does not report a duplicate.
+    pub(crate) silent: f64,
+    /// No answer comes sooner.
+    pub(crate) least: Span,
+    /// How long things take on this path.
+    pub(crate) pace: Pace,
+    /// Packets overtake each other now and then: what comes need not fit.
+    pub(crate) loose: bool,
+    /// How often the receiver sends something that answers nothing.
+    pub(crate) foreign: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    from: u32,
+    to: u32,
+    weight: f64,
+    became: Became,
+    /// The answer echoes what the receiver should not have echoed.
+    odd: bool,
+}
+
+/// What comes of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// How likely each retransmission was unneeded.
+    pub(crate) odds: Vec<(usize, f64)>,
+    /// How well all was explained: the logarithm of the weight.
+    pub(crate) score: f64,
+    pub(crate) counts: Counts,
+    /// How many answers, all courses weighed, echo what the receiver should not have echoed.
+    pub(crate) odd: f64,
+}
+
+struct Layer {
+    nodes: Vec<Node>,
+    /// Of each: when the path is through with what was sent before, along its likeliest course.
+    fronts: Vec<Front>,
+    alpha: Vec<f64>,
+    /// To the next layer.
+    edges: Vec<Edge>,
+}
+
+/// How many courses are followed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beam {
+    /// So many are all followed; of more, at each number of explained answers so many.
+    all: usize,
+    equals: usize,
+    /// No more than this at once, and no more steps in all.
+    widest: usize,
+    steps: usize,
+}
+
+/// Nearly always enough.
+pub(crate) const NARROW: Beam = Beam { all: 24, equals: 16, widest: 512, steps: 1 << 18 };
+/// Where that explains nothing.
+pub(crate) const WIDE: Beam = Beam { all: 96, equals: 64, widest: 2048, steps: 1 << 20 };
+/// Those that weigh less than this share of the best are not.
+const FAINT: f64 = 1e-5;
+
+/// What was sent before the first answer was heard that is to be explained: so many packets, each of which may have arrived, and been
+/// answered, before it, with this likelihood if it lies beyond a gap.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub(crate) packets: usize,
+    pub(crate) chance: f64,
+}
+
+/// Weighs the courses; nothing if none explains what came, or too many do. `steps` grows by those that were followed.
+pub(crate) fn weigh(
+    sent: &[Sent],
+    heard: &[Heard],
+    start: Mirror,
+    before: Before,
+    rates: &Rates,
+    beam: Beam,
+    steps: &mut usize,
+) -> Option<Outcome> {
+    let mut held = Held::default();
+    let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
+    marks.dedup();
+    let chances = Chances::of(sent, heard, rates.least);
+    let first = Node::first(start);
+    let mut layers = vec![Layer {
+        nodes: vec![first],
+        fronts: vec![Front::default()],
+        alpha: vec![1.0],
+        edges: Vec::new(),
+    }];
+    // So many packets were sent early enough for each answer.
+    let causes: Vec<u32> =
+        heard.iter().map(|h| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32).collect();
+    let resumed = if rates.loose { transitions::resumed(sent, heard, rates.least) } else { Vec::new() };
+    let most = *steps + beam.steps;
+    let mut score = 0.0;
+    let mut outs = Vec::new();
+    // Which of the next layer's nodes a course has led to, found by what it is.
+    let mut at: HashTable<u32> = HashTable::new();
+    for (i, s) in sent.iter().enumerate() {
+        let next_sent = sent.get(i + 1).map(|n| n.t);
+        let layer = layers.last_mut()?;
+        at.clear();
+        let room = 2 * layer.nodes.len();
+        let (mut nodes, mut alpha) = (Vec::<Node>::with_capacity(room), Vec::<f64>::with_capacity(room));
+        let (mut fronts, mut heaviest) = (Vec::<Front>::with_capacity(room), Vec::<f64>::with_capacity(room));
+        let mut edges = Vec::with_capacity(4 * layer.nodes.len());
+        let scene = Scene {
+            at: i,
+            before: if i < before.packets { before.chance } else { 0.0 },
+            gap: since_last(sent, i),
+            next_sent,
+            heard,
+            resumed: &resumed,
+            marks: &marks,
+            chances: &chances,
+            rates,
+        };
+        for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
+            outs.clear();
+            step(node, layer.fronts[from], s, &scene, &mut held, &mut outs);
+            if rates.loose {
+                follow(sent, &scene, &mut held, &mut outs);
+            }
+            for (to, front, weight, became, odd) in &outs {
+                let same = |&k: &u32| nodes[k as usize] == *to;
+                let id = match at.entry(to.hash(), same, |&k| nodes[k as usize].hash()) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => {
+                        let id = nodes.len() as u32;
+                        new.insert(id);
+                        nodes.push(*to);
+                        alpha.push(0.0);
+                        fronts.push(*front);
+                        heaviest.push(0.0);
+                        id
+                    }
+                };
+                let share = a * weight;
+                alpha[id as usize] += share;
+                if share > heaviest[id as usize] {
+                    (heaviest[id as usize], fronts[id as usize]) = (share, *front);
+                }
+                let (weight, became, odd) = (*weight, *became, *odd);
+                edges.push(Edge { from: from as u32, to: id, weight, became, odd });
+            }
+        }
+        *steps += at.len();
+        let left = |k: usize| causes.get(k).map_or(0, |c| c.saturating_sub(i as u32 + 1));
+        prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, beam, |n| {
+            promise(n, &held, heard, &marks, left, rates)
+        });
+        // Many holes make each step dearer.
+        let holes = nodes.iter().map(|n| held.get(n.mirror.held).len() / 8).sum::<usize>();
+        *steps += nodes.len() + edges.len() + holes;
+        let sum: f64 = alpha.iter().sum();
+        if sum <= 0.0 || nodes.is_empty() || *steps > most {
+            return None;
+        }
+        score += libm::log(sum);
+        alpha.iter_mut().for_each(|a| *a /= sum);
+        layer.edges = edges;
+        layers.push(Layer { nodes, fronts, alpha, edges: Vec::new() });
+    }
+    // Back from the end: every answer is explained there.
+    let last = layers.last()?;
+    let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, heard, rates)).collect();
+    let end: f64 = last.alpha.iter().zip(&beta).map(|(a, b)| a * b).sum();
+    if end <= 0.0 {
+        return None;
+    }
+    score += libm::log(end);
+    let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
+    for (i, s) in sent.iter().enumerate().rev() {
+        let (layer, gap) = (&layers[i], since_last(sent, i));
+        let mut behind = vec![0.0; layer.nodes.len()];
+        for e in &layer.edges {
+            behind[e.from as usize] += e.weight * beta[e.to as usize];
+        }
+        let (all, mut shares) =
+            (layer.edges.iter().map(|e| e.share(&layer.alpha, &beta)).sum::<f64>(), counts);
+        if all > 0.0 {
+            for e in &layer.edges {
+                let from = &layer.nodes[e.from as usize];
+                // What comes after the last answer is not known to be lost.
+                if from.heard as usize >= heard.len() {
+                    continue;
+                }
+                let share = e.share(&layer.alpha, &beta) / all;
+                shares.add(from.before_packet(gap), from.before_answer(gap), e.became, share);
+                odd += if e.odd { share } else { 0.0 };
+            }
+        }
+        counts = shares;
+        let most = behind.iter().copied().fold(0.0, f64::max);
+        if most <= 0.0 {
+            return None;
+        }
+        behind.iter_mut().for_each(|b| *b /= most);
+        if let Some((result, acked)) = s.result {
+            let (mut yes, mut all) = (0.0, 0.0);
+            for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(&behind) {
+                let weight = a * b;
+                all += weight;
+                let comes = |p: &u32| {
+                    sent.get(*p as usize).is_some_and(|o| o.seq <= s.seq.max(acked) && s.end <= o.end)
+                };
+                if node.mirror.holds(&held, s.seq.max(acked), s.end) || node.aside.iter().any(comes) {
+                    yes += weight;
+                }
+            }
+            odds.push((result, if all > 0.0 { yes / all } else { 0.5 }));
+        }
+        beta = behind;
+    }
+    Some(Outcome { odds, score, counts, odd })
+}
+
+impl Edge {
+    fn share(&self, alpha: &[f64], beta: &[f64]) -> f64 {
+        alpha[self.from as usize] * self.weight * beta[self.to as usize]
+    }
+}
+
+/// Keeps the heaviest.
+fn prune(
+    nodes: &mut Vec<Node>,
+    fronts: &mut Vec<Front>,
+    alpha: &mut Vec<f64>,
+    edges: &mut Vec<Edge>,
+    beam: Beam,
+    promise: impl Fn(&Node) -> f64,
+) {
+    if nodes.len() <= beam.all {
+        return;
+    }
+    // Who has explained fewer answers so far has yet to pay for the others: only equals are compared.
+    let weight = |i: usize| alpha[i] * promise(&nodes[i]);
+    let mut order: Vec<(u32, f64, usize)> =
+        (0..nodes.len()).map(|i| (nodes[i].rival(), weight(i), i)).collect();
+    order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    let groups = order.chunk_by(|a, b| a.0 == b.0).count();
+    let equals = beam.equals.min(beam.widest / groups).max(2);
+    let mut keep = vec![false; nodes.len()];
+    let (mut group, mut rank, mut best) = (u32::MAX, 0, 0.0);
+    for (rival, weight, i) in order {
+        if rival != group {
+            (group, rank, best) = (rival, 0, weight);
+        }
+        rank += 1;
+        keep[i] = rank <= equals && weight > best * FAINT;
+    }
+    let mut moved = vec![u32::MAX; nodes.len()];
+    let mut kept = 0;
+    for i in 0..nodes.len() {
+        if keep[i] {
+            moved[i] = kept as u32;
+            nodes[kept] = nodes[i];
+            fronts[kept] = fronts[i];
+            alpha[kept] = alpha[i];
+            kept += 1;
+        }
+    }
+    nodes.truncate(kept);
+    fronts.truncate(kept);
+    alpha.truncate(kept);
+    edges.retain_mut(|e| {
+        e.to = moved[e.to as usize];
+        e.to != u32::MAX
+    });
+}
+
+/// How well what lies beyond the gap agrees with what comes: where a stretch ends the receiver asks for what follows once
+/// all before it is there, unless that answer is lost. And as many packets must be left as are missing answers before the next
+/// one. Only for the choice of whom to follow.
+fn promise(
+    node: &Node,
+    held: &Held,
+    heard: &[Heard],
+    marks: &[u64],
+    left: impl Fn(usize) -> u32,
+    rates: &Rates,
+) -> f64 {
+    let lacking = heard
+        .get(node.heard as usize)
+        .and_then(|h| h.missing)
+        .map_or(0, |m| m.saturating_sub(u32::from(node.silent)).saturating_sub(left(node.heard as usize)));
+    let next = heard.get(node.heard as usize).and_then(|h| h.echo);
+    let echoes = if next.is_some_and(|e| later(node.mirror.echo, e)) { 1e-4 } else { 1.0 };
+    let asked: f64 = held
+        .get(node.mirror.held)
+        .iter()
+        .map(|r| if marks.binary_search(&r.1).is_ok() { 1.0 } else { 0.05 })
+        .product();
+    echoes * asked * if lacking > 0 { elsewhere(lacking, rates) } else { 1.0 }
+}

@@ -1,0 +1,246 @@
+//! Both directions of one connection: who opened it, what was agreed on, where the capture stands.
+
+use super::dedup::Twice;
+use super::limits::Keep;
+use super::observation::{Endpoint, Observation};
+use crate::direction::Direction;
+use crate::findings::flow::Flow;
+use crate::findings::profile;
+use base::wire::flag;
+use base::{Span, Time};
+
+/// What a SYN said.
+#[derive(Clone, Copy, Debug)]
+struct Opening {
+    t: Time,
+    seq: u32,
+    /// What it acknowledges, of the answer.
+    ack: Option<u32>,
+    mss: Option<u16>,
+    scale: Option<u8>,
+    sack: bool,
+    ecn: bool,
+    again: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) number: u64,
+    /// The end whose packet came first.
+    one: Endpoint,
+    other: Endpoint,
+    /// By end: the one, the other.
+    opening: [Option<Opening>; 2],
+    /// Which of them opened it, if that was seen.
+    client: Option<usize>,
+    ways: [Direction; 2],
+    twice: [Twice; 2],
+    first: Time,
+    last: Time,
+    packets: u64,
+    bytes: u64,
+    captured_twice: u64,
+    copies_apart: Span,
+    reset: bool,
+    finished: [bool; 2],
+    /// A stamp each end sent that the other has not echoed yet, and when: for the way there and back.
+    asked: [Option<(u32, Time)>; 2],
+    third: bool,
+}
+
+/// After so much silence a SYN is of another connection, whatever its number.
+const OLD: Span = Span::from_secs(120);
+
+impl Connection {
+    pub(crate) fn new(keep: Keep, number: u64, o: &Observation) -> Connection {
+        Connection {
+            number,
+            one: o.from(),
+            other: o.to(),
+            opening: [None; 2],
+            client: None,
+            ways: [Direction::new(keep), Direction::new(keep)],
+            twice: [Twice::default(), Twice::default()],
+            first: o.t,
+            last: o.t,
+            packets: 0,
+            bytes: 0,
+            captured_twice: 0,
+            copies_apart: Span::ZERO,
+            reset: false,
+            finished: [false; 2],
+            asked: [None; 2],
+            third: false,
+        }
+    }
+
+    fn side(&self, from: Endpoint) -> usize {
+        usize::from(from != self.one)
+    }
+
+    /// True if this packet begins another connection of the same ends.
+    pub(crate) fn is_over_with(&self, o: &Observation) -> bool {
+        if !o.head.has(flag::SYN) || o.head.has(flag::ACK) || self.packets == 0 {
+            return false;
+        }
+        match self.opening[self.side(o.from())] {
+            Some(opening) => opening.seq != o.head.seq || o.t.since(self.last) > OLD,
+            // Its answer was captured before it.
+            None if self.opening[1 - self.side(o.from())]
+                .is_some_and(|answer| answer.ack == Some(o.head.seq.wrapping_add(1))) =>
+            {
+                false
+            }
+            // It was joined in the middle, and now it begins.
+            None => {
+                self.ways[self.side(o.from())].begun || self.opening.iter().any(Option::is_some) || self.reset
+            }
+        }
+    }
+
+    /// How long nothing was seen of it.
+    pub(crate) fn quiet(&self, now: Time) -> Span {
+        if self.reset || self.finished == [true; 2] { Span::FOREVER } else { now.since(self.last) }
+    }
+
+    pub(crate) fn push(&mut self, o: &Observation) {
+        let side = self.side(o.from());
+        self.last = self.last.max(o.t);
+        if let Some(ago) = self.twice[side].ago(o) {
+            self.captured_twice += 1;
+            self.copies_apart = self.copies_apart.max(ago);
+            return;
+        }
+        self.packets += 1;
+        self.bytes += u64::from(o.size);
+        let head = &o.head;
+        if head.has(flag::SYN) {
+            self.open(side, o);
+        }
+        self.reset |= head.has(flag::RST);
+        self.finished[side] |= head.has(flag::FIN);
+        self.locate(side, o);
+        let scale = self.scale(side);
+        self.ways[1 - side].on_answer(o, scale);
+        self.ways[side].on_sent(o);
+    }
+
+    /// By how much the windows that `side` offers are shifted; `None` if that was not seen.
+    fn scale(&self, side: usize) -> Option<u8> {
+        match (self.opening[side], self.opening[1 - side]) {
+            (Some(a), Some(b)) => Some(a.scale.filter(|_| b.scale.is_some()).unwrap_or(0)),
+            // The peer offers no scaling: then nobody scales.
+            (None, Some(b)) if b.scale.is_none() => Some(0),
+            (Some(a), None) if a.scale.is_none() => Some(0),
+            // An answer carries the option only if the opening did (RFC 7323 section 2.2).
+            (Some(a), None) if a.ack.is_some() => a.scale,
+            _ => None,
+        }
+    }
+
+    fn open(&mut self, side: usize, o: &Observation) {
+        let head = &o.head;
+        let ack = head.has(flag::ACK);
+        let again = self.opening[side].is_some();
+        self.opening[side] = Some(Opening {
+            t: o.t,
+            seq: head.seq,
+            ack: ack.then_some(head.ack),
+            mss: head.mss,
+            scale: head.scale,
+            sack: head.permits_sack,
+            ecn: if ack { head.has(flag::ECE) } else { head.has(flag::ECE) && head.has(flag::CWR) },
+            again,
+        });
+        if let [Some(a), Some(b)] = &self.opening {
+            let sack = a.sack && b.sack;
+            self.ways
+                .iter_mut()
+                .for_each(|way| (way.judge.may_report, way.judge.without_sack) = (sack, !sack));
+        }
+        // The first data find the path empty.
+        self.ways.iter_mut().for_each(|way| way.rtt.empty_path = true);
+        if !again {
+            self.client.get_or_insert(if ack { 1 - side } else { side });
+        }
+    }
+
+    /// Samples of how far each end is from here: the opening, then stamps and their echoes.
+    fn locate(&mut self, side: usize, o: &Observation) {
+        let head = &o.head;
+        // What is answered must have been sent once; what answers may have been sent again later.
+        if let (Some(mine), Some(theirs)) = (self.opening[side], self.opening[1 - side])
+            && !theirs.again
+        {
+            if head.has(flag::SYN) && head.has(flag::ACK) {
+                if !mine.again {
+                    self.near(side, o.t.since(theirs.t));
+                }
+            } else if !self.third && !head.has(flag::SYN) && self.client == Some(side) {
+                self.third = true;
+                self.near(side, o.t.since(theirs.t));
+            }
+        }
+        let Some((value, echo)) = head.timestamps else { return };
+        // What this side says now answers the stamp that the other side sent.
+        if let Some((asked, t)) = self.asked[1 - side]
+            && (echo == asked || crate::direction::copies::later(echo, asked))
+        {
+            if echo == asked {
+                self.near(side, o.t.since(t));
+            }
+            self.asked[1 - side] = None;
+        }
+        if self.asked[side].is_none() {
+            self.asked[side] = Some((value, o.t));
+        }
+    }
+
+    /// It took `span` from here to that end and back.
+    fn near(&mut self, side: usize, span: Span) {
+        self.ways[side].place.sender(span);
+        self.ways[1 - side].place.receiver(span);
+    }
+
+    pub(crate) fn finish(self) -> Flow {
+        // Where the opening was not seen: the end with the smaller port serves.
+        let client = self.client.unwrap_or(usize::from(self.one.port < self.other.port));
+        let ends = [self.one, self.other];
+        let opening = self.opening;
+        let both = |f: fn(&Opening) -> bool| match opening {
+            [Some(a), Some(b)] => Some(f(&a) && f(&b)),
+            [Some(a), None] | [None, Some(a)] if !f(&a) => Some(false),
+            _ => None,
+        };
+        let [a, b] = self.ways;
+        let (a, b) = (a.finish(), b.finish());
+        let seen = [a.1, b.1];
+        let mut ways = [a.0, b.0];
+        for (side, way) in ways.iter_mut().enumerate() {
+            way.options.mss = opening[1 - side].and_then(|o| o.mss);
+            way.options.scale = opening[1 - side].and_then(|o| o.scale);
+            way.options.sack = both(|o| o.sack);
+            way.options.ecn = both(|o| o.ecn);
+            if way.data_packets > 0 {
+                way.profile = profile::check(way, seen[side]);
+            }
+        }
+        if client == 1 {
+            ways.swap(0, 1);
+        }
+        Flow {
+            client: ends[client],
+            server: ends[1 - client],
+            opened: self.client.is_some(),
+            first: self.first,
+            last: self.last,
+            packets: self.packets,
+            bytes: self.bytes,
+            captured_twice: self.captured_twice,
+            copies_apart: self.copies_apart,
+            reset: self.reset,
+            ways,
+        }
+    }
+}

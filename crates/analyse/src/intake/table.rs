@@ -1,0 +1,118 @@
+//! Connection table by four-tuple.
+//!
+//! Connections by their ends; a SYN with another number begins a new one.
+
+use super::connection::Connection;
+use super::limits::Keep;
+use super::observation::{Endpoint, Observation};
+use crate::findings::flow::Flow;
+use base::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Both ends, the smaller one first.
+type Key = (Endpoint, Endpoint);
+
+/// All connections of a capture.
+#[derive(Debug)]
+pub struct Analyser {
+    keep: Keep,
+    by_ends: BTreeMap<Key, usize>,
+    open: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    done: Vec<(u64, Flow)>,
+    begun: u64,
+    last: Option<(Key, usize)>,
+}
+
+impl Default for Analyser {
+    fn default() -> Self {
+        Analyser::new(Keep::default())
+    }
+}
+
+impl Analyser {
+    /// One that has seen nothing.
+    pub fn new(keep: Keep) -> Analyser {
+        Analyser {
+            keep,
+            by_ends: BTreeMap::new(),
+            open: Vec::new(),
+            free: Vec::new(),
+            done: Vec::new(),
+            begun: 0,
+            last: None,
+        }
+    }
+
+    /// Takes in a packet. Packets are to come in the order in which they were captured.
+    pub fn push(&mut self, o: &Observation) {
+        let (from, to) = (o.from(), o.to());
+        let key = if from <= to { (from, to) } else { (to, from) };
+        let found = match self.last {
+            Some((last, at)) if last == key => Some(at),
+            _ => self.by_ends.get(&key).copied(),
+        };
+        let mut at = found.unwrap_or_else(|| self.add(key, o));
+        if self.open[at].as_ref().is_some_and(|c| c.is_over_with(o)) {
+            self.close(key, at);
+            at = self.add(key, o);
+        }
+        self.last = Some((key, at));
+        if let Some(connection) = &mut self.open[at] {
+            connection.push(o);
+        }
+    }
+
+    fn add(&mut self, key: Key, o: &Observation) -> usize {
+        if self.by_ends.len() >= self.keep.flows.max(1) {
+            self.evict(o.t);
+        }
+        let connection = Connection::new(self.keep, self.begun, o);
+        self.begun += 1;
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.open[at] = Some(connection);
+                at
+            }
+            None => {
+                self.open.push(Some(connection));
+                self.open.len() - 1
+            }
+        };
+        self.by_ends.insert(key, at);
+        at
+    }
+
+    /// Closes a part of them at once: those that were silent longest.
+    fn evict(&mut self, now: Time) {
+        let mut quiet: Vec<(Span, Key, usize)> = self
+            .by_ends
+            .iter()
+            .filter_map(|(key, &at)| Some((self.open[at].as_ref()?.quiet(now), *key, at)))
+            .collect();
+        quiet.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        let some = quiet.len() / 8 + 1;
+        for (_, key, at) in quiet.into_iter().take(some) {
+            self.close(key, at);
+        }
+    }
+
+    fn close(&mut self, key: Key, at: usize) {
+        self.by_ends.remove(&key);
+        self.last = None;
+        if let Some(connection) = self.open[at].take() {
+            self.free.push(at);
+            self.done.push((connection.number, connection.finish()));
+        }
+    }
+
+    /// The connections, in the order in which they began.
+    pub fn finish(mut self) -> Vec<Flow> {
+        let keys: Vec<(Key, usize)> = self.by_ends.iter().map(|(k, at)| (*k, *at)).collect();
+        for (key, at) in keys {
+            self.close(key, at);
+        }
+        self.done.sort_by_key(|d| d.0);
+        self.done.into_iter().map(|d| d.1).collect()
+    }
+}

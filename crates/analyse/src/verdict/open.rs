@@ -1,0 +1,222 @@
+//! Open verdicts: retransmissions whose fate is not known yet.
+//!
+//! They are indexed by serial, bytes, timestamp and what they wait for, so that an acknowledgement touches only those it
+//! concerns.
+
+use super::Need;
+use crate::direction::copies::{Copy, Evidence};
+use base::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A retransmission on which the verdict is open.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) copy: Copy,
+    /// Where its result is kept.
+    pub(crate) result: usize,
+    /// What was acknowledged when it was sent.
+    pub(super) acked: u64,
+    /// When an acknowledgement covered it, and up to where that went.
+    pub(crate) covered: Option<(Time, u64)>,
+    /// The stamp of that acknowledgement.
+    pub(super) answer: Option<u32>,
+    /// Which copies may have arrived first, if several may.
+    pub(super) candidates: Vec<u64>,
+    /// Duplicates reported of its bytes.
+    pub(super) reports: u32,
+    pub(super) settled: Option<(Need, Evidence)>,
+    /// Since when something later is known to have arrived.
+    pub(super) passed: Option<Time>,
+}
+
+/// All open verdicts of a direction.
+#[derive(Default, Debug)]
+pub(crate) struct OpenSet {
+    all: BTreeMap<u64, Open>,
+    /// First byte and serial: of all, and of those that no acknowledgement has covered.
+    by_seq: BTreeSet<(u64, u64)>,
+    uncovered: BTreeSet<(u64, u64)>,
+    by_stamp: BTreeSet<(u32, u64)>,
+    /// Covered, with several candidates: by where the acknowledgement went, and by their latest candidate.
+    by_edge: BTreeSet<(u64, u64)>,
+    by_latest: BTreeSet<(u64, u64)>,
+    /// Those that nothing later has passed, in their order.
+    unpassed: VecDeque<u64>,
+    /// Covered and passed, and since when.
+    ready: VecDeque<(Time, u64)>,
+    /// Longest segment.
+    longest: u64,
+}
+
+impl OpenSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn get(&self, serial: u64) -> Option<&Open> {
+        self.all.get(&serial)
+    }
+
+    pub(super) fn get_mut(&mut self, serial: u64) -> Option<&mut Open> {
+        self.all.get_mut(&serial)
+    }
+
+    /// The serial of the oldest.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.all.keys().next().copied()
+    }
+
+    /// An acknowledgement has covered one of them.
+    pub(crate) fn any_covered(&self) -> bool {
+        self.uncovered.len() < self.all.len()
+    }
+
+    /// One that begins below this byte is not covered.
+    pub(crate) fn waits_below(&self, byte: u64) -> bool {
+        self.uncovered.first().is_some_and(|u| u.0 < byte)
+    }
+
+    pub(super) fn insert(&mut self, open: Open, now: Time) {
+        let Copy { serial, seq, end, stamp, .. } = open.copy;
+        self.longest = self.longest.max(end - seq);
+        self.by_seq.insert((seq, serial));
+        if let Some(stamp) = stamp {
+            self.by_stamp.insert((stamp, serial));
+        }
+        if open.covered.is_none() {
+            self.uncovered.insert((seq, serial));
+        }
+        debug_assert!(open.covered.is_none_or(|c| c.0 == now), "covered when it is sent");
+        self.unpassed.push_back(serial);
+        self.all.insert(serial, open);
+    }
+
+    pub(super) fn remove(&mut self, serial: u64) -> Option<Open> {
+        let open = self.all.remove(&serial)?;
+        self.by_seq.remove(&(open.copy.seq, serial));
+        self.uncovered.remove(&(open.copy.seq, serial));
+        if let Some(stamp) = open.copy.stamp {
+            self.by_stamp.remove(&(stamp, serial));
+        }
+        self.forget_candidates(&open);
+        Some(open)
+    }
+
+    fn overlapping(
+        set: &BTreeSet<(u64, u64)>,
+        longest: u64,
+        seq: u64,
+        end: u64,
+    ) -> impl Iterator<Item = u64> {
+        set.range((seq.saturating_sub(longest), 0)..(end, 0)).map(|u| u.1)
+    }
+
+    /// Those that have bytes of `[seq, end)`.
+    pub(super) fn of(&self, seq: u64, end: u64) -> Vec<u64> {
+        let near = OpenSet::overlapping(&self.by_seq, self.longest, seq, end);
+        near.filter(|s| self.all.get(s).is_some_and(|o| o.copy.overlaps(seq, end))).collect()
+    }
+
+    /// Of those, the ones that are not covered.
+    pub(super) fn waiting(&self, seq: u64, end: u64) -> impl Iterator<Item = u64> {
+        let near = OpenSet::overlapping(&self.uncovered, self.longest, seq, end);
+        near.filter(move |s| self.all.get(s).is_some_and(|o| o.copy.overlaps(seq, end)))
+    }
+
+    /// All that are not covered; how many.
+    pub(super) fn all_waiting(&self) -> impl Iterator<Item = u64> {
+        self.uncovered.iter().map(|u| u.1)
+    }
+    pub(super) fn waiting_len(&self) -> usize {
+        self.uncovered.len()
+    }
+
+    /// Those with this timestamp, in the order they were sent.
+    pub(super) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Open> {
+        self.by_stamp.range((stamp, 0)..=(stamp, u64::MAX)).filter_map(|s| self.all.get(&s.1))
+    }
+
+    /// An acknowledgement covered it.
+    pub(super) fn cover(&mut self, serial: u64, at: (Time, u64), answer: Option<u32>) {
+        let Some(open) = self.all.get_mut(&serial) else { return };
+        (open.covered, open.answer) = (Some(at), answer);
+        self.uncovered.remove(&(open.copy.seq, serial));
+        if open.passed.is_some() {
+            self.ready.push_back((at.0, serial));
+        }
+    }
+
+    /// It may have been any of these that came first.
+    pub(super) fn set_candidates(&mut self, serial: u64, candidates: Vec<u64>) {
+        let Some(mut open) = self.all.remove(&serial) else { return };
+        self.forget_candidates(&open);
+        if let (Some((_, edge)), Some(&latest), true) =
+            (open.covered, candidates.iter().max(), candidates.len() > 1)
+        {
+            self.by_edge.insert((edge, serial));
+            self.by_latest.insert((latest, serial));
+        }
+        open.candidates = candidates;
+        self.all.insert(serial, open);
+    }
+
+    fn forget_candidates(&mut self, open: &Open) {
+        if let (Some((_, edge)), Some(&latest)) = (open.covered, open.candidates.iter().max()) {
+            self.by_edge.remove(&(edge, open.copy.serial));
+            self.by_latest.remove(&(latest, open.copy.serial));
+        }
+    }
+
+    /// Those with several candidates that were covered by an acknowledgement up to one of these bytes.
+    pub(super) fn with_edge(&self, from: u64, to: u64) -> Vec<u64> {
+        if from >= to {
+            return Vec::new();
+        }
+        self.by_edge.range((from, 0)..(to, 0)).map(|e| e.1).collect()
+    }
+
+    /// Those with several candidates of which one is no earlier than this.
+    pub(super) fn with_candidate_from(&self, limit: u64) -> Vec<u64> {
+        self.by_latest.range((limit, 0)..).map(|e| e.1).collect()
+    }
+
+    /// What was sent up to before this serial has been passed.
+    pub(super) fn pass(&mut self, front: u64, disorder: u64, now: Time) {
+        while let Some(&serial) = self.unpassed.front() {
+            match self.all.get_mut(&serial) {
+                Some(_) if front <= serial + disorder => return,
+                Some(open) => {
+                    open.passed = Some(now);
+                    if open.covered.is_some() {
+                        self.ready.push_back((now, serial));
+                    }
+                }
+                None => {}
+            }
+            self.unpassed.pop_front();
+        }
+    }
+
+    /// The next that was covered and passed longer ago than this.
+    pub(super) fn next_ready(&mut self, now: Time, wait: Span) -> Option<Open> {
+        while let Some(&(since, serial)) = self.ready.front() {
+            if now.since(since) <= wait {
+                return None;
+            }
+            self.ready.pop_front();
+            if let Some(open) = self.remove(serial) {
+                return Some(open);
+            }
+        }
+        None
+    }
+
+    /// All of them, in their order.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Open> + use<> {
+        std::mem::take(self).all.into_values()
+    }
+}

@@ -1,0 +1,382 @@
+//! Order rules: verdicts that follow from in-order delivery alone.
+//!
+//! Where packets keep their order, an answer tells that all that was sent before its cause has arrived or is lost.
+//! Where that alone says of each retransmission whether its bytes were there, every course of events says the same,
+//! and none need be followed.
+//!
+//! A receiver lists first what changed last (RFC 2018 section 4), so what is missing from a list with room in it is missing. No
+//! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are
+//! left to [`crate::hypotheses::hmm`], and so is whatever contradicts itself.
+
+use crate::hypotheses::hmm::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use crate::hypotheses::transitions::{reachable, since_last};
+use crate::hypotheses::union_find::Skip;
+
+/// No such packet.
+const NONE: u32 = u32::MAX;
+/// A receiver lists the stretches that changed last, at least so many with timestamps and a duplicate beside them.
+const LISTED: usize = 2;
+
+/// Bytes that were sent more than once.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    seq: u64,
+    end: u64,
+    /// Their first copy that is not known to be lost.
+    alive: u32,
+    /// The answer that told of them first.
+    told: Option<usize>,
+}
+
+/// How likely each retransmission was unneeded, and what was lost, if nothing is left open. `start`: what was acknowledged
+/// before the first answer.
+pub(crate) fn decide(sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) -> Option<Outcome> {
+    // Two copies of the same arrived: which, only weighing tells.
+    if rates.loose || heard.iter().any(|h| h.dsack.is_some()) {
+        return None;
+    }
+    let mut plain = Plain::default();
+    plain.group(sent, start)?;
+    plain.follow(sent, heard, start, rates)?;
+    let mut odds = Vec::new();
+    for (i, s) in sent.iter().enumerate() {
+        let Some((result, _)) = s.result else { continue };
+        let before = plain.before[i];
+        if before == NONE {
+            return None;
+        }
+        let told = plain.agains[plain.of[i] as usize].told;
+        if plain.lost[before as usize] {
+            odds.push((result, 0.0));
+        } else if told.is_some_and(|answer| heard[answer].t < s.t) {
+            odds.push((result, 1.0));
+        } else {
+            return None;
+        }
+    }
+    Some(Outcome { odds, score: 0.0, counts: plain.counts(sent, rates.sack), odd: 0.0 })
+}
+
+/// What is known so far.
+#[derive(Debug, Default)]
+struct Plain {
+    /// Ascending in their bytes.
+    agains: Vec<Again>,
+    /// Of each packet: to which of them it belongs; the copy before and the one after it.
+    of: Vec<u32>,
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// Of each packet: it was lost; an answer that came was most likely for it.
+    lost: Vec<bool>,
+    cause: Vec<bool>,
+    /// Those that sent new bytes.
+    firsts: Vec<u32>,
+    /// The last answer came for one of so many.
+    answered: usize,
+}
+
+impl Plain {
+    /// Which packets carry the same bytes; nothing if segments were cut anew.
+    fn group(&mut self, sent: &[Sent], start: u64) -> Option<()> {
+        let none = || vec![NONE; sent.len()];
+        (self.of, self.before, self.after) = (none(), none(), none());
+        (self.lost, self.cause) = (vec![false; sent.len()], vec![false; sent.len()]);
+        let Plain { agains, of, before, after, firsts, .. } = self;
+        let mut top = start;
+        for (i, s) in sent.iter().enumerate() {
+            // The FIN alone has no bytes.
+            if s.end > top || s.seq == s.end {
+                if s.seq < top && !firsts.is_empty() {
+                    return None;
+                }
+                top = s.end;
+                firsts.push(i as u32);
+                continue;
+            }
+            let at = firsts.partition_point(|&f| sent[f as usize].seq < s.seq);
+            let first = *firsts.get(at)? as usize;
+            if (sent[first].seq, sent[first].end) != (s.seq, s.end) {
+                return None;
+            }
+            // The first one's mark is the last copy so far.
+            let last = if of[first] == NONE { first as u32 } else { of[first] };
+            (after[last as usize], before[i], of[first]) = (i as u32, last, i as u32);
+        }
+        for &first in firsts.iter().filter(|f| after[**f as usize] != NONE) {
+            let s = &sent[first as usize];
+            let mut copy = first;
+            while copy != NONE {
+                of[copy as usize] = agains.len() as u32;
+                copy = after[copy as usize];
+            }
+            agains.push(Again { seq: s.seq, end: s.end, alive: first, told: None });
+        }
+        Some(())
+    }
+
+    /// Goes through the answers; nothing if they contradict the order of packets.
+    fn follow(&mut self, sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) -> Option<()> {
+        let Plain { agains, of, after, lost, cause, firsts, .. } = self;
+        // So far is acknowledged, so far told; the first of those sent again that lies beyond; duplicates in a row.
+        let (mut acked, mut top, mut low, mut dups) = (start, start, 0, 0);
+        // The cause of the last answer is no sooner than the packet before this; so far it is settled what was lost.
+        let (mut front, mut settled, mut answered) = (0, 0, 0);
+        let mut first = 0;
+        // Those that blocks of SACK have not told of.
+        let mut open = Skip::new(agains.len());
+        for (k, h) in heard.iter().enumerate() {
+            let was = front;
+            let tell = |again: &mut Again, front: &mut usize| {
+                if again.told.is_some() {
+                    return Some(());
+                }
+                again.told = Some(k);
+                let one = sent.get(again.alive as usize)?;
+                *front = (*front).max(again.alive as usize + 1);
+                reachable(h, one.t, rates.least).then_some(())
+            };
+            while let Some(again) = agains.get_mut(low).filter(|a| a.end <= h.ack) {
+                tell(again, &mut front)?;
+                low += 1;
+            }
+            if agains.get(low).is_some_and(|a| a.seq < h.ack) {
+                return None;
+            }
+            for &(left, right) in &h.blocks[..h.count] {
+                let from = agains.partition_point(|a| a.end <= left);
+                let to = agains.partition_point(|a| a.seq < right);
+                // Only the outermost can reach beyond the block.
+                let cut = |a: &Again| a.seq < left || right < a.end;
+                if from < to && (cut(&agains[from]) || cut(&agains[to - 1])) {
+                    return None;
+                }
+                let mut at = open.next(from.min(to));
+                while at < to {
+                    tell(&mut agains[at], &mut front)?;
+                    open.done(at);
+                    at = open.next(at + 1);
+                }
+            }
+            let told = h.blocks[..h.count].iter().map(|b| b.1).fold(h.ack, u64::max);
+            if told > top {
+                top = told;
+                while sent[*firsts.get(first)? as usize].end < told {
+                    first += 1;
+                }
+                let cause = firsts[first] as usize;
+                if of[cause] == NONE {
+                    front = front.max(cause + 1);
+                    if !reachable(h, sent[cause].t, rates.least) {
+                        return None;
+                    }
+                }
+            }
+            let moves = |s: &Sent| s.seq <= h.ack && h.ack < s.end;
+            if h.ack == acked && h.count == 0 && !h.free {
+                // One may be for another reason.
+                dups += 1;
+                if dups > 1 {
+                    front += 1;
+                    while front > 0 && sent.get(front - 1).is_some_and(|s| moves(s) || lost[front - 1]) {
+                        front += 1;
+                    }
+                    if front > sent.len() {
+                        return None;
+                    }
+                }
+            } else if h.ack > acked {
+                (acked, dups) = (h.ack, 0);
+            }
+            // Each answer has a cause of its own.
+            answered = front.max(answered + usize::from(!h.free)).min(sent.len());
+            while answered < sent.len()
+                && answered > front
+                && (lost[answered - 1] || moves(&sent[answered - 1]))
+            {
+                answered += 1;
+            }
+            if let Some(at) = answered.checked_sub(1) {
+                cause[at] = true;
+            }
+            let all_listed = rates.sack && (h.count < LISTED + 1 || front - was <= LISTED);
+            while settled < front {
+                let id = of[settled];
+                if let Some(again) = agains.get_mut(id as usize).filter(|a| a.told.is_none()) {
+                    if !all_listed && !moves(&sent[settled]) {
+                        break;
+                    }
+                    lost[settled] = true;
+                    again.alive = after[settled];
+                }
+                settled += 1;
+            }
+        }
+        self.answered = answered;
+        Some(())
+    }
+
+    /// What was lost of packets and answers.
+    fn counts(&self, sent: &[Sent], sack: bool) -> Counts {
+        let mut counts = Counts::default();
+        let (mut lost, mut deaf, mut waits) = (0u8, 0u8, false);
+        let mut holes = 0u32;
+        for (i, &gone) in self.lost.iter().enumerate().take(self.answered) {
+            let became = match (gone, self.cause[i]) {
+                (true, _) => Became::Lost,
+                (false, true) => Became::Heard,
+                // Without SACK nobody knows which of them were answered.
+                (false, false) if !sack || holes == 0 && !waits => Became::Waits,
+                (false, false) => Became::Deaf,
+            };
+            let gap = since_last(sent, i);
+            counts.add(Past::of(lost, deaf, gap), Past::of(deaf, lost, gap), became, 1.0);
+            (lost, waits) = match became {
+                Became::Lost => ((lost + 1).min(LONG), waits),
+                _ => (0, became == Became::Waits),
+            };
+            match became {
+                Became::Heard => deaf = 0,
+                Became::Deaf => deaf = (deaf + 1).min(LONG),
+                Became::Lost | Became::Waits => {}
+            }
+            // A gap opens with the first copy that is lost, and closes with the first that is not.
+            match (gone, self.of[i] != NONE && self.before[i] != NONE) {
+                (true, false) => holes += 1,
+                (false, true) if self.lost[self.before[i] as usize] => holes = holes.saturating_sub(1),
+                _ => {}
+            }
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hypotheses::hmm;
+    use crate::hypotheses::receiver_model::{EchoRule, Held, Mirror};
+    use crate::hypotheses::timing::Pace;
+    use base::{Span, Time};
+    use proptest::prelude::*;
+
+    const SEGMENT: u64 = 100;
+    const TRIP: Span = Span::from_millis(100);
+
+    /// What was sent and heard, and of each retransmission whether its bytes were there when its turn came.
+    struct Course {
+        sent: Vec<Sent>,
+        heard: Vec<Heard>,
+        truth: Vec<bool>,
+    }
+
+    /// Packets by the number of their segment, each with what becomes of it and of its answer, played through a receiver.
+    fn course(packets: &[(u64, bool, bool)], sack: bool) -> Course {
+        let mut held = Held::default();
+        let mut mirror = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
+        let mut recent: Vec<u64> = Vec::new();
+        let mut c = Course { sent: Vec::new(), heard: Vec::new(), truth: Vec::new() };
+        let mut top = 1;
+        for (i, &(segment, arrives, answered)) in packets.iter().enumerate() {
+            let (seq, end) = (1 + segment * SEGMENT, 1 + (segment + 1) * SEGMENT);
+            let t = Time::ZERO + Span::from_millis(10 * i as u64);
+            let result = (end <= top).then_some((c.truth.len(), 1));
+            if result.is_some() {
+                c.truth.push(mirror.holds(&held, seq, end));
+            }
+            top = top.max(end);
+            c.sent.push(Sent { seq, end, t, stamp: None, result });
+            if !arrives {
+                continue;
+            }
+            mirror = mirror.takes(&mut held, seq, end, None, EchoRule::Reaches).mirror.answers();
+            recent.insert(0, seq);
+            if !answered {
+                continue;
+            }
+            let t = t + TRIP;
+            let mut h = Heard::plain(t, mirror.next);
+            // What changed last is listed first (RFC 2018 section 4).
+            for seq in recent.iter().filter(|_| sack) {
+                let block = held.get(mirror.held).iter().find(|b| (b.0..b.1).contains(seq));
+                if let Some(&block) = block.filter(|b| h.count < 4 && !h.blocks[..h.count].contains(b)) {
+                    h.blocks[h.count] = block;
+                    h.count += 1;
+                }
+            }
+            c.heard.push(h);
+        }
+        c
+    }
+
+    /// The same by all courses of events.
+    fn weighed(c: &Course, sack: bool) -> Option<Outcome> {
+        let start = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
+        let before = hmm::Before::default();
+        hmm::weigh(&c.sent, &c.heard, start, before, &rates(sack), hmm::WIDE, &mut 0)
+    }
+
+    fn rates(sack: bool) -> Rates {
+        Rates {
+            loss: [0.03, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2],
+            deaf: [0.01, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1],
+            rule: EchoRule::Reaches,
+            sack,
+            delays: 0.0,
+            silent: 0.3,
+            least: TRIP,
+            pace: Pace { trip: TRIP, usual: TRIP, byte_ns: 0.0, spread: Span::from_millis(5) },
+            loose: false,
+            foreign: 0.0,
+        }
+    }
+
+    /// Segments 0 to 9, of which `lost` are; `again`; two more.
+    fn trouble(lost: &[u64], again: &[u64]) -> Vec<(u64, bool, bool)> {
+        let first = (0..10).map(|n| (n, !lost.contains(&n), true));
+        let later = again.iter().copied().chain([10, 11]).map(|n| (n, true, true));
+        first.chain(later).collect()
+    }
+
+    #[test]
+    fn a_segment_below_duplicates_was_lost() {
+        for sack in [true, false] {
+            let c = course(&trouble(&[3, 6], &[3, 6]), sack);
+            let outcome = decide(&c.sent, &c.heard, 1, &rates(sack)).expect("order says all");
+            assert_eq!(outcome.odds, [(0, 0.0), (1, 0.0)]);
+            assert_eq!(c.truth, [false, false]);
+        }
+    }
+
+    #[test]
+    fn what_nothing_came_back_for_is_left_open() {
+        // The answers to all of it may have been lost as well.
+        let lost: Vec<u64> = (3..10).collect();
+        let c = course(&trouble(&lost, &lost), true);
+        assert!(decide(&c.sent, &c.heard, 1, &rates(true)).is_none());
+    }
+
+    proptest! {
+        /// What follows from order is true, and it is what weighing says.
+        #[test]
+        fn it_is_what_happened(
+            fates in proptest::collection::vec((0u8..10, 0u8..10), 60),
+            again in proptest::collection::vec(0u64..20, 0..12),
+            sack in any::<bool>(),
+        ) {
+            let order = (0..20).chain(again).chain(20..24).chain(0..24).zip(&fates);
+            let packets: Vec<(u64, bool, bool)> = order.map(|(n, f)| (n, f.0 > 1, f.1 > 0)).collect();
+            let c = course(&packets, sack);
+            if let Some(outcome) = decide(&c.sent, &c.heard, 1, &rates(sack)) {
+                for &(result, odds) in &outcome.odds {
+                    prop_assert_eq!(odds, if c.truth[result] { 1.0 } else { 0.0 });
+                }
+                if let Some(weighed) = weighed(&c, sack) {
+                    for &(result, odds) in &outcome.odds {
+                        let other = weighed.odds.iter().find(|o| o.0 == result).expect("asked");
+                        prop_assert!((other.1 - odds).abs() < 0.01, "{} weighed, {} by order", other.1, odds);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Final verdict from the fates of all copies.
+//!
+//! The verdict, once it is closed.
+
+use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
+use crate::direction::copies::{Copies, Copy, Evidence, Fate};
+use crate::direction::ranges;
+use crate::direction::rtt::Rtt;
+use crate::direction::ts_clock::Clockwork;
+use base::Time;
+
+impl Judge {
+    /// The verdict as it stands.
+    pub(super) fn rule(&self, copies: &mut Copies, open: &Open, state: &State<'_>) -> Ruling {
+        self.ruling(copies, open, state.clock, state.rtt)
+    }
+
+    fn ruling(&self, copies: &mut Copies, open: &Open, clock: &Clockwork, rtt: &Rtt) -> Ruling {
+        let (need, evidence) = open
+            .settled
+            .or_else(|| by_fates(copies, open))
+            .or_else(|| self.by_silence(copies, open, rtt))
+            .unwrap_or((Need::Unknown, Evidence::Nothing));
+        let covered = open.covered.map(|c| c.0);
+        let left = covered.zip(open.answer).and_then(|(t, stamp)| clock.left(t, stamp));
+        Ruling { result: open.result, need, evidence, covered, left }
+    }
+
+    /// It was answered, later ones were answered, and no duplicate came back: it was the one that counted.
+    fn by_silence(&self, copies: &mut Copies, open: &Open, rtt: &Rtt) -> Option<(Need, Evidence)> {
+        open.covered?;
+        let reports = self.reports_duplicates || self.may_report;
+        if open.passed.is_none() && !(self.over && reports) {
+            return None;
+        }
+        // Where the opening was not seen, a receiver that reports duplicates in blocks sends none that shows.
+        if !reports && !self.without_sack {
+            return None;
+        }
+        // A duplicate since it can have been answered may be of it.
+        let answered = |t: Time| t > open.copy.t && !is_too_late(&open.copy, t, rtt);
+        let quiet = open.reports == 0 && (reports || !self.idle_duplicate.is_some_and(answered));
+        // Another one is known to have counted; whether this one arrived after it, only reports would tell.
+        let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
+        if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {
+            return None;
+        }
+        if !quiet || !open.candidates.contains(&open.copy.serial) {
+            return None;
+        }
+        let earlier: Vec<u64> = open.candidates.iter().copied().filter(|s| *s < open.copy.serial).collect();
+        for serial in earlier {
+            set(copies, serial, Fate::Lost(Evidence::Silence));
+        }
+        Some((Need::Needed, Evidence::Silence))
+    }
+
+    /// What is open when the capture ends.
+    pub(crate) fn finish(
+        &mut self,
+        copies: &mut Copies,
+        clock: &Clockwork,
+        rtt: &Rtt,
+        out: &mut Vec<Ruling>,
+    ) {
+        self.over = true;
+        for open in self.open.take() {
+            out.push(self.ruling(copies, &open, clock, rtt));
+        }
+    }
+}
+
+/// The verdict that follows from what became of the earlier copies.
+fn by_fates(copies: &Copies, open: &Open) -> Option<(Need, Evidence)> {
+    let (seq, end) = (open.copy.seq.max(open.acked), open.copy.end);
+    let earlier = || copies.of(seq, end).filter(|c| c.serial < open.copy.serial);
+    let mut how = None;
+    let mut arrived: Vec<(u64, u64)> = earlier()
+        .filter_map(|c| match c.fate {
+            Fate::Arrived(e) => {
+                how = Some(e);
+                Some((c.seq, c.end))
+            }
+            _ => None,
+        })
+        .collect();
+    if let Some(e) = how
+        && ranges::cover(seq, end, &mut arrived)
+    {
+        return Some((Need::Unneeded, e));
+    }
+    // Needed for sure if some byte has no earlier copy that may have arrived.
+    let mut how = Evidence::Order;
+    let mut possible: Vec<(u64, u64)> = earlier()
+        .filter_map(|c| match c.fate {
+            Fate::Lost(e) => {
+                how = e;
+                None
+            }
+            _ => Some((c.seq, c.end)),
+        })
+        .collect();
+    (!ranges::cover(seq, end, &mut possible)).then_some((Need::Needed, how))
+}

@@ -1,0 +1,145 @@
+//! `williwaw analyse`: verdicts on the connections of a capture.
+
+mod anonymise;
+mod below;
+mod html;
+mod json;
+pub(super) mod source;
+mod text;
+
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use analyse::{Flow, Keep, join, story};
+use std::path::PathBuf;
+
+/// Say why the transfers in a capture were slow
+///
+/// Reads pcap and pcapng. Every retransmission is judged needed or unneeded, every timeout spurious or
+/// genuine, with the evidence; what the capture does not tell is called unknown. The answer begins
+/// with what cost the most time, how sure that is, and what to do.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw analyse phone.pcapng\n  \
+    williwaw analyse server.pcapng --receiver phone.pcapng --flow :443\n  \
+    williwaw analyse phone.pcapng --html case.html\n  \
+    williwaw analyse download.pcap --layers radio.csv --json")]
+pub(crate) struct Args {
+    /// A capture, best taken at the end that sends the data; `-` reads from standard input
+    capture: PathBuf,
+    /// A second capture of the same connections, taken at the other end: then nothing is left unknown
+    #[arg(long, value_name = "CAPTURE")]
+    receiver: Option<PathBuf>,
+    /// Only connections with this end: an address, a port, or ADDRESS:PORT; or a connection's number
+    #[arg(long, value_name = "WHICH")]
+    flow: Option<String>,
+    /// What the radio or the link did meanwhile: which event lies under which timeout or silence. A table (CSV) with the
+    /// columns time_s,event and, if known, until_s,detail,layer, or the log of `emulate --events`; may be given again
+    #[arg(long, value_name = "FILE")]
+    layers: Vec<PathBuf>,
+    /// Leave out what was captured before this, in seconds from the first packet
+    #[arg(long, value_name = "S")]
+    from: Option<f64>,
+    /// Leave out what was captured after this
+    #[arg(long, value_name = "S")]
+    until: Option<f64>,
+    /// Show at most so many connections and, of each, happenings of a kind
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    most: usize,
+    /// Also write a copy of the whole capture that can be shown to others: addresses are mapped so that those
+    /// of one network stay together, payloads are zeros, times and numbers stay
+    #[arg(long, value_name = "OUT")]
+    anonymise: Option<PathBuf>,
+    /// The key of that mapping, 32 hexadecimal digits in a file, made if it is not there: the same key maps
+    /// the same in every capture, and who has it can find the addresses; without it one is made and forgotten
+    #[arg(long, value_name = "FILE", requires = "anonymise")]
+    key: Option<PathBuf>,
+    /// Write one page for a support case: sentences, connections, and the pictures of the largest ones
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print everything as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if let (Some(from), Some(until)) = (args.from, args.until)
+        && until <= from
+    {
+        return Err(Failure::usage(
+            format!("--until {until} is not after --from {from}"),
+            "both are seconds from the capture's first packet",
+        ));
+    }
+    let which = source::Which::of(args.flow.as_deref(), args.from, args.until)?;
+    let both = args.receiver.is_some();
+    if let Some(page) = &args.html {
+        crate::output::atomic_write::possible(page)?;
+    }
+    let keep = Keep { arrivals: both, points: args.html.is_some(), ..Keep::default() };
+    let mut others = Vec::new();
+    let mut read = source::read(&args.capture, &which, keep, talk)?;
+    if let Some(path) = &args.receiver {
+        let other = source::read(path, &which, keep, talk)?;
+        let joined = join::join(&mut read.flows, &other.flows);
+        if joined == 0 {
+            return Err(Failure::usage(
+                format!("no connection of `{}` is in `{}` too", args.capture.display(), path.display()),
+                "give two captures of the same transfer, taken at its two ends",
+            ));
+        }
+        read.notices.extend(other.notices);
+        others = other.flows;
+    }
+    which.select(&mut read.flows)?;
+    let whole = args.from.is_none() && args.until.is_none();
+    if let (Some(flow), true) = (&args.flow, whole && read.flows.is_empty() && read.tcp > 0) {
+        return Err(Failure::usage(
+            format!("no TCP connection of the capture has the end `{flow}`"),
+            "without --flow all of them are listed",
+        ));
+    }
+    if let Some(out) = &args.anonymise {
+        anonymise::write(&args.capture, out, args.key.as_deref(), talk)?;
+    }
+    let start = read.start.as_nanos() as f64 / 1e9;
+    let layers = super::layers::read(&args.layers, start)?;
+    let below = (!args.layers.is_empty()).then(|| below::Below::of(&layers));
+    let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
+    if read.tcp == 0 && args.from.is_none() && args.until.is_none() {
+        told.what = match read.frames {
+            0 => "This capture holds no packets.".to_owned(),
+            1 => "The one packet in this capture is not TCP.".to_owned(),
+            n => format!("None of the {n} packets in this capture is TCP."),
+        };
+        if read.frames > 0 {
+            told.sure =
+                "Nothing can be judged: UDP, QUIC and SCTP are counted and not looked into.".to_owned();
+        }
+    }
+    for notice in &read.notices {
+        talk.note(&format!("note: {notice}"));
+    }
+    if let Some(path) = &args.html {
+        let name = args.capture.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let case = html::Case {
+            name,
+            read: &read,
+            story: &told,
+            others: &others,
+            layers: layers.clone(),
+            window: (args.from, args.until),
+            most: args.most,
+        };
+        crate::output::atomic_write::whole(path, case.page().html())?;
+        talk.note(&format!("page: {}", path.display()));
+    }
+    if args.json {
+        let document =
+            json::Document { file: &args.capture, read: &read, story: &told, below: below.as_ref() };
+        talk.stream(&document)?;
+    } else {
+        talk.data(&text::page(&read, &told, args.most, talk, below.as_ref()))?;
+    }
+    Ok(End::Good)
+}

@@ -1,0 +1,504 @@
+//! `williwaw compare`: two scenarios under the same weather, or two runs that were made.
+
+mod gate;
+mod page;
+mod side;
+mod text;
+mod weather;
+
+use self::gate::{Judged, Margin, Verdict};
+use self::side::{Named, Side, Terms};
+use self::text::{Beside, Comparison, better, chosen};
+use crate::console::clock::Stopwatch;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::console::{interrupt, progress};
+use crate::input::plan::{VERSION, ask};
+use crate::output::table::{ALL, Choice};
+use crate::output::{labels, terminal};
+use crate::player::kernels::{TOLD, Wish};
+use lab::sweep::{Progress, Sweep};
+use results::Column;
+use results::pairs::{self, Contrast, Pair};
+use scenario::metric::Metric;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Run two scenarios under the same weather, and say in one sentence what the second changes
+///
+/// Repetition by repetition both meet the same pauses, fades and load, so that the difference of a pair is not hidden by what
+/// both have in common; its 95 % interval is that of the difference.
+/// A side is a scenario, or the folder of a run that was made before, in virtual time or by `emulate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw compare before.toml after.toml\n  \
+    williwaw compare scenario.toml --set-b flow.download.transport.tcp.spurious=eifel --reps 100\n  \
+    williwaw compare scenarios/linux/before-after.toml --set-a flow.download.transport.linux.kernel=before --set-b flow.download.transport.linux.kernel=after\n  \
+    williwaw compare runs/before runs/after --metrics goodput_ratio")]
+pub(crate) struct Args {
+    /// The first side, with which the other is compared: a scenario, or the folder of a run
+    pub(crate) a: PathBuf,
+    /// The second side; without it, the first scenario as --set-b changes it
+    pub(crate) b: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) draws: crate::console::args::Draws,
+    #[command(flatten)]
+    pub(crate) threads: crate::console::args::Threads,
+    #[command(flatten)]
+    pub(crate) changes: crate::console::args::Changes,
+    /// Change one value of the first side only
+    #[arg(long = "set-a", value_name = "KEY=VALUE")]
+    pub(crate) set_a: Vec<String>,
+    /// Change one value of the second side only
+    #[arg(long = "set-b", value_name = "KEY=VALUE")]
+    pub(crate) set_b: Vec<String>,
+    /// Keep both runs, as folders `a` and `b` in this one; the same command again continues them
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON document in place of sentence and table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page with table and pictures of the repetition in which both differ most
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Metrics to show, separated by commas, or `all`; the sentence is about the first
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) metrics: Option<Vec<String>>,
+    /// Show each flow beside all flows together
+    #[arg(long)]
+    pub(crate) flows: bool,
+    /// End with 1 if the second side is worse in the metric of the sentence, each cell at 95 %, or gives it in fewer repetitions.
+    /// With a share (`--no-worse=10%`) a test of non-inferiority: 0 if a loss of that share is excluded, 1 if it is certain, 5 if undecided
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, value_parser = gate::margin)]
+    pub(crate) no_worse: Option<Option<Margin>>,
+    /// With --no-worse=SHARE: double the repetitions up to this many while a cell is undecided
+    #[arg(long, value_name = "N", requires = "no_worse", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_reps: Option<u32>,
+    /// Write the verdicts as a JUnit file, a test case for each cell
+    #[arg(long, value_name = "FILE", requires = "no_worse")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Append the verdicts in Markdown, for the summary page of a build (`$GITHUB_STEP_SUMMARY`)
+    #[arg(long, value_name = "FILE", requires = "no_worse")]
+    pub(crate) summary: Option<PathBuf>,
+    /// Start very large runs without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
+    #[arg(long, value_name = "KERNEL")]
+    pub(crate) linux: Option<String>,
+    /// Give up a kernel that is silent for so long of real time
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
+    pub(crate) patience: base::Span,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    Choice { metrics: args.metrics.clone(), flows: args.flows }.check(Metric::NAMES)?;
+    for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
+        crate::output::atomic_write::possible(file)?;
+    }
+    let stdin = |path: &Path| path == Path::new("-");
+    if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
+        return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
+    }
+    possible(&args)?;
+    let sides = [named(&args, 0)?, named(&args, 1)?];
+    if args.out.is_some() && sides.iter().all(|side| side.record.is_some()) {
+        return Err(Failure::usage(
+            "both sides were run already, and are kept where they are",
+            "leave out --out",
+        ));
+    }
+    let labels = called(&sides)?;
+    let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
+    let mut terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
+    for side in sides.iter().filter(|side| side.record.is_none()) {
+        talk.warnings(side.input.scenario.warnings());
+        if !args.yes {
+            ask(&side.input.scenario, terms.repetitions, talk)?;
+        }
+    }
+    // Runs that were made have the repetitions that they have.
+    let made = sides.iter().any(|side| side.record.is_some());
+    let most = args.max_reps.filter(|_| !made).unwrap_or(terms.repetitions);
+    let looks = gate::looks(terms.repetitions, most);
+    let sweeps = [sides[0].sweep(&terms)?, sides[1].sweep(&terms)?];
+    if pairs::cells(&sweeps[0].header, &sweeps[1].header).is_empty() {
+        return Err(Failure::usage(
+            "no cell of the one grid has the values of a cell of the other",
+            "compare grids with the same axes, or choose one cell of each with --set-a and --set-b",
+        ));
+    }
+    remark(&sides, &sweeps, talk);
+    let watch = Stopwatch::start();
+    let plan = Looks { margin: args.no_worse.flatten(), looks, most };
+    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &plan, talk)?;
+    let complete = a.complete && b.complete;
+    let compared = compared([&a, &b], &args)?;
+    if args.json {
+        let document = document(&compared, [&a, &b], &terms, &plan);
+        talk.document(&document)?;
+    } else {
+        let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+        text.push_str("\n\n");
+        text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
+        talk.data(&text)?;
+    }
+    if !complete {
+        talk.note("stopped: only pairs of finished repetitions were compared");
+        if let Some(out) = &args.out {
+            talk.note(&format!(
+                "what is finished is in {}; the same command again continues it",
+                out.display()
+            ));
+        }
+        return Ok(End::Interrupted);
+    }
+    if let Some(path) = &args.report {
+        let page = page::page(&compared, [&a, &b], &terms)?;
+        crate::output::atomic_write::whole(path, page.html())?;
+        talk.note(&format!("report: {}", path.display()));
+    }
+    let kept = args.out.as_ref().map_or(String::new(), |out| format!("; both runs are in {}", out.display()));
+    talk.note(&format!("compared in {:.2} s{kept}", watch.seconds()));
+    let mut end = End::Good;
+    for side in [&a, &b] {
+        if let Some(stage) = &side.stage {
+            end = stage.judge(end, talk);
+        }
+    }
+    match args.no_worse {
+        None => Ok(end),
+        Some(None) => Ok(judged(&compared, end, talk)),
+        Some(Some(margin)) => {
+            let all = gate::judge(&compared, margin, looks);
+            gated(&args, &all, [&a.label, &b.label], watch.seconds(), talk)?;
+            Ok(match gate::overall(&all) {
+                Verdict::Passed => end,
+                Verdict::Failed => End::Failed,
+                Verdict::Undecided => End::Undecided,
+            })
+        }
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+/// Writes what a build reads, and says what did not pass.
+fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Talk) -> Result<(), Failure> {
+    if let Some(file) = &args.junit {
+        crate::output::atomic_write::whole(file, gate::junit(all, labels, seconds))?;
+    }
+    if let Some(file) = &args.summary {
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        crate::output::atomic_write::whole(file, before + &gate::summary(all, labels))?;
+    }
+    for judged in all {
+        match judged.verdict {
+            Verdict::Passed => {}
+            Verdict::Failed => talk.complaint("worse", &judged.text),
+            Verdict::Undecided => talk.complaint("undecided", &judged.text),
+        }
+    }
+    Ok(())
+}
+
+/// What the gate plans.
+struct Looks {
+    margin: Option<Margin>,
+    /// Looks at the results, the first one included.
+    looks: u32,
+    /// Most repetitions.
+    most: u32,
+}
+
+/// Runs both sides, with more repetitions as long as the gate is undecided and the bound allows.
+fn until_decided(
+    args: &Args,
+    mut sides: [Named; 2],
+    sweeps: [Sweep; 2],
+    labels: &[String; 2],
+    terms: &mut Terms<'_>,
+    plan: &Looks,
+    talk: &Talk,
+) -> Result<[Side; 2], Failure> {
+    let mut sweeps = Some(sweeps);
+    loop {
+        let now = match sweeps.take() {
+            Some(sweeps) => sweeps,
+            None => [sides[0].sweep(terms)?, sides[1].sweep(terms)?],
+        };
+        let [a, b] = both(sides, now, labels, terms, args.out.as_deref(), talk)?;
+        let enough = match plan.margin {
+            Some(margin) if a.complete && b.complete && terms.repetitions < plan.most => {
+                let compared = compared([&a, &b], args)?;
+                gate::overall(&gate::judge(&compared, margin, plan.looks)) != Verdict::Undecided
+            }
+            _ => true,
+        };
+        if enough {
+            return Ok([a, b]);
+        }
+        terms.repetitions = terms.repetitions.saturating_mul(2).min(plan.most);
+        talk.note(&format!(
+            "undecided; going on to {} repetitions of at most {}",
+            terms.repetitions, plan.most
+        ));
+        sides = [named(args, 0)?, named(args, 1)?];
+    }
+}
+
+/// Everything for programs.
+fn document(
+    compared: &Comparison<'_>,
+    sides: [&Side; 2],
+    terms: &Terms<'_>,
+    plan: &Looks,
+) -> serde_json::Value {
+    let mut document = compared.document();
+    document["schema"] = json!("williwaw-compare/1");
+    document["seed"] = json!(terms.seed);
+    document["version"] = json!(VERSION);
+    document["complete"] = json!(sides.iter().all(|side| side.complete));
+    document["repetitions"] = json!(terms.repetitions);
+    if let Some(margin) = plan.margin {
+        let judged = gate::judge(compared, margin, plan.looks);
+        let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });
+        document["gate"] = json!({
+            "margin": margin.0,
+            "looks": plan.looks,
+            "verdict": verdict(gate::overall(&judged)),
+            "cells": judged.iter().map(one).collect::<Vec<_>>(),
+        });
+    }
+    for (key, side) in ["a", "b"].into_iter().zip(sides) {
+        document[key]["scenario_hash"] = json!(side.header.scenario_hash);
+        document[key]["version"] = json!(side.header.version);
+        document[key]["cells"] = json!(side.header.cells.len());
+    }
+    document
+}
+
+/// Says where the second side is worse.
+fn judged(compared: &Comparison<'_>, end: End, talk: &Talk) -> End {
+    let worse = compared.worse();
+    for beside in &worse {
+        let place = labels::cell(&beside.params);
+        let place = if place.is_empty() { place } else { format!(" ({place})") };
+        talk.complaint("worse", &format!("{}{place}", compared.of_cell(beside, compared.shown[0])));
+    }
+    if worse.is_empty() { end } else { End::Failed }
+}
+
+/// What is asked for can be.
+fn possible(args: &Args) -> Result<(), Failure> {
+    let own = args.set_a.iter().chain(&args.set_b).filter_map(|word| word.split_once('='));
+    for (key, _) in own {
+        let mend = match key.trim() {
+            "run.seed" => "both sides meet the weather of one seed: --seed",
+            "run.repetitions" => "repetitions are taken in pairs: --reps",
+            _ => continue,
+        };
+        return Err(Failure::usage(format!("`{}` cannot be said of one side", key.trim()), mend));
+    }
+    let first = args.metrics.as_ref().and_then(|names| names.first()).filter(|name| **name != ALL);
+    if let Some(name) = first.filter(|name| args.no_worse.is_some() && better(name).is_none()) {
+        let message = format!("of `{name}` no side is the better one, so --no-worse cannot judge it");
+        return Err(Failure::usage(message, "name another metric first: --metrics download_time_s"));
+    }
+    Ok(())
+}
+
+fn named(args: &Args, side: usize) -> Result<Named, Failure> {
+    let set = &args.changes.set;
+    match (side, &args.b) {
+        (0, _) => Named::read(&args.a, set, &args.set_a),
+        (_, Some(b)) => Named::read(b, set, &args.set_b),
+        (_, None) if args.set_a.is_empty() && args.set_b.is_empty() => Err(Failure::usage(
+            "there is nothing to compare with",
+            "name a second scenario, or what to change: --set-b KEY=VALUE",
+        )),
+        (_, None) => Named::read(&args.a, set, &args.set_b),
+    }
+}
+
+/// What the two are called: by what they say otherwise, or by their files as far as that tells them apart.
+fn called(sides: &[Named; 2]) -> Result<[String; 2], Failure> {
+    let [a, b] = sides;
+    let own = [a.own_words(b), b.own_words(a)];
+    if a.path == b.path && own.iter().all(|words| !words.is_empty()) && own[0] != own[1] {
+        return Ok(own);
+    }
+    let with = |name: String, words: &str| {
+        if words.is_empty() { name } else { format!("{name} with {words}") }
+    };
+    for whole in [false, true] {
+        let labels = [with(a.name(whole), &own[0]), with(b.name(whole), &own[1])];
+        if labels[0] != labels[1] {
+            return Ok(labels);
+        }
+    }
+    Err(Failure::usage(
+        "both sides are the same",
+        "name another scenario, or what to change in one of them: --set-b KEY=VALUE",
+    ))
+}
+
+/// Seed and repetitions are those of the first side, or of the one that was run already.
+fn terms<'a>(
+    args: &Args,
+    sides: &[Named; 2],
+    wish: &'a Wish,
+    stop: &'static std::sync::atomic::AtomicBool,
+) -> Result<Terms<'a>, Failure> {
+    let models = sides.each_ref().map(|side| side.input.scenario.first());
+    for model in models {
+        if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
+            return Err(Failure::wire(&node.name));
+        }
+    }
+    let records = || sides.iter().filter_map(|side| side.record.as_deref());
+    let seed = args.draws.seed.or(records().next().map(|record| record.seed)).unwrap_or(models[0].run.seed);
+    if let Some(record) = records().find(|record| record.seed != seed) {
+        return Err(Failure::usage(
+            format!("seeds {} and {seed}: they met different weather", record.seed),
+            "run one of them anew with the seed of the other",
+        ));
+    }
+    let made = records().map(|record| record.repetitions).min();
+    let repetitions = match (args.draws.reps, made) {
+        (Some(asked), Some(made)) if asked > made && records().count() == 2 => {
+            return Err(Failure::usage(
+                format!("{asked} repetitions are asked for, and {made} were run"),
+                "continue the runs first: williwaw run --resume DIR --reps N",
+            ));
+        }
+        (asked, made) => asked.or(made).unwrap_or(models[0].run.repetitions),
+    };
+    Ok(Terms { seed, repetitions, jobs: args.threads.wished(), wish, stop })
+}
+
+/// What must be known to believe it.
+fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
+    let [a, b] = sweeps;
+    let together = pairs::cells(&a.header, &b.header);
+    let mut apart: Vec<String> = together.iter().flat_map(|&cells| unlike(a, b, cells)).collect();
+    apart.sort_unstable();
+    apart.dedup();
+    if !apart.is_empty() {
+        talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
+    }
+    if sweeps.iter().any(|sweep| sweep.cells.iter().any(|cell| weather::per_packet(&cell.model))) {
+        talk.note("losses or delays are drawn for each packet, so who sends others meets others");
+    }
+    let flows = [a, b].map(|sweep| {
+        let models = sweep.cells.iter().map(|cell| &cell.model);
+        models.flat_map(|model| &model.flows).map(|flow| flow.name.as_str()).collect::<BTreeSet<&str>>()
+    });
+    let alone: Vec<&str> = flows[0].symmetric_difference(&flows[1]).copied().collect();
+    if !alone.is_empty() {
+        talk.note(&format!("only one side has the flows {}", alone.join(", ")));
+    }
+    for (i, (sweep, side)) in sweeps.iter().zip(sides).enumerate() {
+        let paired = |index: u32| together.iter().any(|cells| [cells.0, cells.1][i] == index);
+        let left = sweep.header.cells.iter().filter(|cell| !paired(cell.index)).count();
+        if left > 0 {
+            let cells = if left == 1 { "cell has" } else { "cells have" };
+            talk.note(&format!("{left} {cells} no partner in {}", side.path.display()));
+        }
+        let emulation = side.record.as_ref().and_then(|record| record.emulation.as_ref());
+        if emulation.is_some_and(|emulation| emulation["faithful"] == false) {
+            talk.note(&format!("the run in {} was not faithful: packets left too late", side.path.display()));
+        }
+    }
+    let versions =
+        sides.each_ref().map(|side| side.record.as_ref().map_or(VERSION, |record| &record.version));
+    if versions[0] != versions[1] {
+        talk.note(&format!("they are of two versions of williwaw, {} and {}", versions[0], versions[1]));
+    }
+    for side in sides {
+        if side.record.as_ref().is_some_and(|record| !record.complete) {
+            talk.note(&format!("the run in {} is not complete", side.path.display()));
+        }
+    }
+}
+
+/// In what the weather of two cells differs.
+fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
+    let (Some(a), Some(b)) = (a.cells.get(left as usize), b.cells.get(right as usize)) else {
+        return Vec::new();
+    };
+    let mut apart = weather::apart(&a.model, &b.model);
+    if a.model.run.seed != b.model.run.seed {
+        apart.push("seed".to_owned());
+    }
+    apart
+}
+
+/// Runs or reads both. What hinders the second is told before the first is run.
+fn both(
+    sides: [Named; 2],
+    sweeps: [Sweep; 2],
+    labels: &[String; 2],
+    terms: &Terms<'_>,
+    out: Option<&Path>,
+    talk: &Talk,
+) -> Result<[Side; 2], Failure> {
+    progress::shown(talk, |tell| {
+        let ([a, b], [to_a, to_b]) = (sides, sweeps);
+        let place = |name: &str| out.map(|out| out.join(name));
+        let a = a.ready(labels[0].clone(), to_a, terms, place("a").as_deref())?;
+        let b = b.ready(labels[1].clone(), to_b, terms, place("b").as_deref())?;
+        let (first, total) = (a.total(), a.total() + b.total());
+        let of_a = |progress: Progress| tell(progress.done, total);
+        let of_b = |progress: Progress| tell(first + progress.done, total);
+        Ok([a.side(terms, &of_a)?, b.side(terms, &of_b)?])
+    })
+}
+
+/// Sets the two beside each other, cell by cell.
+fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Failure> {
+    let [a, b] = sides;
+    let together = pairs::cells(&a.header, &b.header);
+    let places = pairs::columns(&a.header, &b.header);
+    let counters = a.counters(TOLD).zip(b.counters(TOLD));
+    let rows = Pair::new((&a.header, &a.rows), (&b.header, &b.rows))?;
+    let counted_rows = match &counters {
+        Some(((header, rows), (other, others))) => {
+            Some((header, pairs::columns(header, other), Pair::new((header, rows), (other, others))?))
+        }
+        None => None,
+    };
+    // The document has the flows, and the table where they were asked for.
+    let flows = args.flows || args.json;
+    let mut cells = Vec::new();
+    for &(left, right) in &together {
+        let contrast = rows.contrast((left, right), &places, flows)?;
+        let mut counted = Vec::new();
+        if let Some((header, places, rows)) = &counted_rows {
+            let of = rows.contrast((left, right), places, false)?;
+            let names = places.iter().map(|&(at, _)| header.columns[at].name.clone());
+            // What neither has counted is not told.
+            let counts =
+                |contrast: &Contrast| [contrast.a, contrast.b].iter().flatten().any(|s| s.mean > 0.0);
+            counted = names.zip(of.metrics).filter(|(_, contrast)| counts(contrast)).collect();
+        }
+        let params =
+            |side: &Side, index| side.header.cell(index).map_or_else(Vec::new, |cell| cell.params.clone());
+        let (own, other) = (params(a, left), params(b, right));
+        // Of the side that has more of them, so that each row says which it is.
+        let params = if a.header.cells.len() >= b.header.cells.len() { own } else { other };
+        let same_weather = unlike(&a.sweep, &b.sweep, (left, right)).is_empty();
+        cells.push(Beside { cells: (left, right), params, contrast, counters: counted, same_weather });
+    }
+    let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
+    let shown = chosen(args.metrics.as_deref(), &columns, &cells);
+    Ok(Comparison { labels: [&a.label, &b.label], columns, shown, cells, flows: args.flows })
+}

@@ -1,0 +1,65 @@
+//! The page of two runs beside each other: what differs, and pictures of how it comes about.
+
+use super::side::{Side, Terms};
+use super::text::Comparison;
+use crate::console::exit::Failure;
+use crate::input::plan::VERSION;
+use crate::output::labels;
+use report::{Item, Page, Section};
+
+/// At most so many cells are drawn.
+const PICTURES: usize = 3;
+
+/// Table and pictures on a page.
+pub(crate) fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Result<Page, Failure> {
+    let numbers = Section {
+        heading: "What the second changes".to_owned(),
+        text: compared.sentence(),
+        items: vec![
+            crate::output::page::table("Differences, repetition by repetition", &compared.board()).into(),
+        ],
+    };
+    let mut items: Vec<Item> = Vec::new();
+    for beside in compared.cells.iter().take(PICTURES) {
+        let furthest = |&at: &usize| beside.contrast.metrics[at].furthest;
+        // The repetition to look at is that in which they differ most in what the sentence is about.
+        let Some(repetition) = compared.shown.first().and_then(furthest) else { continue };
+        let indexes = [beside.cells.0, beside.cells.1];
+        for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {
+            let Some(cell) = side.sweep.cells.get(index as usize) else { continue };
+            let drawn = match (&side.stage, lab::sweep::real(&cell.model)) {
+                (_, None) if cell.model.flows.is_empty() => None,
+                (_, None) => Some(lab::picture::picture(&cell.model, repetition, 0)),
+                (Some(stage), Some(_)) => {
+                    stage.pictures(&cell.model, repetition)?.into_iter().next().map(|(_, picture)| picture)
+                }
+                (None, Some(_)) => None,
+            };
+            items.extend(drawn.map(|mut picture| {
+                let place = labels::cell(&beside.params);
+                let place = if place.is_empty() { place } else { format!(", {place}") };
+                picture.title = format!("{}{place}", side.label);
+                Item::from(picture)
+            }));
+        }
+    }
+    let pictures = Section {
+        heading: "How it comes about".to_owned(),
+        text: format!(
+            "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed{}.",
+            if compared.same_weather() { "; both met the same" } else { "" }
+        ),
+        items,
+    };
+    let none = pictures.items.is_empty();
+    Ok(Page {
+        title: format!("{} beside {}", compared.labels[1], compared.labels[0]),
+        provenance: vec![
+            ("version".to_owned(), VERSION.to_owned()),
+            ("seed".to_owned(), terms.seed.to_string()),
+            ("repetitions".to_owned(), terms.repetitions.to_string()),
+            ("hashes".to_owned(), sides.map(|side| side.header.scenario_hash.clone()).join(", ")),
+        ],
+        sections: std::iter::once(numbers).chain((!none).then_some(pictures)).collect(),
+    })
+}

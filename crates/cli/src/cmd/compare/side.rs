@@ -1,0 +1,207 @@
+//! One side of a comparison: a scenario to run, or a finished run folder.
+//!
+//! A scenario that is run now, or the folder of a run that was made before, by either clock.
+
+use crate::cmd::run::Kept;
+use crate::console::clock::Stopwatch;
+use crate::console::exit::Failure;
+use crate::input::files::{self, Input};
+use crate::input::plan::VERSION;
+use crate::output::record::Record;
+use crate::player::kernels::{Stage, Wish};
+use lab::sweep::{Control, Counters, Player, Progress, Sweep};
+use results::folder::{self, RunFolder};
+use results::row::Cell;
+use results::{Column, Combine, Header, Row};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A side as it was named.
+pub(crate) struct Named {
+    pub(crate) input: Input,
+    pub(crate) path: PathBuf,
+    /// What only this side says otherwise, `KEY=VALUE`.
+    pub(crate) own: Vec<String>,
+    /// Of a folder, what it tells of its run.
+    pub(crate) record: Option<Box<Record>>,
+}
+
+/// A side that can be run.
+pub(crate) struct Ready {
+    named: Named,
+    label: String,
+    sweep: Sweep,
+    stage: Option<Stage>,
+    kept: Option<Kept>,
+}
+
+/// A side with its results.
+pub(crate) struct Side {
+    pub(crate) label: String,
+    pub(crate) sweep: Sweep,
+    /// What the rows mean; of a folder, as it was written.
+    pub(crate) header: Header,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) complete: bool,
+    pub(crate) stage: Option<Stage>,
+    /// It was run in real time, where nothing can be played again.
+    pub(crate) real_time: bool,
+}
+
+/// What both sides are run with.
+pub(crate) struct Terms<'a> {
+    pub(crate) seed: u64,
+    pub(crate) repetitions: u32,
+    pub(crate) jobs: usize,
+    pub(crate) wish: &'a Wish,
+    pub(crate) stop: &'static AtomicBool,
+}
+
+impl Named {
+    /// Reads what was named: `set` is said of both sides, `own` of this one.
+    pub(crate) fn read(path: &Path, set: &[String], own: &[String]) -> Result<Named, Failure> {
+        let named = |input, record| Named { input, path: path.to_owned(), own: own.to_vec(), record };
+        if !path.is_dir() {
+            return Ok(named(files::read(path, &[set, own].concat())?, None));
+        }
+        let record = Record::read(path)?;
+        if !(set.is_empty() && own.is_empty()) {
+            return Err(Failure::usage(
+                format!("`{}` is a run that was made; it cannot be changed any more", path.display()),
+                "name its scenario to run it anew with --set, --set-a or --set-b",
+            ));
+        }
+        let input = record.input(path, &[])?;
+        Ok(named(input, Some(Box::new(record))))
+    }
+
+    /// Its file; the last part of the path, or the whole of it.
+    pub(crate) fn name(&self, whole: bool) -> String {
+        let last = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        match last {
+            _ if self.path == Path::new("-") => "stdin".to_owned(),
+            Some(name) if !whole => name,
+            _ => self.path.display().to_string(),
+        }
+    }
+
+    /// What it says otherwise than the other side: `spurious = eifel`; empty if nothing.
+    pub(crate) fn own_words(&self, other: &Named) -> String {
+        let own = self.own.iter().filter(|word| !other.own.contains(word));
+        let apart: Vec<(&str, &str)> = own.filter_map(|word| word.split_once('=')).collect();
+        let keys: Vec<&str> = apart.iter().map(|(key, _)| key.trim()).collect();
+        let said = crate::output::labels::short(&keys).into_iter().zip(&apart);
+        said.map(|(key, (_, value))| format!("{key} = {}", value.trim())).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What there is to run, or was.
+    pub(crate) fn sweep(&self, terms: &Terms<'_>) -> Result<Sweep, Failure> {
+        let scenario = &self.input.scenario;
+        // A seed that the grid varies stays, unless another was asked for.
+        let seed = Some(terms.seed).filter(|seed| *seed != scenario.first().run.seed);
+        Ok(Sweep::of(scenario, Some(terms.repetitions), seed, VERSION)?)
+    }
+
+    /// All that can go wrong before it is run.
+    pub(crate) fn ready(
+        self,
+        label: String,
+        sweep: Sweep,
+        terms: &Terms<'_>,
+        out: Option<&Path>,
+    ) -> Result<Ready, Failure> {
+        if self.record.is_some() {
+            return Ok(Ready { named: self, label, sweep, stage: None, kept: None });
+        }
+        let mut stage = Stage::of(&sweep, terms.wish)?;
+        let kept = out.map(|path| self.keep(path, terms)).transpose()?;
+        if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
+            stage.keep_in(kept.folder.path());
+        }
+        Ok(Ready { named: self, label, sweep, stage, kept })
+    }
+
+    /// A folder of its own, begun now or continued.
+    fn keep(&self, path: &Path, terms: &Terms<'_>) -> Result<Kept, Failure> {
+        let scenario = &self.input.scenario;
+        if path.join(folder::RUN).is_file() {
+            let mut record = Record::read(path)?;
+            if record.hash != scenario.hash() || record.seed != terms.seed {
+                return Err(Failure::usage(
+                    format!("`{}` holds the run of something else", path.display()),
+                    "give --out another folder",
+                ));
+            }
+            // Another version may give other numbers for the same scenario and seed.
+            if record.version != VERSION {
+                return Err(Failure::usage(
+                    format!(
+                        "`{}` was begun by williwaw {}, and this is {VERSION}: its repetitions may differ for that alone",
+                        path.display(),
+                        record.version
+                    ),
+                    "give --out another folder, or remove this one",
+                ));
+            }
+            record.repetitions = terms.repetitions;
+            return Ok(Kept { folder: RunFolder::open(path)?, record });
+        }
+        let folder = RunFolder::create(path)?;
+        let files = &self.input.files;
+        let record = Record::new(scenario, files, terms.seed, terms.repetitions, None, terms.jobs);
+        record.begin(&folder, files)?;
+        Ok(Kept { folder, record })
+    }
+}
+
+impl Ready {
+    /// Repetitions that are to be run.
+    pub(crate) fn total(&self) -> u64 {
+        if self.named.record.is_none() { self.sweep.total() } else { 0 }
+    }
+
+    /// Runs it, or reads what was run.
+    pub(crate) fn side(self, terms: &Terms<'_>, tell: &(dyn Fn(Progress) + Sync)) -> Result<Side, Failure> {
+        let Ready { named, label, sweep, stage, mut kept } = self;
+        if let Some(record) = &named.record {
+            let (header, mut rows) = folder::read(&named.path)?;
+            rows.retain(|row| row.repetition < u64::from(terms.repetitions));
+            let (complete, real_time) = (record.complete, record.emulation.is_some());
+            return Ok(Side { label, sweep, header, rows, complete, stage: None, real_time });
+        }
+        let watch = Stopwatch::start();
+        let control = Control {
+            progress: tell,
+            stop: terms.stop,
+            jobs: terms.jobs,
+            shuffle_ties: None,
+            player: stage.as_ref().map(|stage| stage as &dyn Player),
+        };
+        let (rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
+        if let Some(kept) = &mut kept {
+            kept.close(complete, watch.seconds())?;
+        }
+        let header = sweep.header.clone();
+        Ok(Side { label, sweep, header, rows, complete, stage, real_time: false })
+    }
+}
+
+impl Side {
+    /// What the sending kernels counted, as a run with a column for each counter; a repetition is a row, the counters
+    /// of its flows taken together. Empty where no kernel took part.
+    pub(crate) fn counters(&self, names: &[&str]) -> Option<(Header, Vec<Row>)> {
+        let counted: BTreeMap<(u32, u64), Vec<Counters>> = self.stage.as_ref()?.counted();
+        let sum =
+            |flows: &[Counters], name: &str| -> u64 { flows.iter().filter_map(|flow| flow.get(name)).sum() };
+        let columns = names.iter().map(|name| Column::new(*name, "", Combine::Sum)).collect();
+        let cells: Vec<Cell> = self.header.cells.clone();
+        let header = Header::new("", self.header.seed, "", cells, columns).ok()?;
+        let row = |((cell, repetition), flows): (&(u32, u64), &Vec<Counters>)| {
+            let values: Vec<f64> = names.iter().map(|name| sum(flows, name) as f64).collect();
+            Row::new(*cell, *repetition, "all", values)
+        };
+        let rows = counted.iter().map(row).collect();
+        Some((header, rows))
+    }
+}

@@ -1,0 +1,363 @@
+//! Comparison output: sentence, table, JSON document and page.
+//!
+//! One sentence, a table, a document, a page.
+
+use crate::output::labels;
+use crate::output::table::{self, Board, Face};
+use results::json::summary_document;
+use results::pairs::{CellContrast, Contrast, Told};
+use results::{Column, Summary};
+use scenario::metric::{Metric, Unit};
+use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+
+/// A cell of one side beside a cell of the other.
+pub(crate) struct Beside {
+    /// Indexes of the two cells.
+    pub(crate) cells: (u32, u32),
+    /// What both have in common of the grid.
+    pub(crate) params: Vec<(String, String)>,
+    pub(crate) contrast: CellContrast,
+    /// What the kernels counted, by name.
+    pub(crate) counters: Vec<(String, Contrast)>,
+    /// Both met the same.
+    pub(crate) same_weather: bool,
+}
+
+/// All of it.
+pub(crate) struct Comparison<'a> {
+    /// What the two sides are called.
+    pub(crate) labels: [&'a str; 2],
+    /// Metrics that both sides have.
+    pub(crate) columns: Vec<Column>,
+    /// Places, among these, of those to show; the first is what the sentence is about.
+    pub(crate) shown: Vec<usize>,
+    pub(crate) cells: Vec<Beside>,
+    /// Each flow beside all together.
+    pub(crate) flows: bool,
+}
+
+/// Metrics to show of those that somebody measured: those asked for, else the usual ones.
+pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Beside]) -> Vec<usize> {
+    // What only one side gave counts: that the other did not end is the news.
+    let measured = |at: &usize| {
+        let given = |contrast: &Contrast| contrast.pairs() + contrast.only_a + contrast.only_b > 0;
+        cells.iter().any(|cell| given(&cell.contrast.metrics[*at]))
+    };
+    let place = |name: &str| columns.iter().position(|column| column.name == name);
+    match asked {
+        Some(names) if names.iter().any(|name| name == table::ALL) => {
+            (0..columns.len()).filter(measured).collect()
+        }
+        Some(names) => names.iter().filter_map(|name| place(name)).collect(),
+        None => {
+            let usual = table::DEFAULT.iter().chain([&table::COMPLETION]);
+            let mut shown: Vec<usize> = usual.filter_map(|name| place(name)).filter(measured).collect();
+            // How long something took is said once.
+            if shown.len() > 1 {
+                shown.retain(|at| columns[*at].name != table::COMPLETION);
+            }
+            // Of a grid, what the sentence is about.
+            if cells.len() > 1 {
+                shown.truncate(1);
+            }
+            shown
+        }
+    }
+}
+
+impl Comparison<'_> {
+    /// The one sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let Some(&first) = self.shown.first() else {
+            return "Nothing was measured in both.".to_owned();
+        };
+        match self.cells.as_slice() {
+            [cell] => self.of_cell(cell, first),
+            cells => self.of_cells(cells, first),
+        }
+    }
+
+    /// The sentence of one cell and metric, and of repetitions that make no pair.
+    pub(crate) fn of_cell(&self, cell: &Beside, at: usize) -> String {
+        let [a, b] = self.labels;
+        let contrast = &cell.contrast.metrics[at];
+        let words = self.face(at, contrast).words().to_owned();
+        let mut text = self.of_pairs(cell, at);
+        for (alone, other, n) in [(a, b, contrast.only_a), (b, a, contrast.only_b)] {
+            if n > 0 {
+                let times = if n == 1 { "1 repetition".to_owned() } else { format!("{n} repetitions") };
+                text.push_str(&format!(" In {times} only {alone} gave the {words}, {other} did not."));
+            }
+        }
+        text
+    }
+
+    fn of_pairs(&self, cell: &Beside, at: usize) -> String {
+        let [a, b] = self.labels;
+        let contrast = &cell.contrast.metrics[at];
+        let face = self.face(at, contrast);
+        let words = face.words();
+        let n = pairs(contrast.pairs());
+        let (Some(left), Some(right), Some(difference)) = (contrast.a, contrast.b, contrast.difference)
+        else {
+            return format!("No repetition gave the {words} with both {a} and {b}.");
+        };
+        let means = format!("{} in place of {}", face.quantity(right.mean), face.quantity(left.mean));
+        let own = face.with_digits_of(&[&difference]);
+        let size = own.quantity(difference.mean.abs());
+        let share = contrast.relative().map_or(String::new(), |share| format!(" ({})", percent(share.abs())));
+        let counted = format!("less in {}, more in {}", contrast.less, contrast.more);
+        let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
+        let more = if difference.mean < 0.0 { fewer } else { "more" };
+        let head = Comparison::head(cell.same_weather);
+        match contrast.told() {
+            Told::Nothing => String::new(),
+            Told::Same => format!(
+                "{head} {a} and {b} have the same {words} in every one of {n}, {} in the mean.",
+                face.quantity(left.mean)
+            ),
+            Told::Once => format!(
+                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; of one pair nobody can say how much is chance."
+            ),
+            Told::Less | Told::More => {
+                let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]).map(f64::abs);
+                let (least, most) = (low.min(high), low.max(high));
+                let sure = if least == most {
+                    format!("the same in every one of {n}")
+                } else {
+                    let (least, most) = (own.number(least), own.quantity(most));
+                    format!("95 % interval {least} to {most} {more}; {n}, {counted}")
+                };
+                format!("{head} {b} has {size}{share} {more} {words} than {a}, {means} ({sure}).")
+            }
+            Told::Open => {
+                let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]);
+                let (low, high) = (own.number(low), own.quantity(high));
+                format!(
+                    "{head} no difference in {words} can be told between {a} and {b}: {b} has {size}{share} {more}, {means} (95 % \
+                     interval {low} to {high}; {n}, {counted})."
+                )
+            }
+        }
+    }
+
+    pub(crate) fn same_weather(&self) -> bool {
+        self.cells.iter().all(|cell| cell.same_weather)
+    }
+
+    fn head(same_weather: bool) -> &'static str {
+        if same_weather { "Under the same weather" } else { "With weather of their own" }
+    }
+
+    fn of_cells(&self, cells: &[Beside], at: usize) -> String {
+        let [a, b] = self.labels;
+        let told = |what: Told| cells.iter().filter(|cell| cell.contrast.metrics[at].told() == what).count();
+        let words = self.face(at, &cells[0].contrast.metrics[at]).words().to_owned();
+        let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
+        let mut said = Vec::new();
+        for (what, text) in [
+            (Told::Less, format!("{fewer} {words} than {a}")),
+            (Told::More, format!("more {words} than {a}")),
+            (Told::Same, format!("the same {words}")),
+            (Told::Open, format!("no difference in {words} that can be told")),
+            (Told::Once, "one pair only, which tells nothing of chance,".to_owned()),
+            (Told::Nothing, format!("no {words} to compare")),
+        ] {
+            let n = told(what);
+            if n == cells.len() {
+                return match what {
+                    Told::Same => {
+                        format!(
+                            "{} {b} and {a} have the same {words} in all {n} cells.",
+                            Comparison::head(self.same_weather())
+                        )
+                    }
+                    _ => {
+                        format!("{} {b} has {text} in all {n} cells.", Comparison::head(self.same_weather()))
+                    }
+                };
+            }
+            if n > 0 {
+                said.push(if said.is_empty() {
+                    format!("{text} in {n} of {} cells", cells.len())
+                } else {
+                    format!("{text} in {n}")
+                });
+            }
+        }
+        format!("{} {b} has {}.", Comparison::head(self.same_weather()), said.join(", "))
+    }
+
+    fn face(&self, at: usize, contrast: &Contrast) -> Face {
+        let column = &self.columns[at];
+        let all: Vec<&Summary> = contrast.a.iter().chain(&contrast.b).collect();
+        table::face(&column.name, &column.unit, &all)
+    }
+
+    /// A row for each cell and metric.
+    pub(crate) fn board(&self) -> Board {
+        let first = self.cells.first().map_or(&[][..], |cell| cell.params.as_slice());
+        let paths = labels::apart(first);
+        let mut heads = labels::short(&paths.iter().map(|(path, _)| *path).collect::<Vec<_>>());
+        let by_flow = self.flows && self.cells.iter().any(|cell| cell.contrast.flows.len() > 1);
+        if by_flow {
+            heads.push("flow".to_owned());
+        }
+        heads.push("metric".to_owned());
+        let labels = heads.len();
+        // A label is no expression to be broken.
+        heads.extend(["A", "B", "B-A", "%", "less:more"].map(str::to_owned));
+        let mut rows = Vec::new();
+        let mut partial = false;
+        for cell in &self.cells {
+            let values: Vec<String> =
+                crate::output::labels::apart(&cell.params).into_iter().map(|(_, value)| value).collect();
+            let mut of = |flow: Option<&str>, name: Option<&str>, unit: &str, contrast: &Contrast| {
+                let mut row = values.clone();
+                row.extend(flow.map(str::to_owned).filter(|_| by_flow));
+                let all: Vec<&Summary> = contrast.a.iter().chain(&contrast.b).collect();
+                let face = table::face(name.unwrap_or_default(), unit, &all);
+                row.push(face.head());
+                let own = face.with_digits_of(&contrast.difference.iter().collect::<Vec<_>>());
+                let pairs = cell.contrast.repetitions.len() as u64;
+                partial |= contrast.pairs() > 0 && contrast.pairs() < pairs;
+                let mean =
+                    |summary: &Option<Summary>| summary.map_or_else(table::nothing, |s| face.number(s.mean));
+                row.push(mean(&contrast.a));
+                row.push(mean(&contrast.b));
+                row.push(own.with_interval(contrast.difference.as_ref(), pairs));
+                row.push(
+                    contrast.relative().map_or_else(table::nothing, |share| format!("{:+.1}", 100.0 * share)),
+                );
+                row.push(format!("{}:{}", contrast.less, contrast.more));
+                rows.push(row);
+            };
+            for &at in &self.shown {
+                let column = &self.columns[at];
+                if by_flow {
+                    for (flow, metrics) in &cell.contrast.flows {
+                        of(Some(flow), Some(&column.name), &column.unit, &metrics[at]);
+                    }
+                }
+                of(Some(table::ALL), Some(&column.name), &column.unit, &cell.contrast.metrics[at]);
+            }
+            for (name, contrast) in &cell.counters {
+                of(Some(table::ALL), Some(name), "", contrast);
+            }
+        }
+        let [a, b] = self.labels;
+        let mut notes = vec![
+            format!("A: {a}. B: {b}."),
+            "Means over the pairs; ± is the 95 % interval of the difference; less:more, pairs in which B has less, and more.".to_owned(),
+        ];
+        if self.cells.len() > 1 && self.shown.len() == 1 {
+            notes.push("--metrics shows others, or all.".to_owned());
+        }
+        if partial {
+            notes.push("(n): only n pairs gave the number on both sides.".to_owned());
+        }
+        Board { heads, labels, rows, notes }
+    }
+
+    /// For programs.
+    pub(crate) fn document(&self) -> Value {
+        let metrics = |all: &[Contrast]| -> Map<String, Value> {
+            let named = self.columns.iter().zip(all);
+            named.map(|(column, contrast)| (column.name.clone(), one(&column.name, contrast))).collect()
+        };
+        let cell = |cell: &Beside| {
+            let params: Map<String, Value> =
+                cell.params.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+            let flows: Map<String, Value> =
+                cell.contrast.flows.iter().map(|(name, all)| (name.clone(), metrics(all).into())).collect();
+            let counters: Map<String, Value> =
+                cell.counters.iter().map(|(name, contrast)| (name.clone(), one(name, contrast))).collect();
+            json!({
+                "params": params,
+                "cells": [cell.cells.0, cell.cells.1],
+                "pairs": cell.contrast.repetitions.len(),
+                "sentence": self.shown.first().map(|&at| self.of_cell(cell, at)),
+                "metrics": metrics(&cell.contrast.metrics),
+                "flows": flows,
+                "counters": counters,
+            })
+        };
+        json!({
+            "a": { "name": self.labels[0] },
+            "b": { "name": self.labels[1] },
+            "sentence": self.sentence(),
+            "metric": self.shown.first().map(|&at| &self.columns[at].name),
+            "cells": self.cells.iter().map(cell).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Cells in which the second side is worse, surely, in the metric of the sentence.
+    pub(crate) fn worse(&self) -> Vec<&Beside> {
+        let Some(&first) = self.shown.first() else { return Vec::new() };
+        let better = better(&self.columns[first].name);
+        let is_worse = |cell: &&Beside| worse(better, &cell.contrast.metrics[first]);
+        self.cells.iter().filter(is_worse).collect()
+    }
+}
+
+fn metric(name: &str) -> Option<Metric> {
+    Metric::ALL.iter().find(|metric| metric.name() == name).copied()
+}
+
+/// Which side of it is better.
+pub(crate) fn better(name: &str) -> Option<Ordering> {
+    metric(name).and_then(Metric::better)
+}
+
+fn is_count(name: &str) -> bool {
+    metric(name).is_none_or(|metric| metric.unit() == Unit::Count)
+}
+
+/// Whether it is surely worse. Who gives the number less often, since it does not come to an end say, is worse as well.
+fn worse(better: Option<Ordering>, contrast: &Contrast) -> bool {
+    let lost = contrast.only_a > contrast.only_b;
+    match (better, contrast.told()) {
+        (Some(Ordering::Less), Told::More) | (Some(Ordering::Greater), Told::Less) => true,
+        (Some(_), _) => lost,
+        (None, _) => false,
+    }
+}
+
+fn one(name: &str, contrast: &Contrast) -> Value {
+    let told = match contrast.told() {
+        Told::Nothing => "nothing",
+        Told::Once => "once",
+        Told::Same => "same",
+        Told::Less => "less",
+        Told::More => "more",
+        Told::Open => "open",
+    };
+    let better = match (better(name), contrast.told()) {
+        (Some(side), Told::Less) => Some(side == Ordering::Less),
+        (Some(side), Told::More) => Some(side == Ordering::Greater),
+        _ => None,
+    };
+    json!({
+        "a": summary_document(contrast.a.as_ref()),
+        "b": summary_document(contrast.b.as_ref()),
+        "difference": summary_document(contrast.difference.as_ref()),
+        "relative": contrast.relative(),
+        "told": told,
+        "better": better,
+        "less": contrast.less,
+        "more": contrast.more,
+        "only_a": contrast.only_a,
+        "only_b": contrast.only_b,
+    })
+}
+
+fn pairs(n: u64) -> String {
+    if n == 1 { "1 pair".to_owned() } else { format!("{n} pairs") }
+}
+
+/// A share: `2.8 %`.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}

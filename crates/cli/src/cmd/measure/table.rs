@@ -1,0 +1,124 @@
+//! Result table of a measurement.
+//!
+//! A board with a line for each metric of each test.
+
+use crate::output::table::Board;
+use measure::summary::{Measured, Outcome, Tested};
+
+/// The board of a measurement.
+pub(crate) fn board(outcome: &Outcome<'_>) -> Board {
+    let heads = ["test", "metric", "n", "mean", "median", "least", "most"].map(str::to_owned).to_vec();
+    let rows = outcome.tests.iter().flat_map(rows).collect();
+    Board { heads, labels: 2, rows, notes: notes(outcome) }
+}
+
+fn rows(tested: &Tested) -> Vec<Vec<String>> {
+    if tested.metrics.is_empty() {
+        let mut row = vec![tested.name.clone(), "nothing measured".to_owned()];
+        row.resize(7, String::new());
+        return vec![row];
+    }
+    let line = |(i, m): (usize, &Measured)| {
+        let name = if i == 0 { tested.name.clone() } else { String::new() };
+        let (unit, scale) = unit(m);
+        let words = m.name.trim_end_matches("_bps").trim_end_matches("_s").trim_end_matches("_bytes");
+        let head = if unit.is_empty() { words.to_owned() } else { format!("{words} [{unit}]") };
+        let number = |x: f64| digits(x * scale);
+        let mean = match m.summary.ci95.filter(|[low, high]| low < high) {
+            Some([low, high]) => {
+                format!("{} ± {}", number(m.summary.mean), digits((high - low) / 2.0 * scale))
+            }
+            None => number(m.summary.mean),
+        };
+        let head = head.replace('_', " ");
+        vec![
+            name,
+            head,
+            m.summary.n.to_string(),
+            mean,
+            number(m.summary.median),
+            number(m.min),
+            number(m.max),
+        ]
+    };
+    tested.metrics.iter().enumerate().map(line).collect()
+}
+
+fn unit(m: &Measured) -> (&'static str, f64) {
+    let largest = m.max.abs();
+    match m.name {
+        name if name.ends_with("_bps") => match largest {
+            x if x >= 1e9 => ("Gbit/s", 1e-9),
+            x if x >= 1e6 => ("Mbit/s", 1e-6),
+            x if x >= 1e3 => ("kbit/s", 1e-3),
+            _ => ("bit/s", 1.0),
+        },
+        name if name.ends_with("_bytes") => ("kB", 1e-3),
+        name if name.ends_with("_s") && largest < 1.0 => ("ms", 1e3),
+        name if name.ends_with("_s") => ("s", 1.0),
+        name if name.ends_with("_share") => ("%", 100.0),
+        _ => ("", 1.0),
+    }
+}
+
+/// Four significant digits; whole numbers as they are.
+fn digits(x: f64) -> String {
+    let decimals = match x.abs() {
+        a if a == a.trunc() => 0,
+        a if a >= 1000.0 => 0,
+        a if a >= 100.0 => 1,
+        a if a >= 10.0 => 2,
+        a if a >= 0.001 => 3,
+        _ => 6,
+    };
+    format!("{x:.decimals$}")
+}
+
+fn notes(outcome: &Outcome<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for tested in &outcome.tests {
+        if tested.heavy.is_some_and(|share| share > 0.0) {
+            let share = tested.heavy.unwrap_or(0.0) * 100.0;
+            notes.push(format!(
+                "{}: in {} % of the repetitions more than a third of the segments was sent again.",
+                tested.name,
+                digits(share)
+            ));
+        }
+        if let Some(a) = tested.alternates {
+            notes.push(format!(
+                "{}: round trips go to and fro between {} and {} ms, as where a radio channel is set up anew for every \
+                 second packet.",
+                tested.name,
+                digits(a.low * 1e3),
+                digits(a.high * 1e3)
+            ));
+        }
+        if tested.broken > 0 || tested.done < tested.planned as usize {
+            let Tested { name, planned, done, broken, .. } = tested;
+            notes.push(format!(
+                "{name}: {done} of {planned} repetitions came to their end, {broken} were cut off."
+            ));
+        }
+    }
+    for lost in &outcome.disconnections {
+        let until = match lost.until {
+            Some(until) => format!("connected again after {:.1} s", until - lost.t),
+            None => "never connected again".to_owned(),
+        };
+        notes.push(format!("disconnected at {:.1} s ({}): {until}.", lost.t, lost.evidence));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn numbers_have_the_digits_they_need() {
+        for (x, text) in [(0.0, "0"), (150_000.0, "150000"), (1.0 / 3.0, "0.333"), (12.345, "12.35")] {
+            assert_eq!(digits(x), text);
+        }
+    }
+}

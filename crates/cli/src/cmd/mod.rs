@@ -1,0 +1,82 @@
+//! The verbs, one file each. A new one is named twice here and described in its own file.
+
+pub(crate) mod agent;
+pub(crate) mod analyse;
+pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod emulate;
+pub(crate) mod import;
+pub(crate) mod keep;
+mod layers;
+pub(crate) mod linux;
+pub(crate) mod measure;
+pub(crate) mod new;
+pub(crate) mod plot;
+pub(crate) mod presets;
+pub(crate) mod reproduce;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod script;
+pub(crate) mod shell;
+pub(crate) mod trigger;
+pub(crate) mod wire;
+
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use clap::Subcommand;
+
+/// The list of verbs: what to call each, in the order of the help, and the module that does it.
+macro_rules! verbs {
+    ($($Verb:ident = $module:ident),* $(,)?) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        #[allow(clippy::large_enum_variant, reason = "there is one of them in a process")]
+        pub(crate) enum Verb {
+            $(#[allow(missing_docs, reason = "its arguments say what it does")] $Verb($module::Args)),*
+        }
+
+        impl Verb {
+            /// What its end means when it failed by itself: a shell passes on the codes of its command, and has one
+            /// of its own.
+            pub(crate) fn own_fault(&self) -> fn(End) -> End {
+                match self {
+                    Verb::Shell(_) => |_| End::Command(shell::OWN_FAULT),
+                    _ => |end| end,
+                }
+            }
+
+            /// Does it.
+            pub(crate) fn run(self, talk: &Talk) -> Result<End, Failure> {
+                match self {
+                    $(Verb::$Verb(args) => $module::run(args, talk)),*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Run = run,
+    Compare = compare,
+    Emulate = emulate,
+    Agent = agent,
+    Analyse = analyse,
+    Shell = shell,
+    Wire = wire,
+    Trigger = trigger,
+    Linux = linux,
+    Plot = plot,
+    Measure = measure,
+    Reproduce = reproduce,
+    Script = script,
+    Check = check,
+    New = new,
+    Schema = schema,
+    Presets = presets,
+    Import = import,
+    Completions = completions,
+    Doctor = doctor,
+    Keep = keep,
+}

@@ -1,0 +1,167 @@
+//! `williwaw plot`: one flow as a picture, of a simulated repetition or of a capture.
+
+mod captured;
+mod output;
+mod simulated;
+
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use output::Format;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Draw one repetition, or a connection of a capture, as a picture
+///
+/// A scenario or the folder of a run: the repetition is run again with its trace; the same seed gives
+/// the same repetition. A capture (pcap, pcapng): the connection that carried most, or the one asked for,
+/// with the verdicts of `analyse`. Without --out the picture is plot.html, which opens from disk.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw plot scenario.toml --rep 3 -o picture.svg\n  \
+    williwaw plot download.pcap --receiver phone.pcap -o picture.html\n  \
+    williwaw plot download.pcap --flow :443 --from 10 --until 30 --kind rtt -o rtt.png\n  \
+    williwaw plot download.pcap --layers radio.csv -o picture.svg -o picture.xplot")]
+pub(crate) struct Args {
+    /// A scenario, the folder of a run, or a capture
+    file: PathBuf,
+    /// Which flow; without it, the first of a scenario, the largest of a capture. Of a capture: an address, a port as
+    /// `:443`, ADDRESS:PORT, or a connection's number
+    #[arg(long, value_name = "WHICH")]
+    flow: Option<String>,
+    /// What to draw of a capture
+    #[arg(long, value_enum, default_value_t = Kind::TimeSequence)]
+    kind: Kind,
+    /// Where to write it: the name's end says how (.html, .svg, .png, .xplot); may be given again
+    #[arg(long, short, value_name = "FILE")]
+    out: Vec<PathBuf>,
+    /// Write a page that can be zoomed and asked
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write a drawing for a paper
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Pixels of a drawing
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "900x640", value_parser = output::size)]
+    size: (u32, u32),
+    /// Draw the events of lower layers below it: a table (CSV) with the columns time_s,event and, if known,
+    /// until_s,detail,layer,number, or the log of `emulate --events`; may be given again
+    #[arg(long, value_name = "FILE")]
+    layers: Vec<PathBuf>,
+    /// Draw the receiver's trace so much higher, to tell it from the sender's: segments or bytes
+    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    receiver_offset: Option<Offset>,
+    /// Print the picture's data as one JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    simulated: simulated::Simulated,
+    #[command(flatten)]
+    captured: captured::Captured,
+}
+
+/// What to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// What was sent when, what came back, and the verdicts.
+    TimeSequence,
+    /// Round trips.
+    Rtt,
+    /// Bits a second, sent and acknowledged.
+    Throughput,
+    /// Bytes sent and not acknowledged.
+    Outstanding,
+    /// What the receiver allows, and what is made of it.
+    Window,
+}
+
+/// By how much the receiver's trace is drawn higher than it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offset {
+    Segments(u32),
+    Bytes(u64),
+}
+
+fn offset(text: &str) -> Result<Offset, String> {
+    let words = ["segments", "segment"];
+    match words.iter().find_map(|word| text.trim().strip_suffix(word)) {
+        Some(number) => number.trim().parse().map(Offset::Segments).map_err(|e| format!("`{text}`: {e}")),
+        None => base::units::parse_bytes(text).map(Offset::Bytes),
+    }
+}
+
+impl Offset {
+    /// Moves what the receiver got.
+    fn apply(self, picture: &mut report::Picture) {
+        let (bytes, words) = match self {
+            Offset::Segments(n) => (u64::from(n) * u64::from(picture.segment_bytes), format!("{n} segments")),
+            Offset::Bytes(n) => (n, format!("{n} B")),
+        };
+        for received in &mut picture.received {
+            (received.seq, received.end) = (received.seq + bytes, received.end + bytes);
+        }
+        if !picture.received.is_empty() {
+            picture.subtitle.push_str(&format!("; the receiver's trace {words} higher"));
+        }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    for path in &args.out {
+        Format::of(path)?;
+    }
+    for path in args.out.iter().chain(&args.html).chain(&args.svg) {
+        crate::output::atomic_write::possible(path)?;
+    }
+    if !args.file.exists() && args.file != Path::new("-") {
+        return Err(Failure::usage(
+            format!("there is no file `{}`", args.file.display()),
+            "give a capture (pcap, pcapng), a scenario, or the folder of a run",
+        ));
+    }
+    if is_capture(&args.file) {
+        args.simulated.refuse(&args.file)?;
+        captured::run(&args, talk)
+    } else {
+        args.captured.refuse(&args.file)?;
+        if args.kind != Kind::TimeSequence {
+            return Err(Failure::usage(
+                "only the time sequence of a simulated repetition can be drawn",
+                "leave --kind out: window and timer are below the sequence; or draw a capture, which `run --pcap` writes",
+            ));
+        }
+        simulated::run(&args, talk)
+    }
+}
+
+/// Whether a file begins as pcap or pcapng does, in either byte order, or is packed as captures are.
+fn is_capture(path: &Path) -> bool {
+    const MARKS: [u32; 4] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0x0a0d_0d0a];
+    let mut first = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    let [little, big] = [u32::from_le_bytes(first), u32::from_be_bytes(first)];
+    let packed = first.starts_with(&[0x1f, 0x8b]);
+    read.is_ok() && (packed || MARKS.iter().any(|mark| *mark == little || *mark == big))
+}
+
+impl Args {
+    /// Everything that is to be written; a page where nothing is said.
+    fn places(&self) -> Vec<(PathBuf, Format)> {
+        let mut places: Vec<(PathBuf, Format)> = Vec::new();
+        places.extend(self.svg.iter().map(|path| (path.clone(), Format::Svg)));
+        places.extend(self.html.iter().map(|path| (path.clone(), Format::Html)));
+        places.extend(self.out.iter().filter_map(|path| Some((path.clone(), Format::of(path).ok()?))));
+        if places.is_empty() && !self.json {
+            places.push((PathBuf::from("plot.html"), Format::Html));
+        }
+        if self.html.is_none() && self.out.is_empty() && self.svg.is_none() && self.json {
+            places.clear();
+        }
+        places
+    }
+
+    /// The layers below; `start` (s since 1970) is t = 0 for tables that count from 1970.
+    fn layers(&self, start: f64) -> Result<Vec<report::Layer>, Failure> {
+        super::layers::read(&self.layers, start)
+    }
+}

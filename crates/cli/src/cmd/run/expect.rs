@@ -1,0 +1,114 @@
+//! Evaluation of `[expect]` on every cell of the grid.
+//!
+//! Every line of `[expect]` against every cell of the grid.
+
+use crate::console::talk::Talk;
+use crate::output::labels;
+use results::Summary;
+use results::cells::CellSummary;
+use scenario::Model;
+use scenario::metric::{Metric, Statistic};
+use scenario::model::Expectation;
+use serde_json::{Value, json};
+
+/// At most so many failures are told one by one.
+const TOLD: usize = 10;
+
+/// One expectation held against one cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) cell: u32,
+    pub(crate) params: Vec<(String, String)>,
+    pub(crate) expectation: Expectation,
+    /// None where no repetition gave the number.
+    pub(crate) measured: Option<f64>,
+    pub(crate) holds: bool,
+}
+
+/// Holds the expectations of a cell against what came out.
+pub(crate) fn judge(model: &Model, summary: &CellSummary<'_>) -> Vec<Verdict> {
+    let of = |expectation: &Expectation| {
+        let metrics = match expectation.flow {
+            None => Some(&summary.metrics),
+            Some(index) => {
+                let flows = model.plain_flows().iter().map(|flow| &flow.name);
+                let groups = model.subjects();
+                let groups = groups.iter().skip(model.plain_flows().len());
+                let mut names = flows.chain(model.commands.iter().map(|command| &command.name)).chain(groups);
+                let name = names.nth(index).map(String::as_str);
+                summary.flows.iter().find(|(flow, _)| Some(*flow) == name).map(|(_, metrics)| metrics)
+            }
+        };
+        let column = Metric::ALL.iter().position(|metric| *metric == expectation.metric);
+        let found = metrics.zip(column).and_then(|(metrics, column)| metrics.get(column).copied().flatten());
+        number(found.as_ref(), expectation.statistic)
+    };
+    let verdict = |expectation: &Expectation| {
+        let measured = of(expectation);
+        Verdict {
+            cell: summary.cell.index,
+            params: summary.cell.params.clone(),
+            expectation: expectation.clone(),
+            measured,
+            holds: measured.is_some_and(|x| expectation.holds(x)),
+        }
+    };
+    model.expect.iter().map(verdict).collect()
+}
+
+fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
+    match statistic {
+        Statistic::N => Some(summary.map_or(0.0, |s| s.n as f64)),
+        Statistic::Mean => summary.map(|s| s.mean),
+        Statistic::Stddev => summary.and_then(|s| s.stddev),
+        Statistic::Median => summary.map(|s| s.median),
+        Statistic::P10 => summary.map(|s| s.p10),
+        Statistic::P90 => summary.map(|s| s.p90),
+    }
+}
+
+/// Tells what failed, or that nothing did.
+pub(crate) fn tell(verdicts: &[Verdict], talk: &Talk) {
+    let failed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
+    for verdict in failed.iter().take(TOLD) {
+        talk.complaint("expectation failed", &verdict.sentence());
+    }
+    match (verdicts.len(), failed.len()) {
+        (0, _) => {}
+        (1, 0) => talk.note("the expectation holds"),
+        (all, 0) => talk.note(&format!("all {all} expectations hold")),
+        (1, _) => {}
+        (all, n) => talk.note(&format!("{n} of {all} expectations failed")),
+    }
+}
+
+impl Verdict {
+    /// What was expected, what came out, and where.
+    pub(crate) fn sentence(&self) -> String {
+        let Expectation { key, comparison, bound, .. } = &self.expectation;
+        let measured = match self.measured {
+            Some(x) => format!("it is {}", digits(x)),
+            None => "no repetition gave this number".to_owned(),
+        };
+        let place = labels::cell(&self.params);
+        let place = if place.is_empty() { place } else { format!(" ({place})") };
+        format!("{key} {} {}: {measured}{place}", comparison.name(), digits(*bound))
+    }
+
+    /// For programs.
+    pub(crate) fn document(&self) -> Value {
+        json!({
+            "key": self.expectation.key,
+            "cell": self.cell,
+            "comparison": self.expectation.comparison.name(),
+            "bound": self.expectation.bound,
+            "measured": self.measured,
+            "holds": self.holds,
+        })
+    }
+}
+
+/// Enough digits to see on which side of a bound a number lies.
+fn digits(x: f64) -> String {
+    if x == x.trunc() && x.abs() < 1e15 { format!("{x:.0}") } else { format!("{x:.4}") }
+}

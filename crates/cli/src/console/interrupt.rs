@@ -1,0 +1,28 @@
+//! Ctrl-C handling: the first one ends the run in order, the second one ends the process.
+//!
+//! The first one ends the repetitions in hand within 200 ms; those that were finished are kept. The second one ends the
+//! process at once.
+
+use super::exit::End;
+use super::talk::Talk;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Takes over Ctrl-C (and the wish to terminate); gives what it sets.
+pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
+    watch_saying(talk, "stopping; finished repetitions are kept; once more to stop at once")
+}
+
+/// The same, with other words at the first one.
+pub(crate) fn watch_saying(talk: &Talk, words: &'static str) -> &'static AtomicBool {
+    let talk = talk.clone();
+    // Without a handler Ctrl-C just kills, and the journal still holds what was done.
+    let _ = ctrlc::set_handler(move || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(End::Interrupted.code()));
+        }
+        talk.note(words);
+    });
+    &STOP
+}

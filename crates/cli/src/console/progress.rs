@@ -1,0 +1,107 @@
+//! Progress line on the terminal, once a run has lasted a second.
+
+use super::talk::Talk;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// What is quicker than this shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs `work`, which tells its progress (done, total) by the function it is given.
+pub(crate) fn shown<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+    bar(talk, "{bar:30} {pos} of {len} repetitions, {eta} left", work)
+}
+
+/// The same for a file, of which so many bytes are read.
+pub(crate) fn of_bytes<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+    bar(talk, "{bar:30} {bytes} of {total_bytes}, {eta} left", work)
+}
+
+/// Parts of the whole are counted in this many steps.
+const STEPS: f64 = 10_000.0;
+
+/// Progress through parts of unequal length, each with a name.
+pub(crate) struct Parts<'a> {
+    tell: &'a (dyn Fn(u64, u64) + Sync),
+    name: &'a Mutex<String>,
+    /// Share of the whole before the present part, and that part's own.
+    at: Mutex<(f64, f64)>,
+}
+
+impl Parts<'_> {
+    /// Begins a part that takes this share of the whole.
+    pub(crate) fn begin(&self, name: &str, share: f64) {
+        if let (Ok(mut at), Ok(mut shown)) = (self.at.lock(), self.name.lock()) {
+            *at = (at.0 + at.1, share);
+            name.clone_into(&mut shown);
+        }
+        self.within(0, 1);
+    }
+
+    /// How far the present part is.
+    pub(crate) fn within(&self, done: u64, total: u64) {
+        let Ok(at) = self.at.lock() else { return };
+        let share = at.0 + at.1 * (done as f64 / total.max(1) as f64).min(1.0);
+        (self.tell)((STEPS * share) as u64, STEPS as u64);
+    }
+}
+
+/// Runs `work`, which goes through parts with names.
+pub(crate) fn of_parts<R>(talk: &Talk, work: impl FnOnce(&Parts<'_>) -> R) -> R {
+    let name = Mutex::new(String::new());
+    named(talk, "{bar:30} {msg}, {eta} left", &name, |tell| {
+        work(&Parts { tell, name: &name, at: Mutex::new((0.0, 0.0)) })
+    })
+}
+
+fn bar<R>(talk: &Talk, template: &str, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+    named(talk, template, &Mutex::new(String::new()), work)
+}
+
+fn named<R>(
+    talk: &Talk,
+    template: &str,
+    name: &Mutex<String>,
+    work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R,
+) -> R {
+    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+    let tell = |d: u64, t: u64| {
+        done.fetch_max(d, Ordering::Relaxed);
+        total.store(t, Ordering::Relaxed);
+    };
+    if !talk.shows_progress() {
+        return work(&tell);
+    }
+    std::thread::scope(|scope| {
+        let (finished, wait) = channel::<()>();
+        // The line is drawn by a thread of its own: repetitions may take longer than a moment.
+        let spawned = std::thread::Builder::new().spawn_scoped(scope, || {
+            let wait = wait;
+            if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let before = done.load(Ordering::Relaxed);
+            let bar = ProgressBar::new(total.load(Ordering::Relaxed)).with_position(before);
+            bar.reset_eta();
+            let style = ProgressStyle::with_template(template);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            while wait.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                bar.set_position(done.load(Ordering::Relaxed));
+                if let Ok(name) = name.lock() {
+                    bar.set_message(name.clone());
+                }
+            }
+            bar.finish_and_clear();
+        });
+        let result = work(&tell);
+        drop(finished);
+        if let Ok(thread) = spawned {
+            let _ = thread.join();
+        }
+        result
+    })
+}

@@ -1,0 +1,141 @@
+//! Standard streams: data on stdout, messages on stderr.
+//!
+//! Data on stdout, in one piece; everything else on stderr, in colour only where it is seen. A reader that goes away
+//! is no error.
+
+use super::args::{Color, Everywhere};
+use super::environment;
+use super::exit::{End, Failure, Why};
+use anstream::{AutoStream, ColorChoice};
+use scenario::{Diagnostics, Style};
+use std::io::{self, BufRead as _, Write};
+
+/// The manner of speaking that the user asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Talk {
+    /// Colours on stdout.
+    pub(crate) colour: bool,
+    /// Columns of stdout; none where nothing limits them.
+    pub(crate) width: Option<usize>,
+    colour_err: bool,
+    width_err: usize,
+    quiet: bool,
+}
+
+impl Talk {
+    /// Looks at the terminals.
+    pub(crate) fn new(said: &Everywhere) -> Talk {
+        match said.color {
+            Color::Auto => {}
+            Color::Always => ColorChoice::Always.write_global(),
+            Color::Never => ColorChoice::Never.write_global(),
+        }
+        Talk {
+            colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            width: environment::width_of_stdout(),
+            colour_err: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+            width_err: environment::width_of_stderr(),
+            quiet: said.quiet,
+        }
+    }
+
+    /// Writes data to stdout.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::machine(format!("cannot write to stdout: {error}"), ""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes one JSON document to stdout.
+    pub(crate) fn document(&self, document: &serde_json::Value) -> Result<(), Failure> {
+        self.data(&format!("{document:#}\n"))
+    }
+
+    /// Writes one JSON document to stdout as it is made.
+    pub(crate) fn stream(&self, document: &impl serde::Serialize) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
+        match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::machine(format!("cannot write to stdout: {error}"), ""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A remark.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(&format!("{}\n", printable(text)));
+        }
+    }
+
+    /// What is probably not meant.
+    pub(crate) fn warnings(&self, warnings: &Diagnostics) {
+        if !self.quiet && !warnings.is_empty() {
+            self.stderr(&warnings.render(self.style()));
+        }
+    }
+
+    /// Something that ran but is not as it should be; said even when quiet.
+    pub(crate) fn complaint(&self, head: &str, text: &str) {
+        let head = if self.colour_err { format!("\x1b[1;31m{head}\x1b[0m") } else { head.to_owned() };
+        self.stderr(&format!("{head}: {text}\n"));
+    }
+
+    /// Says why it did not work and gives the exit code for it.
+    pub(crate) fn failure(&self, failure: &Failure) -> End {
+        match &failure.why {
+            Why::Sentence(message, mend) => {
+                self.complaint("error", message);
+                if !mend.is_empty() {
+                    self.stderr(&format!("  help: {mend}\n"));
+                }
+            }
+            Why::Scenario(diagnostics) => self.stderr(&diagnostics.render(self.style())),
+        }
+        failure.end
+    }
+
+    /// Shows something and asks whether to go on; no where nobody can be asked.
+    pub(crate) fn ask(&self, what: &Diagnostics, question: &str) -> bool {
+        self.stderr(&what.render(self.style()));
+        if !environment::can_ask() {
+            return false;
+        }
+        self.stderr(&format!("{question} [y/N] "));
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer).is_ok();
+        read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
+    /// Whether progress would be seen and is wanted.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.quiet && environment::stderr_is_terminal()
+    }
+
+    fn style(&self) -> Style {
+        Style { colour: self.colour_err, width: self.width_err, ..Style::default() }
+    }
+
+    fn stderr(&self, text: &str) {
+        // Nobody to tell it to.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+/// Text from outside as a terminal may show it: control characters, which could move the cursor or set colours, are
+/// escaped.
+pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
+    let hostile = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(hostile) {
+        return text.into();
+    }
+    text.chars()
+        .map(|c| if hostile(c) { c.escape_default().to_string() } else { c.to_string() })
+        .collect::<String>()
+        .into()
+}

@@ -1,0 +1,99 @@
+//! Agents of a run: list file, tokens and connections.
+//!
+//! The file of `--agents`, the tokens it names, and the lines to the agents.
+
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
+use agent::control::Control;
+use agent::list::{self, Host};
+use agent::token::Token;
+use base::Span;
+use emulate::between::Compared;
+use lab::sweep::Sweep;
+use scenario::Model;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads the token in a file.
+pub(crate) fn token(file: &Path) -> Result<Token, Failure> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(
+            format!("cannot read the token in `{name}`: {error}"),
+            format!("`williwaw agent --make-token {name}` makes one; both ends need the same"),
+        )
+    })?;
+    let mend = "`williwaw agent --make-token FILE` makes one; copy the file to the other end";
+    Token::parse(&text).map_err(|why| Failure::usage(format!("`{name}`: {why}"), mend))
+}
+
+/// Other hosts, before anybody has spoken to them.
+pub(crate) struct Listed {
+    /// Those that lend machines.
+    pub(crate) hosts: Vec<(Host, Token)>,
+    /// The one that carries the path, if it is not this one.
+    pub(crate) path: Option<(Host, Token)>,
+    pub(crate) clock_limit: Span,
+}
+
+/// Reads the list in a file, and the tokens that it names.
+pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Failure> {
+    if jobs > 1 {
+        return Err(Failure::usage(
+            "an agent plays one repetition at a time",
+            "leave out --jobs, or --agents",
+        ));
+    }
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(format!("cannot read the list of agents in `{name}`: {error}"), "")
+    })?;
+    let model = sweep.cells.first().map(|cell| &cell.model);
+    let nodes: Vec<&str> =
+        model.map_or(Vec::new(), |model| model.nodes.iter().map(|node| node.name.as_str()).collect());
+    let list = list::read(&text, &nodes).map_err(|wrong| {
+        let wrong: Vec<String> = wrong.iter().map(|why| format!("{name}: {why}")).collect();
+        Failure::usage(wrong.join("\n"), "docs/agents.md has an example")
+    })?;
+    let beside = file.parent().unwrap_or(Path::new(""));
+    let with_token = |host: Host| token(&beside.join(&host.token_file)).map(|token| (host, token));
+    let path = list.path.map(with_token).transpose()?;
+    let hosts = list.hosts.into_iter().map(with_token).collect::<Result<_, _>>()?;
+    Ok(Listed { hosts, path, clock_limit: list.clock_limit })
+}
+
+impl Listed {
+    /// Connects to all that lend machines. Takes threads, so it comes after whatever may have one only.
+    pub(crate) fn connect(&self, talk: &Talk) -> Result<Arc<Control>, Failure> {
+        let control = Control::connect(&self.hosts, self.clock_limit)?;
+        for agent in control.agents() {
+            talk.note(&clock_of(&agent, "this host"));
+        }
+        Ok(Arc::new(control))
+    }
+
+    fn holds(&self, node: &str) -> bool {
+        self.hosts.iter().any(|(host, _)| host.machines.iter().any(|machine| machine == node))
+    }
+}
+
+/// How well the clock of an agent is known, compared with that of `whose`.
+pub(crate) fn clock_of((name, address, clock): &(String, SocketAddr, Compared), whose: &str) -> String {
+    format!(
+        "agent {name} at {address}: its clock is {} us ahead of that of {whose}, known to {:.0} us",
+        clock.ahead_ns / 1000,
+        clock.uncertain.as_secs_f64() * 1e6
+    )
+}
+
+/// Whether something of a model is to be made at this host that takes rights.
+pub(crate) fn needed_here(model: &Model, listed: Option<&Listed>) -> bool {
+    let Some(listed) = listed else { return lab::sweep::real(model).is_some() };
+    if listed.path.is_some() {
+        return false;
+    }
+    let here = |node: usize| model.nodes.get(node).is_none_or(|node| !listed.holds(&node.name));
+    let real = model.flows.iter().filter(|flow| flow.transport.linux().is_some());
+    model.stations.iter().copied().chain(real.flat_map(|flow| [flow.from, flow.to])).any(here)
+}

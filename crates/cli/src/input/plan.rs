@@ -1,0 +1,216 @@
+//! Plan of a `run`: scenario, defaults, contradictory arguments.
+//!
+//! The scenario read, defaults filled in, contradictions refused before anything is made or started.
+
+use super::files::{self, Input};
+use crate::cmd::run::Args;
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
+use crate::output::captures::Wanted;
+use crate::output::folder;
+use crate::output::record::Record;
+use crate::output::table::Choice;
+use scenario::Scenario;
+use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
+use scenario::metric::Metric;
+use std::path::{Path, PathBuf};
+
+/// The version that results are stamped with.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What to run and what to do with the results.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) input: Input,
+    pub(crate) repetitions: u32,
+    pub(crate) seed: u64,
+    /// The seed as the user gave it, which also replaces seeds that the grid varies.
+    pub(crate) given_seed: Option<u64>,
+    /// Threads; 0: one for each core.
+    pub(crate) jobs: usize,
+    pub(crate) shuffle_ties: Option<u64>,
+    pub(crate) place: Place,
+    pub(crate) output: Output,
+    pub(crate) csv: Option<PathBuf>,
+    pub(crate) report: bool,
+    pub(crate) wanted: Wanted,
+    pub(crate) choice: Choice,
+}
+
+/// Where results are kept.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Nowhere.
+    None,
+    /// In a new folder with a name of our choice.
+    Fresh,
+    /// In this folder, which holds no run yet.
+    New(PathBuf),
+    /// In this folder, which holds the beginning of the run.
+    Resumed(PathBuf, Box<Record>),
+}
+
+/// What stdout gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// The table for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One line per repetition and flow.
+    Csv,
+}
+
+impl Plan {
+    /// Makes sense of what was said. Asks before a run that is very large.
+    pub(crate) fn of(mut args: Args, talk: &Talk) -> Result<Plan, Failure> {
+        args.sort_out();
+        let (output, csv) = output(&args)?;
+        let (input, place) = source(&args)?;
+        let record = match &place {
+            Place::Resumed(_, record) => Some(record),
+            _ => None,
+        };
+        let run = input.scenario.first().run;
+        let repetitions = args.draws.reps.or(record.map(|r| r.repetitions)).unwrap_or(run.repetitions);
+        let mut plan = Plan {
+            repetitions,
+            seed: args.draws.seed.or(record.map(|r| r.seed)).unwrap_or(run.seed),
+            given_seed: args.draws.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
+            jobs: args.threads.wished(),
+            shuffle_ties: args.shuffle_ties.or(record.and_then(|r| r.shuffle_ties)),
+            output,
+            csv,
+            report: args.report,
+            wanted: Wanted { pcap: args.pcap.clone(), snap: args.snap, xplot: args.xplot.clone() },
+            choice: Choice { metrics: args.metrics.clone(), flows: args.flows },
+            input,
+            place,
+        };
+        plan.choice.check(Metric::NAMES)?;
+        let model = plan.input.scenario.first();
+        if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
+            return Err(Failure::wire(&node.name));
+        }
+        if args.metrics.is_none() && !model.commands.is_empty() {
+            // Of a command there is one number, and those of several mean nothing together.
+            plan.choice.flows |= model.commands.len() + model.flows.len() > 1;
+            plan.choice.metrics = model.flows.is_empty().then(|| vec!["completion_time_s".to_owned()]);
+        }
+        plan.check(&args)?;
+        talk.warnings(plan.input.scenario.warnings());
+        if !args.yes {
+            ask(&plan.input.scenario, repetitions, talk)?;
+        }
+        Ok(plan)
+    }
+
+    fn check(&self, args: &Args) -> Result<(), Failure> {
+        if self.report && matches!(self.place, Place::None) {
+            return Err(Failure::usage("a report needs a folder to lie in", "leave out --no-out"));
+        }
+        if !self.wanted.is_empty() && matches!(self.place, Place::None) {
+            return Err(Failure::usage("captures need a folder to lie in", "leave out --no-out"));
+        }
+        self.wanted.check(self.repetitions)?;
+        if let Some(csv) = &self.csv {
+            let same = |a: &Path, b: &Path| {
+                a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+            };
+            if args.file.as_deref().is_some_and(|file| same(file, csv)) {
+                let message = format!("--csv would write over the scenario `{}`", csv.display());
+                return Err(Failure::usage(message, "give it another name, or none for stdout"));
+            }
+            crate::output::atomic_write::possible(csv)?;
+        }
+        Ok(())
+    }
+}
+
+impl Args {
+    /// An option that may stand without a value takes the word after it; where that was the
+    /// scenario, it is given back.
+    fn sort_out(&mut self) {
+        if self.file.is_none() {
+            let scenario = |word: &mut Option<Option<PathBuf>>| match word {
+                Some(Some(path)) if path.extension().is_some_and(|e| e == "toml") && path.is_file() => {
+                    word.replace(None).flatten()
+                }
+                _ => None,
+            };
+            self.file = scenario(&mut self.csv).or_else(|| scenario(&mut self.resume));
+        }
+    }
+}
+
+fn output(args: &Args) -> Result<(Output, Option<PathBuf>), Failure> {
+    match (&args.csv, args.json) {
+        (Some(None), true) => Err(Failure::usage(
+            "stdout takes either --json or --csv",
+            "give the CSV a file: --csv results.csv",
+        )),
+        (Some(None), false) => Ok((Output::Csv, None)),
+        (csv, json) => Ok((if json { Output::Json } else { Output::Table }, csv.clone().flatten())),
+    }
+}
+
+fn source(args: &Args) -> Result<(Input, Place), Failure> {
+    let new = || match (&args.out, args.no_out) {
+        (Some(path), _) => Place::New(path.clone()),
+        (None, true) => Place::None,
+        (None, false) => Place::Fresh,
+    };
+    let resumed = |path: PathBuf| -> Result<(PathBuf, Box<Record>), Failure> {
+        let record = Record::read(&path)?;
+        Ok((path, Box::new(record)))
+    };
+    let folder = args.resume.as_ref().map(|folder| folder.clone().or_else(|| args.out.clone()));
+    match (&args.file, folder) {
+        (None, None) => {
+            Err(Failure::usage("no scenario is named", "name its file, or --resume and the folder of a run"))
+        }
+        (None, Some(None)) => Err(Failure::usage("no folder is named to resume", "name it: --resume FOLDER")),
+        (None, Some(Some(path))) => {
+            let (path, record) = resumed(path)?;
+            let input = record.input(&path, &args.changes.set)?;
+            Ok((input, Place::Resumed(path, record)))
+        }
+        (Some(file), None) => Ok((files::read(file, &args.changes.set)?, new())),
+        (Some(file), Some(folder)) => {
+            let input = files::read(file, &args.changes.set)?;
+            let path = match folder {
+                Some(path) => path,
+                None => {
+                    let seed = args.draws.seed.unwrap_or(input.scenario.first().run.seed);
+                    folder::latest(input.scenario.name(), &input.scenario.hash(), seed)?
+                }
+            };
+            let (path, record) = resumed(path)?;
+            Ok((input, Place::Resumed(path, record)))
+        }
+    }
+}
+
+/// Asks before a run that may be a slip.
+pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<(), Failure> {
+    let cost = scenario.cost();
+    let more = f64::from(repetitions) / f64::from(cost.repetitions.max(1));
+    let runs = cost.cells.saturating_mul(u64::from(repetitions));
+    if runs <= RUNS_TO_ASK && cost.packet_hops * more <= PACKET_HOPS_TO_ASK {
+        return Ok(());
+    }
+    let own = (repetitions != cost.repetitions).then(|| with_repetitions(scenario, repetitions)).flatten();
+    let Some(question) = own.as_ref().unwrap_or(scenario).question() else { return Ok(()) };
+    if talk.ask(&question, "run it all the same?") {
+        return Ok(());
+    }
+    Err(Failure::usage("nothing was started", "--yes starts it without asking"))
+}
+
+/// The same scenario, which says itself how often it is repeated: only to word the question.
+fn with_repetitions(scenario: &Scenario, repetitions: u32) -> Option<Scenario> {
+    let mut set: Vec<String> =
+        scenario.overrides().iter().map(|(key, value)| format!("{key}={value}")).collect();
+    set.push(format!("run.repetitions={repetitions}"));
+    scenario::read_with(scenario.name(), scenario.text().as_bytes(), &scenario::NoFiles, &set).ok()
+}

@@ -1,0 +1,264 @@
+//! Link of `shell` and `wire`: a scenario from a file or from arguments.
+//!
+//! A scenario: from a file, or made of a few words; with what each verb puts at its ends.
+
+use super::files;
+use super::nesting::Names;
+use crate::console::environment;
+use crate::console::exit::Failure;
+use scenario::Scenario;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What the command in front of the user is called.
+pub(crate) const COMMAND: &str = "shell-command";
+/// What the one at the other end is called.
+const SERVER: &str = "shell-server";
+
+/// A link with something at its ends.
+pub(crate) struct Link {
+    pub(crate) scenario: Scenario,
+    /// What prompts call it.
+    pub(crate) name: String,
+    /// The node at its fixed end.
+    pub(crate) far: String,
+}
+
+/// What is put at the two ends of a link: told the text before, and the names of the mobile and of the fixed end, it gives
+/// what follows the text.
+pub(crate) type AtEnds<'a> = &'a dyn Fn(&str, &str, &str) -> String;
+
+/// The path of the scenario in a file, with something of ours at its ends. It needs no flow.
+pub(crate) fn of_file(
+    file: &Path,
+    name: Option<&str>,
+    at_ends: AtEnds<'_>,
+    set: &[String],
+) -> Result<Link, Failure> {
+    let mut far = String::new();
+    let more = |title: &str, text: &[u8], files: &dyn scenario::Files| {
+        let Some([near, end]) = scenario::ends(title, text, files) else { return String::new() };
+        let more = at_ends(&String::from_utf8_lossy(text), &near, &end);
+        far = end;
+        more
+    };
+    let scenario = files::read_more(file, set, more)?.scenario;
+    if far.is_empty() {
+        return Err(Failure::usage(
+            "this scenario has no mobile end and no fixed end",
+            "a [[hop]] has both, the fixed one first",
+        ));
+    }
+    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned());
+    Ok(Link { scenario, name: name.map(str::to_owned).or(stem).unwrap_or_default(), far })
+}
+
+/// Interruptions of a link from the command line.
+pub(crate) struct Breaks<'a> {
+    pub(crate) outages: &'a [String],
+    pub(crate) handovers: &'a [String],
+}
+
+impl Breaks<'_> {
+    /// None.
+    pub(crate) const NONE: Breaks<'static> = Breaks { outages: &[], handovers: &[] };
+
+    /// Tables of a hop: an outage holds packets, a handover drops what comes to the closed link.
+    fn tables(&self) -> Result<String, Failure> {
+        let mut out = String::new();
+        let kinds = [("outage", self.outages, "hold"), ("handover", self.handovers, "drop")];
+        for (kind, all, mode) in kinds {
+            for (i, spec) in all.iter().enumerate() {
+                let (lasts, when) = break_of(kind, spec)?;
+                let quoted = |text: &str| serde_json::Value::from(text).to_string();
+                let when = match when {
+                    When::At(at) => format!("start = {}", quoted(at)),
+                    When::Every(every) => format!("every = {}", quoted(every)),
+                };
+                let name = if i == 0 { kind.to_owned() } else { format!("{kind}-{}", i + 1) };
+                out.push_str(&format!(
+                    "[[hop.gate]]\nname = \"{name}\"\nmode = \"{mode}\"\n{when}\nlasts = {}\n",
+                    quoted(lasts)
+                ));
+            }
+        }
+        Ok(out)
+    }
+}
+
+enum When<'a> {
+    At(&'a str),
+    Every(&'a str),
+}
+
+/// `LASTS at TIME` or `LASTS every TIME`; either may be a distribution.
+fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, When<'a>), Failure> {
+    let parts = |word: &str| spec.split_once(word).map(|(lasts, when)| (lasts.trim(), when.trim()));
+    let found = match (parts(" at "), parts(" every ")) {
+        (Some((lasts, at)), None) => Some((lasts, When::At(at))),
+        (None, Some((lasts, every))) => Some((lasts, When::Every(every))),
+        _ => None,
+    };
+    found.filter(|(lasts, _)| !lasts.is_empty()).ok_or_else(|| {
+        Failure::usage(
+            format!("--{kind}: `{spec}` does not say how long and when"),
+            format!("write --{kind} '5 s at 3 s' or --{kind} '2 s every exponential(30 s)'"),
+        )
+    })
+}
+
+/// Splits at commas that are in no brackets and no quotes.
+fn parts(spec: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut quoted, mut from) = (Vec::new(), 0i32, false, 0);
+    for (at, c) in spec.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth -= 1,
+            ',' if depth <= 0 && !quoted => {
+                parts.push(&spec[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&spec[from..]);
+    parts
+}
+
+/// A link of a few words, such as `rate=2 Mbit/s, delay=50 ms`.
+pub(crate) fn of_spec(
+    spec: &str,
+    breaks: &Breaks<'_>,
+    preset: Option<&str>,
+    name: Option<&str>,
+    at_ends: AtEnds<'_>,
+    set: &[String],
+) -> Result<Link, Failure> {
+    let mut text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\n".to_owned();
+    if let Some(preset) = preset {
+        text.push_str(&format!("preset = {}\n", serde_json::Value::from(preset)));
+    }
+    let mut all: Vec<String> = Vec::new();
+    let mut timeless = preset.is_none();
+    let breaks = breaks.tables()?;
+    for part in parts(spec).into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+        let Some((key, value)) = part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
+            return Err(Failure::usage(
+                format!("--link: `{part}` says nothing about a link"),
+                "write KEY=VALUE, with commas between: --link 'rate=2 Mbit/s, delay=50 ms, loss=1 %'",
+            ));
+        };
+        timeless &= !matches!(key, "rate" | "delay" | "preset");
+        match key {
+            "loss" => {
+                let number = value.strip_suffix('%').map(str::trim);
+                let share = number
+                    .unwrap_or(value)
+                    .parse::<f64>()
+                    .map(|x| if number.is_some() { x / 100.0 } else { x });
+                let Ok(share) = share else {
+                    return Err(Failure::usage(
+                        format!("--link: `{value}` is no share of packets"),
+                        "write loss=1 % or loss=0.01",
+                    ));
+                };
+                all.push(format!("hop.link.loss.loss.probability={share}"));
+                text.push_str("[[hop.loss]]\nname = \"loss\"\nprobability = 0.0\n");
+            }
+            // A queue of so much is the usual one.
+            "queue" if value != "unlimited" && !value.starts_with('{') => {
+                all.push(format!("hop.link.queue.drop-tail.limit=\"{value}\""))
+            }
+            _ => all.push(format!("hop.link.{key}={value}")),
+        }
+    }
+    if timeless {
+        // A round trip takes some time, and this one as little as can be told.
+        all.push("hop.link.delay=\"1 us\"".into());
+    }
+    text.push_str(&breaks);
+    all.extend_from_slice(set);
+    text.push_str(&at_ends(&text, "phone", "server"));
+    let scenario = files::read_again("--link", &text, files::Inputs::new(), &all)?.scenario;
+    Ok(Link { scenario, name: name.or(preset).unwrap_or("link").to_owned(), far: "server".into() })
+}
+
+/// What follows the text of a scenario so that commands run at its ends.
+pub(crate) fn commands(before: &str, near: &str, far: &str, server: Option<&str>, mtu: u64) -> String {
+    let mut text = String::new();
+    if !before.contains("[[node]]") {
+        for node in [near, far] {
+            text.push_str(&format!("\n[[node]]\nname = \"{node}\"\nlinux = {{ mtu = \"{mtu} B\" }}\n"));
+        }
+    }
+    text.push_str(&format!("\n[[command]]\nname = \"{COMMAND}\"\nat = \"{near}\"\nrun = \"$SHELL\"\n"));
+    if let Some(server) = server {
+        let quoted = serde_json::Value::from(server); // escapes as TOML does
+        text.push_str(&format!(
+            "\n[[command]]\nname = \"{SERVER}\"\nat = \"{far}\"\nrun = {quoted}\nserves = true\n"
+        ));
+    }
+    text
+}
+
+/// What to run: the command, or the user's shell with a prompt that names the links.
+pub(crate) fn words(command: &[OsString], names: &Names) -> (Vec<OsString>, Option<String>) {
+    if !command.is_empty() {
+        return (command.to_vec(), None);
+    }
+    let shell = environment::shell();
+    if !shell.ends_with("bash") {
+        return (vec![shell.into()], None);
+    }
+    // What bash reads at its start sets the prompt, so ours comes after it.
+    let start = format!("[ -f ~/.bashrc ] && . ~/.bashrc\nPS1={}\"$PS1\"\n", quoted(&names.prompt()));
+    (vec![shell.into(), "--rcfile".into(), "{}".into()], Some(start))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// What the resolver inside is told; `uplink` is the level of nesting where there is one.
+pub(crate) fn resolver(uplink: Option<u8>) -> String {
+    if let Some(level) = uplink {
+        emulate::uplink::resolver(level)
+    } else {
+        "# No resolver is behind this link. The names of its nodes are in /etc/hosts.\n".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_settings_is_cut_outside_of_brackets() {
+        assert_eq!(
+            parts(
+                "rate=2 Mbit/s, delay=uniform(10 ms, 20 ms),queue={ red = { limit = \"9 packets\", ecn = true } }"
+            ),
+            [
+                "rate=2 Mbit/s",
+                " delay=uniform(10 ms, 20 ms)",
+                "queue={ red = { limit = \"9 packets\", ecn = true } }"
+            ]
+        );
+        assert_eq!(parts("a=\"x, y\""), ["a=\"x, y\""]);
+    }
+
+    #[test]
+    fn interruptions_are_gates() {
+        let outages = ["5 s at 3 s".to_owned(), "2 s every exponential(30 s)".to_owned()];
+        let text = Breaks { outages: &outages, handovers: &["1 s at 9 s".to_owned()] }.tables().unwrap();
+        for line in
+            ["name = \"outage-2\"", "every = \"exponential(30 s)\"", "start = \"3 s\"", "mode = \"drop\""]
+        {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        for wrong in ["5 s", "at 3 s", " at ", "1 s at 2 s every 3 s"] {
+            assert!(Breaks { outages: &[wrong.to_owned()], handovers: &[] }.tables().is_err(), "{wrong}");
+        }
+    }
+}

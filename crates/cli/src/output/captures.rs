@@ -1,0 +1,239 @@
+//! Selection and file names of per-repetition captures.
+
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
+use crate::input::plan::VERSION;
+use crate::player::kernels::Stage;
+use capture::{PcapngWriter, Reader, Shot, Tap};
+use lab::capture::{Streamed, stream};
+use lab::sweep::Sweep;
+use scenario::Model;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// What is asked for beside the results.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Captures of these repetitions.
+    pub(crate) pcap: Option<Repetitions>,
+    /// Bytes of each packet that are kept; 0: all.
+    pub(crate) snap: u32,
+    /// Files for `xplot` of these repetitions.
+    pub(crate) xplot: Option<Repetitions>,
+}
+
+/// Some of the repetitions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Repetitions {
+    /// Every one.
+    All,
+    /// These, as ranges that include both ends.
+    Some(Vec<(u32, u32)>),
+}
+
+impl Repetitions {
+    /// Reads `all`, or numbers and ranges: `0,3,7-9`.
+    pub(crate) fn parse(text: &str) -> Result<Repetitions, String> {
+        if text == "all" {
+            return Ok(Repetitions::All);
+        }
+        let number = |text: &str| text.trim().parse::<u32>().ok();
+        let range = |part: &str| match part.split_once('-') {
+            Some((from, to)) => number(from).zip(number(to)).filter(|(from, to)| from <= to),
+            None => number(part).map(|n| (n, n)),
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        ranges.map(Repetitions::Some).ok_or_else(|| "repetitions are written `0,3,7-9` or `all`".to_owned())
+    }
+
+    fn has(&self, repetition: u32) -> bool {
+        match self {
+            Repetitions::All => true,
+            Repetitions::Some(ranges) => ranges.iter().any(|(from, to)| (*from..=*to).contains(&repetition)),
+        }
+    }
+
+    /// The largest of them.
+    fn last(&self) -> Option<u32> {
+        match self {
+            Repetitions::All => None,
+            Repetitions::Some(ranges) => ranges.iter().map(|(_, to)| *to).max(),
+        }
+    }
+}
+
+impl Wanted {
+    /// True if nothing is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pcap.is_none() && self.xplot.is_none()
+    }
+
+    /// Refuses repetitions that the run does not have.
+    pub(crate) fn check(&self, repetitions: u32) -> Result<(), Failure> {
+        for (option, asked) in [("--pcap", &self.pcap), ("--xplot", &self.xplot)] {
+            if let Some(last) = asked.as_ref().and_then(Repetitions::last).filter(|last| *last >= repetitions)
+            {
+                let message = format!("{option} asks for repetition {last}, but the run has {repetitions}");
+                return Err(Failure::usage(
+                    message,
+                    format!("they are numbered from 0 to {}", repetitions - 1),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs what is asked for again, with everything recorded, and writes it into the folder.
+    pub(crate) fn write(
+        &self,
+        sweep: &Sweep,
+        repetitions: u32,
+        stage: Option<&Stage>,
+        folder: &Path,
+        talk: &Talk,
+    ) -> Result<(), Failure> {
+        let asked = |which: &Option<Repetitions>, rep| which.as_ref().is_some_and(|which| which.has(rep));
+        let (mut captures, mut plots) = (0, 0);
+        for (number, cell) in sweep.cells.iter().enumerate() {
+            for rep in 0..repetitions {
+                let begin = match sweep.cells.len() {
+                    1 => format!("rep{rep}"),
+                    _ => format!("cell{number}.rep{rep}"),
+                };
+                let path = |end: &str| folder.join(format!("{begin}.{end}"));
+                let kernels = stage.filter(|_| lab::sweep::real(&cell.model).is_some());
+                if let Some(stage) = kernels {
+                    // What kernels send and receive is taken at their doors, whole.
+                    if asked(&self.pcap, rep) {
+                        let whole = path("pcapng");
+                        stage.capture(&cell.model, u64::from(rep), &whole)?;
+                        let bytes = std::fs::read(&whole).map_err(|error| Failure::write(&whole, &error))?;
+                        captures += 1;
+                        for (node, bytes) in nodes(&bytes, &cell.model) {
+                            super::atomic_write::whole(&beside(&whole, &node), bytes)?;
+                            captures += 1;
+                        }
+                    }
+                    if asked(&self.xplot, rep) {
+                        for (flow, picture) in stage.pictures(&cell.model, u64::from(rep))? {
+                            let path = path(&format!("{}.xplot", plain(&flow)));
+                            super::atomic_write::whole(&path, picture.xplot())?;
+                            plots += 1;
+                        }
+                    }
+                    continue;
+                }
+                if asked(&self.pcap, rep) {
+                    captures += self.capture(&cell.model, u64::from(rep), &path)?;
+                }
+                if asked(&self.xplot, rep) {
+                    for (flow, model) in cell.model.flows.iter().enumerate() {
+                        let picture = lab::picture::picture(&cell.model, u64::from(rep), flow);
+                        let path = path(&format!("{}.xplot", plain(&model.name)));
+                        super::atomic_write::whole(&path, picture.xplot())?;
+                        plots += 1;
+                    }
+                }
+            }
+        }
+        let tell = |n: usize, what: &str| {
+            if n > 0 {
+                talk.note(&format!("{n} {what}{} in {}", if n == 1 { "" } else { "s" }, folder.display()));
+            }
+        };
+        tell(captures, "capture");
+        tell(plots, "xplot file");
+        Ok(())
+    }
+
+    /// Writes the captures of a repetition; their number.
+    fn capture(
+        &self,
+        model: &Model,
+        repetition: u64,
+        path: &dyn Fn(&str) -> PathBuf,
+    ) -> Result<usize, Failure> {
+        let application = format!("williwaw {VERSION}");
+        let file = |tap: Option<&Tap>| {
+            path(&tap.map_or("pcapng".to_owned(), |tap| format!("{}.pcapng", plain(&tap.name))))
+        };
+        let mut open =
+            |tap: Option<&Tap>| Ok(BufWriter::with_capacity(1 << 18, File::create(file(tap))?));
+        let streamed = stream(model, repetition, self.snap, &application, &mut open);
+        match streamed.map_err(|error| Failure::write(&file(None), &error))? {
+            Streamed::Whole(files) => Ok(files),
+            Streamed::Outlived => {
+                let capture = lab::capture::capture(model, repetition);
+                let taps = capture.hosts().iter().map(Some).chain([None]).enumerate();
+                for (number, tap) in taps {
+                    let out = open(tap).map_err(|error| Failure::write(&file(tap), &error))?;
+                    let written = capture.write(out, tap.map(|_| number), self.snap, &application);
+                    written.map_err(|error| Failure::write(&file(tap), &error))?;
+                }
+                Ok(capture.hosts().len() + 1)
+            }
+        }
+    }
+}
+
+/// A capture with an interface for each tap, taken apart: a capture for each node of the model, with the link type of
+/// that node alone, so that programs that refuse mixed link types can read it.
+pub(crate) fn nodes(capture: &[u8], model: &Model) -> Vec<(String, Vec<u8>)> {
+    let node = |name: &str| model.nodes.iter().any(|node| node.name == name);
+    let Ok(mut reader) = Reader::open(capture) else { return Vec::new() };
+    let mut files: Vec<Option<(String, PcapngWriter<Vec<u8>>)>> = Vec::new();
+    while let Ok(Some(frame)) = reader.next() {
+        let (at, wire_len) = (frame.interface as usize, frame.wire_len);
+        let time_ns = u64::try_from(frame.time_ns).unwrap_or(0);
+        let (bytes, comment) = (frame.bytes.to_vec(), frame.comments().next().unwrap_or_default().to_owned());
+        while files.len() <= at {
+            let interface = reader.interfaces().get(files.len());
+            let named =
+                interface.and_then(|i| Some((i.name.clone()?, i.link))).filter(|(name, _)| node(name));
+            files.push(named.and_then(|(name, link)| {
+                let tap = Tap { link, ..Tap::ip(&name) };
+                let writer = PcapngWriter::new(Vec::new(), vec![tap], &format!("williwaw {VERSION}")).ok()?;
+                Some((name, writer))
+            }));
+        }
+        if let Some(Some((_, writer))) = files.get_mut(at) {
+            // Writing to memory does not fail.
+            let _ = writer.write(&Shot { time_ns, tap: 0, wire_len, bytes: &bytes, comment: &comment });
+        }
+    }
+    files.into_iter().flatten().filter_map(|(name, writer)| Some((name, writer.finish().ok()?))).collect()
+}
+
+/// The name of a node's own file beside that of the whole capture: `first.pcapng`, `first.server.pcapng`.
+pub(crate) fn beside(whole: &Path, node: &str) -> PathBuf {
+    let end = whole.extension().map_or_else(|| "pcapng".to_owned(), |end| end.to_string_lossy().into_owned());
+    whole.with_extension(format!("{}.{end}", plain(node)))
+}
+
+/// A name that any file system takes.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_+".contains(c) { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_are_read() {
+        let some = Repetitions::parse("0, 3,7-9").unwrap();
+        assert_eq!(some, Repetitions::Some(vec![(0, 0), (3, 3), (7, 9)]));
+        assert!(some.has(8) && !some.has(4) && some.last() == Some(9));
+        assert!(Repetitions::parse("all").unwrap().has(1_000_000));
+        for wrong in ["", "x", "3-1", "1,,2", "-1", "1-2-3"] {
+            assert!(Repetitions::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn repetitions_that_do_not_exist_are_refused() {
+        let wanted = Wanted { pcap: Some(Repetitions::Some(vec![(0, 4)])), ..Wanted::default() };
+        assert!(wanted.check(5).is_ok() && wanted.check(4).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! HTML report of a run: table, bars, time-sequence pictures.
+//!
+//! The table, the means as bars, and a few repetitions as time-sequence pictures, chosen across the grid.
+
+use super::labels;
+use super::table::{self, Board, Choice};
+use crate::input::plan::{Plan, VERSION};
+use lab::sweep::Sweep;
+use report::{Bar, BarGroup, Bars, Page, Picture, Section, Table};
+use results::cells::CellSummary;
+
+/// At most so many repetitions are drawn.
+const PICTURES: usize = 6;
+/// More bars than this say nothing.
+const BARS: usize = 48;
+/// What the bars show, if it was measured.
+const BAR_METRICS: &[&str] = &["download_time_s", "throughput_bps"];
+
+/// The page of a run.
+///
+/// `pictures` holds cells by number, each with the picture of its first flow in repetition 0.
+pub(crate) fn page(
+    plan: &Plan,
+    sweep: &Sweep,
+    cells: &[CellSummary<'_>],
+    drawn: Vec<(usize, Picture)>,
+) -> Page {
+    let scenario = &plan.input.scenario;
+    let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
+    Page {
+        title: title.to_owned(),
+        provenance: vec![
+            ("version".to_owned(), VERSION.to_owned()),
+            ("scenario".to_owned(), scenario.name().to_owned()),
+            ("hash".to_owned(), scenario.hash()),
+            ("seed".to_owned(), plan.seed.to_string()),
+            ("repetitions".to_owned(), plan.repetitions.to_string()),
+        ],
+        sections: vec![numbers(plan, sweep, cells), pictures(sweep, drawn)],
+    }
+}
+
+fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Section {
+    let rows = match cells.len() {
+        1 => "Each row of the table is a metric".to_owned(),
+        n => format!("Each row of the table is one of the {n} cells of the grid"),
+    };
+    let text = format!(
+        "{rows}: the mean over {} with its 95 % interval (Student's t). Repetition by repetition all \
+         of them drew the same weather, so rows that differ only in the sender can be compared; the \
+         pictures below show how a difference comes about.",
+        repetitions(plan.repetitions)
+    );
+    let choice = Choice { metrics: plan.choice.metrics.clone(), flows: plan.choice.flows };
+    let mut items =
+        vec![table("Mean and 95 % interval", &table::board(&sweep.header, cells, &choice)).into()];
+    let charts = BAR_METRICS.iter().find_map(|metric| bars(metric, sweep, cells));
+    items.extend(charts.into_iter().flatten().map(Into::into));
+    Section { heading: "What came out".to_owned(), text, items }
+}
+
+fn repetitions(n: u32) -> String {
+    if n == 1 { "1 repetition".to_owned() } else { format!("{n} repetitions") }
+}
+
+/// A board as a table of a page.
+pub(crate) fn table(title: &str, board: &Board) -> Table {
+    Table {
+        title: title.to_owned(),
+        columns: board.heads.clone(),
+        rows: board
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|text| report::Cell::plain(set(text))).collect())
+            .collect(),
+        notes: board.notes.clone(),
+    }
+}
+
+/// A cell's text: the interval on a line of its own, and no other break.
+fn set(text: &str) -> String {
+    text.replacen(" ± ", "\n± ", 1).replace(' ', "\u{a0}")
+}
+
+/// Bars of one metric: the last axis of the grid side by side, those before it as groups, and a chart
+/// of its own for each value of the first of three.
+fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Vec<Bars>> {
+    let column = sweep.header.column(metric)?;
+    if !(2..=BARS).contains(&cells.len()) || !cells.iter().all(|cell| cell.metrics[column].is_some()) {
+        return None;
+    }
+    let (scale, unit) = match sweep.header.columns[column].unit.as_str() {
+        "bit/s" => (1e-6, "Mbit/s"),
+        unit => (1.0, unit),
+    };
+    let words = metric.trim_end_matches("_bps").trim_end_matches("_s").replace('_', " ");
+    let mut charts: Vec<Bars> = Vec::new();
+    for cell in cells {
+        let summary = cell.metrics[column]?;
+        let (last, others) = cell.cell.params.split_last()?;
+        let (chart, group) = others.split_at(usize::from(others.len() > 1));
+        let title = match labels::cell(chart).as_str() {
+            "" => format!("Mean {words}"),
+            place => format!("Mean {words}, {place}"),
+        };
+        let [low, high] = summary.ci95.unwrap_or([summary.mean; 2]);
+        let bar = Bar {
+            name: values(std::slice::from_ref(last)),
+            value: summary.mean * scale,
+            low: low * scale,
+            high: high * scale,
+            published: None,
+        };
+        if charts.last().is_none_or(|last| last.title != title) {
+            charts.push(Bars { title, unit: unit.to_owned(), groups: Vec::new() });
+        }
+        let groups = &mut charts.last_mut()?.groups;
+        let name = values(group);
+        match groups.last_mut().filter(|group| group.name == name) {
+            Some(group) => group.bars.push(bar),
+            None => groups.push(BarGroup { name, bars: vec![bar] }),
+        }
+    }
+    Some(charts)
+}
+
+/// The values of these axes, without their names.
+fn values(params: &[(String, String)]) -> String {
+    labels::apart(params).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ")
+}
+
+/// The cells of a grid that are drawn: spread evenly over it, the first and the last among them.
+pub(crate) fn chosen(cells: usize) -> Vec<usize> {
+    spread(cells, PICTURES)
+}
+
+fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
+    let heading = "How it comes about".to_owned();
+    if drawn.is_empty() {
+        let text = match sweep.cells.iter().all(|cell| cell.model.flows.is_empty()) {
+            true => {
+                "The scenario has commands and no flows, so there is no sequence to draw; `emulate --captures` keeps the packets of its commands."
+            }
+            false => "No flow of these repetitions was recorded.",
+        };
+        return Section { heading, text: text.to_owned(), items: Vec::new() };
+    }
+    let shown = drawn.len();
+    let items = drawn.into_iter().map(|(index, mut picture)| {
+        let label = sweep.cells.get(index).map_or(String::new(), |cell| labels::cell(&cell.params));
+        if !label.is_empty() {
+            picture.title = label;
+        }
+        picture.into()
+    });
+    let items = items.collect();
+    let flow = sweep.cells.first().and_then(|cell| cell.model.flows.first());
+    let flow = flow.map_or(String::new(), |flow| format!("flow {} of ", flow.name));
+    let cells = match sweep.cells.len() {
+        1 => String::new(),
+        n if n > shown => format!(" in {shown} of the {n} cells"),
+        _ => " in every cell".to_owned(),
+    };
+    Section {
+        heading,
+        text: format!(
+            "Each picture is {flow}one repetition{cells}, named below its heading: what was sent when, what was acknowledged, and what \
+             the sender believed. A shaded stretch is a time when the path was disturbed; `williwaw plot` \
+             draws any other repetition."
+        ),
+        items,
+    }
+}
+
+/// At most `most` of the numbers below `n`, evenly spread, the first and the last among them.
+fn spread(n: usize, most: usize) -> Vec<usize> {
+    if n <= most {
+        return (0..n).collect();
+    }
+    (0..most).map(|i| i * (n - 1) / (most - 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn chosen_cells_reach_from_end_to_end() {
+        assert_eq!(spread(3, 6), [0, 1, 2]);
+        assert_eq!(spread(36, 6), [0, 7, 14, 21, 28, 35]);
+        assert_eq!(spread(0, 6), Vec::<usize>::new());
+    }
+}

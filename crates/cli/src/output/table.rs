@@ -1,0 +1,302 @@
+//! Result table: one row per cell or flow, mean and 95 % interval per metric.
+//!
+//! A board: one line per cell (or flow of a cell), the mean of each metric with its 95 % interval, in units and
+//! digits that suit the whole column.
+
+use super::labels;
+use crate::console::exit::Failure;
+use results::cells::CellSummary;
+use results::{Header, Summary};
+
+/// Shown unless others are asked for, as far as somebody measured them.
+pub(crate) const DEFAULT: &[&str] = &[
+    "download_time_s",
+    "throughput_bps",
+    "goodput_ratio",
+    "segments_sent",
+    "spurious_timeouts",
+    "genuine_timeouts",
+    "queue_delay_s",
+    "page_time_s",
+    "response_time_s",
+    "message_delay_s",
+    "messages_late",
+    "loss_ratio",
+];
+/// Shown as well where there are several flows.
+const FAIRNESS: &str = "jain_index";
+/// How long it took, of whatever ran.
+pub(crate) const COMPLETION: &str = "completion_time_s";
+/// What all flows together are called, and all metrics.
+pub(crate) const ALL: &str = "all";
+
+/// Texts in rows under heads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Board {
+    /// Heads of the columns; words are separated by spaces, where a head may be broken.
+    pub(crate) heads: Vec<String>,
+    /// So many columns at the left say what the row is about.
+    pub(crate) labels: usize,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// What must be known to read it.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Board {
+    /// The labels and only the columns from `from` to before `to`.
+    pub(crate) fn part(&self, from: usize, to: usize) -> Board {
+        let pick = |row: &Vec<String>| [&row[..self.labels], &row[from..to]].concat();
+        Board {
+            heads: pick(&self.heads),
+            labels: self.labels,
+            rows: self.rows.iter().map(pick).collect(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// What to show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice {
+    /// Names of metrics; none: the usual ones. `all` is every one.
+    pub(crate) metrics: Option<Vec<String>>,
+    /// Each flow beside all together.
+    pub(crate) flows: bool,
+}
+
+/// One line before it is text.
+struct Line<'a> {
+    labels: Vec<String>,
+    metrics: &'a [Option<Summary>],
+    repetitions: u64,
+}
+
+/// A metric's unit and digits.
+pub(crate) struct Face {
+    words: String,
+    unit: &'static str,
+    scale: f64,
+    decimals: usize,
+}
+
+impl Choice {
+    /// Complains of a metric that is not there.
+    pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
+        for name in self.metrics.iter().flatten() {
+            if name != ALL && !names.contains(&name.as_str()) {
+                return Err(Failure::usage(
+                    format!("there is no metric `{name}`"),
+                    format!("there is {}, or `all`", names.join(", ")),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Positions of the metrics to show.
+    fn columns(&self, header: &Header, lines: &[Line<'_>], several: bool) -> Vec<usize> {
+        let measured = |at: &usize| lines.iter().any(|line| line.metrics[*at].is_some());
+        match &self.metrics {
+            Some(names) if names.iter().any(|name| name == ALL) => {
+                (0..header.columns.len()).filter(measured).collect()
+            }
+            Some(names) => names.iter().filter_map(|name| header.column(name)).collect(),
+            None => {
+                let fairness = several.then_some(FAIRNESS);
+                let names = DEFAULT.iter().copied().chain(fairness);
+                let mut shown: Vec<usize> =
+                    names.filter_map(|name| header.column(name)).filter(measured).collect();
+                // Of a command beside flows nothing else is known.
+                let bare = |line: &Line<'_>| shown.iter().all(|at| line.metrics[*at].is_none());
+                shown.extend(header.column(COMPLETION).filter(|_| lines.iter().any(bare)).filter(measured));
+                shown
+            }
+        }
+    }
+}
+
+/// The board of a run.
+pub(crate) fn board(header: &Header, cells: &[CellSummary<'_>], choice: &Choice) -> Board {
+    let several = cells.iter().any(|cell| cell.flows.len() > 1);
+    let first = cells.first().map_or(&[][..], |cell| cell.cell.params.as_slice());
+    let paths = labels::apart(first);
+    let mut heads = labels::short(&paths.iter().map(|(path, _)| *path).collect::<Vec<_>>());
+    // Without a grid the flows are what can be compared.
+    let by_flow = several && (choice.flows || cells.len() == 1);
+    let mut lines = Vec::new();
+    for cell in cells {
+        let values: Vec<String> =
+            labels::apart(&cell.cell.params).into_iter().map(|(_, value)| value).collect();
+        let line = |flow: &str, metrics| {
+            let mut labels = values.clone();
+            if by_flow {
+                labels.push(flow.to_owned());
+            }
+            Line { labels, metrics, repetitions: cell.repetitions }
+        };
+        if by_flow {
+            lines.extend(cell.flows.iter().map(|(name, metrics)| line(name, metrics.as_slice())));
+        }
+        lines.push(line(ALL, &cell.metrics));
+    }
+    if by_flow {
+        heads.push("flow".to_owned());
+    }
+    let columns = choice.columns(header, &lines, several);
+    let mut board = match lines.as_slice() {
+        [line] => upright(header, line, &columns),
+        _ => wide(header, heads, &lines, &columns),
+    };
+    board.notes = notes(header, &lines, &columns, several && !by_flow);
+    board
+}
+
+/// Rows are cells, columns are metrics.
+fn wide(header: &Header, mut heads: Vec<String>, lines: &[Line<'_>], columns: &[usize]) -> Board {
+    let labels = heads.len();
+    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| line.labels.clone()).collect();
+    for &at in columns {
+        let all: Vec<&Summary> = lines.iter().filter_map(|line| line.metrics[at].as_ref()).collect();
+        let face = face(&header.columns[at].name, &header.columns[at].unit, &all);
+        heads.push(face.head());
+        for (row, line) in rows.iter_mut().zip(lines) {
+            row.push(face.with_interval(line.metrics[at].as_ref(), line.repetitions));
+        }
+    }
+    Board { heads, labels, rows, notes: Vec::new() }
+}
+
+/// A single line has room for more: rows are metrics.
+fn upright(header: &Header, line: &Line<'_>, columns: &[usize]) -> Board {
+    let heads = ["metric", "mean", "median", "10 %", "90 %"].map(str::to_owned).to_vec();
+    let row = |&at: &usize| {
+        let summary = line.metrics[at].as_ref();
+        let all: Vec<&Summary> = summary.into_iter().collect();
+        let face = face(&header.columns[at].name, &header.columns[at].unit, &all);
+        let of = |pick: &dyn Fn(&Summary) -> f64| summary.map_or_else(nothing, |s| face.number(pick(s)));
+        vec![
+            face.head(),
+            face.with_interval(summary, line.repetitions),
+            of(&|s| s.median),
+            of(&|s| s.p10),
+            of(&|s| s.p90),
+        ]
+    };
+    Board { heads, labels: 1, rows: columns.iter().map(row).collect(), notes: Vec::new() }
+}
+
+fn notes(header: &Header, lines: &[Line<'_>], columns: &[usize], together: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if together {
+        notes.push("All flows together; --flows shows each.".to_owned());
+    }
+    let partial =
+        |line: &Line<'_>, at: usize| line.metrics[at].as_ref().map_or(0, |s| s.n) < line.repetitions;
+    // A command has no other number, and is expected to have none.
+    let lasts = header.column(COMPLETION);
+    let only_lasts = |line: &Line<'_>| {
+        let known = |at: &usize| line.metrics[*at].is_some();
+        lasts.is_some_and(|at| known(&at)) && !columns.iter().any(|at| Some(*at) != lasts && known(at))
+    };
+    let names: Vec<&str> = columns
+        .iter()
+        .filter(|at| lines.iter().any(|line| partial(line, **at) && !only_lasts(line)))
+        .map(|at| header.columns[*at].name.as_str())
+        .collect();
+    if !names.is_empty() {
+        notes.push(format!(
+            "(n): only n repetitions gave the number; the others have none: not finished at the limit, or nothing to measure ({}).",
+            names.join(", ")
+        ));
+    }
+    notes
+}
+
+/// What stands where there is no number.
+pub(crate) fn nothing() -> String {
+    "–".to_owned()
+}
+
+/// Chooses unit and digits for these values.
+pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> Face {
+    let largest = all.iter().map(|s| s.mean.abs()).fold(0.0, f64::max);
+    let (unit, scale) = match unit {
+        "bit/s" if largest >= 1e9 => ("Gbit/s", 1e-9),
+        "bit/s" if largest >= 1e6 => ("Mbit/s", 1e-6),
+        "bit/s" if largest >= 1e3 => ("kbit/s", 1e-3),
+        "bit/s" => ("bit/s", 1.0),
+        "s" if largest < 0.1 && largest > 0.0 => ("ms", 1e3),
+        "s" => ("s", 1.0),
+        _ => ("", 1.0),
+    };
+    let words = name.trim_end_matches("_bps").trim_end_matches("_s");
+    Face { words: words.replace('_', " "), unit, scale, decimals: decimals(all, scale) }
+}
+
+/// So many that the middle one of the intervals has two significant digits; without intervals four
+/// significant digits, and none for whole numbers.
+fn decimals(all: &[&Summary], scale: f64) -> usize {
+    let mut reach: Vec<f64> =
+        all.iter().filter_map(|s| s.ci95).map(|[low, high]| (high - low) / 2.0 * scale).collect();
+    reach.retain(|r| *r > 0.0);
+    reach.sort_by(f64::total_cmp);
+    let (mut x, enough) = match reach.get(reach.len() / 2) {
+        Some(middle) => (*middle, 10.0),
+        None => {
+            let scaled = || all.iter().map(|s| s.mean * scale);
+            if scaled().all(|x| x == x.trunc()) {
+                return 0;
+            }
+            (scaled().map(f64::abs).fold(0.0, f64::max), 1000.0)
+        }
+    };
+    let mut digits = 0;
+    while x < enough && digits < 4 {
+        x *= 10.0;
+        digits += 1;
+    }
+    digits
+}
+
+impl Face {
+    /// Words and unit, for the head of a column or a row.
+    pub(crate) fn head(&self) -> String {
+        if self.unit.is_empty() { self.words.clone() } else { format!("{} [{}]", self.words, self.unit) }
+    }
+
+    /// The metric in words.
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The same unit, with the digits that suit these values.
+    pub(crate) fn with_digits_of(&self, all: &[&Summary]) -> Face {
+        Face { words: self.words.clone(), decimals: decimals(all, self.scale), ..*self }
+    }
+
+    /// A value with its unit.
+    pub(crate) fn quantity(&self, value: f64) -> String {
+        let number = self.number(value);
+        if self.unit.is_empty() { number } else { format!("{number} {}", self.unit) }
+    }
+
+    /// A value in the unit.
+    pub(crate) fn number(&self, value: f64) -> String {
+        format!("{:.*}", self.decimals, value * self.scale)
+    }
+
+    /// `142.3 ± 5.1`, with the number of repetitions where some gave none.
+    pub(crate) fn with_interval(&self, summary: Option<&Summary>, repetitions: u64) -> String {
+        let Some(summary) = summary else { return nothing() };
+        let mut text = self.number(summary.mean);
+        // Where all repetitions agree there is nothing to say about their spread.
+        if let Some([low, high]) = summary.ci95.filter(|[low, high]| low < high) {
+            text.push_str(" ± ");
+            text.push_str(&self.number((high - low) / 2.0));
+        }
+        if summary.n < repetitions {
+            text.push_str(&format!(" ({})", summary.n));
+        }
+        text
+    }
+}

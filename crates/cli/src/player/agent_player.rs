@@ -1,0 +1,106 @@
+//! Agent-side player of a path carried for a controller.
+//!
+//! As `williwaw emulate` would, but that nothing is written to its disk: what came out goes back as it comes.
+
+use super::local_player::{Here, kernel_version};
+use super::summary;
+use super::task::{Begun, Task, Turn};
+use crate::console::exit::Failure;
+use agent::carry::{Carries, Plays};
+use agent::control::Control;
+use base::Span;
+use emulate::Options;
+use emulate::calibrate::Calibration;
+use emulate::live::Live;
+use emulate::output::Outputs;
+use lab::sweep::Sweep;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Plays what controllers hand over.
+pub(crate) struct AtAgent;
+
+/// Between two tellings of how exact it is.
+const TICK: Duration = Duration::from_millis(500);
+
+impl Carries for AtAgent {
+    fn begin(
+        &self,
+        task: &[u8],
+        elsewhere: Option<Arc<Control>>,
+    ) -> Result<(Box<dyn Plays + '_>, Vec<u8>), String> {
+        let said = |failure: Failure| failure.to_string();
+        let (task, files) = Task::read(task).ok_or("the task cannot be read")?;
+        let input = task.input(files).map_err(said)?;
+        let sweep = Sweep::of(&input.scenario, Some(task.repetitions), task.seed, &task.version);
+        let sweep = sweep.map_err(|error| said(error.into()))?;
+        let calibration = Calibration::of_this_machine(task.realtime, task.spin_ns.map(Span::from_nanos));
+        let options = Options {
+            trace: task.events || task.picture,
+            capture: task.capture,
+            realtime: calibration.way().realtime,
+            spin: calibration.way().spin,
+            lateness_limit: Span::from_nanos(task.lateness_ns),
+        };
+        let clocks = elsewhere.iter().flat_map(|control| control.agents());
+        let mut words: Vec<String> = clocks
+            .map(|agent| crate::input::agents_file::clock_of(&agent, "the host with the path"))
+            .collect();
+        words.push(summary::calibrated(&calibration, "the host with the path"));
+        let begun =
+            Begun { kernel: kernel_version(), calibration: summary::calibration(&calibration), said: words };
+        let told = serde_json::to_vec(&begun).map_err(|error| error.to_string())?;
+        Ok((Box::new(Playing { task, sweep, options, elsewhere }), told))
+    }
+}
+
+struct Playing {
+    task: Task,
+    sweep: Sweep,
+    options: Options,
+    elsewhere: Option<Arc<Control>>,
+}
+
+impl Plays for Playing {
+    fn play(
+        &mut self,
+        order: &[u8],
+        out: &(dyn Fn(&str, &[u8]) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Vec<u8>, String> {
+        let turn: Turn = serde_json::from_slice(order).map_err(|_| "the order cannot be read")?;
+        if turn.cell as usize >= self.sweep.cells.len() {
+            return Err(format!("there is no cell {}", turn.cell));
+        }
+        let here = Here {
+            sweep: &self.sweep,
+            options: &self.options,
+            elsewhere: self
+                .elsewhere
+                .clone()
+                .map(|control| control as Arc<dyn emulate::elsewhere::Elsewhere>),
+            called: &turn.called,
+            beside: false,
+            events: self.task.events,
+        };
+        let live = Arc::new(Live::default());
+        let (told, brought) = std::thread::scope(|scope| {
+            let (finished, wait) = channel::<()>();
+            let seen = live.clone();
+            scope.spawn(move || {
+                while wait.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    out("live", &serde_json::to_vec(&seen.numbers()).unwrap_or_default());
+                }
+            });
+            let played = here.play((turn.cell, turn.repetition), Outputs::Memory, turn.picture, &live, stop);
+            drop(finished);
+            played.map_err(|failure| failure.to_string())
+        })?;
+        for (kind, bytes) in brought.pieces() {
+            out(&kind, bytes);
+        }
+        serde_json::to_vec(&told).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,424 @@
+//! Kernels in virtual time: selection, repetitions and counters.
+//!
+//! One that the user names, else the one that was built; every repetition in which kernels take part is played here,
+//! and what they counted is kept beside its measures.
+
+use super::summary::{command, command_complaints, facts_document, values};
+use crate::console::clock::Stopwatch;
+use crate::console::environment;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::output::labels;
+use base::{Span, units};
+use emulate::CommandFacts;
+use emulate::facts::FlowFacts;
+use lab::measure::FlowMeasures;
+use lab::sweep::{Counters, Player, Refused, Sweep};
+use report::Picture;
+use scenario::Model;
+use scenario::metric::Metric;
+use scenario::model::Flow;
+use scenario::model::Linux;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use uml::{Error, Kernels, Options, Outcome, kernel};
+
+/// The name of the kernel that is used where nothing is said.
+pub(crate) const DEFAULT: &str = "default";
+/// For a picture, a kernel is looked at so often.
+const LOOK: Span = Span::from_millis(20);
+/// Counters of the sender's kernel that are told without being asked for.
+pub(crate) const TOLD: &[&str] =
+    &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
+/// Those of the receiver's, where the sender is a model.
+const TOLD_BY_RECEIVER: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];
+
+pub(crate) fn span(text: &str) -> Result<Span, String> {
+    units::parse_span(text)
+}
+
+/// What the user said of kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) linux: Option<String>,
+    pub(crate) look: Option<Span>,
+    pub(crate) patience: Span,
+}
+
+/// Where kernels and what goes with them are kept.
+pub(crate) fn cache() -> Result<PathBuf, Failure> {
+    environment::cache().ok_or_else(|| {
+        Failure::machine("there is no place for a cache", "set HOME or XDG_CACHE_HOME to a folder of yours")
+    })
+}
+
+/// The kernel that is meant: by the command line, by the environment, or the one that was built.
+pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failure> {
+    let named = |name: &str| {
+        if name.contains('/') { PathBuf::from(name) } else { kernel::place(cache, name) }
+    };
+    let path = match given {
+        Some(name) => named(name),
+        None => environment::linux().unwrap_or_else(|| kernel::place(cache, DEFAULT)),
+    };
+    if path.is_file() {
+        return Ok(path);
+    }
+    let what = match given {
+        Some(name) => format!("there is no kernel `{name}`"),
+        None => "there is no kernel for virtual time".to_owned(),
+    };
+    Err(Failure::machine(what, "build one: williwaw linux build; or name the binary of one: --linux PATH"))
+}
+
+/// Whether one is there that nobody has to name. A name in the environment that is wrong is not none.
+pub(crate) fn there_is_one() -> Result<bool, Failure> {
+    Ok(environment::linux().is_some() || kernel::place(&cache()?, DEFAULT).is_file())
+}
+
+/// What is told of a repetition.
+#[derive(Clone)]
+struct Said {
+    flows: Vec<Option<FlowFacts>>,
+    commands: Vec<CommandFacts>,
+    /// Names that were called, and when, seconds.
+    triggers: Vec<(f64, String)>,
+}
+
+/// By cell and repetition.
+type Facts = BTreeMap<(u32, u64), Said>;
+
+/// Plays repetitions with kernels, and keeps what they say.
+pub(crate) struct Stage {
+    kernels: Kernels,
+    options: Options,
+    release: String,
+    facts: Mutex<Facts>,
+    /// The run's folder, for what commands write.
+    folder: Option<PathBuf>,
+}
+
+impl Stage {
+    /// Sets up what the sweep needs; none, if no kernel takes part in it.
+    pub(crate) fn of(sweep: &Sweep, wish: &Wish) -> Result<Option<Stage>, Failure> {
+        if sweep.cells.iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
+            return Ok(None);
+        }
+        Stage::for_models(sweep.cells.iter().map(|cell| &cell.model), wish).map(Some)
+    }
+
+    /// Sets up what these models need.
+    pub(crate) fn for_models<'a>(
+        models: impl Iterator<Item = &'a Model>,
+        wish: &Wish,
+    ) -> Result<Stage, Failure> {
+        let models: Vec<&Model> = models.collect();
+        let flows =
+            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten();
+        let stations: Vec<&Linux> = models
+            .iter()
+            .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))
+            .collect();
+        let named = |linux: &'a Linux| linux.kernel.as_deref();
+        let asked = flows.map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
+        let stage = Stage::with(&asked, wish)?;
+        for linux in stations {
+            kernel::has_overlays(&stage.kernels.find(named(linux))?)?;
+        }
+        Ok(stage)
+    }
+
+    /// Sets up kernels with these names; none stands for the one that is used where nothing is said.
+    pub(crate) fn with(asked: &BTreeSet<Option<&str>>, wish: &Wish) -> Result<Stage, Failure> {
+        let cache = cache()?;
+        // Where every flow names its kernel, no other is needed.
+        let first = match asked.first().copied().flatten() {
+            Some(name) if wish.linux.is_none() => chosen(Some(name), &cache)?,
+            _ => chosen(wish.linux.as_deref(), &cache)?,
+        };
+        let (init, chance) = kernel::guest_programs(&cache)?;
+        uml::tidy(&environment::scratch());
+        let kernels = Kernels {
+            kernel: absolute(first),
+            named: cache.join("kernels"),
+            init,
+            chance,
+            place: environment::scratch(),
+            patience: Duration::from_nanos(wish.patience.as_nanos()),
+            folder: environment::folder(),
+        };
+        let mut release = BTreeSet::new();
+        for name in asked {
+            release.insert(kernel::probe(&kernels.find(*name)?)?);
+        }
+        let release = release.into_iter().collect::<Vec<_>>().join(", ");
+        let options = Options { look: wish.look, ..Options::default() };
+        Ok(Stage { kernels, options, release, facts: Mutex::default(), folder: None })
+    }
+
+    /// Where what commands write is kept: in the run's folder.
+    pub(crate) fn keep_in(&mut self, folder: &Path) {
+        self.folder = Some(folder.to_owned());
+    }
+
+    /// Keeps what commands have written, as `emulate` does.
+    fn keep(&self, cell: u32, repetition: u64, commands: &[uml::Command]) -> std::io::Result<()> {
+        let Some(folder) = self.folder.as_ref().filter(|_| !commands.is_empty()) else { return Ok(()) };
+        let folder = folder.join("commands").join(format!("{cell}-{repetition}"));
+        std::fs::create_dir_all(&folder)?;
+        for command in commands {
+            for (bytes, end) in command.wrote.iter().zip(["stdout", "stderr"]) {
+                std::fs::write(folder.join(format!("{}.{end}", command.facts.name)), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with commands, aloud; and how the verb then ends.
+    pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
+        let mut end = end;
+        for ((cell, repetition), said) in self.facts() {
+            let which = format!("repetition {repetition} of cell {cell}");
+            for facts in &said.commands {
+                let (complaints, failed) = command_complaints(facts, &which);
+                complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+                if failed && end == End::Good {
+                    end = End::Failed;
+                }
+            }
+        }
+        end
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.lock().map(|facts| facts.clone()).unwrap_or_default()
+    }
+
+    /// Plays a repetition again, whatever is kept of it.
+    fn again(&self, model: &Model, repetition: u64, options: Options) -> Result<Outcome, Failure> {
+        Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
+    }
+
+    /// Plays a repetition again and writes what crossed the doors.
+    pub(crate) fn capture(&self, model: &Model, repetition: u64, path: &Path) -> Result<(), Failure> {
+        let options = Options { capture: true, ..self.options };
+        let capture = self.again(model, repetition, options)?.capture.unwrap_or_default();
+        let file = std::fs::File::create(path);
+        let written = file.and_then(|file| capture.write(&mut std::io::BufWriter::new(file)));
+        written.map_err(|error| Failure::write(path, &error))
+    }
+
+    /// Plays a repetition again and draws each flow, with what its kernel thought.
+    pub(crate) fn pictures(&self, model: &Model, repetition: u64) -> Result<Vec<(String, Picture)>, Failure> {
+        Ok(self.drawn(model, repetition)?)
+    }
+
+    fn drawn(&self, model: &Model, repetition: u64) -> Result<Vec<(String, Picture)>, Error> {
+        let options = Options { trace: true, look: self.options.look.or(Some(LOOK)), ..self.options };
+        let outcome = uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?;
+        let mut records = outcome.ran.world.network.records().to_vec();
+        records.sort_by_key(|record| record.t);
+        let draw = |(i, flow): (usize, &Flow)| {
+            let mut picture = lab::picture::draw(model, repetition, i, &outcome.ran, &records);
+            if let Some(facts) = outcome.facts.get(i).and_then(Option::as_ref) {
+                crate::output::kernel_state::annotate(&mut picture, facts);
+            }
+            (flow.name.clone(), picture)
+        };
+        Ok(model.flows.iter().enumerate().map(draw).collect())
+    }
+
+    /// What the kernels counted, a line for each cell and flow: means over the repetitions of this run.
+    pub(crate) fn tell(&self, sweep: &Sweep, talk: &Talk) {
+        let facts = self.facts();
+        if facts.is_empty() {
+            return;
+        }
+        let mut text = format!("Linux {} in virtual time", self.release);
+        for (i, cell) in sweep.cells.iter().enumerate() {
+            for (k, flow) in cell.model.flows.iter().enumerate() {
+                let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
+                let of_flow: Vec<&FlowFacts> =
+                    of_cell.filter_map(|(_, said)| said.flows.get(k)?.as_ref()).collect();
+                if of_flow.is_empty() {
+                    continue;
+                }
+                let receives = flow.transport.kernels()[0].is_none();
+                let count = |facts: &FlowFacts, name: &str| match receives {
+                    true => facts.to.get(name).copied().unwrap_or(0),
+                    false => facts.counter(name),
+                };
+                let mean = |name: &str| {
+                    let sum: u64 = of_flow.iter().map(|facts| count(facts, name)).sum();
+                    format!("{name} {}", (sum as f64 / of_flow.len() as f64 * 100.0).round() / 100.0)
+                };
+                let label = labels::cell(&cell.params);
+                let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
+                let told = if receives { TOLD_BY_RECEIVER } else { TOLD };
+                let told: Vec<String> = told.iter().map(|name| mean(name)).collect();
+                text.push_str(&format!("\n  {of}{}: {}", flow.name, told.join(", ")));
+                let mut faults: BTreeSet<&str> = BTreeSet::new();
+                faults.extend(of_flow.iter().flat_map(|facts| &facts.faults).map(String::as_str));
+                for fault in faults {
+                    text.push_str(&format!("\n    {fault}"));
+                }
+            }
+            for (k, command) in cell.model.commands.iter().enumerate().filter(|(_, c)| !c.serves) {
+                let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
+                let ends: Vec<_> = of_cell
+                    .filter_map(|(_, said)| said.commands.get(k))
+                    .map(|facts| facts.ended.status.as_ref().map(|status| status.code))
+                    .collect();
+                let good = ends.iter().filter(|code| **code == Some(0)).count();
+                let label = labels::cell(&cell.params);
+                let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
+                text.push_str(&format!("\n  {of}{}: status 0 in {good} of {}", command.name, ends.len()));
+                let late = ends.iter().filter(|code| code.is_none()).count();
+                if late > 0 {
+                    text.push_str(&format!(", not done at the limit in {late}"));
+                }
+            }
+        }
+        talk.note(&text);
+    }
+
+    /// All of it, a repetition after the other.
+    pub(crate) fn document(&self, sweep: &Sweep) -> Value {
+        let repetitions: Vec<Value> = self
+            .facts()
+            .into_iter()
+            .filter_map(|((cell, repetition), said)| {
+                let commands: serde_json::Map<String, Value> =
+                    said.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
+                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(said.flows);
+                let flows: serde_json::Map<String, Value> = named
+                    .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
+                    .collect();
+                let triggers: Vec<Value> =
+                    said.triggers.iter().map(|(t, name)| json!({ "t": t, "name": name })).collect();
+                Some(json!({
+                    "cell": cell,
+                    "repetition": repetition,
+                    "flows": flows,
+                    "commands": commands,
+                    "triggers": triggers,
+                }))
+            })
+            .collect();
+        json!({ "release": self.release, "repetitions": repetitions })
+    }
+}
+
+/// What a kernel is tried out with: a download that takes some twenty seconds.
+const TRIAL: &str = r#"
+williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+rate = "50 kbit/s"
+delay = "300 ms"
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+transport = "linux"
+app = { bulk = { bytes = "100 kB" } }
+"#;
+
+/// Runs a kernel twice: what it is, how long that takes, and whether both runs were the same.
+pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
+    let release = kernel::probe(kernel)?;
+    let cache = cache()?;
+    let (init, chance) = kernel::guest_programs(&cache)?;
+    let kernels = Kernels {
+        kernel: absolute(kernel.to_owned()),
+        named: cache.join("kernels"),
+        init,
+        chance,
+        place: environment::scratch(),
+        patience: Duration::from_secs(30),
+        folder: environment::folder(),
+    };
+    let scenario = scenario::read_with("trial", TRIAL.as_bytes(), &scenario::NoFiles, &[])?;
+    let options = Options { capture: true, ..Options::default() };
+    let watch = Stopwatch::start();
+    let run = || uml::once(scenario.first(), 0, &kernels, &options, &AtomicBool::new(false));
+    let (one, other) = (run()?, run()?);
+    let took = watch.seconds() / 2.0;
+    let simulated = one.ran.flows.iter().find_map(|flow| flow.get(Metric::CompletionTime)).unwrap_or(0.0);
+    let same =
+        if one.capture == other.capture { "twice the same, byte for byte" } else { "not the same twice" };
+    Ok(format!("Linux {release}: {simulated:.1} s in {took:.2} s, {same}"))
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+impl Player for Stage {
+    fn play(
+        &self,
+        cell: u32,
+        model: &Model,
+        repetition: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<FlowMeasures>>, Refused> {
+        let outcome = uml::once(model, repetition, &self.kernels, &self.options, stop).map_err(refused)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        self.keep(cell, repetition, &outcome.commands).map_err(|error| Refused {
+            message: format!("what commands wrote cannot be kept: {error}"),
+            mend: String::new(),
+            asked: false,
+        })?;
+        let done = outcome.ran.world.network.triggers().done();
+        let triggers = done.map(|(at, name)| (at.as_secs_f64(), name.to_owned())).collect();
+        let mut measures = outcome.ran.flows;
+        let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
+        measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
+        let commands = outcome.commands.into_iter().map(|command| command.facts).collect();
+        if let Ok(mut facts) = self.facts.lock() {
+            facts.insert((cell, repetition), Said { flows: outcome.facts, commands, triggers });
+        }
+        Ok(Some(measures))
+    }
+
+    fn release(&self) -> String {
+        self.release.clone()
+    }
+
+    fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
+        let facts = self.facts.lock().map(|mut facts| std::mem::take(&mut *facts)).unwrap_or_default();
+        let from = |facts: Option<FlowFacts>| facts.map(|facts| facts.from).unwrap_or_default();
+        facts.into_iter().map(|(key, said)| (key, said.flows.into_iter().map(from).collect())).collect()
+    }
+
+    fn draw(&self, model: &Model, repetition: u64, flow: usize) -> Result<Option<Picture>, Refused> {
+        let mut pictures = self.drawn(model, repetition).map_err(refused)?;
+        Ok((flow < pictures.len()).then(|| pictures.swap_remove(flow).1))
+    }
+}
+
+fn refused(error: Error) -> Refused {
+    Refused {
+        message: error.to_string(),
+        mend: error.help().to_owned(),
+        asked: matches!(error, Error::Asked { .. }),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let why = refused(error);
+        if why.asked {
+            Failure::usage(why.message, why.mend)
+        } else {
+            Failure::machine(why.message, why.mend)
+        }
+    }
+}

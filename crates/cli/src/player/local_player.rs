@@ -1,0 +1,78 @@
+//! Local player of repetitions, in virtual or real time.
+//!
+//! With the models of the sweep, in the surroundings of this process; machines may be at other hosts.
+
+use super::rep_report::{Brought, Told};
+use super::summary::Played;
+use crate::console::exit::Failure;
+use crate::input::nesting;
+use emulate::elsewhere::Elsewhere;
+use emulate::live::Live;
+use emulate::output::Outputs;
+use emulate::{Options, Surroundings};
+use lab::sweep::Sweep;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is the same for all repetitions.
+pub(crate) struct Here<'a> {
+    pub(crate) sweep: &'a Sweep,
+    pub(crate) options: &'a Options,
+    pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// What `williwaw trigger` calls the run.
+    pub(crate) called: &'a str,
+    /// Others are played beside it, each with a name of its own.
+    pub(crate) beside: bool,
+    /// Bring the events.
+    pub(crate) events: bool,
+}
+
+/// The version of this host's kernel, as it tells it.
+pub(crate) fn kernel_version() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|s| s.trim().to_owned())
+}
+
+impl Here<'_> {
+    /// Plays one; `picture`: draws its first flow too.
+    pub(crate) fn play(
+        &self,
+        (cell, repetition): (u32, u64),
+        outputs: Outputs,
+        picture: bool,
+        live: &Arc<Live>,
+        stop: &AtomicBool,
+    ) -> Result<(Told, Brought), Failure> {
+        let nested = nesting::nested();
+        let mut called = self.called.to_owned();
+        if self.beside {
+            called.push_str(&format!(".{cell}-{repetition}"));
+        }
+        let around = Surroundings {
+            level: nested.level(),
+            variables: nested.variables(false),
+            resolver: crate::input::shell_link::resolver(None),
+            outputs,
+            called: Some(called),
+            live: Some(live.clone()),
+            elsewhere: self.elsewhere.clone(),
+            ..nesting::common()
+        };
+        let cell = cell as usize;
+        let outcome = emulate::play(&self.sweep.cells[cell].model, repetition, self.options, &around, stop)?;
+        let mut played = Played { cell, repetition, outcome };
+        let written = std::mem::take(&mut played.outcome.written);
+        let mut brought = Brought {
+            capture: played.capture(self.sweep),
+            events: self.events.then(|| played.events()),
+            picture: if picture { played.drawn(self.sweep) } else { None },
+            ..Brought::default()
+        };
+        // Also what is empty: it was looked for.
+        if matches!(around.outputs, Outputs::Memory) {
+            for (i, outputs) in written.into_iter().enumerate() {
+                brought.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));
+            }
+        }
+        Ok((played.told(self.sweep, self.options), brought))
+    }
+}

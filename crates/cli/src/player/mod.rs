@@ -1,0 +1,9 @@
+//! Players of repetitions: in this process, at an agent, on real kernels; and what each reports.
+
+pub(crate) mod agent_player;
+pub(crate) mod kernels;
+pub(crate) mod local_player;
+pub(crate) mod remote_player;
+pub(crate) mod rep_report;
+pub(crate) mod summary;
+pub(crate) mod task;

@@ -1,0 +1,143 @@
+//! Task description for an agent that carries the path: scenario, files, repetition.
+//!
+//! The scenario with all its files, and how it is to be played; then which repetition, one after the other. The host
+//! has nothing of its own to look anything up in.
+
+use crate::console::exit::Failure;
+use crate::input::files::{self, Input, Inputs};
+use crate::input::plan::VERSION;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What is to be played.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// Of this program: results of two versions are not compared.
+    pub(crate) version: String,
+    /// The scenario's file name, for messages.
+    pub(crate) name: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// What was changed from outside, as `KEY=VALUE`.
+    pub(crate) overrides: Vec<String>,
+    /// Replaces the scenario's own.
+    pub(crate) seed: Option<u64>,
+    pub(crate) repetitions: u32,
+    pub(crate) lateness_ns: u64,
+    /// Real-time priority is wanted.
+    pub(crate) realtime: bool,
+    pub(crate) spin_ns: Option<u64>,
+    /// Events are to be brought, and packets.
+    pub(crate) events: bool,
+    pub(crate) capture: bool,
+    /// Of the first repetition a picture is wanted.
+    pub(crate) picture: bool,
+    /// The files that the scenario names, and how many bytes each has; they follow, one after the other.
+    files: Vec<(String, u64)>,
+}
+
+/// What a host says that is ready for it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    /// The version of its kernel.
+    pub(crate) kernel: Option<String>,
+    /// How exact it is: for the document, and for people.
+    pub(crate) calibration: Value,
+    pub(crate) said: Vec<String>,
+}
+
+/// Which repetition, and whether its first flow is to be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) cell: u32,
+    pub(crate) repetition: u64,
+    pub(crate) picture: bool,
+    /// What `williwaw trigger` calls the run, at the host with the path.
+    pub(crate) called: String,
+}
+
+impl Task {
+    /// For this scenario; how it is to be played is filled in by whoever knows.
+    pub(crate) fn of(input: &Input, repetitions: u32, seed: Option<u64>) -> Task {
+        let scenario = &input.scenario;
+        Task {
+            version: VERSION.to_owned(),
+            name: scenario.name().to_owned(),
+            text: scenario.text().to_owned(),
+            overrides: scenario.overrides().iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            seed,
+            repetitions,
+            lateness_ns: 0,
+            realtime: true,
+            spin_ns: None,
+            events: false,
+            capture: false,
+            picture: false,
+            files: input.files.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect(),
+        }
+    }
+
+    /// As bytes, with the files: four with the length of the words, the words, the files.
+    pub(crate) fn bytes(&self, files: &Inputs) -> Vec<u8> {
+        // A plain structure always becomes JSON.
+        let words = serde_json::to_vec(self).unwrap_or_default();
+        let mut bytes = (words.len() as u32).to_be_bytes().to_vec();
+        bytes.extend(words);
+        for file in files.values() {
+            bytes.extend(file);
+        }
+        bytes
+    }
+
+    /// Reads them.
+    pub(crate) fn read(bytes: &[u8]) -> Option<(Task, Inputs)> {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let (words, mut rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let task: Task = serde_json::from_slice(words).ok()?;
+        let mut files = Inputs::new();
+        for (name, length) in &task.files {
+            let (file, after) = rest.split_at_checked(usize::try_from(*length).ok()?)?;
+            files.insert(name.clone(), file.to_vec());
+            rest = after;
+        }
+        rest.is_empty().then_some((task, files))
+    }
+
+    /// The scenario, read again.
+    pub(crate) fn input(&self, files: Inputs) -> Result<Input, Failure> {
+        if self.version != VERSION {
+            return Err(Failure::usage(
+                format!("this is williwaw {VERSION}, and the controller's is {}", self.version),
+                "install the same at both",
+            ));
+        }
+        files::read_again(&self.name, &self.text, files, &self.overrides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "williwaw = 1\n[[hop]]\nname = \"a\"\nbetween = [\"x\", \"y\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+        [[flow]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\ntransport = \"tcp\"\napp = { bulk = { bytes = \"1 kB\" } }\n";
+
+    /// The other host reads the same scenario, with the same files, and nothing that was cut.
+    #[test]
+    fn a_task_arrives_whole_or_not_at_all() {
+        let files =
+            Inputs::from([("b.trace".to_owned(), vec![0, 255]), ("a.csv".to_owned(), b"1,2\n".to_vec())]);
+        let set = ["run.repetitions=7".to_owned()];
+        let input = files::read_again("s.toml", TEXT, files.clone(), &set).unwrap();
+        let task = Task::of(&input, 7, Some(3));
+        let bytes = task.bytes(&input.files);
+        let (read, its_files) = Task::read(&bytes).unwrap();
+        assert_eq!((&read, &its_files), (&task, &files));
+        let again = read.input(its_files).unwrap();
+        assert_eq!(again.scenario.hash(), input.scenario.hash());
+        assert!((0..bytes.len()).all(|n| Task::read(&bytes[..n]).is_none()));
+        assert!(Task::read(&[&bytes[..], b"x"].concat()).is_none());
+        let other = Task { version: "0".into(), ..read };
+        assert!(other.input(Inputs::new()).is_err());
+    }
+}

@@ -1,0 +1,267 @@
+//! Scalar value readers: quantities, names, distributions.
+//!
+//! One function per kind of value turns what was written into what it means, or into a complaint with its mend. The
+//! checker and the builders call the same ones.
+
+use super::cx::Cx;
+use super::shape::{Kind, Quantity};
+use super::spelling::{alternatives, nearest};
+use super::tree::{Tree, Value};
+use base::dist::Dist;
+use base::units::{Limit, parse_bytes, parse_limit, parse_rate, parse_span};
+use base::{Rate, Span};
+use std::ops::RangeInclusive;
+
+/// What is wrong with a value: the message, a few words beside the underline, the mend.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    pub(crate) message: String,
+    pub(crate) label: String,
+    pub(crate) help: String,
+}
+
+impl Complaint {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Complaint { message: message.into(), label: String::new(), help: String::new() }
+    }
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+type Read<T> = Result<T, Complaint>;
+
+/// A value of the wrong type, told what was expected.
+fn wrong(kind: Kind, tree: &Tree) -> Complaint {
+    let complaint = Complaint::new(format!("this must be {}, not {}", kind.expected(), tree.kind()));
+    let number = match &tree.value {
+        Value::Integer(n) => n.to_string(),
+        Value::Number(x) => x.to_string(),
+        Value::Text(text) => match kind {
+            Kind::Flag if text == "true" || text == "false" => {
+                return complaint.help(format!("write {text} without quotes"));
+            }
+            Kind::Count(..) | Kind::Number(..) if text.trim().parse::<f64>().is_ok() => {
+                return complaint.help(format!("write {} without quotes", text.trim()));
+            }
+            _ => return complaint,
+        },
+        _ => return complaint,
+    };
+    match kind {
+        Kind::Span | Kind::Dist(Quantity::Span) => {
+            complaint.help(format!("write the unit: \"{number} s\" or \"{number} ms\""))
+        }
+        Kind::Rate => complaint.help(format!("write the unit: \"{number} kbit/s\" or \"{number} Mbit/s\"")),
+        Kind::Bytes | Kind::Dist(Quantity::Bytes) => {
+            complaint.help(format!("write the unit: \"{number} B\", \"{number} kB\" or \"{number} KiB\""))
+        }
+        Kind::Limits => {
+            complaint.help(format!("write what is counted: \"{number} packets\" or \"{number} kB\""))
+        }
+        Kind::Ordinals | Kind::Text => complaint.help(format!("write \"{number}\" in quotes")),
+        _ => complaint,
+    }
+}
+
+fn text_of(kind: Kind, tree: &Tree) -> Read<&str> {
+    tree.text().ok_or_else(|| wrong(kind, tree))
+}
+
+fn says<T>(kind: Kind, result: Result<T, String>) -> Read<T> {
+    result.map_err(|message| {
+        // Most of these sentences carry their own mend; the others get an example.
+        let mended =
+            message.contains("; write") || (message.contains("; use") && !matches!(kind, Kind::Limits));
+        let help = if mended { String::new() } else { format!("this must be {}", kind.expected()) };
+        Complaint::new(message).help(help)
+    })
+}
+
+pub(crate) fn text(tree: &Tree) -> Read<String> {
+    text_of(Kind::Text, tree).map(str::to_owned)
+}
+
+/// A name is part of paths, so it holds no dot.
+pub(crate) fn name(tree: &Tree) -> Read<String> {
+    let text = text_of(Kind::Name, tree)?;
+    let good = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        && text.len() <= 64;
+    if good {
+        return Ok(text.to_owned());
+    }
+    let shown: String = text.chars().take(40).collect();
+    let complaint = Complaint::new(format!("`{shown}` cannot be a name"));
+    Err(complaint.help("a name starts with a letter and goes on with at most 63 letters, digits, `-` or `_`"))
+}
+
+pub(crate) fn flag(tree: &Tree) -> Read<bool> {
+    match tree.value {
+        Value::Flag(b) => Ok(b),
+        _ => Err(wrong(Kind::Flag, tree)),
+    }
+}
+
+pub(crate) fn count(tree: &Tree, least: i64, most: i64) -> Read<i64> {
+    match tree.value {
+        Value::Integer(n) if (least..=most).contains(&n) => Ok(n),
+        Value::Integer(n) => {
+            let bound = if n < least { "too small" } else { "too large" };
+            Err(Complaint::new(format!("{n} is {bound}"))
+                .help(format!("this must be {}", Kind::Count(least, most).expected())))
+        }
+        _ => Err(wrong(Kind::Count(least, most), tree)),
+    }
+}
+
+pub(crate) fn number(tree: &Tree, least: f64, most: f64) -> Read<f64> {
+    let kind = Kind::Number(least, most);
+    let x = match tree.value {
+        Value::Integer(n) => n as f64,
+        Value::Number(x) => x,
+        _ => return Err(wrong(kind, tree)),
+    };
+    if x >= least && x <= most && x.is_finite() {
+        return Ok(x);
+    }
+    Err(Complaint::new(format!("{x} is out of range")).help(format!("this must be {}", kind.expected())))
+}
+
+pub(crate) fn span(tree: &Tree) -> Read<Span> {
+    says(Kind::Span, parse_span(text_of(Kind::Span, tree)?))
+}
+
+pub(crate) fn rate(tree: &Tree) -> Read<Rate> {
+    says(Kind::Rate, parse_rate(text_of(Kind::Rate, tree)?))
+}
+
+pub(crate) fn bytes(tree: &Tree) -> Read<u64> {
+    says(Kind::Bytes, parse_bytes(text_of(Kind::Bytes, tree)?))
+}
+
+/// The most packets and the most bytes; none: any number.
+pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
+    let text = text_of(Kind::Limits, tree)?;
+    let (mut packets, mut bytes) = (None, None);
+    for part in text.split(',') {
+        let twice = match says(Kind::Limits, parse_limit(part.trim()))? {
+            Limit::Packets(0) | Limit::Bytes(0) => {
+                return Err(Complaint::new("a queue of nothing would drop every packet that has to wait")
+                    .help("write at least \"1 packets\""));
+            }
+            Limit::Packets(n) => packets.replace(n).is_some(),
+            Limit::Bytes(n) => bytes.replace(n).is_some(),
+            Limit::Unlimited => false,
+        };
+        if twice {
+            return Err(Complaint::new(format!("`{text}` gives the same limit twice")));
+        }
+    }
+    Ok((packets, bytes))
+}
+
+pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
+    let kind = Kind::Dist(quantity);
+    if quantity == Quantity::Number && matches!(tree.value, Value::Integer(_) | Value::Number(_)) {
+        return number(tree, 0.0, f64::MAX).map(Dist::Constant);
+    }
+    let text = text_of(kind, tree)?;
+    let value = |s: &str| amount(quantity, s);
+    let file = |path: &str| cx.values(path, quantity, tree.place);
+    Dist::parse(text, &value, &file).map_err(|message| {
+        let known = super::shape::DISTRIBUTIONS.iter().map(|form| form.split('(').next().unwrap_or(form));
+        let written = text.split('(').next().unwrap_or("").trim();
+        match nearest(written, known.clone()) {
+            Some(meant) if text.contains('(') && meant != written => {
+                let form =
+                    super::shape::DISTRIBUTIONS.iter().find(|form| form.starts_with(meant)).unwrap_or(&meant);
+                Complaint::new(format!("`{written}` is not a distribution"))
+                    .label(format!("did you mean `{meant}`?"))
+                    .help(format!("write {form}"))
+            }
+            _ if text.contains('(') && !known.clone().any(|k| k == written) => {
+                Complaint::new(format!("`{written}` is not a distribution"))
+                    .help(format!("there are {}", alternatives(known)))
+            }
+            _ if text.contains('(') || message.contains("; write") => Complaint::new(message),
+            _ => Complaint::new(message).help(format!("this must be {}", kind.expected())),
+        }
+    })
+}
+
+/// A single value of a quantity, in its unit inside.
+pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
+    match quantity {
+        Quantity::Span => parse_span(text).map(|span| span.as_nanos() as f64),
+        Quantity::Bytes => parse_bytes(text).map(|bytes| bytes as f64),
+        Quantity::Number => match text.trim().parse::<f64>() {
+            Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
+            _ => Err(format!("`{text}` is not a number, at least 0")),
+        },
+    }
+}
+
+/// Ranges of packet numbers from 1, in order, not overlapping.
+pub(crate) fn ordinals(tree: &Tree) -> Read<Vec<RangeInclusive<u64>>> {
+    let text = text_of(Kind::Ordinals, tree)?;
+    let help = "count data packets from 1: \"9-15\" or \"3, 9-15, 40\"";
+    let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (Ok(first), Ok(last)) = (first.trim().parse::<u64>(), last.trim().parse::<u64>()) else {
+            let shown: String = part.chars().take(40).collect();
+            return Err(Complaint::new(format!("`{shown}` is not a packet number")).help(help));
+        };
+        if first == 0 || last < first {
+            return Err(Complaint::new(format!("`{part}` is not a range of packet numbers")).help(help));
+        }
+        ranges.push(first..=last);
+    }
+    ranges.sort_by_key(|r| *r.start());
+    if ranges.windows(2).any(|w| w[0].end() >= w[1].start()) {
+        return Err(Complaint::new("a packet is named twice").help(help));
+    }
+    Ok(ranges)
+}
+
+pub(crate) fn word(tree: &Tree, words: &'static [&'static str]) -> Read<&'static str> {
+    let text = text_of(Kind::Word(words), tree)?;
+    if let Some(word) = words.iter().find(|w| **w == text) {
+        return Ok(word);
+    }
+    let shown: String = text.chars().take(40).collect();
+    let complaint =
+        Complaint::new(format!("`{shown}` is not one of {}", alternatives(words.iter().copied())));
+    Err(match nearest(text, words.iter().copied()) {
+        Some(meant) => complaint.label(format!("did you mean `{meant}`?")),
+        None => complaint,
+    })
+}
+
+/// Reads a value of `kind` only to see whether it is one.
+pub(crate) fn check(kind: Kind, tree: &Tree, cx: &Cx<'_>) -> Read<()> {
+    match kind {
+        Kind::Text => text(tree).map(drop),
+        Kind::Name => name(tree).map(drop),
+        Kind::Flag => flag(tree).map(drop),
+        Kind::Count(least, most) => count(tree, least, most).map(drop),
+        Kind::Number(least, most) => number(tree, least, most).map(drop),
+        Kind::Span => span(tree).map(drop),
+        Kind::Rate => rate(tree).map(drop),
+        Kind::Bytes => bytes(tree).map(drop),
+        Kind::Limits => limits(tree).map(drop),
+        Kind::Dist(quantity) => dist(tree, quantity, cx).map(drop),
+        Kind::Ordinals => ordinals(tree).map(drop),
+        Kind::File => match text(tree)?.as_str() {
+            "" => Err(Complaint::new("the name of the file is empty")),
+            _ => Ok(()),
+        },
+        Kind::Word(words) => word(tree, words).map(drop),
+    }
+}

@@ -1,0 +1,13 @@
+//! Grammar engine: value tree with spans, shapes, checked table readers, overrides, JSON Schema.
+
+pub(crate) mod cx;
+pub(crate) mod json;
+pub(crate) mod leaf;
+pub(crate) mod overrides;
+pub(crate) mod reader;
+pub mod schema;
+pub mod shape;
+pub(crate) mod spelling;
+pub(crate) mod syntax;
+pub(crate) mod tree;
+pub(crate) mod validate;

@@ -1,0 +1,106 @@
+//! Table reader over a validated value tree.
+//!
+//! Through a [`Reader`], by key. The shape has been checked before, so a value that is not there or not right has
+//! been complained of already and is simply absent here; defaults come from the declaration of the key.
+
+use super::cx::Cx;
+use super::leaf;
+use super::shape::{Kind, Need, Quantity, Shape, TableShape};
+use super::tree::{Tree, parse_value};
+use crate::diagnostic::source::Place;
+use base::dist::Dist;
+use base::{Rate, Span};
+use std::borrow::Cow;
+
+/// One table with its declaration.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'t> {
+    pub(crate) tree: &'t Tree,
+    shape: &'static TableShape,
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(tree: &'t Tree, shape: &'static TableShape) -> Self {
+        Reader { tree, shape }
+    }
+
+    /// What was written under `key`.
+    pub(crate) fn get(&self, key: &str) -> Option<&'t Tree> {
+        debug_assert!(self.shape.field(key).is_some(), "{} does not declare {key}", self.shape.name);
+        self.tree.get(key)
+    }
+
+    /// Where to point for `key`: its value, or the table that lacks it.
+    pub(crate) fn place(&self, key: &str) -> Place {
+        self.get(key).map_or(self.tree.place, |t| t.place)
+    }
+
+    /// What was written, or the declared default.
+    pub(crate) fn or_default(&self, key: &str) -> Option<Cow<'t, Tree>> {
+        match self.get(key) {
+            Some(tree) => Some(Cow::Borrowed(tree)),
+            None => match self.shape.field(key)?.need {
+                Need::Default(text) => {
+                    let mut tree = parse_value(text, 0, 0);
+                    tree.place = self.tree.place;
+                    Some(Cow::Owned(tree))
+                }
+                Need::Required(_) | Need::Optional => None,
+            },
+        }
+    }
+
+    pub(crate) fn name(&self) -> Option<String> {
+        leaf::name(self.get("name")?).ok()
+    }
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        leaf::text(&*self.or_default(key)?).ok()
+    }
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        leaf::flag(&*self.or_default(key)?).ok()
+    }
+    pub(crate) fn span(&self, key: &str) -> Option<Span> {
+        leaf::span(&*self.or_default(key)?).ok()
+    }
+    pub(crate) fn rate(&self, key: &str) -> Option<Rate> {
+        leaf::rate(&*self.or_default(key)?).ok()
+    }
+    pub(crate) fn bytes(&self, key: &str) -> Option<u64> {
+        leaf::bytes(&*self.or_default(key)?).ok()
+    }
+    pub(crate) fn dist(&self, key: &str, cx: &Cx<'_>) -> Option<Dist> {
+        let quantity = match self.shape.field(key)?.shape {
+            Shape::One(Kind::Dist(quantity)) => quantity,
+            _ => Quantity::Span,
+        };
+        leaf::dist(&*self.or_default(key)?, quantity, cx).ok()
+    }
+    pub(crate) fn count(&self, key: &str) -> Option<i64> {
+        match self.shape.field(key)?.shape {
+            Shape::One(Kind::Count(least, most)) => leaf::count(&*self.or_default(key)?, least, most).ok(),
+            _ => None,
+        }
+    }
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        match self.shape.field(key)?.shape {
+            Shape::One(Kind::Number(least, most)) => leaf::number(&*self.or_default(key)?, least, most).ok(),
+            _ => None,
+        }
+    }
+    pub(crate) fn word(&self, key: &str) -> Option<&'static str> {
+        match self.shape.field(key)?.shape {
+            Shape::One(Kind::Word(words)) => leaf::word(&*self.or_default(key)?, words).ok(),
+            _ => None,
+        }
+    }
+
+    /// The tables under `key` (`[[hop]]`), each as a reader of `shape`.
+    pub(crate) fn tables(
+        &self,
+        key: &str,
+        shape: &'static TableShape,
+    ) -> impl Iterator<Item = Reader<'t>> + use<'t> {
+        let list = self.get(key).and_then(Tree::list).unwrap_or(&[]);
+        list.iter().filter(|t| t.table().is_some()).map(move |tree| Reader { tree, shape })
+    }
+}

@@ -1,0 +1,187 @@
+//! Link presets: named hops with sources for every number.
+//!
+//! A preset is a file of what a `[[hop]]` may say: rates, delay, queue, faults, with the source of every number
+//! beside it. `preset = "lte-driving"` lays it under the hop: what the hop says itself goes before, and a fault of
+//! the same name is changed key by key.
+
+pub mod starter;
+
+use crate::diagnostic::Collector;
+use crate::diagnostic::source::Place;
+use crate::grammar::cx::Cx;
+use crate::grammar::shape::{Field, Kind, Need, Shape, field};
+use crate::grammar::tree::{self, Entry, Table, Tree, Value};
+use crate::grammar::validate::split;
+use std::borrow::Cow;
+
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        /// Every preset's name, from the slowest to the fastest of each kind.
+        pub const NAMES: &[&str] = &[$($name),+];
+        const TEXTS: &[&str] = &[$(include_str!(concat!("../../presets/", $name, ".toml"))),+];
+    };
+}
+
+presets! {
+    "gprs-class-4",
+    "gprs-class-8",
+    "gprs-class-10",
+    "gprs-driving",
+    "edge",
+    "edge-driving",
+    "umts",
+    "hspa",
+    "hspa-driving",
+    "lte",
+    "lte-cell-edge",
+    "lte-driving",
+    "5g-mid-band",
+    "5g-mid-band-driving",
+    "leo",
+    "geo",
+    "wifi-roaming",
+    "wifi-roaming-fast",
+    "nb-iot",
+    "lte-m",
+}
+
+/// The file of a preset.
+pub fn text(name: &str) -> Option<&'static str> {
+    let index = NAMES.iter().position(|n| *n == name)?;
+    TEXTS.get(index).copied()
+}
+
+/// The sentences that open a preset: what it is, and how far it is to be believed.
+pub fn about(name: &str) -> String {
+    let lines = text(name).unwrap_or_default().lines().map_while(|line| line.strip_prefix('#'));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// The key of a hop.
+pub(crate) const PRESET: Field = field(
+    "preset",
+    Shape::One(Kind::Word(NAMES)),
+    Need::Optional,
+    "A link with a name, as `williwaw presets` lists them. What else the hop says goes before it.",
+);
+
+/// The scenario with the presets of its hops laid under them.
+pub(crate) fn expand<'t>(root: &'t Tree, cx: &Cx<'_>) -> Cow<'t, Tree> {
+    let hops = root.get("hop").and_then(Tree::list).unwrap_or_default();
+    if !hops.iter().any(|hop| hop.get("preset").is_some()) {
+        return Cow::Borrowed(root);
+    }
+    let mut root = root.clone();
+    if let Value::Table(table) = &mut root.value
+        && let Some(entry) = table.entries.iter_mut().find(|e| e.key == "hop")
+        && let Value::List(hops) = &mut entry.tree.value
+    {
+        for hop in hops {
+            let Some(named) = hop.get("preset") else { continue };
+            // With a name that is none only the name is to be complained of: any link stands in for it.
+            let name = named.text().filter(|name| NAMES.contains(name)).unwrap_or(NAMES[0]).to_owned();
+            let Some(text) = text(&name) else { continue };
+            let source = cx.sources.borrow_mut().add(&format!("preset {name}"), text);
+            let below = tree::parse(text, source, &mut cx.collector.borrow_mut());
+            lay_under(hop, below);
+        }
+    }
+    Cow::Owned(root)
+}
+
+/// A hop whose preset has a fault `name` under `key` gets an empty one of that name (of all names for `*`), for a
+/// path that leads into it.
+pub(crate) fn stub(hop: &mut Table, key: &str, name: &str, place: Place) {
+    let named = hop.get("preset").and_then(|e| e.tree.text()).and_then(text);
+    let Some(below) = named.map(|text| tree::parse(text, 0, &mut Collector::default())) else { return };
+    for fault in below.get(key).and_then(Tree::list).unwrap_or_default() {
+        let Some(theirs) = fault.get("name").and_then(Tree::text) else { continue };
+        let there = |list: &[Tree]| list.iter().any(|t| t.get("name").and_then(Tree::text) == Some(theirs));
+        if (name != "*" && name != theirs) || hop.get(key).and_then(|e| e.tree.list()).is_some_and(there) {
+            continue;
+        }
+        let value = Value::Text(theirs.to_owned());
+        let entry = Entry { key: "name".into(), key_place: place, tree: Tree { value, place } };
+        let table = Tree { value: Value::Table(Table { entries: vec![entry] }), place };
+        let list = hop.entry_mut(key, place, Value::List(Vec::new()));
+        if let Value::List(list) = &mut list.value {
+            list.push(table);
+        }
+    }
+}
+
+/// Adds to `above` what only `below` has.
+fn lay_under(above: &mut Tree, below: Tree) {
+    let (Value::Table(above), Value::Table(below)) = (&mut above.value, below.value) else { return };
+    for entry in below.entries {
+        match above.entries.iter_mut().find(|e| e.key == entry.key) {
+            None => above.entries.push(entry),
+            Some(mine) if named_tables(&entry.tree) => lay_faults_under(&mut mine.tree, entry.tree),
+            Some(mine) if split(&mine.tree) => one_direction(&mut mine.tree, entry.tree),
+            Some(_) => {}
+        }
+    }
+}
+
+fn named_tables(tree: &Tree) -> bool {
+    tree.list().is_some_and(|list| list.iter().all(|t| t.get("name").is_some()))
+}
+
+/// Faults by their names; the preset's come first, as if they stood first in the file.
+fn lay_faults_under(above: &mut Tree, below: Tree) {
+    let (Value::List(mine), Value::List(theirs)) = (&mut above.value, below.value) else { return };
+    let mut all = Vec::new();
+    for fault in theirs {
+        let same = mine
+            .iter()
+            .position(|t| t.get("name").and_then(Tree::text) == fault.get("name").and_then(Tree::text));
+        match same {
+            Some(at) => {
+                let mut changed = mine.remove(at);
+                if let (Value::Table(changed), Value::Table(fault)) = (&mut changed.value, fault.value) {
+                    keys_under(changed, fault);
+                }
+                all.push(changed);
+            }
+            None => all.push(fault),
+        }
+    }
+    all.append(mine);
+    *mine = all;
+}
+
+/// A fault changed in part keeps the rest; when it happens is one thing, so that a new `spikes` ends the old `every`.
+fn keys_under(above: &mut Table, below: Table) {
+    const TIMING: &[&str] = &["every", "from", "first", "lasts", "start", "spikes", "file"];
+    const WHEN: &[&str] = &["start", "spikes", "file"];
+    const WHICH: &[&str] = &["packets", "probability", "two-state"];
+    const RATE: &[&str] = &["rate", "factor"];
+    let has = |table: &Table, keys: &[&str]| table.entries.iter().any(|e| keys.contains(&e.key.as_str()));
+    let new_time = has(above, WHEN);
+    let replaced = |table: &Table, key: &str| {
+        (new_time && TIMING.contains(&key))
+            || (WHICH.contains(&key) && has(table, WHICH))
+            || (RATE.contains(&key) && has(table, RATE))
+    };
+    for entry in below.entries {
+        if above.get(&entry.key).is_none() && !replaced(above, &entry.key) {
+            above.entries.push(entry);
+        }
+    }
+}
+
+/// What is given for one direction leaves the other as the preset has it.
+fn one_direction(above: &mut Tree, below: Tree) {
+    let whole = !split(&below);
+    let Value::Table(above) = &mut above.value else { return };
+    for direction in ["down", "up"] {
+        if above.get(direction).is_some() {
+            continue;
+        }
+        let tree = if whole { Some(below.clone()) } else { below.get(direction).cloned() };
+        if let Some(tree) = tree {
+            let place = tree.place;
+            *above.entry_mut(direction, place, Value::Flag(false)) = tree;
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Grammar of commands (`[[command]]`) and their machines.
+//!
+//! `[[command]]`: what `/bin/sh` is to run, at which node, from when on. Nodes with commands, and those at the ends
+//! of the graph, are machines of their own; between every two of them goes the way with the fewest links. `emulate`
+//! plays them in real time, `run` in virtual time inside kernels built for that.
+
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::model::{Command, Pair};
+use crate::topology::Graph;
+use crate::topology::route;
+
+/// `[[command]]`.
+pub(crate) static COMMAND: TableShape = table(
+    "command",
+    "A program at a node: `emulate` plays it in real time, `run` in virtual time with a kernel built for that at each node. Nodes reach each other by their names.",
+    &[
+        field("name", Shape::One(Kind::Name), Need::Required("\"fetch\""), "How results and files call it."),
+        field("at", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node at which it runs."),
+        field(
+            "run",
+            Shape::One(Kind::Text),
+            Need::Required("\"curl -s http://server:8000/page\""),
+            "What `/bin/sh` is given to run.",
+        ),
+        field(
+            "start",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Default("\"0 s\""),
+            "When it is started, after the start of the run.",
+        ),
+        field(
+            "serves",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "It waits for others: with a start of 0 it is up before the run starts, and it is ended when all others are done.",
+        ),
+    ],
+);
+
+/// The commands, and the ways between the machines that they need.
+pub(crate) struct Commands {
+    pub(crate) commands: Vec<Command>,
+    pub(crate) stations: Vec<usize>,
+    pub(crate) pairs: Vec<Pair>,
+}
+
+/// Reads the commands over a graph. `flows` are names that are taken.
+pub(crate) fn read(root: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_>) -> Commands {
+    let readers: Vec<_> = root.tables("command", &COMMAND).collect();
+    let commands: Vec<Command> = readers.iter().filter_map(|reader| one(*reader, graph, flows, cx)).collect();
+    let mut all = Commands { commands, stations: Vec::new(), pairs: Vec::new() };
+    if all.commands.is_empty() {
+        return all;
+    }
+    if let Some(reader) = readers.first()
+        && all.commands.len() == readers.len()
+        && all.commands.iter().all(|command| command.serves)
+    {
+        cx.push(
+            Diagnostic::error(
+                "no-end",
+                reader.place("serves"),
+                "every command serves, so nothing ends this run",
+            )
+            .help("one of them does the work and has no `serves`"),
+        );
+    }
+    all.stations = (0..graph.nodes.len())
+        .filter(|&node| all.commands.iter().any(|c| c.node == node) || leaf(graph, node))
+        .collect();
+    let place = |node: usize| {
+        let reader = readers.iter().find(|r| r.text("at").as_deref() == Some(&*graph.nodes[node].name));
+        reader.or(readers.first()).map_or(root.tree.place, |r| r.place("at"))
+    };
+    for (i, &a) in all.stations.iter().enumerate() {
+        for &b in &all.stations[i + 1..] {
+            if !(route::leads(graph, a, b) && route::leads(graph, b, a)) {
+                continue; // they do not see each other
+            }
+            let there = route::find(graph, a, b, place(a), "route", cx);
+            let back = route::find(graph, b, a, place(b), "route", cx);
+            if let (Some(there), Some(back)) = (there, back) {
+                all.pairs.push(Pair { ends: [a, b], there, back });
+            }
+        }
+    }
+    all
+}
+
+/// True if a node has one neighbour.
+fn leaf(graph: &Graph, node: usize) -> bool {
+    let touching = graph.links.iter().filter(|l| l.from == node || l.to == node);
+    let mut others = touching.map(|l| if l.from == node { l.to } else { l.from });
+    others.next().is_some_and(|first| others.all(|other| other == first))
+}
+
+fn one(reader: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_>) -> Option<Command> {
+    let at = reader.get("at")?;
+    let node = graph.find(&crate::grammar::leaf::name(at).ok()?, at.place, cx);
+    let (name, run) = (reader.name(), reader.text("run"));
+    let (start, serves) = (reader.dist("start", cx), reader.flag("serves"));
+    if let Some(name) = name.as_ref().filter(|name| flows.contains(name)) {
+        let message = format!("a command and a flow are both called `{name}`");
+        cx.push(
+            Diagnostic::error("same-name", reader.place("name"), message)
+                .help("results and expectations tell them apart by name: give each its own"),
+        );
+    }
+    if run.as_ref().is_some_and(|run| run.trim().is_empty() || run.contains('\0')) {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("run"), "there is nothing to run")
+                .help("write it as for a shell: \"curl -s http://server:8000/page\""),
+        );
+        return None;
+    }
+    Some(Command { name: name?, node: node?, run: run?, start: start?, serves: serves? })
+}

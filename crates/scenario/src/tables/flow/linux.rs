@@ -1,0 +1,251 @@
+//! Grammar of kernel settings: congestion control, MTU, sysctls.
+//!
+//! Its congestion control, the size of packets, and settings of the network stack by their own names, each in the
+//! namespaces of the flow and nowhere else.
+
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::leaf;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::tree::{Tree, Value};
+use crate::model::{Ip, Linux, Protocol};
+
+/// `transport = { linux = { ... } }`.
+pub(crate) static LINUX: TableShape = table(
+    "linux",
+    "The Linux kernel's TCP itself, or its UDP. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
+    &[
+        CC,
+        field(
+            "ip",
+            Shape::One(Kind::Count(4, 6)),
+            Need::Default("4"),
+            "The version of IP that its packets go by, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at least 1280 B.",
+        ),
+        KERNEL,
+        MODEM,
+        MTU,
+        field(
+            "payload",
+            Shape::One(Kind::Bytes),
+            Need::Optional,
+            "Most bytes of a message in one datagram, where `protocol` is udp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds.",
+        ),
+        field(
+            "protocol",
+            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp"])),
+            Need::Default("\"tcp\""),
+            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data.",
+        ),
+        SYSCTL,
+    ],
+);
+
+/// `linux` of a node.
+pub(crate) static MACHINE: TableShape = table(
+    "machine",
+    "The kernel at a node where commands run.",
+    &[
+        CC,
+        KERNEL,
+        MODEM,
+        MTU,
+        field(
+            "root",
+            Shape::One(Kind::Text),
+            Need::Default("\"/\""),
+            "In virtual time, the folder of this machine that programs see as `/`; they can change nothing in it. In real time it is `/`.",
+        ),
+        SYSCTL,
+    ],
+);
+
+const CC: Field = field(
+    "cc",
+    Shape::One(Kind::Name),
+    Need::Optional,
+    "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
+);
+const KERNEL: Field = field(
+    "kernel",
+    Shape::One(Kind::Text),
+    Need::Optional,
+    "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
+);
+const MODEM: Field = field(
+    "modem",
+    Shape::One(Kind::Rate),
+    Need::Optional,
+    "In virtual time, how fast the card sends: it keeps what the kernel gives it until that is out, so the kernel's own queues feel it. Without it the card sends at once.",
+);
+const MTU: Field = field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
+const SYSCTL: Field = field(
+    "sysctl",
+    Shape::Settings,
+    Need::Optional,
+    "Settings of the network stack, at both ends if it is a flow's, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
+);
+
+/// Between these the kernel takes an MTU for IPv4 and a TUN device.
+const MTUS: std::ops::RangeInclusive<u64> = 68..=65_535;
+
+/// Reads it, if `transport` says linux.
+pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
+    let tree = match &transport.value {
+        Value::Text(word) if word == "linux" => transport,
+        Value::Table(table) => &table.get("linux")?.tree,
+        _ => return None,
+    };
+    let reader = Reader::new(tree, &LINUX);
+    let settings = settings(Reader::new(tree, &LINUX), cx);
+    let settings = Linux { ip: ip(reader, settings.mtu, cx), ..settings };
+    let protocol = protocol(reader, &settings, cx);
+    Some(Linux { protocol, ..settings })
+}
+
+/// A datagram is at least the number that tells it from the others.
+const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
+/// Header of UDP.
+const UDP_HEADER: u32 = 8;
+/// RFC 8200 section 5: every link carries at least such packets, so no stack takes less.
+const LEAST_OF_VERSION_6: u32 = 1280;
+
+/// The version of IP, and whether packets of this size are possible with it.
+fn ip(reader: Reader<'_>, mtu: u32, cx: &Cx<'_>) -> Ip {
+    match reader.count("ip") {
+        Some(6) if mtu < LEAST_OF_VERSION_6 => {
+            let message =
+                format!("IPv6 has no links of less than {LEAST_OF_VERSION_6} B, and `mtu` is {mtu} B");
+            let diagnostic = Diagnostic::error("impossible", reader.place("mtu"), message);
+            cx.push(
+                diagnostic.also(reader.place("ip"), "chosen here").help("write ip = 4, or a larger `mtu`"),
+            );
+            Ip::V6
+        }
+        Some(6) => Ip::V6,
+        Some(5) => {
+            let diagnostic = Diagnostic::error("bad-value", reader.place("ip"), "5 is no version of IP");
+            cx.push(diagnostic.help("write ip = 4 or ip = 6"));
+            Ip::V4
+        }
+        _ => Ip::V4,
+    }
+}
+
+/// The kind of its sockets, and how large its datagrams are, if they are datagrams.
+fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
+    let payload = reader.get("payload").is_some().then(|| reader.bytes("payload"));
+    let word = reader.word("protocol");
+    if word != Some("udp") && payload.is_some() {
+        let message = "only datagrams have a `payload`";
+        cx.push(
+            Diagnostic::error("impossible", reader.place("payload"), message).help(
+                "write protocol = \"udp\" beside it, or say with `mtu` how large the packets of TCP are",
+            ),
+        );
+    }
+    let no_choice = |message: &str| {
+        if linux.cc.is_some() {
+            cx.push(
+                Diagnostic::error("impossible", reader.place("cc"), message)
+                    .also(reader.place("protocol"), "chosen here")
+                    .help("leave `cc` out"),
+            );
+        }
+    };
+    match word {
+        Some("mptcp") => Protocol::Mptcp,
+        Some("sctp") => {
+            no_choice("SCTP has no choice of congestion controls");
+            Protocol::Sctp
+        }
+        Some("udp") => {
+            no_choice("datagrams know no congestion control");
+            let fits = linux.mtu.saturating_sub(linux.ip.header() + UDP_HEADER);
+            let Some(payload) = payload.flatten() else { return Protocol::Udp { payload: fits } };
+            if !PAYLOADS.contains(&payload) {
+                let message =
+                    format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end());
+                cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
+            }
+            Protocol::Udp { payload: payload as u32 }
+        }
+        _ => Protocol::Tcp,
+    }
+}
+
+/// Reads what is asked of the kernel at a node.
+pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
+    let reader = Reader::new(tree, &MACHINE);
+    let root = reader.get("root").and_then(|tree| leaf::text(tree).ok());
+    Linux { root, ..settings(reader, cx) }
+}
+
+/// Reads the table itself.
+fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
+    let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
+    let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
+    let modem = reader.get("modem").and_then(|tree| leaf::rate(tree).ok());
+    if modem.is_some_and(|rate| rate.bps() == 0) {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("modem"), "a card that sends nothing is no card")
+                .help("give it a rate, such as \"64 kbit/s\"; a gate on the link holds packets for a while"),
+        );
+    }
+    let mtu = reader.bytes("mtu").unwrap_or(1500);
+    if !MTUS.contains(&mtu) {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("mtu"), format!("no packet is {mtu} B at most"))
+                .help(format!("an mtu is between {} B and {} B", MTUS.start(), MTUS.end())),
+        );
+    }
+    let written = reader.get("sysctl").and_then(Tree::table);
+    let sysctl = written
+        .iter()
+        .flat_map(|table| &table.entries)
+        .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
+        .collect();
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, ip: Ip::V4, protocol: Protocol::Tcp }
+}
+
+/// Checks a table of settings.
+pub(crate) fn check(tree: &Tree, key: &str, cx: &Cx<'_>) {
+    let Some(table) = tree.table() else {
+        return crate::grammar::validate::wrong_type(tree, key, "a table", "write { tcp_frto = 0 }", cx);
+    };
+    for entry in table.entries.iter().take_while(|_| !cx.full()) {
+        if full_name(&entry.key).is_none() {
+            let shown: String = entry.key.chars().take(60).collect();
+            cx.push(
+                Diagnostic::error("bad-value", entry.key_place, format!("`{shown}` is no setting of a network"))
+                    .help("write \"net.ipv4.tcp_frto\", or tcp_frto alone; only names under `net.` belong to a namespace"),
+            );
+        }
+        if value(&entry.tree).is_none() {
+            let what = "a number, true or false, or a text";
+            let help = if entry.tree.table().is_some() { "a name with dots stands in quotes" } else { "" };
+            crate::grammar::validate::wrong_type(&entry.tree, &entry.key, what, help, cx);
+        }
+    }
+}
+
+/// The name with its beginning; none if it can be no setting of a network namespace.
+pub(crate) fn full_name(key: &str) -> Option<String> {
+    let good = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    };
+    let full = if key.contains('.') { key.to_owned() } else { format!("net.ipv4.{key}") };
+    (full.starts_with("net.") && full.split('.').all(good) && full.len() <= 100).then_some(full)
+}
+
+fn value(tree: &Tree) -> Option<String> {
+    match &tree.value {
+        Value::Text(text) if !text.trim().is_empty() && !text.contains(['\n', '\0']) && text.len() <= 200 => {
+            Some(text.clone())
+        }
+        Value::Integer(n) => Some(n.to_string()),
+        Value::Flag(on) => Some(u8::from(*on).to_string()),
+        _ => None,
+    }
+}

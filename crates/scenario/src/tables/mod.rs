@@ -1,0 +1,6 @@
+//! Tables of the scenario file: keys, value types and checks, one file per table.
+
+pub(crate) mod flow;
+pub(crate) mod path;
+pub(crate) mod run;
+pub(crate) mod system;

@@ -1,0 +1,302 @@
+//! Grammar of channel keys: buffers, framing, allocation, ARQ, ordering, flow control.
+//!
+//! Buffers behind the queue, frames, resources that must be allocated, repeats, order, and credit from the link
+//! behind. Each is a key of a hop, for both directions or for one, and of a link.
+
+use super::queue::capacity;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::source::Place;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::tree::Tree;
+use crate::model::channel::{Allocation, Arq, Channel, Credit, Framing};
+use crate::model::{Direction, LinkRate};
+
+static FRAMING: TableShape = table(
+    "framing",
+    "What the link makes of a packet before it sends it: it may compress it, put bytes around it, and cut it into \
+     frames. A frame is sent, comes wrong and is repeated by itself; the packet is there with its last frame.",
+    &[
+        field(
+            "payload",
+            Shape::One(Kind::Bytes),
+            Need::Optional,
+            "What one frame carries. Without it, the whole packet.",
+        ),
+        field("overhead", Shape::One(Kind::Bytes), Need::Default("\"0 B\""), "Bytes around each frame."),
+        field("around", Shape::One(Kind::Bytes), Need::Default("\"0 B\""), "Bytes around each packet."),
+        field(
+            "factor",
+            Shape::One(Kind::Number(0.001, 100.0)),
+            Need::Default("1"),
+            "So many times its size is what is sent of a packet: below 1 compression, above 1 coding.",
+        ),
+        field(
+            "padded",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether the last frame of a packet is as long as the others.",
+        ),
+    ],
+);
+static ALLOCATION: TableShape = table(
+    "allocation",
+    "Resources that a link without anything to send does not have: a packet that comes to it waits for them.",
+    &[
+        field(
+            "delay",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Required("\"uniform(200 ms, 500 ms)\""),
+            "How long it takes to get them.",
+        ),
+        field(
+            "release",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Default("\"0 s\""),
+            "How long they are kept when nothing is left to send.",
+        ),
+    ],
+);
+static ARQ: TableShape = table(
+    "arq",
+    "A frame that came wrong, and was discarded for it, is sent again, before new ones.",
+    &[
+        field(
+            "feedback",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Required("\"200 ms\""),
+            "From the end of a frame until the sender knows what became of it.",
+        ),
+        field(
+            "attempts",
+            Shape::One(Kind::Count(0, 1_000_000)),
+            Need::Optional,
+            "How often a frame is repeated before its packet is given up. Without it, without end.",
+        ),
+        field(
+            "time",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "How long after its first frame began a packet is repeated. Without it, without end.",
+        ),
+        field(
+            "window",
+            Shape::One(Kind::Count(1, 1_000_000)),
+            Need::Optional,
+            "How many frames may be unacknowledged. Without it, any number.",
+        ),
+    ],
+);
+const FLOW_CONTROL_DOC: &str = "The next link of the path tells this one when it may send: a packet only for each that has left its queue. What has to \
+     wait, waits here.";
+const WINDOW: Field = field(
+    "window",
+    Shape::One(Kind::Count(1, 1_000_000)),
+    Need::Required("4"),
+    "Packets on their way to the next link or in its queue.",
+);
+const CREDIT_DELAY: Field = field(
+    "delay",
+    Shape::One(Kind::Span),
+    Need::Default("\"0 s\""),
+    "How long it takes until this link knows.",
+);
+static FLOW_CONTROL: TableShape = table("flow-control", FLOW_CONTROL_DOC, &[WINDOW, CREDIT_DELAY]);
+static HOP_FLOW_CONTROL: TableShape = table(
+    "flow-control",
+    FLOW_CONTROL_DOC,
+    &[
+        WINDOW,
+        CREDIT_DELAY,
+        field(
+            "directions",
+            Shape::One(Kind::Word(&["down", "up", "both"])),
+            Need::Default("\"down\""),
+            "In which directions; behind a link that is the last one of a path nobody gives credit.",
+        ),
+    ],
+);
+
+static STAY: Shape = Shape::One(Kind::Span);
+static LIMITS: Shape = Shape::One(Kind::Limits);
+static FRAMING_TABLE: Shape = Shape::Table(&FRAMING);
+static ALLOCATION_TABLE: Shape = Shape::Table(&ALLOCATION);
+static ARQ_TABLE: Shape = Shape::Table(&ARQ);
+
+const STAY_DOC: &str = "How long a packet may wait in the queue; then it is dropped. Without it, for ever.";
+const SEND_DOC: &str = "What waits behind the queue, beside the packet in service: the send buffer of the link; with `arq` \
+     also what is not acknowledged. Without it, packets leave the queue when they are sent.";
+const RECEIVE_DOC: &str = "What waits at the far end for something before it. With `arq` no more than that is under way; without, \
+     what finds it full is lost. Without it, any amount.";
+const FRAMING_DOC: &str = "Frames, and bytes of the link's own.";
+const ALLOCATION_DOC: &str = "Resources that an idle link has to be given first.";
+const ARQ_DOC: &str = "Frames that came wrong are sent again.";
+const FLOW_CONTROL_KEY_DOC: &str = "The next link stops this one when it is full.";
+
+/// The keys of a hop.
+pub(crate) mod of_hop {
+    use super::*;
+
+    pub(crate) const STAY: Field = field("stay", Shape::PerDirection(&super::STAY), Need::Optional, STAY_DOC);
+    pub(crate) const SEND_BUFFER: Field =
+        field("send-buffer", Shape::PerDirection(&LIMITS), Need::Optional, SEND_DOC);
+    pub(crate) const RECEIVE_BUFFER: Field =
+        field("receive-buffer", Shape::PerDirection(&LIMITS), Need::Optional, RECEIVE_DOC);
+    pub(crate) const FRAMING: Field =
+        field("framing", Shape::PerDirection(&FRAMING_TABLE), Need::Optional, FRAMING_DOC);
+    pub(crate) const ALLOCATION: Field =
+        field("allocation", Shape::PerDirection(&ALLOCATION_TABLE), Need::Optional, ALLOCATION_DOC);
+    pub(crate) const ARQ: Field = field("arq", Shape::PerDirection(&ARQ_TABLE), Need::Optional, ARQ_DOC);
+    pub(crate) const FLOW_CONTROL: Field =
+        field("flow-control", Shape::Table(&super::HOP_FLOW_CONTROL), Need::Optional, FLOW_CONTROL_KEY_DOC);
+}
+/// The keys of a link.
+pub(crate) mod of_link {
+    use super::*;
+
+    pub(crate) const STAY: Field = field("stay", Shape::One(Kind::Span), Need::Optional, STAY_DOC);
+    pub(crate) const SEND_BUFFER: Field =
+        field("send-buffer", Shape::One(Kind::Limits), Need::Optional, SEND_DOC);
+    pub(crate) const RECEIVE_BUFFER: Field =
+        field("receive-buffer", Shape::One(Kind::Limits), Need::Optional, RECEIVE_DOC);
+    pub(crate) const FRAMING: Field =
+        field("framing", Shape::Table(&super::FRAMING), Need::Optional, FRAMING_DOC);
+    pub(crate) const ALLOCATION: Field =
+        field("allocation", Shape::Table(&super::ALLOCATION), Need::Optional, ALLOCATION_DOC);
+    pub(crate) const ARQ: Field = field("arq", Shape::Table(&super::ARQ), Need::Optional, ARQ_DOC);
+    pub(crate) const FLOW_CONTROL: Field =
+        field("flow-control", Shape::Table(&super::FLOW_CONTROL), Need::Optional, FLOW_CONTROL_KEY_DOC);
+}
+/// Those of them that a hop takes for each direction.
+pub(crate) const KEYS: [&str; 6] = ["stay", "send-buffer", "receive-buffer", "framing", "allocation", "arq"];
+/// Whether packets may overtake each other.
+pub(crate) const ORDER: Field = field(
+    "order",
+    Shape::One(Kind::Word(&["kept", "free"])),
+    Need::Default("\"kept\""),
+    "Where errors delay frames, or frames are repeated: whether packets are delivered in the order in which they were \
+     sent, or as soon as each is complete.",
+);
+
+/// What one direction has of all this; `pick` hands out its part of each key. None of it: a plain link.
+pub(crate) fn read<'t>(
+    reader: Reader<'t>,
+    pick: impl Fn(&str) -> Option<&'t Tree>,
+    direction: Option<Direction>,
+    rate: Option<&LinkRate>,
+    cx: &Cx<'_>,
+) -> Option<Option<Box<Channel>>> {
+    let order_free = reader.word("order")? == "free";
+    let credit = credit(reader, direction)?;
+    if KEYS.iter().all(|key| pick(key).is_none()) && !order_free && credit.is_none() {
+        return Some(None);
+    }
+    let mut channel = Channel { order_free, credit, ..Channel::default() };
+    if let Some(tree) = pick("stay") {
+        channel.stay = Some(crate::grammar::leaf::span(tree).ok()?);
+    }
+    if let Some(tree) = pick("send-buffer") {
+        channel.send_buffer = Some(capacity(tree)?);
+    }
+    if let Some(tree) = pick("receive-buffer") {
+        channel.receive_buffer = Some(capacity(tree)?);
+    }
+    if let Some(tree) = pick("framing") {
+        channel.framing = framing(Reader::new(tree, &FRAMING), cx)?;
+    }
+    if let Some(tree) = pick("allocation") {
+        let r = Reader::new(tree, &ALLOCATION);
+        channel.allocation =
+            Some(Allocation { delay: r.dist("delay", cx)?, release: r.dist("release", cx)? });
+    }
+    if let Some(tree) = pick("arq") {
+        channel.arq = Some(arq(Reader::new(tree, &ARQ), cx)?);
+        keeps_busy(&channel, rate, tree.place, cx);
+    }
+    Some(Some(Box::new(channel)))
+}
+
+/// Flow control of one direction, if it has it.
+fn credit(reader: Reader<'_>, direction: Option<Direction>) -> Option<Option<Credit>> {
+    let Some(tree) = reader.get("flow-control") else { return Some(None) };
+    let r = match direction {
+        Some(direction) => {
+            let r = Reader::new(tree, &HOP_FLOW_CONTROL);
+            let word = r.word("directions")?;
+            if word != "both" && word != direction.name() {
+                return Some(None);
+            }
+            r
+        }
+        None => Reader::new(tree, &FLOW_CONTROL),
+    };
+    let window = u32::try_from(r.count("window")?).ok()?;
+    Some(Some(Credit { window, delay: r.span("delay")? }))
+}
+
+fn framing(r: Reader<'_>, cx: &Cx<'_>) -> Option<Framing> {
+    const MOST: u64 = 1 << 24;
+    let small = |key: &str| -> Option<u32> {
+        let bytes = r.bytes(key)?;
+        if bytes > MOST {
+            cx.push(
+                Diagnostic::error("bad-value", r.place(key), format!("`{key}` is more than any packet"))
+                    .help("give at most \"16 MiB\""),
+            );
+            return None;
+        }
+        Some(bytes as u32)
+    };
+    let payload = match r.get("payload") {
+        Some(tree) if r.bytes("payload")? == 0 => {
+            cx.push(
+                Diagnostic::error("bad-value", tree.place, "frames that carry nothing never carry a packet")
+                    .help("give at least \"1 B\"; without `payload` a frame carries the whole packet"),
+            );
+            return None;
+        }
+        Some(_) => Some(small("payload")?),
+        None => None,
+    };
+    Some(Framing {
+        factor: r.number("factor")?,
+        around: small("around")?,
+        payload,
+        overhead: small("overhead")?,
+        padded: r.flag("padded")?,
+    })
+}
+
+fn arq(r: Reader<'_>, cx: &Cx<'_>) -> Option<Arq> {
+    let count = |key: &str| match r.get(key) {
+        Some(_) => r.count(key).map(|n| u32::try_from(n).ok()),
+        None => Some(None),
+    };
+    let time = match r.get("time") {
+        Some(_) => Some(r.span("time")?),
+        None => None,
+    };
+    let feedback = r.dist("feedback", cx)?;
+    Some(Arq { attempts: count("attempts")?, time, feedback, window: count("window")? })
+}
+
+/// Seawind's rule for the size of buffers: what is sent until the first answer comes must fit, or the link stands still
+/// in between.
+fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: Place, cx: &Cx<'_>) {
+    let (Some(arq), Some(payload)) = (&channel.arq, channel.framing.payload) else { return };
+    let Some(LinkRate::Constant(rate)) = rate else { return };
+    let (Some(window), true) = (arq.window, arq.feedback.mean().is_finite()) else { return };
+    let frame = rate.span_of(u64::from(payload + channel.framing.overhead)).as_secs_f64();
+    let needed = 1.0 + arq.feedback.mean() / 1e9 / frame;
+    if f64::from(window) < needed {
+        let message = format!(
+            "a window of {window} frames lets the link stand still: {:.0} are sent until the first answer",
+            libm::ceil(needed)
+        );
+        cx.push(
+            Diagnostic::warning("small-window", place, message)
+                .help(format!("window = {:.0} keeps it busy", libm::ceil(needed))),
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Grammar of traffic classes (`[[hop.class]]`).
+//!
+//! `[[hop.class]]`: a rule, a priority, a weight and a queue of its own. What fits no class waits in the link's own
+//! `queue`, and goes when all classes are empty.
+
+use super::fault::{DIRECTIONS, Owner};
+use super::queue::{QUEUES, queue};
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::leaf;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::model::channel::{Class, Kind as Carries};
+
+const NAME_LIST: Shape = Shape::One(Kind::Name);
+
+static POLICE: TableShape = table(
+    "police",
+    "A token bucket: what exceeds its rate and its burst is dropped.",
+    &[
+        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "How fast it fills."),
+        field(
+            "burst",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"3000 B\""),
+            "How much it holds; at least a packet.",
+        ),
+    ],
+);
+
+static CLASS: TableShape = table(
+    "class",
+    "Packets with a queue of their own: those for which everything given holds. The first class that fits takes a \
+     packet. What fits none waits in the link's `queue`, and goes after all of them.",
+    &[
+        field("name", Shape::One(Kind::Name), Need::Required("\"voice\""), "How grids call it."),
+        DIRECTIONS,
+        field(
+            "flows",
+            Shape::List(&NAME_LIST),
+            Need::Optional,
+            "Packets of these flows, in both directions.",
+        ),
+        field(
+            "dscp",
+            Shape::One(Kind::Count(0, 63)),
+            Need::Optional,
+            "Packets with this service class in the IP header; those of the model have 0.",
+        ),
+        field("at-least", Shape::One(Kind::Bytes), Need::Optional, "Packets of so many bytes or more."),
+        field("at-most", Shape::One(Kind::Bytes), Need::Optional, "Packets of so many bytes or fewer."),
+        field(
+            "carries",
+            Shape::One(Kind::Word(&["anything", "data", "ack", "control", "background"])),
+            Need::Default("\"anything\""),
+            "What they carry: data, an acknowledgement only, the opening or the end of a connection, background load.",
+        ),
+        field(
+            "priority",
+            Shape::One(Kind::Count(0, 1_000_000)),
+            Need::Default("1"),
+            "The smallest goes first, whatever waits in the others.",
+        ),
+        field(
+            "weight",
+            Shape::One(Kind::Count(1, 1_000_000)),
+            Need::Default("1"),
+            "Its share of bytes among classes of the same priority (deficit round robin).",
+        ),
+        field("queue", Shape::Choice(QUEUES), Need::Optional, "What waits. Without it, unlimited."),
+        field(
+            "stay",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "How long a packet may wait; then it is dropped.",
+        ),
+        field(
+            "police",
+            Shape::Table(&POLICE),
+            Need::Optional,
+            "What exceeds a rate is dropped before it waits.",
+        ),
+    ],
+);
+
+/// `[[hop.class]]`, `[[link.class]]`.
+pub(crate) const CLASSES: Field =
+    field("class", Shape::Tables(&CLASS), Need::Optional, "Packets that wait apart, and who goes first.");
+
+/// The classes of one hop or link, each with the links it is on. `flows` are the names of the scenario's flows.
+pub(crate) fn read(
+    reader: Reader<'_>,
+    owner: &Owner<'_>,
+    flows: &[String],
+    cx: &Cx<'_>,
+) -> Vec<(Class, Vec<usize>)> {
+    reader.tables("class", &CLASS).filter_map(|r| one(r, owner, flows, cx)).collect()
+}
+
+fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Option<(Class, Vec<usize>)> {
+    let links = owner.links(r, cx);
+    let flows = match r.get("flows") {
+        Some(tree) => {
+            let names = tree.list()?.iter().map(|name| {
+                let text = leaf::name(name).ok()?;
+                if !known.contains(&text) {
+                    let message = format!("there is no flow `{text}`");
+                    let known = known.iter().map(String::as_str);
+                    let diagnostic = Diagnostic::error("no-flow", name.place, message);
+                    cx.push(match crate::grammar::spelling::nearest(&text, known.clone()) {
+                        Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
+                        None => diagnostic.help(format!(
+                            "there is {}",
+                            crate::grammar::spelling::alternatives(known.take(12))
+                        )),
+                    });
+                    return None;
+                }
+                Some(text)
+            });
+            Some(names.collect::<Option<Vec<String>>>()?)
+        }
+        None => None,
+    };
+    let bytes = |key: &str| match r.get(key) {
+        Some(_) => r.bytes(key).map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX))),
+        None => Some(None),
+    };
+    let (least, most) = (bytes("at-least")?, bytes("at-most")?);
+    if let (Some(least), Some(most)) = (least, most)
+        && least > most
+    {
+        cx.push(
+            Diagnostic::error("impossible", r.place("at-most"), "no packet is as large and as small as that")
+                .also(r.place("at-least"), "at least this")
+                .help("make `at-least` the smaller of the two"),
+        );
+        return None;
+    }
+    let size = (least.is_some() || most.is_some()).then(|| (least.unwrap_or(0), most.unwrap_or(u32::MAX)));
+    let kind = match r.word("carries")? {
+        "data" => Some(Carries::Data),
+        "ack" => Some(Carries::Ack),
+        "control" => Some(Carries::Control),
+        "background" => Some(Carries::Background),
+        _ => None,
+    };
+    let dscp = match r.get("dscp") {
+        Some(_) => Some(u8::try_from(r.count("dscp")?).ok()?),
+        None => None,
+    };
+    let stay = match r.get("stay") {
+        Some(_) => Some(r.span("stay")?),
+        None => None,
+    };
+    let police = match r.get("police") {
+        Some(tree) => {
+            let police = Reader::new(tree, &POLICE);
+            Some((police.rate("rate")?, police.bytes("burst")?))
+        }
+        None => None,
+    };
+    let class = Class {
+        name: r.name()?,
+        flows,
+        dscp,
+        size,
+        kind,
+        priority: u32::try_from(r.count("priority")?).ok()?,
+        weight: u32::try_from(r.count("weight")?).ok()?,
+        queue: queue(r.get("queue"))?,
+        stay,
+        police,
+    };
+    Some((class, links?))
+}

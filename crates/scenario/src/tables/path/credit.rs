@@ -1,0 +1,114 @@
+//! Validation of `flow-control` between links.
+//!
+//! A link with `flow-control` sends only as far as the next one lets it, so there must be one next link, whose queue
+//! nobody else fills, and nothing in between that loses packets without a word.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::source::Place;
+use crate::grammar::cx::Cx;
+use crate::model::{Capacity, Flow, Gate, GateMode, Link, Position, Queue};
+
+/// Checks every link with flow control, and lets the link behind it give credit.
+pub(crate) fn check(links: &mut [Link], places: &[Place], gates: &[Gate], flows: &[Flow], cx: &Cx<'_>) {
+    for from in 0..links.len() {
+        if links[from].channel.as_ref().is_none_or(|c| c.credit.is_none()) {
+            continue;
+        }
+        if let Some(to) = one(from, links, places, gates, flows, cx) {
+            links[to].channel_mut().grants = true;
+        }
+    }
+}
+
+fn ways(flows: &[Flow]) -> impl Iterator<Item = (&Flow, &Vec<usize>)> {
+    flows.iter().flat_map(|f| [(f, &f.route), (f, &f.way_back)])
+}
+
+/// The link behind `from`, if everything is as it must be.
+fn one(
+    from: usize,
+    links: &[Link],
+    places: &[Place],
+    gates: &[Gate],
+    flows: &[Flow],
+    cx: &Cx<'_>,
+) -> Option<usize> {
+    let link = &links[from];
+    let name = &link.name;
+    let say = |message: String, help: String| {
+        cx.push(Diagnostic::error("flow-control", places[from], message).help(help));
+        None
+    };
+    let mut next: Option<usize> = None;
+    for (flow, way) in ways(flows) {
+        let Some(at) = way.iter().position(|l| *l == from) else { continue };
+        match (way.get(at + 1), next) {
+            (None, _) => {
+                return say(
+                    format!(
+                        "behind `{name}` flow `{}` is at its end, and nobody gives credit there",
+                        flow.name
+                    ),
+                    "flow control acts between two links: remove it here, or add the hop behind".into(),
+                );
+            }
+            (Some(&to), Some(other)) if other != to => {
+                return say(
+                    format!(
+                        "behind `{name}` flows part, to `{}` and to `{}`",
+                        links[other].name, links[to].name
+                    ),
+                    "flow control needs one next link for all flows".into(),
+                );
+            }
+            (Some(&to), _) => next = Some(to),
+        }
+    }
+    let to = next?;
+    for (flow, way) in ways(flows) {
+        if let Some(at) = way.iter().position(|l| *l == to)
+            && (at == 0 || way[at - 1] != from)
+        {
+            return say(
+                format!(
+                    "`{}` is entered by flow `{}` too, which `{name}` does not send",
+                    links[to].name, flow.name
+                ),
+                "flow control needs a next link that is entered from this one only".into(),
+            );
+        }
+    }
+    if !link.losses.is_empty() || link.compression {
+        let what = if link.compression { "header-compression" } else { "loss" };
+        return say(
+            format!(
+                "`{what}` on `{name}` takes packets away behind it, and their credit would never come back"
+            ),
+            "write [[hop.error]] in place of [[hop.loss]]: the link knows of it".into(),
+        );
+    }
+    let drops = |g: &&usize| gates[**g].at == Position::BeforeQueue && gates[**g].mode == GateMode::Drop;
+    if let Some(&gate) = links[to].gates.iter().find(drops) {
+        return say(
+            format!("gate `{}` drops packets before the queue that gives credit for them", gates[gate].name),
+            "put the gate after the queue".into(),
+        );
+    }
+    let window = link.channel.as_ref()?.credit?.window;
+    if let Queue::DropTail(Capacity { packets: Some(room), .. }) = links[to].queue
+        && room < window
+    {
+        cx.push(
+            Diagnostic::warning(
+                "small-queue",
+                places[from],
+                format!(
+                    "`{name}` may send {window} packets ahead, and `{}` has room for {room}",
+                    links[to].name
+                ),
+            )
+            .help(format!("window = {room} loses none")),
+        );
+    }
+    Some(to)
+}

@@ -1,0 +1,109 @@
+//! Delay trace file: `t_s,delay_s` (catalogue NS-06).
+//!
+//! From a file of `t_s,delay_s`, one measurement a line: a packet takes the delay that was measured last before it is
+//! sent (catalogue NS-06).
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::source::Place;
+use crate::grammar::cx::{BESIDE, Cx, seconds};
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::model::Schedule;
+use base::units::parse_span;
+use base::{Span, Time};
+
+static FIELDS: &[Field] = &[
+    field(
+        "trace",
+        Shape::One(Kind::File),
+        Need::Required("\"gprs-delay.csv\""),
+        "The file, beside the scenario: `t_s,delay_s` a line, times that go forward; before the first one its delay holds.",
+    ),
+    field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+];
+
+/// A delay from a file.
+pub(crate) static DELAY_TRACE: TableShape = table(
+    "trace",
+    "A delay recorded in a file, each measurement holding until the next; packets stay in order.",
+    FIELDS,
+);
+
+const LINE: &str = "a line is t_s,delay_s, as 1.5,0.32 or 1.5,320 ms";
+
+/// The delay that such a table describes.
+pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Schedule<Span>> {
+    let file = reader.get("trace")?;
+    let steps = load(file.text()?, file.place, cx)?;
+    let repeat = match reader.get("repeat") {
+        Some(_) => Some(reader.span("repeat")?),
+        None => None,
+    };
+    let last = steps.last().map_or(Time::ZERO, |(at, _)| *at);
+    if let Some(period) = repeat
+        && Time::ZERO + period <= last
+    {
+        let message = format!("the trace repeats after {period}, before its last line");
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("repeat"), message)
+                .help(format!("repeat after more than {}", last.since(Time::ZERO))),
+        );
+        return None;
+    }
+    Some(Schedule { steps, repeat })
+}
+
+type Steps = Vec<(Time, Span)>;
+
+fn load(path: &str, named_at: Place, cx: &Cx<'_>) -> Option<Steps> {
+    if let Some(known) = cx.library.borrow().delays.get(path) {
+        return known.clone();
+    }
+    let read = match cx.text(path) {
+        Err(message) => {
+            cx.push(Diagnostic::error("no-file", named_at, message).help(BESIDE));
+            None
+        }
+        Ok(source) => parse(source, named_at, cx),
+    };
+    cx.library.borrow_mut().delays.insert(path.to_owned(), read.clone());
+    read
+}
+
+fn parse(source: u32, named_at: Place, cx: &Cx<'_>) -> Option<Steps> {
+    let mut steps = Steps::new();
+    let mut before = None;
+    let mut bad = false;
+    for (place, line) in cx.lines(source) {
+        if line.is_empty() || line.starts_with('#') || line == "t_s,delay_s" {
+            continue;
+        }
+        let mut problem = |message: &str| {
+            bad = true;
+            cx.push(Diagnostic::error("bad-file", place, message).also(named_at, "named here").help(LINE));
+        };
+        let parts = line.split_once(',').map(|(t, delay)| {
+            let delay = delay.trim();
+            (seconds(t.trim()), seconds(delay).or_else(|_| parse_span(delay)))
+        });
+        match parts {
+            Some((Ok(t), Ok(delay))) => {
+                let at = Time::ZERO + t;
+                if before.replace(at).is_some_and(|before| at <= before) {
+                    problem("measurements go forward in time, no two at one instant");
+                }
+                // What was first measured later holds from the start.
+                steps.push((if steps.is_empty() { Time::ZERO } else { at }, delay));
+            }
+            _ => problem("this is not a measurement"),
+        }
+        if cx.full() {
+            return None;
+        }
+    }
+    if !bad && steps.is_empty() {
+        bad = true;
+        cx.push(Diagnostic::error("bad-file", named_at, "this trace holds no measurement").help(LINE));
+    }
+    (!bad).then_some(steps)
+}

@@ -1,0 +1,194 @@
+//! Grammar of link errors (`[[hop.error]]`).
+//!
+//! `[[hop.error]]`: a probability for each frame or each bit, steady or in two states, and what becomes of a frame
+//! that is wrong. Where a link has no frames, a packet is one.
+
+use super::fault::{BAD_LASTS, GOOD_LASTS};
+use super::fault::{DIRECTIONS, Owner};
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::model::channel::{Chance, Error, ErrorKind, ErrorMode};
+
+const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
+const OF: Field = field(
+    "of",
+    Shape::One(Kind::Word(&["frame", "bit"])),
+    Need::Default("\"frame\""),
+    "Whether the probabilities are of each frame or of each bit.",
+);
+const GOOD: Field =
+    field("error-good", SHARE, Need::Default("0"), "Probability of an error in the good state.");
+const BAD: Field = field("error-bad", SHARE, Need::Default("1"), "Probability of an error in the bad state.");
+
+static PER_FRAME: TableShape = table(
+    "per-frame",
+    "The state changes from frame to frame.",
+    &[
+        field("to-bad", SHARE, Need::Required("0.01"), "Probability of turning bad before a frame."),
+        field("to-good", SHARE, Need::Required("0.3"), "Probability of turning good before a frame."),
+        GOOD,
+        BAD,
+        OF,
+    ],
+);
+static OVER_TIME: TableShape = table(
+    "over-time",
+    "The state lasts for a while, whatever the traffic.",
+    &[GOOD_LASTS, BAD_LASTS, GOOD, BAD, OF],
+);
+
+const PROBABILITY: Field =
+    field("probability", SHARE, Need::Optional, "Each frame is wrong with this probability.");
+const BIT: Field = field(
+    "bit-probability",
+    SHARE,
+    Need::Optional,
+    "Each bit is wrong with this probability, and with it the frame.",
+);
+static TWO_STATES: &[Variant] = &[
+    Variant {
+        name: "per-frame",
+        doc: "The state changes from frame to frame.",
+        shape: Shape::Table(&PER_FRAME),
+        bare: false,
+    },
+    Variant {
+        name: "over-time",
+        doc: "The state lasts for a while, whatever the traffic.",
+        shape: Shape::Table(&OVER_TIME),
+        bare: false,
+    },
+];
+const TWO_STATE: Field = field(
+    "two-state",
+    Shape::Choice(TWO_STATES),
+    Need::Optional,
+    "Two states with a probability each (Gilbert, Elliott).",
+);
+const MODE: Field = field(
+    "mode",
+    Shape::One(Kind::Word(&["drop", "corrupt", "delay"])),
+    Need::Default("\"drop\""),
+    "What becomes of a frame that is wrong: the link discards it (and repeats it, if it has `arq`), passes it on with \
+     wrong bits, or it comes later.",
+);
+const DELAY: Field = field(
+    "delay",
+    Shape::One(Kind::Dist(Quantity::Span)),
+    Need::Optional,
+    "With mode = \"delay\": by how much.",
+);
+const ONE_OF: &[&[&str]] = &[&["probability", "bit-probability", "two-state"]];
+
+static ERROR: TableShape = TableShape {
+    name: "error",
+    doc: "Frames that come wrong. Without `framing` a packet is one frame.",
+    fields: &[
+        field("name", Shape::One(Kind::Name), Need::Required("\"noise\""), "How grids and results call it."),
+        DIRECTIONS,
+        PROBABILITY,
+        BIT,
+        TWO_STATE,
+        MODE,
+        DELAY,
+    ],
+    one_of: ONE_OF,
+    needs: &[],
+};
+
+/// The errors of a state, which has no name for them.
+pub(crate) static OF_STATE: TableShape = TableShape {
+    name: "error",
+    doc: "Frames that come wrong in this state, beside those that do anyway.",
+    fields: &[PROBABILITY, BIT, TWO_STATE, MODE, DELAY],
+    one_of: ONE_OF,
+    needs: &[],
+};
+
+/// `[[hop.error]]`, `[[link.error]]`.
+pub(crate) const ERRORS: Field =
+    field("error", Shape::Tables(&ERROR), Need::Optional, "Frames that come wrong.");
+
+/// Reads the errors of one hop or link.
+pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Error> {
+    let errors = reader.tables("error", &ERROR).filter_map(|r| {
+        let links = owner.links(r, cx);
+        let (kind, mode) = values(r, cx)?;
+        Some(Error { name: format!("{}.{}", owner.name, r.name()?), kind, mode, links: links? })
+    });
+    errors.collect()
+}
+
+/// What a table of either shape says.
+pub(crate) fn values(reader: Reader<'_>, cx: &Cx<'_>) -> Option<(ErrorKind, ErrorMode)> {
+    let mode = mode(reader, cx);
+    Some((kind(reader, cx)?, mode?))
+}
+
+fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
+    let word = reader.word("mode")?;
+    let delay = reader.get("delay");
+    match (word, delay) {
+        ("delay", None) => {
+            cx.push(
+                Diagnostic::error(
+                    "missing-key",
+                    reader.place("mode"),
+                    "by how much frames are delayed is not said",
+                )
+                .help("add delay = \"500 ms\", or a distribution"),
+            );
+            None
+        }
+        ("delay", Some(_)) => Some(ErrorMode::Delay(reader.dist("delay", cx)?)),
+        (_, Some(tree)) => {
+            cx.push(
+                Diagnostic::warning("no-effect", tree.place, format!("mode = \"{word}\" delays nothing"))
+                    .help("write mode = \"delay\", or remove `delay`"),
+            );
+            Some(if word == "corrupt" { ErrorMode::Corrupt } else { ErrorMode::Drop })
+        }
+        ("corrupt", None) => Some(ErrorMode::Corrupt),
+        _ => Some(ErrorMode::Drop),
+    }
+}
+
+fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
+    if reader.get("probability").is_some() {
+        return reader.number("probability").map(|p| ErrorKind::Steady(Chance::Frame(p)));
+    }
+    if reader.get("bit-probability").is_some() {
+        return reader.number("bit-probability").map(|p| ErrorKind::Steady(Chance::Bit(p)));
+    }
+    let [entry] = reader.get("two-state")?.table()?.entries.as_slice() else { return None };
+    let chance = |r: Reader<'_>, key: &str| {
+        let p = r.number(key)?;
+        Some(if r.word("of")? == "bit" { Chance::Bit(p) } else { Chance::Frame(p) })
+    };
+    if entry.key == "per-frame" {
+        let r = Reader::new(&entry.tree, &PER_FRAME);
+        return Some(ErrorKind::PerFrame {
+            to_bad: r.number("to-bad")?,
+            to_good: r.number("to-good")?,
+            good: chance(r, "error-good")?,
+            bad: chance(r, "error-bad")?,
+        });
+    }
+    let r = Reader::new(&entry.tree, &OVER_TIME);
+    let (good_lasts, bad_lasts) = (r.dist("good", cx)?, r.dist("bad", cx)?);
+    if [&good_lasts, &bad_lasts].iter().any(|d| super::fault::most(d) == Some(0.0)) {
+        cx.push(
+            Diagnostic::error("bad-value", r.tree.place, "a state that lasts no time is not a state")
+                .help("for steady errors write `probability`"),
+        );
+        return None;
+    }
+    Some(ErrorKind::OverTime {
+        good_lasts,
+        bad_lasts,
+        good: chance(r, "error-good")?,
+        bad: chance(r, "error-bad")?,
+    })
+}

@@ -1,0 +1,91 @@
+//! Grammar of hops (`[[hop]]`): two links between two nodes.
+//!
+//! The usual case of a mobile path, in one table: two nodes, a link in each direction, the fixed end first. `down` is
+//! toward the mobile end. What is given once holds for both directions; `{ down = ..., up = ... }` tells them apart.
+
+use super::background;
+use super::channel;
+use super::class;
+use super::error;
+use super::fault;
+use super::link::{COMPRESSION, DELAY, QUEUE, RATE};
+use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::tree::Tree;
+use crate::grammar::validate::split;
+use crate::model::Direction;
+use crate::preset::PRESET;
+
+const RST_FLUSH: Field = field(
+    "rst-flush",
+    Shape::One(Kind::Flag),
+    Need::Default("false"),
+    "A reset from the mobile end deletes what the fixed side of the hop still holds of the connection, and goes on.",
+);
+const DELETE_COPIES: Field = field(
+    "delete-copies",
+    Shape::One(Kind::Flag),
+    Need::Default("false"),
+    "A packet whose data still wait toward the mobile end is dropped: the copy of a retransmission.",
+);
+const CHARGING: Field = field(
+    "charging",
+    Shape::One(Kind::Flag),
+    Need::Default("false"),
+    "Volume is counted for charging: at the gateway, before the queue toward the mobile end, and in the radio network, \
+     behind the link.",
+);
+
+/// `[[hop]]`.
+pub(crate) static HOP: TableShape = table(
+    "hop",
+    "Two nodes and a link in each direction between them.",
+    &[
+        field(
+            "name",
+            Shape::One(Kind::Name),
+            Need::Required("\"radio\""),
+            "How routes, grids and results call it. Its links are NAME.down and NAME.up.",
+        ),
+        field(
+            "between",
+            Shape::Pair(Kind::Name, Kind::Name),
+            Need::Required("[\"server\", \"phone\"]"),
+            "Its two nodes, the fixed end first. They need not be declared.",
+        ),
+        PRESET,
+        crate::radio::RADIO,
+        RATE,
+        DELAY,
+        QUEUE,
+        channel::of_hop::STAY,
+        channel::of_hop::SEND_BUFFER,
+        channel::of_hop::RECEIVE_BUFFER,
+        channel::of_hop::FRAMING,
+        channel::of_hop::ALLOCATION,
+        channel::of_hop::ARQ,
+        channel::of_hop::FLOW_CONTROL,
+        channel::ORDER,
+        class::CLASSES,
+        error::ERRORS,
+        fault::GATES,
+        fault::RATE_CHANGES,
+        fault::LOSSES,
+        fault::DUPLICATIONS,
+        background::BACKGROUNDS,
+        COMPRESSION,
+        RST_FLUSH,
+        DELETE_COPIES,
+        CHARGING,
+    ],
+);
+
+/// The part of a value that is for `direction`.
+pub(crate) fn of(tree: Option<&Tree>, direction: Direction) -> Option<&Tree> {
+    let tree = tree?;
+    if split(tree) { tree.get(direction.name()) } else { Some(tree) }
+}
+
+/// False if the value is split and lacks this direction: that has been complained of.
+pub(crate) fn complete(tree: Option<&Tree>, direction: Direction) -> bool {
+    tree.is_none_or(|t| !split(t) || t.get(direction.name()).is_some())
+}

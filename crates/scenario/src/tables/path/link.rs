@@ -1,0 +1,364 @@
+//! Grammar of links (`[[link]]`): queue, rate, delay, faults.
+//!
+//! A queue, a rate and a delay from one node to another, and the faults on them. `[[link]]` is one direction of a
+//! general graph, routers included; `[[hop]]` is two of them.
+//!
+//! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
+
+use super::background;
+use super::channel;
+use super::class;
+use super::delay_trace::{self, DELAY_TRACE};
+use super::error;
+use super::fault;
+use super::queue::QUEUES;
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::leaf;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::tree::Tree;
+use crate::grammar::validate::alternative;
+use crate::model::{Delay, LinkRate, Schedule};
+use base::{Span, Time};
+
+const STEP_OF_RATE: Shape = Shape::Pair(Kind::Span, Kind::Rate);
+const STEP_OF_DELAY: Shape = Shape::Pair(Kind::Span, Kind::Span);
+
+static RATE_SCHEDULE: TableShape = table(
+    "schedule",
+    "A rate that changes in steps.",
+    &[
+        field(
+            "schedule",
+            Shape::List(&STEP_OF_RATE),
+            Need::Required("[[\"0 s\", \"300 kbit/s\"], [\"10 s\", \"10 kbit/s\"]]"),
+            "From which time on, which rate; the first at \"0 s\".",
+        ),
+        field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+    ],
+);
+static RATE_TRACE: TableShape = table(
+    "trace",
+    "A rate recorded in a file: either one opportunity a line, in whole milliseconds from the start and again from \
+     its end (mahimahi; served evenly over the millisecond before it), or steps, `t_s,bit_per_s` a line.",
+    &[
+        field(
+            "trace",
+            Shape::One(Kind::File),
+            Need::Required("\"lte.trace\""),
+            "The file, beside the scenario.",
+        ),
+        field(
+            "opportunity",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1504 B\""),
+            "What one opportunity carries, headers included.",
+        ),
+    ],
+);
+static DELAY_SCHEDULE: TableShape = table(
+    "schedule",
+    "A delay that changes in steps; a packet takes the delay of the instant it is sent.",
+    &[
+        field(
+            "schedule",
+            Shape::List(&STEP_OF_DELAY),
+            Need::Required("[[\"0 s\", \"300 ms\"], [\"10 s\", \"50 ms\"]]"),
+            "From which time on, which delay; the first at \"0 s\".",
+        ),
+        field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+    ],
+);
+static RANDOM_DELAY: TableShape = table(
+    "random delay",
+    "A delay drawn for each packet.",
+    &[
+        field(
+            "random",
+            Shape::One(Kind::Dist(Quantity::Span)),
+            Need::Required("\"normal(100 ms, 20 ms)\""),
+            "The distribution.",
+        ),
+        field(
+            "reorder",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether a packet with a short delay may overtake one with a long delay.",
+        ),
+    ],
+);
+static RATE_ONE: Shape =
+    Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]);
+static DELAY_ONE: Shape = Shape::Either(&[
+    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::Table(&DELAY_SCHEDULE),
+    Shape::Table(&RANDOM_DELAY),
+    Shape::Table(&DELAY_TRACE),
+]);
+static QUEUE_ONE: Shape = Shape::Choice(QUEUES);
+
+/// The keys that a hop and a link share; a hop takes each for both directions or for one.
+pub(crate) const RATE: Field = field(
+    "rate",
+    Shape::PerDirection(&RATE_ONE),
+    Need::Optional,
+    "How fast it serves. Without it, in no time.",
+);
+pub(crate) const DELAY: Field = field(
+    "delay",
+    Shape::PerDirection(&DELAY_ONE),
+    Need::Optional,
+    "One-way propagation; transmission time is extra. Without it, none. A distribution is drawn for each packet.",
+);
+pub(crate) const QUEUE: Field = field(
+    "queue",
+    Shape::PerDirection(&QUEUE_ONE),
+    Need::Optional,
+    "What waits for service, beside the packet in service. Without it, unlimited.",
+);
+
+/// How headers are sent, of a hop in both directions.
+pub(crate) const COMPRESSION: Field = field(
+    "header-compression",
+    Shape::One(Kind::Word(&["none", "rfc1144"])),
+    Need::Default("\"none\""),
+    "rfc1144: after a lost data packet those behind it are discarded until one is sent again; connections with \
+     timestamps are not compressed. Sizes stay as they are.",
+);
+
+/// Whether headers are sent as differences.
+pub(crate) fn compression(reader: Reader<'_>) -> bool {
+    reader.word("header-compression") == Some("rfc1144")
+}
+
+/// `[[link]]`.
+pub(crate) static LINK: TableShape = table(
+    "link",
+    "One direction between two nodes.",
+    &[
+        field(
+            "name",
+            Shape::One(Kind::Name),
+            Need::Required("\"core\""),
+            "How routes, grids and results call it.",
+        ),
+        field("from", Shape::One(Kind::Name), Need::Required("\"server\""), "The node it leaves."),
+        field("to", Shape::One(Kind::Name), Need::Required("\"router\""), "The node it reaches."),
+        field(
+            "rate",
+            Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]),
+            Need::Optional,
+            "How fast it serves. Without it, in no time.",
+        ),
+        field(
+            "delay",
+            Shape::Either(&[
+                Shape::One(Kind::Dist(Quantity::Span)),
+                Shape::Table(&DELAY_SCHEDULE),
+                Shape::Table(&RANDOM_DELAY),
+            ]),
+            Need::Optional,
+            "One-way propagation; transmission time is extra. Without it, none.",
+        ),
+        field(
+            "queue",
+            Shape::Choice(QUEUES),
+            Need::Optional,
+            "What waits for service. Without it, unlimited.",
+        ),
+        channel::of_link::STAY,
+        channel::of_link::SEND_BUFFER,
+        channel::of_link::RECEIVE_BUFFER,
+        channel::of_link::FRAMING,
+        channel::of_link::ALLOCATION,
+        channel::of_link::ARQ,
+        channel::of_link::FLOW_CONTROL,
+        channel::ORDER,
+        class::CLASSES,
+        error::ERRORS,
+        fault::GATES,
+        fault::RATE_CHANGES,
+        fault::LOSSES,
+        fault::DUPLICATIONS,
+        background::BACKGROUNDS,
+        COMPRESSION,
+    ],
+);
+
+/// `node.congestion-manager`.
+pub(crate) static MANAGER: TableShape = table(
+    "congestion-manager",
+    "One receive window for all TCP connections of a node: slightly above the bandwidth-delay product of its access link.",
+    &[
+        field(
+            "hop",
+            Shape::One(Kind::Name),
+            Need::Required("\"radio\""),
+            "The access hop or link. Its rate and delay are known to the node, also when a state of the world changes them.",
+        ),
+        field(
+            "beyond",
+            Shape::One(Kind::Span),
+            Need::Default("\"0 s\""),
+            "The round trip beyond the access link, which is added to twice its delay and the time of a packet of 1500 B.",
+        ),
+        field(
+            "headroom",
+            Shape::One(Kind::Number(0.1, 100.0)),
+            Need::Default("1.2"),
+            "The aggregate window, in bandwidth-delay products.",
+        ),
+        field(
+            "estimate",
+            Shape::One(Kind::Bytes),
+            Need::Optional,
+            "The rate is not known: the window begins with this much and is estimated by additive increase and \
+             multiplicative decrease.",
+        ),
+    ],
+);
+
+/// `[[node]]`.
+pub(crate) static NODE: TableShape = table(
+    "node",
+    "An end or a router. The ends of hops need not be declared.",
+    &[
+        field("name", Shape::One(Kind::Name), Need::Required("\"router\""), "How links and flows call it."),
+        field(
+            "linux",
+            Shape::Table(&crate::tables::flow::linux::MACHINE),
+            Need::Optional,
+            "What the kernel at this node is set to when commands run there.",
+        ),
+        field(
+            "wire",
+            Shape::Choice(super::wire::WIRES),
+            Need::Optional,
+            "What `williwaw wire` takes frames from at this node, and gives frames to. Two nodes have one.",
+        ),
+        field(
+            "congestion-manager",
+            Shape::Table(&MANAGER),
+            Need::Optional,
+            "The node shares one receive window among its TCP connections, by `flow.priority`.",
+        ),
+    ],
+);
+
+/// The rate that `tree` describes; unlimited without one.
+pub(crate) fn rate(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<LinkRate> {
+    let Some(tree) = tree else { return Some(LinkRate::Unlimited) };
+    if tree.table().is_none() {
+        let rate = leaf::rate(tree).ok()?;
+        if rate.bps() == 0 {
+            cx.push(
+                Diagnostic::error("bad-value", tree.place, "a rate of 0 never sends a packet").help(
+                    "for an interruption write a gate or a rate-change; without `rate` there is no limit",
+                ),
+            );
+            return None;
+        }
+        return Some(LinkRate::Constant(rate));
+    }
+    if let Some(Shape::Table(found)) =
+        alternative(tree, &[Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)])
+        && std::ptr::eq(*found, &RATE_TRACE)
+    {
+        let reader = Reader::new(tree, &RATE_TRACE);
+        let file = reader.get("trace")?;
+        let bytes = reader.bytes("opportunity")?;
+        let Some(bytes) = u32::try_from(bytes).ok().filter(|n| (1..=1 << 24).contains(n)) else {
+            cx.push(
+                Diagnostic::error(
+                    "bad-value",
+                    reader.place("opportunity"),
+                    "an opportunity carries from 1 B to 16 MB",
+                )
+                .help("mahimahi's is \"1504 B\""),
+            );
+            return None;
+        };
+        return cx.trace(file.text()?, bytes, file.place);
+    }
+    let steps = schedule(Reader::new(tree, &RATE_SCHEDULE), |t| leaf::rate(t).ok(), cx)?;
+    if steps.steps.iter().all(|(_, rate)| rate.bps() == 0) {
+        cx.push(Diagnostic::error("bad-value", tree.place, "a rate that is always 0 never sends a packet"));
+        return None;
+    }
+    Some(LinkRate::Schedule(steps))
+}
+
+/// The delay that `tree` describes; none without one.
+pub(crate) fn delay(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<Delay> {
+    let Some(tree) = tree else { return Some(Delay::Constant(Span::ZERO)) };
+    if tree.table().is_none() {
+        return Some(constant_or_drawn(leaf::dist(tree, Quantity::Span, cx).ok()?, false));
+    }
+    let tables = [Shape::Table(&DELAY_SCHEDULE), Shape::Table(&RANDOM_DELAY), Shape::Table(&DELAY_TRACE)];
+    match alternative(tree, &tables)? {
+        Shape::Table(found) if std::ptr::eq(*found, &DELAY_TRACE) => {
+            delay_trace::read(Reader::new(tree, &DELAY_TRACE), cx).map(Delay::Schedule)
+        }
+        Shape::Table(found) if std::ptr::eq(*found, &RANDOM_DELAY) => {
+            let reader = Reader::new(tree, &RANDOM_DELAY);
+            Some(constant_or_drawn(reader.dist("random", cx)?, reader.flag("reorder")?))
+        }
+        _ => schedule(Reader::new(tree, &DELAY_SCHEDULE), |t| leaf::span(t).ok(), cx).map(Delay::Schedule),
+    }
+}
+
+fn constant_or_drawn(dist: base::dist::Dist, reorder: bool) -> Delay {
+    match dist {
+        base::dist::Dist::Constant(ns) => Delay::Constant(Span::from_nanos(ns as u64)),
+        dist => Delay::PerPacket { dist, reorder },
+    }
+}
+
+fn schedule<T>(reader: Reader<'_>, value: impl Fn(&Tree) -> Option<T>, cx: &Cx<'_>) -> Option<Schedule<T>> {
+    let tree = reader.get("schedule")?;
+    let mut steps: Vec<(Time, T)> = Vec::new();
+    let mut good = true;
+    for step in tree.list()? {
+        let [from, to] = step.list()? else { return None };
+        let from_span = leaf::span(from).ok()?;
+        let at = Time::from_nanos(from_span.as_nanos());
+        let mut complain = |message: &str, help: &str| {
+            good = false;
+            cx.push(Diagnostic::error("bad-value", from.place, message).help(help));
+        };
+        match steps.last() {
+            None if at != Time::ZERO => {
+                complain("a schedule starts at the start of the run", "the first step is at \"0 s\"")
+            }
+            Some((before, _)) if at <= *before => {
+                complain("the steps of a schedule go forward in time", "sort them; no two at one time")
+            }
+            _ => {}
+        }
+        steps.push((at, value(to)?));
+    }
+    let last = steps.last().map(|(at, _)| *at);
+    let Some(last) = last else {
+        cx.push(
+            Diagnostic::error("bad-value", tree.place, "this schedule is empty")
+                .help("it needs at least one step, at \"0 s\""),
+        );
+        return None;
+    };
+    let repeat = match reader.get("repeat") {
+        Some(_) => Some(reader.span("repeat")?),
+        None => None,
+    };
+    if let Some(period) = repeat
+        && Time::ZERO + period <= last
+    {
+        let message = format!("the schedule repeats after {period}, before its last step");
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("repeat"), message)
+                .help(format!("repeat after more than {}", last.since(Time::ZERO))),
+        );
+        return None;
+    }
+    good.then_some(Schedule { steps, repeat })
+}

@@ -1,0 +1,191 @@
+//! Grammar of expectations (`[expect]`).
+//!
+//! `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison with a number in the metric's unit, or a list of them that
+//! must all hold. `all` in place of a flow is all flows together. A bare number means equal. Expectations hold for
+//! every cell of the grid.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::source::Place;
+use crate::grammar::cx::Cx;
+use crate::grammar::leaf::Complaint;
+use crate::grammar::reader::Reader;
+use crate::grammar::spelling::{alternatives, nearest};
+use crate::grammar::tree::{Table, Tree, Value};
+use crate::grammar::validate::wrong_type;
+use crate::model::metric::{Metric, Statistic, Unit};
+use crate::model::{Comparison, Expectation};
+use base::units::{parse_rate, parse_span};
+
+/// The word for all flows together.
+pub(crate) const ALL_FLOWS: &str = "all";
+
+/// Checks what does not depend on the flows.
+pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
+    let Some(table) = tree.table() else {
+        return wrong_type(
+            tree,
+            "expect",
+            "a table",
+            "[expect]\n\"download.download_time_s.mean\" = \"< 150 s\"",
+            cx,
+        );
+    };
+    for line in flatten(table).iter().take_while(|_| !cx.full()) {
+        parse(line, None, cx);
+    }
+}
+
+/// Reads the expectations about these flows.
+pub(crate) fn read(root: Reader<'_>, flows: &[String], complete: bool, cx: &Cx<'_>) -> Vec<Expectation> {
+    let Some(table) = root.get("expect").and_then(Tree::table) else { return Vec::new() };
+    flatten(table)
+        .iter()
+        .take_while(|_| !cx.full())
+        .flat_map(|line| parse(line, Some((flows, complete)), cx))
+        .collect()
+}
+
+struct Line<'t> {
+    path: Vec<(String, Place)>,
+    value: &'t Tree,
+}
+
+/// Lines with their whole path: `"a.b.c" = v`, `a.b.c = v` and `[expect.a]` are the same.
+fn flatten(table: &Table) -> Vec<Line<'_>> {
+    fn go<'t>(table: &'t Table, before: &[(String, Place)], out: &mut Vec<Line<'t>>) {
+        for entry in &table.entries {
+            let mut path = before.to_vec();
+            let mut offset = 1; // past the opening quote
+            for part in entry.key.split('.') {
+                let at = if entry.key.contains('.') {
+                    entry.key_place.part(offset..offset + part.len())
+                } else {
+                    entry.key_place
+                };
+                offset += part.len() + 1;
+                path.push((part.to_owned(), at));
+            }
+            match &entry.tree.value {
+                Value::Table(inner) if path.len() < 4 => go(inner, &path, out),
+                _ => out.push(Line { path, value: &entry.tree }),
+            }
+        }
+    }
+    let mut out = Vec::new();
+    go(table, &[], &mut out);
+    out
+}
+
+fn parse(line: &Line<'_>, flows: Option<(&[String], bool)>, cx: &Cx<'_>) -> Vec<Expectation> {
+    let say = flows.is_none();
+    let example = "write \"FLOW.METRIC.STATISTIC\" = \"< 150 s\", such as \"download.download_time_s.mean\"";
+    let [flow, metric, statistic] = line.path.as_slice() else {
+        if say {
+            let first = line.path.first().map_or(line.value.place, |(_, place)| *place);
+            let end = line.path.last().map_or(first.end, |(_, place)| place.end);
+            let message = format!(
+                "an expectation names a flow, a metric and a statistic; here are {}",
+                line.path.len()
+            );
+            cx.push(
+                Diagnostic::error("bad-value", Place { end: end.max(first.end), ..first }, message)
+                    .help(example),
+            );
+        }
+        return Vec::new();
+    };
+    let unknown = |what: &str, (word, place): &(String, Place), known: &[&str]| {
+        let shown: String = word.chars().take(40).collect();
+        let d = Diagnostic::error("unknown-key", *place, format!("there is no {what} `{shown}`"));
+        cx.push(match nearest(word, known.iter().copied()) {
+            Some(meant) => d.label(format!("did you mean `{meant}`?")),
+            None => d.help(format!("there is {}", alternatives(known.iter().copied()))),
+        });
+    };
+    let (found_metric, found_statistic) = (Metric::from_name(&metric.0), Statistic::from_name(&statistic.0));
+    if say {
+        if found_metric.is_none() {
+            unknown("metric", metric, Metric::NAMES);
+        }
+        if found_statistic.is_none() {
+            unknown("statistic", statistic, Statistic::NAMES);
+        }
+    }
+    let index = match flows {
+        Some((flows, complete)) => match flows.iter().position(|f| *f == flow.0) {
+            Some(index) => Some(index),
+            None if flow.0 == ALL_FLOWS => None,
+            None => {
+                if complete {
+                    let known: Vec<&str> = flows.iter().map(String::as_str).chain([ALL_FLOWS]).collect();
+                    unknown("flow", flow, &known);
+                }
+                return Vec::new();
+            }
+        },
+        None => None,
+    };
+    let (Some(metric), Some(statistic)) = (found_metric, found_statistic) else { return Vec::new() };
+    let unit = if statistic == Statistic::N { Unit::Count } else { metric.unit() };
+    let bounds: Vec<&Tree> = match &line.value.value {
+        Value::List(list) => list.iter().collect(),
+        _ => vec![line.value],
+    };
+    let mut out = Vec::new();
+    for tree in bounds {
+        match bound(tree, unit) {
+            Ok((comparison, bound)) => out.push(Expectation {
+                key: line.path.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join("."),
+                flow: index,
+                metric,
+                statistic,
+                comparison,
+                bound,
+            }),
+            Err(complaint) if say => cx.complain("bad-value", tree.place, complaint),
+            Err(_) => {}
+        }
+    }
+    out
+}
+
+fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), Complaint> {
+    let example = match unit {
+        Unit::Seconds => "\"< 150 s\"",
+        Unit::BitsPerSecond => "\"> 20 kbit/s\"",
+        Unit::Ratio => "\">= 0.95\"",
+        Unit::Count => "\"< 3\"",
+    };
+    let text = match &tree.value {
+        Value::Integer(n) => return Ok((Comparison::Equal, *n as f64)),
+        Value::Number(x) if x.is_finite() => return Ok((Comparison::Equal, *x)),
+        Value::Text(text) => text.trim(),
+        _ => {
+            return Err(Complaint::new(format!("an expectation is a comparison, not {}", tree.kind()))
+                .help(format!("write {example}")));
+        }
+    };
+    let signs = [
+        ("<=", Comparison::AtMost),
+        (">=", Comparison::AtLeast),
+        ("==", Comparison::Equal),
+        ("<", Comparison::Less),
+        (">", Comparison::More),
+        ("=", Comparison::Equal),
+    ];
+    let Some((sign, comparison)) = signs.iter().find(|(sign, _)| text.starts_with(sign)) else {
+        return Err(
+            Complaint::new("an expectation starts with <, <=, >, >= or =").help(format!("write {example}"))
+        );
+    };
+    let number = text[sign.len()..].trim();
+    let value = match (number.parse::<f64>(), unit) {
+        (Ok(x), _) if x.is_finite() => Ok(x),
+        (_, Unit::Seconds) => parse_span(number).map(base::Span::as_secs_f64),
+        (_, Unit::BitsPerSecond) => parse_rate(number).map(|rate| rate.bps() as f64),
+        _ => Err(format!("`{number}` is not a number")),
+    };
+    value
+        .map(|x| (*comparison, x))
+        .map_err(|message| Complaint::new(message).help(format!("write {example}")))
+}
