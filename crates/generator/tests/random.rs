@@ -112,3 +112,21 @@ fn a_stop_acts_within_200_ms() {
     });
     assert!(took < Duration::from_millis(200), "{took:?}");
 }
+
+/// Both were found by random scenarios: an endless stream over ATP was cut into units without end (20 GB), and a slow
+/// reader over a transport without a receive buffer woke itself at one instant for ever.
+#[test]
+fn streams_without_end_and_slow_readers_over_atp_are_harmless() {
+    let text = |app: &str| {
+        format!(
+            "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"100 kbit/s\"\ndelay = \"10 ms\"\n[run]\nlimit = \"20 s\"\n\
+             [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"atp\"\napp = {{ bulk = {{ {app} }} }}\n"
+        )
+    };
+    for app in ["", "bytes = \"100 kB\", read-rate = \"8 kbit/s\", read-pause = \"1 s\"", "bytes = \"10 MB\""]
+    {
+        let scenario = scenario::read("s.toml", text(app).as_bytes(), &scenario::NoFiles).unwrap();
+        let taken = check::run(&scenario).unwrap();
+        assert!((50..100_000).contains(&taken.packets), "{app}: {taken:?}");
+    }
+}

@@ -37,7 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let discard = mode == "discard";
             let mut open = |tap: Option<&::capture::Tap>| -> std::io::Result<Box<dyn Write>> {
                 let name = tap.map_or("all", |tap| &tap.name);
-                Ok(if discard { Box::new(std::io::sink()) } else { Box::new(create(&format!("{name}.pcapng"))?) })
+                Ok(if discard {
+                    Box::new(std::io::sink())
+                } else {
+                    Box::new(create(&format!("{name}.pcapng"))?)
+                })
             };
             println!("{:?}", stream(model, 0, SNAP, "captured", &mut open)?);
         }

@@ -20,12 +20,12 @@ use base::wire;
 use base::wire::frame::Framing;
 use base::{Span, Time};
 use collector::Collector;
-pub use stream::{Streamed, stream};
 use path::ElementId;
 use scenario::Model;
 use scenario::build::World;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+pub use stream::{Streamed, stream};
 
 /// t = 0 in seconds since 1970, so that the last digits of a time are those of the run.
 pub const EPOCH_S: u64 = 1_000_000_000;

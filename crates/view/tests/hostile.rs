@@ -26,5 +26,7 @@ fn a_layer_for_each_event_is_read_in_linear_time() {
     let text = text.replace("name, and", "name and");
     let layers = view::layers::read(&text, "table", 0.0).expect("a table");
     assert_eq!(layers.len(), 100_000);
-    assert!(layers.iter().enumerate().all(|(i, layer)| layer.events.len() == 1 && layer.events[0].t == i as f64));
+    assert!(
+        layers.iter().enumerate().all(|(i, layer)| layer.events.len() == 1 && layer.events[0].t == i as f64)
+    );
 }

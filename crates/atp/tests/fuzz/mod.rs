@@ -128,7 +128,8 @@ pub(crate) fn packets(bytes: &[u8]) {
         ..Config::default()
     };
     let shared = SharedWindow::default();
-    let mut ends = [Role::Active, Role::Passive].map(|role| AtpEnd::new(config.clone(), role, shared.clone()));
+    let mut ends =
+        [Role::Active, Role::Passive].map(|role| AtpEnd::new(config.clone(), role, shared.clone()));
     for _ in 0..octets.one() % 4 {
         let lifetime = Some(Span::from_millis(u64::from(octets.one()) * 100));
         ends[0].send(Message { lifetime, ..Message::of(octets.number() % LONGEST) });

@@ -158,8 +158,7 @@ impl Wanted {
         let file = |tap: Option<&Tap>| {
             path(&tap.map_or("pcapng".to_owned(), |tap| format!("{}.pcapng", plain(&tap.name))))
         };
-        let mut open =
-            |tap: Option<&Tap>| Ok(BufWriter::with_capacity(1 << 18, File::create(file(tap))?));
+        let mut open = |tap: Option<&Tap>| Ok(BufWriter::with_capacity(1 << 18, File::create(file(tap))?));
         let streamed = stream(model, repetition, self.snap, &application, &mut open);
         match streamed.map_err(|error| Failure::write(&file(None), &error))? {
             Streamed::Whole(files) => Ok(files),

@@ -5,6 +5,7 @@
 use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
 use ::capture::Tap;
 use ::capture::segment::{self, End, Outside};
+use base::Time;
 use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
@@ -12,7 +13,6 @@ use base::trace::{Encoded, Sighting};
 use base::truth::{Cause, Retransmission};
 use base::wire;
 use base::wire::frame::Framing;
-use base::Time;
 use scenario::Model;
 use scenario::build::World;
 use scenario::model::Transport;

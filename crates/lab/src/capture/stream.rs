@@ -62,7 +62,8 @@ pub fn stream<W: Write>(
     let mut give = |glimpse: &super::Glimpse<'_>, sent: &super::Sent<'_>| -> io::Result<()> {
         let wire_len = format.frame(glimpse, sent);
         let time_ns = EPOCH_S * 1_000_000_000 + glimpse.t.as_nanos();
-        let shot = Shot { time_ns, tap: glimpse.tap, wire_len, bytes: &format.bytes, comment: &format.comment };
+        let shot =
+            Shot { time_ns, tap: glimpse.tap, wire_len, bytes: &format.bytes, comment: &format.comment };
         if (glimpse.tap as usize) < hosts {
             writers[glimpse.tap as usize].write(&Shot { tap: 0, ..shot })?;
         }
