@@ -1,5 +1,7 @@
 # make        builds williwaw and reproduces the published tables and figures (the main job)
 # make test   the whole test suite, formatting, lints, and whether the generated pages are true
+# make wheel  the Python package with the program in it, as target/wheels/*.whl (needs Python and pip)
+# make test-python  pytest on the wheel, with the oldest and the newest Python from 3.10 that are found
 # make docs   writes the generated pages anew, and builds the book where mdBook is installed
 
 CARGO ?= cargo
@@ -9,7 +11,7 @@ MAIN_JOB = gprs-eifel/table2 gprs-eifel/table3 gprs-eifel/fig2 gprs-eifel/fig3 g
 LISTED = $(wildcard $(addprefix crates/transport/src/tcp/,cc/*.rs spurious/*.rs response/*.rs))
 
 .DEFAULT_GOAL := run
-.PHONY: run test docs mutants toolchain
+.PHONY: run test test-python wheel docs mutants toolchain
 
 run: toolchain
 	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
@@ -23,8 +25,8 @@ export PROPTEST_RNG_SEED
 TEST_ARGS ?=
 
 test: toolchain
-	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- $(TEST_ARGS)
-	$(CARGO) test --workspace --locked --no-fail-fast --doc
+	$(CARGO) test --workspace --exclude williwaw-python --locked --no-fail-fast --lib --bins --tests -- $(TEST_ARGS)
+	$(CARGO) test --workspace --exclude williwaw-python --locked --no-fail-fast --doc
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check && \
 		rustfmt --edition 2024 --check $(LISTED); \
@@ -32,6 +34,16 @@ test: toolchain
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
 		echo "$(CARGO) clippy" && $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed, so the lints are not checked"; fi
+
+# The profile of the wheel: `make wheel PROFILE=dev` is quick to build and slow to run.
+PROFILE ?= dist
+PYTHON ?= python3
+
+wheel: toolchain
+	sh python/wheel.sh "$(PROFILE)" "$(PYTHON)"
+
+test-python: toolchain
+	sh python/test.sh "$(PROFILE)"
 
 # Deliberate faults in the sender, and the dialogues that catch them (docs/mutants.md): some minutes.
 mutants: toolchain

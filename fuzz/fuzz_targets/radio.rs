@@ -1,8 +1,8 @@
 #![no_main]
-//! Blocks and reports of RLC; the body is shared with the tests in `cargo test`.
+//! Radio blocks, LLC frames, BSSGP PDUs, and a sender with a hostile mobile. The body is shared with the replay in
+//! `cargo test`.
 
 #[path = "../../crates/radio/tests/fuzz/mod.rs"]
-#[allow(dead_code, reason = "other targets use the rest")]
 mod fuzz;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::blocks(bytes));

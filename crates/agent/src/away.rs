@@ -10,7 +10,7 @@ use crate::peer::Peer;
 use crate::token::Token;
 use base::Span;
 use emulate::Error;
-use emulate::clock::monotonic;
+use netns::clock::monotonic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

@@ -6,10 +6,10 @@
 use crate::line::Keys;
 use crate::message::Carried;
 use crate::way::{self, BUFFER, Way};
-use emulate::clock::monotonic;
-use emulate::device::Device;
-use emulate::lateness::Histogram;
-use emulate::lent;
+use emulate::accuracy::lateness::Histogram;
+use emulate::remote::worker;
+use netns::clock::monotonic;
+use netns::device::Device;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
@@ -46,20 +46,20 @@ impl Carrier {
         devices: Vec<Device>,
     ) -> io::Result<Carrier> {
         socket.set_nonblocking(true)?;
-        lent::deepen(&socket);
+        worker::deepen(&socket);
         let stop = |(way, device)| Stop { device, way: Way::new(keys.0.clone(), way), to: None };
         Ok(Carrier { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
     }
 
     /// Carries until `over`. `start` is t = 0 by our clock, and by how much that is ahead of the other end's.
     pub(crate) fn run(mut self, over: &AtomicBool, start: &OnceLock<(u64, i64)>) -> Carried {
-        let realtime = lent::settle_in();
+        let realtime = worker::settle_in();
         let mut fds = vec![self.socket.as_raw_fd()];
         fds.extend(self.stops.iter().map(|stop| stop.device.as_raw_fd()));
         let (mut datagram, mut packet) = (vec![0; BUFFER], vec![0; BUFFER]);
         let mut reckoning = false;
         while !over.load(Ordering::Relaxed) {
-            let ready = lent::readable(&fds, LOOK);
+            let ready = worker::readable(&fds, LOOK);
             if let Some((origin, ahead)) = start.get().filter(|_| !reckoning) {
                 reckoning = true;
                 self.stops.iter_mut().for_each(|stop| stop.way.reckon(-ahead, *origin));

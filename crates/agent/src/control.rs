@@ -12,13 +12,13 @@ use crate::token::Token;
 use crate::way::{BUFFER, Way};
 use base::Span;
 use emulate::Error;
-use emulate::between::{Between, Compared};
-use emulate::clock::{Clock, monotonic};
-use emulate::device::{Device, Tunnel};
-use emulate::elsewhere::{Elsewhere, Orders, Returned};
-use emulate::lateness::Histogram;
-use emulate::lent;
-use emulate::returned::Lists;
+use emulate::accuracy::lateness::Histogram;
+use emulate::remote::hosts::{Elsewhere, Orders, Returned};
+use emulate::remote::overhead::{Between, Compared};
+use emulate::remote::results::Lists;
+use emulate::remote::worker;
+use netns::clock::{Clock, monotonic};
+use netns::device::{Device, Tunnel};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -145,14 +145,14 @@ impl Agent {
         let socket = UdpSocket::bind(SocketAddr::new(ours.ip(), 0)).map_err(refused)?;
         socket.connect(self.peer.address).map_err(refused)?;
         socket.set_nonblocking(true).map_err(refused)?;
-        lent::deepen(&socket);
+        worker::deepen(&socket);
         let Keys(keys) = self.peer.line.keys();
         let way = Arc::new(Mutex::new(Way::new(keys, number)));
         let mut pipe = Pipe { socket, way: way.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
             // Refused where nobody listens yet, or any more.
             let _ = pipe.write(&[]);
-            lent::readable(&[pipe.as_raw_fd()], CALL.as_millis() as i32);
+            worker::readable(&[pipe.as_raw_fd()], CALL.as_millis() as i32);
             if pipe.answered() {
                 held(&self.part).ways.push(way);
                 return Ok(Device::tunnel(Box::new(pipe)));
@@ -180,7 +180,7 @@ impl Agent {
                 }
                 Some((Message::Output(command, which), bytes)) => {
                     let all = outputs.entry((command, which)).or_default();
-                    if all.len() as u64 <= emulate::output::MOST_OUTPUT {
+                    if all.len() as u64 <= netns::output::MOST_OUTPUT {
                         all.extend(bytes);
                     }
                 }

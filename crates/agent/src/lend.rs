@@ -4,10 +4,10 @@
 use crate::carrier::Carrier;
 use crate::line::Line;
 use crate::message::{Carried, Message};
-use emulate::clock::Clock;
-use emulate::elsewhere::{Orders, Returned};
-use emulate::lent::Lent;
+use emulate::remote::hosts::{Orders, Returned};
+use emulate::remote::worker::Lent;
 use emulate::{Error, Surroundings};
+use netns::clock::Clock;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -77,14 +77,13 @@ struct Working<'a> {
 }
 
 fn socket(ours: SocketAddr) -> Result<UdpSocket, Error> {
-    UdpSocket::bind(ours)
-        .map_err(|source| Error::Refused { what: format!("listening for packets at {ours}"), source })
+    UdpSocket::bind(ours).map_err(Error::of(format!("listening for packets at {ours}")))
 }
 
 impl Working<'_> {
     fn run(&self, first: u32, orders: Orders, started: &Receiver<(u64, i64)>) -> Result<(), Failed> {
         let over = || self.over.load(Ordering::Relaxed);
-        let gone = |source| Error::Refused { what: "looking at the line".into(), source };
+        let gone = |source| Error::of("looking at the line")(source);
         let (ours, peer) = self.line.ends().map_err(gone).map_err(Failed::Early)?;
         let socket = socket(ours).map_err(Failed::Early)?;
         let (lent, devices) = Lent::prepare(orders, self.around, over).map_err(Failed::Early)?;
@@ -97,7 +96,7 @@ impl Working<'_> {
                 Ok(carrying) => carrying,
                 Err(source) => {
                     let what = "starting a thread".to_owned();
-                    return (Err(Error::Refused { what, source }), Carried::default());
+                    return (Err(Error::of(what)(source)), Carried::default());
                 }
             };
             let _ = self.line.say(&Message::Prepared, &[]);

@@ -10,7 +10,7 @@ use crate::PROTOCOL;
 use crate::message::{self, Message, PIECE, Pieces};
 use crate::token::Token;
 use crate::way;
-use emulate::clock::monotonic;
+use netns::clock::monotonic;
 use snow::{Builder, StatelessTransportState};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -466,7 +466,7 @@ mod tests {
         let mut early = vec![0; BUFFER];
         let n = a.seal(b"packet", 999, &mut early).unwrap();
         assert!(b.open(&early[..n], 2000).is_some(), "before the start it is carried and not counted");
-        let took = emulate::lateness::Histogram::unpack(&b.carried().took);
+        let took = emulate::accuracy::lateness::Histogram::unpack(&b.carried().took);
         assert_eq!((took.count(), took.max().as_nanos()), (1, 700));
     }
 }

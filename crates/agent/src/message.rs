@@ -3,15 +3,15 @@
 //! A message is a line of JSON and bytes behind it: four bytes with the length of the JSON, the JSON, the bytes. It
 //! is cut into pieces that a frame of the line can hold, each with a byte before it: 1 if more follow.
 
-use emulate::lateness::Packed;
+use emulate::accuracy::lateness::Packed;
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 use crate::token::Token;
 #[cfg(target_os = "linux")]
-use emulate::elsewhere::{Orders, Returned};
+use emulate::remote::hosts::{Orders, Returned};
 #[cfg(target_os = "linux")]
-use emulate::returned::List;
+use emulate::remote::results::List;
 #[cfg(target_os = "linux")]
 use std::net::SocketAddr;
 

@@ -7,7 +7,7 @@ use crate::list::Host;
 use crate::message::Message;
 use crate::token::Token;
 use emulate::Error;
-use emulate::clock::monotonic;
+use netns::clock::monotonic;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -81,7 +81,7 @@ impl Peer {
 
     fn start(&mut self, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let thread = std::thread::Builder::new().spawn(work);
-        let refused = |source| Error::Refused { what: "starting a thread".to_owned(), source };
+        let refused = |source| Error::of("starting a thread")(source);
         self.threads.push(thread.map_err(refused)?);
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use crate::message::Carried;
 use base::Span;
-use emulate::lateness::Histogram;
+use emulate::accuracy::lateness::Histogram;
 use snow::StatelessTransportState;
 use std::sync::Arc;
 

@@ -8,9 +8,11 @@ use agent::message::{Fault as Unread, MOST, Message, PIECE, Pieces, write};
 use agent::token::Token;
 use base::Span;
 use base::dist::Dist;
-use emulate::elsewhere::{CommandOrder, CommandReturned, EndOrder, MachineOrder, Orders, Returned, Slowly};
-use emulate::plans::{Asks, Does, Draws, Over, Said, Tells, Use};
-use emulate::returned::{EndReturned, List};
+use emulate::remote::hosts::{
+    CommandOrder, CommandReturned, EndOrder, MachineOrder, Orders, Returned, Slowly,
+};
+use emulate::remote::results::{EndReturned, List};
+use emulate::remote::spec::{Asks, Does, Draws, Over, Said, Tells, Use};
 use scenario::model::{Asking, Keep, Telling, Useful};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};

@@ -62,7 +62,7 @@ fn json_is_one_document_of_the_agreed_shape() {
     assert_eq!(cells.len(), 4);
     assert_eq!(cells[1]["params"]["flow.download.transport.tcp.spurious"], "eifel");
     let time = &cells[0]["metrics"]["download_time_s"];
-    for key in ["mean", "stddev", "median", "p10", "p90"] {
+    for key in ["mean", "stddev", "median", "p10", "p90", "p95", "p99", "min", "max"] {
         assert!(time[key].is_f64(), "{key} of {time}");
     }
     assert_eq!((time["ci95"].as_array().unwrap().len(), &time["n"]), (2, &Value::from(3)));

@@ -17,9 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use base::rng::Seed;
     use base::trace::Tracer;
     use base::{Span, Time};
-    use emulate::clock::Clock;
     use emulate::driver::{Driver, Gateway, Kind};
-    use emulate::space::Space;
+    use netns::clock::Clock;
+    use netns::namespace::Namespace;
     use std::net::Ipv4Addr;
     use std::process::Command;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut network = world.network;
     network.start(None);
     let (from, to) = (Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2));
-    let spaces = [Space::new()?, Space::new()?];
+    let spaces = [Namespace::new()?, Namespace::new()?];
     let ends = world.flows[0];
     let gateways = vec![
         Gateway { door: ends.from, device: spaces[0].device(from, 1500)?, kind: Kind::Flow },

@@ -14,8 +14,8 @@ fn main() {
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), String> {
     use emulate::Options;
-    use emulate::calibrate::SPIN;
-    use emulate::twin;
+    use emulate::accuracy::calibrate::SPIN;
+    use emulate::self_check;
     let words: Vec<String> = std::env::args().skip(1).collect();
     let spin = words.iter().any(|w| w == "spin");
     let trace = words.iter().find(|w| std::path::Path::new(w).is_file());
@@ -26,11 +26,11 @@ fn main() -> Result<(), String> {
         "{:<18} {:>10} {:>10} {:>11} {:>11} {:>11}",
         "scenario", "virtual s", "real s", "later us", "explained", "p99 us"
     );
-    for (name, model) in twin::scenarios(recorded.as_deref())? {
+    for (name, model) in self_check::scenarios(recorded.as_deref())? {
         if only.is_some_and(|wanted| *wanted != name) {
             continue;
         }
-        let both = twin::twins(&model, 0, &options).map_err(|e| format!("{name}: {e}"))?;
+        let both = self_check::twins(&model, 0, &options).map_err(|e| format!("{name}: {e}"))?;
         println!(
             "{name:<18} {:>10.6} {:>10.6} {:>11.0} {:>11.0} {:>11.0}",
             both.in_virtual_time,

@@ -1,95 +1,45 @@
-//! The real clock: the network of a scenario, driven by time itself, with real stacks at its ends.
+//! Real-time emulation: the network of a scenario under the machine's clock, with real stacks at its ends.
 //!
-//! The elements between the ends are those of virtual time, built by the same builder from the same file.
-//! What is added is a door for each end ([`space`]: an anonymous network namespace with one TUN device), and
-//! one thread that reads, models and writes ([`driver`]). Logical time is made of arrival stamps and never of
-//! the moment at which something is looked at, so late wake-ups delay a packet and bend nothing after it;
-//! how late each packet left is measured and reported ([`lateness`]).
+//! The elements between the ends are those of virtual time, built by the same builder from the same file. Each end gets a
+//! port to a kernel ([`netns`]: an anonymous network namespace with one TUN device), and one thread reads, advances
+//! the model and writes ([`driver`]). Logical time consists of arrival stamps, never of the moment of a look, so a late
+//! wake-up delays a packet and changes nothing after it. The lateness of each packet is measured ([`accuracy`]).
 //!
-//! Linux only. Elsewhere everything compiles and [`once`] says that it cannot.
+//! | part | what it holds |
+//! |---|---|
+//! | [`driver`] | the real-time thread, its triggers and its CPU budget |
+//! | [`nodes`], [`wire`] | machines of commands; links between interfaces or serial lines of this host |
+//! | `sockets` | workloads over kernel sockets |
+//! | [`remote`] | nodes and flow ends at other hosts |
+//! | [`accuracy`] | lateness and faithfulness of a run |
+//! | [`agreement`], [`self_check`] | the Linux model held against Linux; one model under both clocks |
+//!
+//! Linux only. Elsewhere everything compiles and [`once`] returns an error.
 
-pub mod admission;
+pub mod accuracy;
 pub mod agreement;
-pub mod between;
-pub mod capture;
-pub mod facts;
-pub mod lateness;
-pub mod live;
-pub mod proc;
-mod traces;
-
-#[cfg(target_os = "linux")]
-pub mod bulk;
-#[cfg(target_os = "linux")]
-pub mod calibrate;
-#[cfg(target_os = "linux")]
-pub mod clock;
-#[cfg(target_os = "linux")]
-pub mod device;
 #[cfg(target_os = "linux")]
 pub mod driver;
 #[cfg(target_os = "linux")]
-pub mod elsewhere;
-#[cfg(target_os = "linux")]
-pub mod foreground;
-#[cfg(target_os = "linux")]
-pub mod hotline;
-#[cfg(target_os = "linux")]
-pub mod job;
-#[cfg(target_os = "linux")]
-pub mod keeper;
-#[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(target_os = "linux")]
-pub mod lent;
-#[cfg(target_os = "linux")]
-mod messages;
+pub mod nodes;
 #[cfg(target_os = "linux")]
 mod once;
+pub mod remote;
 #[cfg(target_os = "linux")]
-mod ordered;
+pub mod self_check;
 #[cfg(target_os = "linux")]
-pub mod output;
-#[cfg(target_os = "linux")]
-mod part;
-#[cfg(target_os = "linux")]
-pub mod plans;
-#[cfg(target_os = "linux")]
-mod player;
-#[cfg(target_os = "linux")]
-mod reader;
-#[cfg(target_os = "linux")]
-pub mod returned;
-#[cfg(target_os = "linux")]
-pub mod space;
-#[cfg(target_os = "linux")]
-pub mod stage;
-#[cfg(target_os = "linux")]
-mod strain;
-#[cfg(target_os = "linux")]
-mod sys;
-#[cfg(target_os = "linux")]
-pub mod twin;
-#[cfg(target_os = "linux")]
-pub mod uplink;
-#[cfg(target_os = "linux")]
-pub mod user;
-#[cfg(target_os = "linux")]
-pub mod view;
-#[cfg(target_os = "linux")]
-mod watch;
+mod sockets;
 #[cfg(target_os = "linux")]
 pub mod wire;
 
+pub use netns::rights;
 #[cfg(target_os = "linux")]
 pub use once::{once, play};
-#[cfg(target_os = "linux")]
-pub use sys::rights;
 
+use crate::accuracy::lateness::Timing;
 use base::Span;
-use capture::Capture;
-use facts::FlowFacts;
-use lateness::Timing;
+use lab::capture::doors::Capture;
+use netns::facts::FlowFacts;
 use std::io;
 #[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
@@ -100,17 +50,9 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Not Linux.
-    #[error("real time needs Linux: namespaces and TUN devices")]
-    System,
-    /// The process may not make namespaces or devices.
-    #[error("{what} needs rights that this process lacks: {source}")]
-    Rights {
-        /// What was refused.
-        what: &'static str,
-        /// How.
-        source: io::Error,
-    },
+    /// The system lacks or refused something.
+    #[error(transparent)]
+    Kernel(#[from] netns::Error),
     /// It was told to stop before it began.
     #[error("stopped before it began")]
     Stopped,
@@ -130,35 +72,14 @@ pub enum Error {
         /// What would help; may be empty.
         mend: String,
     },
-    /// The world outside cannot be reached.
-    #[error("the network outside cannot be reached: {0}")]
-    Helper(String),
-    /// The kernel refused something else.
-    #[error("{what}: {source}")]
-    Refused {
-        /// What was tried.
-        what: String,
-        /// How it was refused.
-        source: io::Error,
-    },
 }
 
+#[cfg(target_os = "linux")]
 impl Error {
-    /// Of something that takes rights.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn right(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-        move |source| match source.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::StorageFull => {
-                Error::Rights { what, source } // full: no more namespaces for this user
-            }
-            _ => Error::Refused { what: what.into(), source },
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    pub(crate) fn of(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
-        let what = what.into();
-        move |source| Error::Refused { what, source }
+    /// The system refused an operation.
+    pub fn of(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let refused = netns::Error::of(what);
+        move |source| refused(source).into()
     }
 }
 
@@ -200,8 +121,8 @@ pub struct Surroundings {
     /// This program, to be started as a keeper (see [`keeper`]); without it no command can be played.
     pub program: Option<PathBuf>,
     /// Whose the commands are; none: they stay whose the process is.
-    pub user: Option<user::User>,
-    /// How many links there are around this one, below [`stage::LEVELS`].
+    pub user: Option<netns::user::User>,
+    /// How many links there are around this one, below [`nodes::LEVELS`].
     pub level: u8,
     /// Variables of their environment.
     pub variables: Vec<(String, std::ffi::OsString)>,
@@ -210,46 +131,33 @@ pub struct Surroundings {
     /// The node by which the world outside is reached, if it is.
     pub uplink: Option<usize>,
     /// Where it goes what they write.
-    pub outputs: output::Outputs,
+    pub outputs: netns::output::Outputs,
     /// The command in front of the user, if one is: the run ends with it.
-    pub foreground: Option<foreground::Foreground>,
+    pub foreground: Option<netns::foreground::Foreground>,
     /// What `williwaw trigger` calls it; none: it is not to be called.
     pub called: Option<String>,
     /// Where the driver notes how exact it is, while it runs.
-    pub live: Option<Arc<live::Live>>,
+    pub live: Option<Arc<crate::accuracy::live::Live>>,
     /// What is to be done when the ends of a wire are open, just before the run begins: it is told what they are.
     pub opened: Option<Opened>,
     /// Other hosts that hold nodes of the model, if there are.
-    pub elsewhere: Option<Arc<dyn elsewhere::Elsewhere>>,
+    pub elsewhere: Option<Arc<dyn crate::remote::hosts::Elsewhere>>,
 }
 
 #[cfg(target_os = "linux")]
 impl Surroundings {
     /// Those who may call it: whose the process is, and whose the commands are.
     fn users(&self) -> Vec<u32> {
-        let mut users = vec![0, sys::process::ids().0];
+        let mut users = vec![0, netns::sys::process::ids().0];
         users.extend(self.user.as_ref().map(|user| user.uid));
         users
     }
 
     fn program(&self) -> Result<&Path, Error> {
-        self.program.as_deref().ok_or_else(|| Error::Refused {
-            what: "starting a command without a program to keep it".into(),
-            source: io::ErrorKind::Unsupported.into(),
+        self.program.as_deref().ok_or_else(|| {
+            Error::of("starting a command without a program to keep it")(io::ErrorKind::Unsupported.into())
         })
     }
-}
-
-/// What became of a command.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandFacts {
-    /// Its name.
-    pub name: String,
-    /// It served, and was ended when all others were done.
-    pub serves: bool,
-    /// When and how it ended.
-    pub ended: job::Ended,
 }
 
 /// A repetition that has been played.
@@ -260,8 +168,8 @@ pub struct Outcome {
     pub facts: Vec<Option<FlowFacts>>,
     /// What became of the commands, by position in the model.
     #[cfg(target_os = "linux")]
-    pub commands: Vec<CommandFacts>,
-    /// What each wrote, as of [`output::NAMES`], where that was to be kept in memory.
+    pub commands: Vec<netns::job::CommandFacts>,
+    /// What each wrote, as of [`netns::output::NAMES`], where that was to be kept in memory.
     #[cfg(target_os = "linux")]
     pub written: Vec<[Vec<u8>; 2]>,
     /// What there is to tell of the ends of a wire, if there is one.
@@ -296,14 +204,5 @@ pub fn once(
     _options: &Options,
     _stop: &std::sync::atomic::AtomicBool,
 ) -> Result<Outcome, Error> {
-    Err(Error::System)
-}
-
-/// What this process may not do that an emulation needs.
-///
-/// # Errors
-/// Always [`Error::System`].
-#[cfg(not(target_os = "linux"))]
-pub fn rights() -> Result<(), Error> {
     Err(Error::System)
 }

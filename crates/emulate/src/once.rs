@@ -4,28 +4,30 @@
 //! machine gets a namespace with a device, the driver runs until every workload is done. What is still under way then
 //! is run through without waiting, so that the truth about every packet is known.
 
-use crate::capture::{self, Capture, Spot};
-use crate::clock::Clock;
+use crate::driver::trigger_socket::Hotline;
 use crate::driver::{Driver, Gateway};
-use crate::facts::FlowFacts;
-use crate::hotline::Hotline;
-use crate::job::{self, Ended, Job};
-use crate::keeper::{Keeper, Plan, Streams};
-use crate::kernel::Real;
-use crate::ordered::Ordered;
-use crate::output::{self, Memory, Outputs};
-use crate::part::Report;
-use crate::stage::Stage;
-use crate::view::View;
+use crate::nodes::Stage;
+use crate::remote::session::Ordered;
+use crate::sockets::endpoint::Report;
+use crate::sockets::ends::Real;
 use crate::wire::Ends as Wires;
-use crate::{CommandFacts, Error, Options, Outcome, Surroundings, uplink};
+use crate::{Error, Options, Outcome, Surroundings};
 use base::dist::Sampler;
 use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
 use host::Door;
+use lab::capture::doors::{self, Capture, Spot};
 use lab::measure;
+use netns::clock::Clock;
+use netns::facts::FlowFacts;
+use netns::job::CommandFacts;
+use netns::job::{self, Ended, Job};
+use netns::keeper::{Keeper, Plan, Streams};
+use netns::mounts::View;
+use netns::output::{self, Memory, Outputs};
+use netns::uplink;
 use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, build};
@@ -64,7 +66,7 @@ pub fn play(
 ) -> Result<Outcome, Error> {
     let seed = Seed { seed: model.run.seed, repetition };
     let tracer = match (options.capture, options.trace) {
-        (true, _) => Tracer::of(&capture::RECORDED),
+        (true, _) => Tracer::of(&doors::RECORDED),
         (false, true) => Tracer::of(&[Category::Path, Category::Transport]),
         (false, false) => Tracer::off(),
     };
@@ -155,7 +157,7 @@ pub fn play(
             .map(|(i, job)| {
                 let in_front = job.foreground.is_some();
                 let worker = scope.spawn(move || {
-                    let ended = job.run(around.program()?, clock, over);
+                    let ended = around.program().and_then(|program| Ok(job.run(program, clock, over)?));
                     if waited_for(i) {
                         done();
                     }

@@ -135,10 +135,14 @@ fn a_flow_has_its_own_settings() {
         &options(),
         &never,
     );
-    assert!(matches!(refused, Err(Error::Refused { what, .. }) if what.contains("net.ipv4.tcp_nonsense")));
+    assert!(
+        matches!(refused, Err(Error::Kernel(netns::Error::Refused { what, .. })) if what.contains("net.ipv4.tcp_nonsense"))
+    );
     let refused =
         emulate::once(&model(&["flow.download.transport.linux.cc=\"nonsense\""]), 0, &options(), &never);
-    assert!(matches!(refused, Err(Error::Refused { what, .. }) if what.contains("nonsense")));
+    assert!(
+        matches!(refused, Err(Error::Kernel(netns::Error::Refused { what, .. })) if what.contains("nonsense"))
+    );
 }
 
 /// A run that is told to stop ends, and a limit ends one that would not.

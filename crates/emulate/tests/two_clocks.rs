@@ -141,12 +141,14 @@ fn six_scenarios_agree_within_their_lateness() {
     if let Err(error) = emulate::rights() {
         return eprintln!("skipped: {error}");
     }
-    let scenarios = emulate::twin::scenarios(None).unwrap();
+    let scenarios = emulate::self_check::scenarios(None).unwrap();
     assert!(scenarios.len() >= 6);
     std::thread::scope(|scope| {
         let all: Vec<_> = scenarios
             .iter()
-            .map(|(name, model)| (name, scope.spawn(|| emulate::twin::twins(model, 0, &Options::default()))))
+            .map(|(name, model)| {
+                (name, scope.spawn(|| emulate::self_check::twins(model, 0, &Options::default())))
+            })
             .collect();
         for (name, both) in all {
             let both = both.join().unwrap().unwrap_or_else(|error| panic!("{name}: {error}"));

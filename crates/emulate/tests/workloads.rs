@@ -259,7 +259,9 @@ fn both_ends_have_the_control() {
     assert!(facts.info.bytes_sent >= 120_000, "{:?}", facts.info);
     let model = model(flow, "{ linux = { cc = \"nonsense\" } }");
     let refused = emulate::once(&model, 0, &Options::default(), &AtomicBool::new(false));
-    assert!(matches!(refused, Err(emulate::Error::Refused { what, .. }) if what.contains("nonsense")));
+    assert!(
+        matches!(refused, Err(emulate::Error::Kernel(netns::Error::Refused { what, .. })) if what.contains("nonsense"))
+    );
 }
 
 /// A reader that takes its time: its kernel closes the window as the model does, and the sender's probes wait for it to

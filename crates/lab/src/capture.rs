@@ -6,6 +6,8 @@
 //! every tap as they came in at their door.
 
 mod collector;
+pub mod doors;
+mod radio;
 mod stream;
 
 use crate::once::run_recorded;
@@ -145,6 +147,9 @@ pub struct Capture<'a> {
     ends: Vec<[End; 2]>,
     names: Vec<String>,
     framing: Option<Framing>,
+    /// What passed at radio taps, in the order of time; the first of them.
+    radio: Vec<radio::Octets>,
+    first_radio: usize,
     /// t = 0, nanoseconds since 1970.
     origin_ns: u64,
 }
@@ -180,13 +185,13 @@ impl<'a> Capture<'a> {
     pub fn hosts(&self) -> &[Tap] {
         &self.taps[..self.hosts]
     }
-    /// How many packets were seen, at all taps together.
+    /// How many packets and radio frames were seen, at all taps together.
     pub fn len(&self) -> usize {
-        self.glimpses.len()
+        self.glimpses.len() + self.radio.len()
     }
     /// True if none was.
     pub fn is_empty(&self) -> bool {
-        self.glimpses.is_empty()
+        self.len() == 0
     }
 
     /// Writes it as pcapng: one tap, or all of them, an interface each. Of every packet `snap` bytes are kept; 0
@@ -201,19 +206,56 @@ impl<'a> Capture<'a> {
         snap: u32,
         application: &str,
     ) -> io::Result<W> {
-        let mut writer = PcapngWriter::new(out, snapped(&self.taps, only, snap), application)?;
+        // A block of the radio interface is shorter than the headers of a packet: those are kept whole.
+        let mut taps = snapped(&self.taps, None, snap);
+        taps.iter_mut().skip(self.first_radio).for_each(|tap| tap.snap = 0);
+        if let Some(tap) = only {
+            taps = taps.into_iter().skip(tap).take(1).collect();
+        }
+        let mut writer = PcapngWriter::new(out, taps, application)?;
         let mut format = Format::new(&self.ends, &self.names, self.framing, snap);
-        for glimpse in self.glimpses.iter().filter(|g| only.is_none_or(|tap| g.tap as usize == tap)) {
+        let wanted = |tap: u32| only.is_none_or(|only| tap as usize == only);
+        let shown = |tap: u32| if only.is_some() { 0 } else { tap };
+        let mut radio = self.radio.iter().filter(|f| wanted(f.tap)).peekable();
+        let frame = |writer: &mut PcapngWriter<W>, frame: &radio::Octets| {
+            writer.write(&Shot {
+                time_ns: self.origin_ns + frame.t.as_nanos(),
+                tap: shown(frame.tap),
+                wire_len: frame.bytes.len() as u32,
+                bytes: &frame.bytes,
+                comment: &frame.comment,
+            })
+        };
+        for glimpse in self.glimpses.iter().filter(|g| wanted(g.tap)) {
+            while let Some(before) = radio.next_if(|f| f.t < glimpse.t) {
+                frame(&mut writer, before)?;
+            }
             let wire_len = format.frame(glimpse, &self.packets[glimpse.packet as usize]);
             writer.write(&Shot {
                 time_ns: self.origin_ns + glimpse.t.as_nanos(),
-                tap: if only.is_some() { 0 } else { glimpse.tap },
+                tap: shown(glimpse.tap),
                 wire_len,
                 bytes: &format.bytes,
                 comment: &format.comment,
             })?;
         }
+        for rest in radio {
+            frame(&mut writer, rest)?;
+        }
         writer.finish()
+    }
+
+    /// The first `keep` bytes of a packet with an ECN codepoint, or as somebody has seen it; its length.
+    fn bytes_of(
+        &self,
+        sent: &Sent<'_>,
+        ecn: u8,
+        seen: Option<&[u8]>,
+        keep: usize,
+        bytes: &mut Vec<u8>,
+    ) -> u32 {
+        let format = Format { keep, ..Format::new(&self.ends, &self.names, self.framing, 0) };
+        format.bytes_of(sent, ecn, seen, bytes)
     }
 }
 
@@ -242,33 +284,39 @@ impl<'c> Format<'c> {
 
     /// Makes both; the length on the wire.
     fn frame(&mut self, glimpse: &Glimpse<'_>, sent: &Sent<'_>) -> u32 {
-        let bytes = &mut self.bytes;
-        let wire_len = match &sent.body {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, &mut bytes);
+        self.bytes = bytes;
+        self.say(sent, wire_len);
+        wire_len
+    }
+
+    /// The first bytes of a packet with an ECN codepoint, or as somebody has seen it; its length.
+    fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
+        match &sent.body {
             Body::Segment { head, id, segment } => {
                 let ends = &self.ends[head.flow.0 as usize];
                 let reply = head.ledger() % 2;
-                let outside = Outside { id: *id, ecn: glimpse.ecn, class: head.class, ttl: TTL };
+                let outside = Outside { id: *id, ecn, class: head.class, ttl: TTL };
                 segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, self.keep)
             }
             Body::Packet(as_sent) => {
                 bytes.clear();
                 bytes.extend_from_slice(as_sent);
-                if glimpse.ecn != sent.ecn {
-                    mark(bytes, self.framing, glimpse.ecn);
+                if ecn != sent.ecn {
+                    mark(bytes, self.framing, ecn);
                 }
                 bytes.len() as u32
             }
             Body::Bytes(as_sent) => {
                 bytes.clear();
-                bytes.extend_from_slice(glimpse.bytes.unwrap_or(as_sent));
-                if glimpse.bytes.is_none() && glimpse.ecn != sent.ecn {
-                    mark(bytes, self.framing, glimpse.ecn);
+                bytes.extend_from_slice(seen.unwrap_or(as_sent));
+                if seen.is_none() && ecn != sent.ecn {
+                    mark(bytes, self.framing, ecn);
                 }
                 bytes.len() as u32
             }
-        };
-        self.say(sent, wire_len);
-        wire_len
+        }
     }
 
     /// What is true of a packet, in words that programs can read too.

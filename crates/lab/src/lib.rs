@@ -1,15 +1,20 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
+pub mod film;
 pub mod forecast;
+pub mod machines;
 pub mod measure;
 pub mod once;
+pub mod part;
 pub mod picture;
 pub mod probe;
 mod radio;
 pub mod reproduce;
+pub mod series;
 pub mod sweep;
 pub mod system;
+pub mod timeline;
 mod workload;
 
 pub use once::{Outcome, run_once};

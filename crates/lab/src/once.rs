@@ -41,8 +41,11 @@ pub(crate) const DRAIN: Span = Span::from_secs(3600);
 
 /// Runs repetition `repetition` of a model.
 pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
-    let tracer =
-        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    let tracer = if options.trace {
+        Tracer::of(&[Category::Path, Category::Transport, Category::Radio])
+    } else {
+        Tracer::off()
+    };
     run_recorded(model, repetition, tracer, options.shuffle_ties)
 }
 
@@ -53,8 +56,11 @@ pub fn run_until_stopped(
     options: Options,
     stop: &AtomicBool,
 ) -> Option<Outcome> {
-    let tracer =
-        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    let tracer = if options.trace {
+        Tracer::of(&[Category::Path, Category::Transport, Category::Radio])
+    } else {
+        Tracer::off()
+    };
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 

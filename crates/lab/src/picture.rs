@@ -2,7 +2,8 @@
 //!
 //! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
 
-mod states;
+mod radio;
+pub(crate) mod states;
 
 use crate::once::{Options, Outcome, run_once};
 use base::event::{Event, Record};
@@ -152,6 +153,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         })
         .chain(states::intervals(model, records, last))
         .collect();
+    p.layers = radio::layers(model, flow, &outcome.world, records);
     p
 }
 

@@ -5,6 +5,7 @@
 
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, run_until_stopped};
+use crate::part::Part;
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -21,6 +22,8 @@ pub struct Sweep {
     pub cells: Vec<Prepared>,
     /// Repetitions of each.
     pub repetitions: u32,
+    /// The share of them that is run here.
+    pub part: Part,
     /// What a run's results are stamped with.
     pub header: Header,
 }
@@ -196,12 +199,19 @@ impl Sweep {
             .collect();
         let seed = seed.unwrap_or(run.seed);
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
-        Ok(Sweep { cells, repetitions: repetitions.unwrap_or(run.repetitions), header })
+        let repetitions = repetitions.unwrap_or(run.repetitions);
+        Ok(Sweep { cells, repetitions, part: Part::WHOLE, header })
     }
 
-    /// Repetitions in all.
+    /// The same sweep, of which only a part is run.
+    pub fn only(mut self, part: Part) -> Sweep {
+        self.part = part;
+        self
+    }
+
+    /// Repetitions in all, of the part that is run here.
     pub fn total(&self) -> u64 {
-        self.cells.len() as u64 * u64::from(self.repetitions)
+        self.part.count(self.cells.len() as u64 * u64::from(self.repetitions))
     }
 
     /// Runs what is not yet done and returns every row, in no particular order; false if it was
@@ -217,11 +227,14 @@ impl Sweep {
             None => Vec::new(),
         };
         // A run may be continued with fewer repetitions than it has: those beyond are left out.
-        rows.retain(|row| row.repetition < u64::from(self.repetitions));
+        let cells = self.cells.len() as u64;
+        rows.retain(|row| {
+            row.repetition < u64::from(self.repetitions) && self.part.holds(row.cell, row.repetition, cells)
+        });
         let done: BTreeSet<(u32, u64)> = finished(&rows).into_iter().collect();
         let todo: Vec<(u32, u64)> = (0..self.cells.len() as u32)
             .flat_map(|cell| (0..u64::from(self.repetitions)).map(move |repetition| (cell, repetition)))
-            .filter(|key| !done.contains(key))
+            .filter(|key| self.part.holds(key.0, key.1, cells) && !done.contains(key))
             .collect();
         let count = AtomicU64::new(done.len() as u64);
         let total = self.total();

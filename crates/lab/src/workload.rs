@@ -47,6 +47,7 @@ impl View<'_> {
             Metric::SegmentsSent => Some(self.sent),
             Metric::GateClosures => Some(self.gate_closures),
             Metric::PacketsDropped => Some(queue_drops + sum(|l| l.other_drops) + sum(|l| l.ack_drops)),
+            Metric::SegmentsDropped => Some(queue_drops + sum(|l| l.other_drops)),
             Metric::QueueDelay => ratio(sum(|l| l.queue_delay_ns) / 1e9, self.sent),
             Metric::ResponseTime => mean_s(&from.responses),
             Metric::ResponseTimeMedian => quantile_s(&from.responses, 0.5),

@@ -3,7 +3,7 @@
 //! Connections are made and bytes flow; what only that kernel tells is not told, and what only it can set is refused.
 
 use crate::Socket;
-use emulate::facts::TcpInfo;
+use netns::facts::TcpInfo;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

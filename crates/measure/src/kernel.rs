@@ -4,7 +4,7 @@ use crate::clock::{self, Clock};
 use crate::flow::Pause;
 use crate::sys;
 use base::{Span, Time};
-use emulate::facts::TcpInfo;
+use netns::facts::TcpInfo;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -190,7 +190,7 @@ pub(crate) fn counters() -> BTreeMap<String, u64> {
     // Not /proc/net: that is the first thread's.
     let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
     let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?)).unwrap_or_default();
-    emulate::proc::counters(&text)
+    netns::proc::counters(&text)
 }
 
 /// What grew from one look at the counters to the next.

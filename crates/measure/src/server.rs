@@ -12,7 +12,7 @@ use crate::probe;
 use crate::serving::{Identity, Places, Rules, Served, Serving};
 use crate::{Error, LOOK, filler, sys};
 use base::{Span, Time};
-use emulate::admission::{Lobby, Place};
+use netns::admission::{Lobby, Place};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};

@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use crate::Socket;
-use emulate::facts::TcpInfo;
+use netns::facts::TcpInfo;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::{SocketAddr, TcpStream};

@@ -10,15 +10,15 @@ use base::Span;
 use base::rng::Seed;
 use base::trace::Tracer;
 use common::{Memory, asking, serving, watching};
-use emulate::clock::Clock;
 use emulate::driver::{Driver, Gateway, Kind};
-use emulate::space::Space;
 use measure::client::{Config, measure};
 use measure::entry::{End, Entry, Run};
 use measure::kernel::Kernel;
 use measure::plan::{self, PUBLISHED_SIZES, Plan, Test};
 use measure::server::{Server, What};
 use measure::summary::Outcome;
+use netns::clock::Clock;
+use netns::namespace::Namespace;
 use scenario::NoFiles;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -85,7 +85,7 @@ fn over_with(hop: &str, change: impl FnOnce(&mut Config), steps: Vec<(Test, u32)
     let mut world = scenario::build::build(scenario.first(), seed, Tracer::off());
     world.network.start(None);
     let ends = world.flows[0];
-    let spaces = [Space::new().unwrap(), Space::new().unwrap()];
+    let spaces = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     let gateways = spaces.iter().zip([(SERVER, ends.from), (CLIENT, ends.to)]).map(|(space, (at, door))| {
         space.set("net.ipv4.tcp_no_metrics_save", "1").unwrap();
         Gateway { door, device: space.device(at, 1500).unwrap(), kind: Kind::Flow }
@@ -107,7 +107,7 @@ fn over_with(hop: &str, change: impl FnOnce(&mut Config), steps: Vec<(Test, u32)
         let measured = scope.spawn(move || {
             let mut served = serving((SERVER, measure::PORT).into(), Some("word"));
             served.window = config.plan.socket.window;
-            let bound = at_server.inside(|| Ok(Server::bind(served)));
+            let bound = at_server.inside(|| Ok::<_, netns::Error>(Server::bind(served)));
             let server = bound.unwrap().unwrap();
             at_server.enter().unwrap(); // the threads that serve are born where this one is
             let hear = |event: measure::server::Event| {

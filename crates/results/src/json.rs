@@ -6,7 +6,8 @@
 //! {"schema": "williwaw-run/1", "scenario": "...", "seed": 1, "version": "...",
 //!  "cells": [{"params": {"KEY": "VALUE"}, "reps": 100,
 //!             "metrics": {"NAME": {"mean": 1.0, "stddev": 0.1, "ci95": [0.9, 1.1],
-//!                                  "median": 1.0, "p10": 0.9, "p90": 1.1, "n": 100}},
+//!                                  "median": 1.0, "p10": 0.9, "p90": 1.1, "p95": 1.1, "p99": 1.2,
+//!                                  "min": 0.8, "max": 1.2, "n": 100}},
 //!             "flows": {"FLOW": {"NAME": {}}}}]}
 //! ```
 //!
@@ -88,7 +89,7 @@ fn metrics_document(header: &Header, metrics: &[Option<Summary>]) -> Value {
         .into()
 }
 
-/// The seven keys of a metric; null where there is no number.
+/// The keys of a metric; null where there is no number.
 pub fn summary_document(summary: Option<&Summary>) -> Value {
     json!({
         "mean": summary.map(|summary| summary.mean),
@@ -97,6 +98,10 @@ pub fn summary_document(summary: Option<&Summary>) -> Value {
         "median": summary.map(|summary| summary.median),
         "p10": summary.map(|summary| summary.p10),
         "p90": summary.map(|summary| summary.p90),
+        "p95": summary.map(|summary| summary.p95),
+        "p99": summary.map(|summary| summary.p99),
+        "min": summary.map(|summary| summary.min),
+        "max": summary.map(|summary| summary.max),
         "n": summary.map_or(0, |summary| summary.n),
     })
 }
@@ -123,9 +128,9 @@ mod tests {
             Row::new(0, 1, "download", [Some(3.0), None]),
         ];
         let document = run_document("handover.toml", &header(), &rows).unwrap();
-        let time = r#"{"mean":2.0,"stddev":1.4142135623730951,"ci95":[-10.70620473617471,14.70620473617471],"median":2.0,"p10":1.2,"p90":2.8,"n":2}"#;
-        let drops = r#"{"mean":2.0,"stddev":null,"ci95":null,"median":2.0,"p10":2.0,"p90":2.0,"n":1}"#;
-        let none = r#"{"mean":null,"stddev":null,"ci95":null,"median":null,"p10":null,"p90":null,"n":0}"#;
+        let time = r#"{"mean":2.0,"stddev":1.4142135623730951,"ci95":[-10.70620473617471,14.70620473617471],"median":2.0,"p10":1.2,"p90":2.8,"p95":2.9,"p99":2.98,"min":1.0,"max":3.0,"n":2}"#;
+        let drops = r#"{"mean":2.0,"stddev":null,"ci95":null,"median":2.0,"p10":2.0,"p90":2.0,"p95":2.0,"p99":2.0,"min":2.0,"max":2.0,"n":1}"#;
+        let none = r#"{"mean":null,"stddev":null,"ci95":null,"median":null,"p10":null,"p90":null,"p95":null,"p99":null,"min":null,"max":null,"n":0}"#;
         let expected = format!(
             concat!(
                 r#"{{"schema":"williwaw-run/1","scenario":"handover.toml","seed":18446744073709551615,"#,

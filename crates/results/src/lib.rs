@@ -30,6 +30,7 @@ mod error;
 pub mod folder;
 pub mod journal;
 pub mod json;
+pub mod names;
 pub mod pairs;
 pub mod parquet;
 pub mod row;

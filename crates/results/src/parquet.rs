@@ -12,7 +12,8 @@
 //! | one per metric | double, null where there is no value |
 //!
 //! Beside them stand as metadata `williwaw.schema`, `williwaw.version`, `williwaw.scenario_hash`,
-//! `williwaw.seed`, and in `williwaw.header` the whole header as JSON: units, ways to combine, and the grid
+//! `williwaw.seed`, in `williwaw.short` a short name for each grid key as JSON, and in `williwaw.header` the whole
+//! header as JSON: units, ways to combine, and the grid
 //! as the scenario spells it. `williwaw.pages` is the length in bytes of all that precedes the footer and
 //! its CRC-32 in hexadecimal: Parquet checks nothing by itself, and a flipped bit in a page is another
 //! number or worse. Other readers pass over it.
@@ -36,6 +37,7 @@ use ::parquet::schema::types::{Type, TypePtr};
 
 use crate::durable;
 use crate::error::{Error, Result};
+use crate::names;
 use crate::row::{self, Header, KEYS, ParamColumn, Row};
 
 /// Rows that are compressed together, and that a reader can skip together.
@@ -43,6 +45,9 @@ const GROUP: usize = 1 << 17;
 
 /// Metadata key of the whole header.
 const HEADER_KEY: &str = "williwaw.header";
+
+/// Metadata key of the short names of grid keys.
+const SHORT_KEY: &str = "williwaw.short";
 
 /// Metadata key of the checksum of the pages.
 const PAGES_KEY: &str = "williwaw.pages";
@@ -66,11 +71,18 @@ pub fn write_flows(path: &Path, header: &Header, rows: &[Row]) -> Result<()> {
 
 fn write_table(file: File, header: &Header, text: String, rows: &[&Row]) -> Outcome<File> {
     let params = header.param_columns();
+    let keys: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
+    let short: serde_json::Map<String, serde_json::Value> = keys
+        .iter()
+        .map(|key| (*key).to_owned())
+        .zip(names::short(&keys).into_iter().map(Into::into))
+        .collect();
     let metadata = [
         ("williwaw.schema", header.schema.clone()),
         ("williwaw.version", header.version.clone()),
         ("williwaw.scenario_hash", header.scenario_hash.clone()),
         ("williwaw.seed", header.seed.to_string()),
+        (SHORT_KEY, serde_json::Value::from(short).to_string()),
         (HEADER_KEY, text),
     ];
     let key_values = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();

@@ -13,7 +13,7 @@ use crate::student;
 
 /// Mean, spread and percentiles of one metric, in the metric's unit.
 ///
-/// Serialised as the object of `run --json`: `{mean, stddev, ci95, median, p10, p90, n}`.
+/// Serialised as the object of `run --json`: `{mean, stddev, ci95, median, p10, p90, p95, p99, min, max, n}`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Arithmetic mean.
@@ -29,6 +29,14 @@ pub struct Summary {
     pub p10: f64,
     /// 90th percentile.
     pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
     /// How many values there were.
     pub n: u64,
 }
@@ -65,6 +73,10 @@ impl Summary {
             median: percentile(&sorted, 0.5),
             p10: percentile(&sorted, 0.1),
             p90: percentile(&sorted, 0.9),
+            p95: percentile(&sorted, 0.95),
+            p99: percentile(&sorted, 0.99),
+            min: first,
+            max: last,
             n: count as u64,
         };
         summary.is_finite().then_some(summary)
@@ -81,7 +93,9 @@ impl Summary {
     fn is_finite(&self) -> bool {
         let [low, high] = self.ci95.unwrap_or([0.0; 2]);
         let stddev = self.stddev.unwrap_or(0.0);
-        [self.mean, stddev, low, high, self.median, self.p10, self.p90].iter().all(|value| value.is_finite())
+        [self.mean, stddev, low, high, self.median, self.p10, self.p90, self.p95, self.p99]
+            .iter()
+            .all(|value| value.is_finite())
     }
 }
 
@@ -167,6 +181,9 @@ mod tests {
         close(summary.median, 2.5);
         close(summary.p10, 1.3);
         close(summary.p90, 3.7);
+        close(summary.p95, 3.85);
+        close(summary.p99, 3.97);
+        assert_eq!((summary.min, summary.max), (1.0, 4.0));
     }
 
     #[test]
@@ -174,7 +191,10 @@ mod tests {
         let summary = Summary::of(&[7.0]).unwrap();
         assert_eq!((summary.mean, summary.stddev, summary.ci95, summary.n), (7.0, None, None, 1));
         let text = serde_json::to_string(&summary).unwrap();
-        assert_eq!(text, r#"{"mean":7.0,"stddev":null,"ci95":null,"median":7.0,"p10":7.0,"p90":7.0,"n":1}"#);
+        assert_eq!(
+            text,
+            r#"{"mean":7.0,"stddev":null,"ci95":null,"median":7.0,"p10":7.0,"p90":7.0,"p95":7.0,"p99":7.0,"min":7.0,"max":7.0,"n":1}"#
+        );
     }
 
     #[test]
@@ -212,7 +232,9 @@ mod tests {
             prop_assert_eq!(summary, Summary::of(&values).unwrap());
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
             let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let ladder = [low, summary.p10, summary.median, summary.p90, high];
+            let ladder = [
+                low, summary.min, summary.p10, summary.median, summary.p90, summary.p95, summary.p99, summary.max, high,
+            ];
             prop_assert!(ladder.is_sorted());
             let [from, to] = summary.ci95.unwrap();
             prop_assert!(low <= summary.mean && summary.mean <= high);

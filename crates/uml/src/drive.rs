@@ -8,8 +8,8 @@
 use crate::guest::Guest;
 use crate::{BOOT, Error, words};
 use base::Time;
-use emulate::capture::{Capture, Note};
 use host::{Door, Gate, Host, Machine, Party, Remote, Said};
+use lab::capture::doors::{Capture, Note};
 use path::{Cx, ElementId, Network};
 
 /// A kernel and its door into the network.

@@ -39,8 +39,8 @@ pub use once::once;
 #[cfg(not(target_os = "linux"))]
 pub fn tidy(_place: &std::path::Path) {}
 
-use emulate::capture::Capture;
-use emulate::facts::FlowFacts;
+use lab::capture::doors::Capture;
+use netns::facts::FlowFacts;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -190,7 +190,7 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// What became of it, as in real time.
-    pub facts: emulate::CommandFacts,
+    pub facts: netns::job::CommandFacts,
     /// What it wrote to its standard output and to its standard error.
     pub wrote: [Vec<u8>; 2],
 }

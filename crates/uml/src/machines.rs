@@ -11,11 +11,11 @@ use base::Time;
 use base::dist::Sampler;
 use base::packet::NodeId;
 use base::rng::Seed;
-use emulate::CommandFacts;
-use emulate::job::Ended;
-use emulate::keeper::Status;
-use emulate::stage::{addresses, hosts};
 use host::Machine;
+use lab::machines::{addresses, hosts};
+use netns::job::CommandFacts;
+use netns::job::Ended;
+use netns::keeper::Status;
 use path::{ElementId, Network};
 use scenario::Model;
 

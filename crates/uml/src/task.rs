@@ -5,7 +5,7 @@
 
 use crate::BOOT;
 use base::{Span, Time};
-use emulate::facts::TcpInfo;
+use netns::facts::TcpInfo;
 use scenario::model::Protocol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{SPIKE, kernels, model, play};
-use emulate::facts::FlowFacts;
+use netns::facts::FlowFacts;
 use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
 use uml::{Options, Outcome};

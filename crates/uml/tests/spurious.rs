@@ -8,7 +8,7 @@ mod common;
 use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason, join};
 use base::Span;
 use common::{Cell, Recorded, Situation, kernels, play, recorded};
-use emulate::facts::FlowFacts;
+use netns::facts::FlowFacts;
 use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
 use uml::{Kernels, Outcome};

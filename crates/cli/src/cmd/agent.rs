@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         return Ok(End::Good);
     }
     let token = agents_file::token(args.token_file.as_deref().unwrap_or(std::path::Path::new("")))?;
-    if let Some(lost) = emulate::user::gain_rights()? {
+    if let Some(lost) = netns::user::gain_rights()? {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
     let stop = interrupt::watch_saying(talk, "stopping; once more to stop at once");

@@ -17,12 +17,12 @@ use crate::player::summary;
 use crate::player::task::{Begun, Task};
 use agent::control::Control;
 use base::{Span, units};
-use emulate::calibrate::Calibration;
-use emulate::elsewhere::Elsewhere;
-use emulate::live::Live;
-use emulate::output::Outputs;
+use emulate::accuracy::calibrate::Calibration;
+use emulate::accuracy::live::Live;
+use emulate::remote::hosts::Elsewhere;
 use emulate::{Error, Options};
 use lab::sweep::Sweep;
+use netns::output::Outputs;
 use results::Row;
 use results::row::finished;
 use scenario::model::{Flow, Protocol, Transport};
@@ -114,6 +114,8 @@ impl Args {
             draws: self.draws,
             threads: crate::console::args::Threads { jobs: Some(self.jobs) },
             changes: self.changes.clone(),
+            shard: None,
+            table: crate::output::style::Style::Text,
             out: self.out.clone(),
             no_out: self.no_out,
             resume: self.resume.clone(),
@@ -167,7 +169,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         None => None,
     };
     if sweep.cells.iter().any(|cell| agents_file::needed_here(&cell.model, listed.as_ref()))
-        && let Some(lost) = emulate::user::gain_rights()?
+        && let Some(lost) = netns::user::gain_rights()?
     {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
@@ -459,13 +461,19 @@ impl Played {
     }
 }
 
+impl From<netns::Error> for Failure {
+    fn from(error: netns::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         if let Error::Stopped = error {
             return Failure { end: End::Interrupted, why: Why::Sentence(error.to_string(), String::new()) };
         }
         let mend = match &error {
-            Error::Rights { .. } => {
+            Error::Kernel(netns::Error::Rights { .. }) => {
                 "start it as root, or let users make user namespaces (sysctl kernel.unprivileged_userns_clone, \
                  user.max_user_namespaces) and open /dev/net/tun"
             }
@@ -473,7 +481,9 @@ impl From<Error> for Failure {
             Error::Agent { .. } => {
                 "`williwaw agent` has to run there; what it says on its own host tells more"
             }
-            Error::Helper(_) => "install passt (it has pasta) or slirp4netns, or do without --uplink",
+            Error::Kernel(netns::Error::Helper(_)) => {
+                "install passt (it has pasta) or slirp4netns, or do without --uplink"
+            }
             _ => "",
         };
         Failure::machine(error.to_string(), mend)

@@ -16,12 +16,12 @@ pub(crate) struct Args {
 /// Does it.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
-    Ok(End::Command(emulate::keeper::keep(args.control, args.network) as u8))
+    Ok(End::Command(netns::keeper::keep(args.control, args.network) as u8))
 }
 
 /// Does it not.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
     let _ = (args.control, args.network);
-    Err(emulate::Error::System.into())
+    Err(netns::Error::System.into())
 }

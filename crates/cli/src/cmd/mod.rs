@@ -12,13 +12,16 @@ pub(crate) mod keep;
 mod layers;
 pub(crate) mod linux;
 pub(crate) mod measure;
+pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
+pub(crate) mod print;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod script;
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trigger;
 pub(crate) mod wire;
@@ -59,6 +62,7 @@ macro_rules! verbs {
 
 verbs! {
     Run = run,
+    Merge = merge,
     Compare = compare,
     Emulate = emulate,
     Agent = agent,
@@ -68,6 +72,8 @@ verbs! {
     Trigger = trigger,
     Linux = linux,
     Plot = plot,
+    Print = print,
+    Serve = serve,
     Measure = measure,
     Reproduce = reproduce,
     Script = script,

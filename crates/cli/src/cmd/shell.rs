@@ -4,8 +4,8 @@ use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::input::nesting;
 use crate::input::shell_link::{self, Link};
-use emulate::foreground::Foreground;
 use emulate::{Options, Surroundings};
+use netns::foreground::Foreground;
 use scenario::Model;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(seed) = args.seed {
         model.run.seed = seed;
     }
-    let lost = emulate::user::gain_rights()?;
+    let lost = netns::user::gain_rights()?;
     if let Some(lost) = lost {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }

@@ -2,7 +2,7 @@
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use emulate::hotline::{self, Running};
+use emulate::driver::trigger_socket::{self, Running};
 use serde_json::json;
 
 /// Change a running emulation by a name that its scenario gives, such as a state of a link
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let refused =
         |error: std::io::Error| Failure::machine(format!("cannot reach a running emulation: {error}"), "");
-    let mut all = hotline::running().map_err(refused)?;
+    let mut all = trigger_socket::running().map_err(refused)?;
     if let Some(name) = &args.run {
         all.retain(|one| one.name == *name || one.process.to_string() == *name);
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             ));
         }
     };
-    let answer = hotline::call(one, name).map_err(refused)?;
+    let answer = trigger_socket::call(one, name).map_err(refused)?;
     let Some(at) = answer.at_s else {
         let known = if answer.names.is_empty() { "nothing".into() } else { answer.names.join(", ") };
         return Err(Failure::usage(
@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 }
 
 fn list(all: &[Running], json: bool, talk: &Talk) -> Result<End, Failure> {
-    let names = |one: &Running| hotline::call(one, "").map(|answer| answer.names).unwrap_or_default();
+    let names = |one: &Running| trigger_socket::call(one, "").map(|answer| answer.names).unwrap_or_default();
     if json {
         let runs: Vec<_> = all
             .iter()

@@ -8,7 +8,7 @@ use crate::input::nesting;
 use crate::input::shell_link::{self, Link};
 use crate::player::summary;
 use base::{Span, units};
-use emulate::calibrate::Calibration;
+use emulate::accuracy::calibrate::Calibration;
 use emulate::wire::WireFacts;
 use emulate::{Options, Outcome, Surroundings};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 
 use super::talk::Talk;
 use base::Span;
-use emulate::live::Live;
+use emulate::accuracy::live::Live;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,7 +58,7 @@ pub(crate) fn shown<R>(talk: &Talk, screen: &Screen<'_>, work: impl FnOnce() -> 
 impl Screen<'_> {
     fn line(&self) -> String {
         let looks: Vec<_> = self.lives.iter().map(|live| live.look()).collect();
-        let worst = |of: &dyn Fn(&emulate::live::Look) -> Span| {
+        let worst = |of: &dyn Fn(&emulate::accuracy::live::Look) -> Span| {
             looks.iter().map(of).max().unwrap_or(Span::ZERO).as_secs_f64() * 1e6
         };
         let (packets, at) = (

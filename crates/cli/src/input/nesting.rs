@@ -5,7 +5,7 @@
 use crate::console::environment;
 use crate::console::exit::Failure;
 use emulate::Surroundings;
-use emulate::stage::LEVELS;
+use lab::machines::LEVELS;
 use std::ffi::OsString;
 
 /// The variable that holds the names of the links around, outermost first.
@@ -66,8 +66,8 @@ impl Names {
 /// What all commands need, whoever they are for.
 pub(crate) fn common() -> Surroundings {
     Surroundings {
-        program: Some(emulate::keeper::this_program()),
-        user: environment::caller().and_then(|(uid, gid)| emulate::user::User::called_by(uid, gid)),
+        program: Some(netns::keeper::this_program()),
+        user: environment::caller().and_then(|(uid, gid)| netns::user::User::called_by(uid, gid)),
         ..Surroundings::default()
     }
 }

@@ -9,7 +9,9 @@ use crate::console::talk::Talk;
 use crate::output::captures::Wanted;
 use crate::output::folder;
 use crate::output::record::Record;
+use crate::output::style::Style;
 use crate::output::table::Choice;
+use lab::part::Shard;
 use scenario::Scenario;
 use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
 use scenario::metric::Metric;
@@ -29,6 +31,8 @@ pub(crate) struct Plan {
     /// Threads; 0: one for each core.
     pub(crate) jobs: usize,
     pub(crate) shuffle_ties: Option<u64>,
+    /// The share of the sweep that is run; none: all of it.
+    pub(crate) shard: Option<Shard>,
     pub(crate) place: Place,
     pub(crate) output: Output,
     pub(crate) csv: Option<PathBuf>,
@@ -53,8 +57,8 @@ pub(crate) enum Place {
 /// What stdout gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// The table for people.
-    Table,
+    /// The table, as text or for a paper.
+    Table(Style),
     /// One JSON document.
     Json,
     /// One line per repetition and flow.
@@ -79,6 +83,7 @@ impl Plan {
             given_seed: args.draws.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
             jobs: args.threads.wished(),
             shuffle_ties: args.shuffle_ties.or(record.and_then(|r| r.shuffle_ties)),
+            shard: shard(args.shard, record.map(|r| &**r))?,
             output,
             csv,
             report: args.report,
@@ -150,8 +155,24 @@ fn output(args: &Args) -> Result<(Output, Option<PathBuf>), Failure> {
             "give the CSV a file: --csv results.csv",
         )),
         (Some(None), false) => Ok((Output::Csv, None)),
-        (csv, json) => Ok((if json { Output::Json } else { Output::Table }, csv.clone().flatten())),
+        (csv, json) => {
+            Ok((if json { Output::Json } else { Output::Table(args.table) }, csv.clone().flatten()))
+        }
     }
+}
+
+/// The shard that was asked for, which must be that of a folder to resume.
+fn shard(asked: Option<Shard>, record: Option<&Record>) -> Result<Option<Shard>, Failure> {
+    let Some(record) = record else { return Ok(asked) };
+    let kept = record.shard()?;
+    let words = |shard: Option<Shard>| shard.map_or("the whole run".to_owned(), |s| format!("shard {s}"));
+    if asked.is_some() && asked != kept {
+        return Err(Failure::usage(
+            format!("the folder to resume holds {}, and {} was asked for", words(kept), words(asked)),
+            "leave out --shard, or give --out a new folder",
+        ));
+    }
+    Ok(kept)
 }
 
 fn source(args: &Args) -> Result<(Input, Place), Failure> {
@@ -182,7 +203,7 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
                 Some(path) => path,
                 None => {
                     let seed = args.draws.seed.unwrap_or(input.scenario.first().run.seed);
-                    folder::latest(input.scenario.name(), &input.scenario.hash(), seed)?
+                    folder::latest(input.scenario.name(), &input.scenario.hash(), seed, args.shard)?
                 }
             };
             let (path, record) = resumed(path)?;

@@ -223,7 +223,7 @@ fn quoted(text: &str) -> String {
 /// What the resolver inside is told; `uplink` is the level of nesting where there is one.
 pub(crate) fn resolver(uplink: Option<u8>) -> String {
     if let Some(level) = uplink {
-        emulate::uplink::resolver(level)
+        netns::uplink::resolver(level)
     } else {
         "# No resolver is behind this link. The names of its nodes are in /etc/hosts.\n".into()
     }

@@ -5,7 +5,7 @@
 use super::captures;
 use crate::console::exit::Failure;
 use crate::player::rep_report::{Brought, Told};
-use emulate::output::NAMES;
+use netns::output::NAMES;
 use scenario::Model;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

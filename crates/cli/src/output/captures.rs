@@ -162,7 +162,7 @@ impl Wanted {
         let streamed = stream(model, repetition, self.snap, &application, &mut open);
         match streamed.map_err(|error| Failure::write(&file(None), &error))? {
             Streamed::Whole(files) => Ok(files),
-            Streamed::Outlived => {
+            Streamed::AtEnd => {
                 let capture = lab::capture::capture(model, repetition);
                 let taps = capture.hosts().iter().map(Some).chain([None]).enumerate();
                 for (number, tap) in taps {

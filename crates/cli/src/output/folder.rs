@@ -4,6 +4,7 @@
 
 use super::record::Record;
 use crate::console::exit::Failure;
+use lab::part::Shard;
 use results::folder::RunFolder;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Where new runs go that were not told where.
 const RUNS: &str = "runs";
 
-/// A new folder under [`RUNS`], named after the scenario.
-pub(crate) fn fresh(scenario: &str) -> Result<RunFolder, Failure> {
+/// A new folder under [`RUNS`], named after the scenario and the shard.
+pub(crate) fn fresh(scenario: &str, shard: Option<Shard>) -> Result<RunFolder, Failure> {
     let runs = Path::new(RUNS);
     let refused = |error: std::io::Error| {
         Failure::machine(
@@ -21,7 +22,7 @@ pub(crate) fn fresh(scenario: &str) -> Result<RunFolder, Failure> {
         )
     };
     std::fs::create_dir_all(runs).map_err(refused)?;
-    for path in candidates(scenario) {
+    for path in candidates(scenario, shard) {
         // Making it is the test: two runs that start together get two folders.
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(RunFolder::create(path)?),
@@ -33,15 +34,20 @@ pub(crate) fn fresh(scenario: &str) -> Result<RunFolder, Failure> {
 }
 
 /// The newest run of exactly this scenario and seed under [`RUNS`].
-pub(crate) fn latest(scenario: &str, hash: &str, seed: u64) -> Result<PathBuf, Failure> {
+pub(crate) fn latest(
+    scenario: &str,
+    hash: &str,
+    seed: u64,
+    shard: Option<Shard>,
+) -> Result<PathBuf, Failure> {
     let mut found: Option<(String, PathBuf)> = None;
-    for path in candidates(scenario) {
+    for path in candidates(scenario, shard) {
         if !path.is_dir() {
             break;
         }
         let Ok(record) = Record::read(&path) else { continue };
         let newer = found.as_ref().is_none_or(|(started, _)| record.started >= *started);
-        if record.hash == hash && record.seed == seed && newer {
+        if record.hash == hash && record.seed == seed && record.shard()? == shard && newer {
             found = Some((record.started, path));
         }
     }
@@ -53,9 +59,12 @@ pub(crate) fn latest(scenario: &str, hash: &str, seed: u64) -> Result<PathBuf, F
     })
 }
 
-/// `runs/NAME`, `runs/NAME-2`, `runs/NAME-3`...
-fn candidates(scenario: &str) -> impl Iterator<Item = PathBuf> {
-    let name = stem(scenario);
+/// `runs/NAME`, `runs/NAME-2`, `runs/NAME-3`...; of a shard `runs/NAME.3-of-16`...
+fn candidates(scenario: &str, shard: Option<Shard>) -> impl Iterator<Item = PathBuf> {
+    let name = match shard {
+        Some(shard) => format!("{}.{}-of-{}", stem(scenario), shard.number(), shard.of()),
+        None => stem(scenario),
+    };
     (1..1_000_000u32).map(move |n| {
         let folder = if n == 1 { name.clone() } else { format!("{name}-{n}") };
         Path::new(RUNS).join(folder)

@@ -3,7 +3,7 @@
 //! What the doors saw is in the picture; what `TCP_INFO` told is added here: windows, timers, timeouts, and the
 //! verdict that shows in a window that comes back.
 
-use emulate::facts::{FlowFacts, TcpInfo};
+use netns::facts::{FlowFacts, TcpInfo};
 use report::{Kind, Picture, Timeout, TimerSample, Truth, WindowSample};
 
 /// The kernel's state of congestion control after a timeout.

@@ -3,10 +3,12 @@
 pub(crate) mod artefacts;
 pub(crate) mod atomic_write;
 pub(crate) mod captures;
+pub(crate) mod explore;
 pub(crate) mod folder;
 pub(crate) mod kernel_state;
 pub(crate) mod labels;
 pub(crate) mod page;
 pub(crate) mod record;
+pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod terminal;

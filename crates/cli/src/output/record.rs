@@ -7,6 +7,7 @@ use crate::console::clock;
 use crate::console::environment;
 use crate::console::exit::Failure;
 use crate::input::files::{self, Input, Inputs};
+use lab::part::Shard;
 use results::folder::{self, RunFolder};
 use scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub(crate) struct Record {
     pub(crate) seed: u64,
     pub(crate) repetitions: u32,
     pub(crate) shuffle_ties: Option<u64>,
+    /// The share of the run that lies here, as `3/16`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shard: Option<String>,
     pub(crate) version: String,
     pub(crate) host: Host,
     /// When it was begun, UTC.
@@ -93,6 +97,7 @@ impl Record {
             seed,
             repetitions,
             shuffle_ties,
+            shard: None,
             version: crate::input::plan::VERSION.to_owned(),
             host: Host {
                 os: std::env::consts::OS.to_owned(),
@@ -106,6 +111,18 @@ impl Record {
             emulation: None,
             inputs: kept.collect(),
         }
+    }
+
+    /// The record of a share of the run.
+    pub(crate) fn of_shard(mut self, shard: Option<Shard>) -> Record {
+        self.shard = shard.map(|shard| shard.to_string());
+        self
+    }
+
+    /// The share of the run that lies in the folder.
+    pub(crate) fn shard(&self) -> Result<Option<Shard>, Failure> {
+        let shard = self.shard.as_deref().map(str::parse).transpose();
+        shard.map_err(|why| Failure::machine(format!("run.json names a wrong shard: {why}"), ""))
     }
 
     /// Writes it, the files it keeps first: a folder with a record can be continued.

@@ -10,10 +10,10 @@ use agent::carry::{Carries, Plays};
 use agent::control::Control;
 use base::Span;
 use emulate::Options;
-use emulate::calibrate::Calibration;
-use emulate::live::Live;
-use emulate::output::Outputs;
+use emulate::accuracy::calibrate::Calibration;
+use emulate::accuracy::live::Live;
 use lab::sweep::Sweep;
+use netns::output::Outputs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -80,7 +80,7 @@ impl Plays for Playing {
             elsewhere: self
                 .elsewhere
                 .clone()
-                .map(|control| control as Arc<dyn emulate::elsewhere::Elsewhere>),
+                .map(|control| control as Arc<dyn emulate::remote::hosts::Elsewhere>),
             called: &turn.called,
             beside: false,
             events: self.task.events,

@@ -6,11 +6,11 @@ use super::rep_report::{Brought, Told};
 use super::summary::Played;
 use crate::console::exit::Failure;
 use crate::input::nesting;
-use emulate::elsewhere::Elsewhere;
-use emulate::live::Live;
-use emulate::output::Outputs;
+use emulate::accuracy::live::Live;
+use emulate::remote::hosts::Elsewhere;
 use emulate::{Options, Surroundings};
 use lab::sweep::Sweep;
+use netns::output::Outputs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -9,7 +9,7 @@ use crate::console::exit::Failure;
 use crate::input::agents_file::Listed;
 use agent::away::Away;
 use emulate::Error;
-use emulate::live::Live;
+use emulate::accuracy::live::Live;
 use std::sync::atomic::AtomicBool;
 
 /// A host with the path, ready.

@@ -3,12 +3,13 @@
 use super::rep_report::Told;
 use crate::output::{kernel_state, labels};
 use base::{Span, event};
-use emulate::between::Between;
-use emulate::calibrate::Calibration;
-use emulate::facts::{FlowFacts, TcpInfo};
-use emulate::lateness::{Histogram, Timing};
-use emulate::{CommandFacts, Options, Outcome};
+use emulate::accuracy::calibrate::Calibration;
+use emulate::accuracy::lateness::{Histogram, Timing};
+use emulate::remote::overhead::Between;
+use emulate::{Options, Outcome};
 use lab::sweep::{Prepared, Sweep};
+use netns::facts::{FlowFacts, TcpInfo};
+use netns::job::CommandFacts;
 use results::Row;
 use scenario::metric::Metric;
 use scenario::model::App;
@@ -240,7 +241,7 @@ pub(crate) fn calibrated(c: &Calibration, machine: &str) -> String {
 }
 
 pub(crate) fn calibration(c: &Calibration) -> Value {
-    let trial = |(i, trial): (usize, &emulate::calibrate::Trial)| json!({ "realtime": trial.way.realtime, "spin_s": trial.way.spin.as_secs_f64(), "late": histogram(&trial.late), "chosen": i == c.best });
+    let trial = |(i, trial): (usize, &emulate::accuracy::calibrate::Trial)| json!({ "realtime": trial.way.realtime, "spin_s": trial.way.spin.as_secs_f64(), "late": histogram(&trial.late), "chosen": i == c.best });
     json!({ "quiet": c.quiet(), "trials": c.trials.iter().enumerate().map(trial).collect::<Vec<_>>() })
 }
 

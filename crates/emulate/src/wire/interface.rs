@@ -9,12 +9,12 @@
 
 use super::{Tally, Way};
 use crate::Error;
-use crate::device::Tunnel;
-use crate::sys::link::{self, Link};
-use crate::sys::packet::{self, Unfinished};
-use crate::sys::veth;
 use base::wire::frame::{Framing, is_between_neighbours};
 use base::wire::offload;
+use netns::device::Tunnel;
+use netns::sys::link::{self, Link};
+use netns::sys::packet::{self, Unfinished};
+use netns::sys::veth;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;

@@ -6,9 +6,9 @@
 
 use super::{Tally, Way};
 use crate::Error;
-use crate::device::Tunnel;
-use crate::sys::serial::{self, Setting};
 use base::wire::hdlc::{self, Deframer, Found};
+use netns::device::Tunnel;
+use netns::sys::serial::{self, Setting};
 use scenario::model::Wire;
 use std::collections::VecDeque;
 use std::fs::File;

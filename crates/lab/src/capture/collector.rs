@@ -358,7 +358,8 @@ impl<'m, 'a> Collector<'m, 'a> {
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let ends = self.windows.ends(model);
-        Capture {
+        let mut capture = Capture {
+            first_radio: self.taps.len(),
             taps: self.taps,
             hosts: self.hosts,
             packets: self.packets.into(),
@@ -366,8 +367,13 @@ impl<'m, 'a> Collector<'m, 'a> {
             ends,
             names: world.names.clone(),
             framing: self.framing,
+            radio: Vec::new(),
             origin_ns: 0,
-        }
+        };
+        let (taps, frames) = super::radio::frames(&capture, &self.by_id, model, world, capture.first_radio);
+        capture.taps.extend(taps);
+        capture.radio = frames;
+        capture
     }
 }
 

@@ -22,9 +22,9 @@ const PART: usize = 1 << 14;
 pub enum Streamed {
     /// The files are whole: their number.
     Whole(usize),
-    /// The network made a copy of a packet that outlived it, so the files are wrong; [`super::capture`] keeps all
-    /// packets until the end.
-    Outlived,
+    /// The files are wrong or were not begun: the network made a copy of a packet that outlived it, or there are radio
+    /// taps, which are joined with packets at the end. [`super::capture`] keeps all packets until then.
+    AtEnd,
 }
 
 /// Runs a repetition and writes its captures: one for each host tap, then one of all taps. `open` makes the file of a
@@ -39,6 +39,9 @@ pub fn stream<W: Write>(
     application: &str,
     open: &mut dyn FnMut(Option<&Tap>) -> io::Result<W>,
 ) -> io::Result<Streamed> {
+    if !model.bearers.is_empty() {
+        return Ok(Streamed::AtEnd);
+    }
     let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
     let (mut records, mut sightings) = (Vec::new(), Vec::new());
     let mut first = Running::new(model, repetition, Tracer::of(&[Category::Packets]), None);
@@ -81,5 +84,5 @@ pub fn stream<W: Write>(
     whole &= collector.give_out(None, &mut give)?;
     let files = writers.len();
     writers.into_iter().try_for_each(|writer| writer.finish().map(drop))?;
-    Ok(if whole { Streamed::Whole(files) } else { Streamed::Outlived })
+    Ok(if whole { Streamed::Whole(files) } else { Streamed::AtEnd })
 }

@@ -149,7 +149,7 @@ impl<'a> Laboratory<'a> {
             }
         }
         if !new.is_empty() {
-            let first = Sweep { cells: new, repetitions: n, header: sweep.header.clone() };
+            let first = Sweep { cells: new, repetitions: n, part: sweep.part, header: sweep.header.clone() };
             let (rows, complete) = first.run(None, self.control)?;
             if !complete {
                 return Err(ReproduceError::Stopped);

@@ -9,6 +9,7 @@
 use super::experiment::Experiment;
 use super::grid::{Grid, Measured};
 use super::{Laboratory, ReproduceError};
+use crate::part::Part;
 use crate::sweep::{Control, Counters, Prepared, Sweep};
 use report::Picture;
 use results::row::Row;
@@ -124,7 +125,7 @@ impl Laboratory<'_> {
         }
         let header = part.sweep.header.clone();
         if !new.is_empty() {
-            self.play(Sweep { cells: new, repetitions, header: header.clone() })?;
+            self.play(Sweep { cells: new, repetitions, part: Part::WHOLE, header: header.clone() })?;
         }
         let (mut rows, mut counted) = (Vec::new(), Vec::new());
         for (i, cell) in cells.iter().enumerate() {
@@ -133,7 +134,7 @@ impl Laboratory<'_> {
             rows.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
             counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
         }
-        Ok(Some(Rc::new(part.again(Sweep { cells, repetitions, header }, &rows, counted))))
+        Ok(Some(Rc::new(part.again(Sweep { cells, repetitions, part: Part::WHOLE, header }, &rows, counted))))
     }
 
     fn find_played(&self, model: &Model, repetitions: u32) -> Option<&Played> {

@@ -1,71 +1,70 @@
-//! Fuzz body of RLC: a sender and a receiver, blocks that are lost, repeated or forged, and forged reports.
-
-#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+//! Body of the fuzz target `radio`: parsers of blocks, frames and PDUs, and a sender whose mobile reports anything.
 
 use radio::coding::Scheme;
-use radio::rlc::receive::{Part, Receiver};
+use radio::rlc::bits::Bits;
+use radio::rlc::receive::Report;
 use radio::rlc::send::{Rules, Sender};
 use radio::rlc::{Mode, Numbering};
+use radio::wire::{block, gb, llc, message};
 
-/// Options, then steps: a PDU, a block that arrives or is lost, a report, old, cut or forged. No panic; V(A) and V(S)
-/// keep their order within the window; nothing counts as acknowledged beyond what was sent.
+/// What arrives is read by every parser, and drives a sender.
 pub(crate) fn blocks(bytes: &[u8]) {
-    let Some(([options, window], mut steps)) = bytes.split_first_chunk::<2>() else { return };
-    let egprs = options & 1 != 0;
-    let numbering = if egprs { Numbering::egprs(u32::from(*window) * 8) } else { Numbering::GPRS };
-    let mode = if options & 2 == 0 { Mode::Acknowledged } else { Mode::Unacknowledged };
-    let resegment = egprs && options & 4 != 0;
-    let rules = Rules { preemptive: options & 8 != 0, hold_off: u32::from(options >> 4), resegment };
-    let mut sender = Sender::new(numbering, mode, rules);
-    let mut receiver = Receiver::new(numbering, mode, resegment);
-    let mut report = receiver.report();
-    let schemes: Vec<Scheme> = (1..=9).filter_map(|n| Scheme::numbered(egprs, n)).collect();
-    let mut pushed = 0_u32;
-    for now in 0_u32.. {
-        let [step, value, rest @ ..] = steps else { break };
-        steps = rest;
-        let value = u32::from(*value);
-        match step % 8 {
-            0 => {
-                sender.feed.push(1 + value * 8, pushed);
-                pushed += 1;
-            }
-            1..=3 => {
-                let scheme = schemes[value as usize % schemes.len()];
-                let Some(block) = sender.next(now, scheme, value & 128 != 0) else { continue };
-                for unit in block.units() {
-                    assert!(unit.bsn < sender.vs(), "a block that was never new");
-                    if step % 8 != 3 {
-                        // What is on the wire is a number modulo SNS.
-                        let wire = numbering.wire(unit.bsn);
-                        if let Some(bsn) = receiver.resolve(wire) {
-                            receiver.take(bsn, unit.part, unit.last);
-                        }
-                    }
-                }
-            }
-            4 => report = receiver.report(),
-            5 => {
-                sender.on_report(&report, now);
-            }
-            6 => {
-                let mut forged = receiver.report_of(value);
-                forged.complete = forged.complete.wrapping_add(value << 4);
-                forged.end = forged.end.wrapping_add(value.wrapping_mul(0x0101_0101));
-                sender.on_report(&forged, now);
-            }
-            _ => {
-                let part = [Part::Whole, Part::First, Part::Second][value as usize % 3];
-                if let Some(bsn) = receiver.resolve(value << 3 & (numbering.space - 1)) {
-                    receiver.take(bsn, part, value & 64 != 0);
-                }
+    parsers(bytes);
+    for numbering in [Numbering::GPRS, Numbering::egprs(192)] {
+        hostile(numbering, bytes);
+    }
+}
+
+fn parsers(bytes: &[u8]) {
+    for up in [false, true] {
+        if let Some(read) = block::read_gprs(up, bytes) {
+            assert!(read.segments.iter().all(|s| s.octets.end <= bytes.len()));
+        }
+        for unit in block::read_egprs(up, bytes).map(|(_, units)| units).unwrap_or_default() {
+            if let Some((_, segments)) = block::read_egprs_body(unit.none, &unit.octets) {
+                assert!(segments.iter().all(|s| s.octets.end <= unit.octets.len()));
             }
         }
-        assert!(sender.va() <= sender.vs(), "V(A) beyond V(S)");
-        assert!(receiver.vq() <= receiver.vr(), "V(Q) beyond V(R)");
-        if mode == Mode::Acknowledged {
-            assert!(sender.vs() - sender.va() <= numbering.window, "a window that is too wide");
-            assert!(receiver.vr() - receiver.vq() <= numbering.window, "a window that is too wide");
+    }
+    let _ = (message::read_down(bytes), message::read_up(bytes));
+    if let Some(read) = llc::read(bytes) {
+        let _ = llc::read_segment(read.information);
+    }
+    let _ = llc::read_segment(bytes);
+    if let Some(pdu) = gb::read(bytes) {
+        (0..=255).for_each(|element| _ = pdu.element(element));
+    }
+}
+
+/// Six octets are one turn: some blocks, then a report with numbers near the sender's, or far from them.
+fn hostile(numbering: Numbering, bytes: &[u8]) {
+    let rules = Rules { hold_off: 3, resegment: true, ..Rules::default() };
+    let mut sender = Sender::new(numbering, Mode::Acknowledged, rules).keeping_cuts();
+    let scheme = if numbering.space > 128 { Scheme::Mcs9 } else { Scheme::Cs2 };
+    let mut octets = 0;
+    for (tick, turn) in bytes.chunks_exact(6).enumerate() {
+        let size = 1 + u32::from(turn[0]) * 6;
+        sender.feed.push(size, tick);
+        octets += u64::from(size);
+        for _ in 0..turn[1] % 32 {
+            let Some(block) = sender.next(tick as u32, scheme, turn[1] & 64 != 0) else { break };
+            for unit in block.units() {
+                assert!((sender.va()..sender.vs()).contains(&unit.bsn));
+                assert!(sender.cut_of(unit.bsn).is_some());
+            }
+        }
+        let near = |octet: u8| (sender.va() + u32::from(octet)).saturating_sub(64);
+        let mut received = Bits::new(if turn[5] & 1 == 0 { numbering.window } else { 64 });
+        (0..64).filter(|i| turn[4] >> (i % 8) & 1 == 1).for_each(|i| received.set(sender.va() + i));
+        let far = turn[5] & 2 != 0;
+        let complete = if far { u32::MAX - u32::from(turn[2]) } else { near(turn[2]) };
+        let report = Report { complete, end: near(turn[3]), received, last: turn[5] & 4 != 0 };
+        sender.on_report(&report, tick as u32);
+        assert!(sender.va() <= sender.vs() && sender.vs() <= sender.va() + numbering.window);
+        assert!(sender.outstanding() <= numbering.window && sender.feed.waiting() <= octets);
+        if turn[5] & 8 != 0 {
+            sender.restart(numbering, |_| ());
+            assert!(sender.va() == 0 && sender.vs() == 0);
         }
     }
 }

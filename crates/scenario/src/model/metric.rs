@@ -53,6 +53,8 @@ named! {
         GateClosures = "gate_closures",
         /// Packets dropped anywhere.
         PacketsDropped = "packets_dropped",
+        /// Data segments dropped anywhere.
+        SegmentsDropped = "segments_dropped",
         /// Time in queues, seconds.
         QueueDelay = "queue_delay_s",
         /// Bytes of the flow, both directions, that the gateway of hops with `charging` has counted.
@@ -216,6 +218,14 @@ named! {
         P10 = "p10",
         /// Nine tenths of them are below.
         P90 = "p90",
+        /// 95 of a hundred are below.
+        P95 = "p95",
+        /// 99 of a hundred are below.
+        P99 = "p99",
+        /// The smallest.
+        Min = "min",
+        /// The largest.
+        Max = "max",
         /// How many repetitions gave the number.
         N = "n",
     }
@@ -281,6 +291,7 @@ impl Metric {
             | Metric::GenuineEpisodes
             | Metric::SpuriousFastRetransmits
             | Metric::PacketsDropped
+            | Metric::SegmentsDropped
             | Metric::PagesAborted
             | Metric::MessagesLate
             | Metric::BlockErrorRate

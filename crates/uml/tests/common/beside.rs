@@ -138,7 +138,7 @@ impl Cases {
     }
 }
 
-fn played(mut ran: lab::once::Outcome, history: &[(f64, emulate::facts::TcpInfo)]) -> Played {
+fn played(mut ran: lab::once::Outcome, history: &[(f64, netns::facts::TcpInfo)]) -> Played {
     let records = ran.world.network.tracer().take();
     let get = |metric| ran.flows[0].get(metric).unwrap_or(f64::NAN);
     Played {

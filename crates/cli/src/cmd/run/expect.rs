@@ -64,6 +64,10 @@ fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
         Statistic::Median => summary.map(|s| s.median),
         Statistic::P10 => summary.map(|s| s.p10),
         Statistic::P90 => summary.map(|s| s.p90),
+        Statistic::P95 => summary.map(|s| s.p95),
+        Statistic::P99 => summary.map(|s| s.p99),
+        Statistic::Min => summary.map(|s| s.min),
+        Statistic::Max => summary.map(|s| s.max),
     }
 }
 

@@ -10,9 +10,11 @@ use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
 use crate::input::plan::{Output, Place, Plan, VERSION};
 use crate::output::record::Record;
+use crate::output::style::Style;
 use crate::output::table::{self, Board};
-use crate::output::{folder, page, terminal};
+use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
+use lab::part::{Part, Shard};
 use lab::sweep::{Control, Player, Progress, Sweep};
 use report::Picture;
 use results::folder::RunFolder;
@@ -29,6 +31,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     williwaw run scenario.toml --reps 1000 --report\n  \
     williwaw run scenario.toml --set hop.radio.rate='60 kbit/s' --json\n  \
+    williwaw run scenario.toml --shard 3/16 --out shards/3\n  \
     williwaw run --resume runs/scenario")]
 pub(crate) struct Args {
     /// The scenario; `-` is stdin
@@ -39,6 +42,9 @@ pub(crate) struct Args {
     pub(crate) threads: crate::console::args::Threads,
     #[command(flatten)]
     pub(crate) changes: crate::console::args::Changes,
+    /// Run one share of the repetitions, as in 3/16; `williwaw merge` puts the shares together
+    #[arg(long, value_name = "N/OF")]
+    pub(crate) shard: Option<Shard>,
     /// Keep the results in this folder; without it, in a new one under `runs`
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -51,10 +57,13 @@ pub(crate) struct Args {
     /// Print one JSON document in place of the table
     #[arg(long)]
     pub(crate) json: bool,
+    /// How the table is written
+    #[arg(long, value_name = "STYLE", value_enum, default_value = "text", conflicts_with = "json")]
+    pub(crate) table: Style,
     /// Write one line per repetition and flow to FILE; without one, to stdout in place of the table
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub(crate) csv: Option<Option<PathBuf>>,
-    /// Write report.html with pictures into the folder
+    /// Write report.html with pictures into the folder; of a grid also explore.html, in which the axes are sliders
     #[arg(long)]
     pub(crate) report: bool,
     /// Write packet captures of repetitions into the folder, at every host and both sides of every link
@@ -97,6 +106,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let sweep = sweep.only(plan.shard.map_or(Part::WHOLE, Part::from));
     let mut stage = Stage::of(&sweep, &wish)?;
     let mut kept = Kept::open(&plan)?;
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
@@ -159,13 +169,14 @@ impl Kept {
                 plan.repetitions,
                 plan.shuffle_ties,
                 plan.jobs,
-            );
+            )
+            .of_shard(plan.shard);
             record.begin(&folder, files)?;
             Ok(Some(Kept { folder, record }))
         };
         match &plan.place {
             Place::None => Ok(None),
-            Place::Fresh => new(folder::fresh(plan.input.scenario.name())?, &plan.input.files),
+            Place::Fresh => new(folder::fresh(plan.input.scenario.name(), plan.shard)?, &plan.input.files),
             Place::New(path) => new(RunFolder::create(path)?, &plan.input.files),
             Place::Resumed(path, record) => {
                 let folder = RunFolder::open(path)?;
@@ -215,16 +226,17 @@ impl Found<'_> {
     /// Data on stdout, verdicts on stderr.
     pub(crate) fn show(&self, talk: &Talk) -> Result<End, Failure> {
         let summaries = cells::summarise(self.header(), self.rows)?;
-        let verdicts: Vec<Verdict> = if self.complete {
+        // Expectations are about the whole sweep.
+        let verdicts: Vec<Verdict> = if self.complete && self.plan.shard.is_none() {
             let pairs = self.sweep.cells.iter().zip(&summaries);
             pairs.flat_map(|(cell, summary)| expect::judge(&cell.model, summary)).collect()
         } else {
             Vec::new()
         };
         match self.plan.output {
-            Output::Table => {
+            Output::Table(style) => {
                 let board: Board = table::board(self.header(), &summaries, &self.plan.choice);
-                talk.data(&terminal::text(&board, talk.width, talk.colour))?;
+                talk.data(&style.text(&board, talk))?;
                 if let Some(stage) = &self.stage {
                     stage.tell(self.sweep, talk);
                 }
@@ -255,6 +267,9 @@ impl Found<'_> {
         document["title"] = json!(scenario.title());
         document["repetitions"] = json!(self.plan.repetitions);
         document["complete"] = json!(self.complete);
+        if let Some(shard) = self.plan.shard {
+            document["shard"] = json!(shard.to_string());
+        }
         document["expectations"] = verdicts.iter().map(Verdict::document).collect();
         if let Some(stage) = &self.stage {
             document["kernels"] = stage.document(self.sweep);
@@ -294,6 +309,16 @@ impl Found<'_> {
         let path = folder.join("report.html");
         crate::output::atomic_write::whole(&path, page.html())?;
         talk.note(&format!("report: {}", path.display()));
+        if self.verb == "run"
+            && let Some(grid) = explore::explore(self.plan, self.sweep, self.rows, &summaries)
+        {
+            let path = folder.join("explore.html");
+            let (html, left_out) = grid.html();
+            crate::output::atomic_write::whole(&path, html)?;
+            let missing =
+                if left_out > 0 { format!("; {left_out} pictures are left out") } else { String::new() };
+            talk.note(&format!("report with sliders: {}{missing}", path.display()));
+        }
         Ok(())
     }
 
@@ -319,6 +344,9 @@ impl Found<'_> {
             watch.seconds(),
             count(jobs, "thread"),
         );
+        if let Some(shard) = self.plan.shard {
+            text.push_str(&format!(", shard {shard}"));
+        }
         if let Some(path) = self.path {
             text.push_str(&format!("; results in {}", path.display()));
         }

@@ -1,0 +1,216 @@
+//! `williwaw merge`: shards of a sweep become the run folder of the whole.
+//!
+//! The table of the merged folder has the bytes of the table that one unsharded run writes.
+
+use crate::cmd::run::{Found, Kept};
+use crate::console::clock::Stopwatch;
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use crate::input::plan::{Output, Place, Plan, VERSION};
+use crate::output::captures::Wanted;
+use crate::output::record::Record;
+use crate::output::style::Style;
+use crate::output::table::Choice;
+use lab::part::Shard;
+use lab::sweep::Sweep;
+use results::{Header, Row, folder};
+use scenario::metric::Metric;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Put the shards of a sweep together: one run folder, equal to that of an unsharded run
+///
+/// Every folder must hold a finished shard of one sweep: the scenario, its changes, the seed, the repetitions and the
+/// version of williwaw are compared. What does not belong together is refused, and nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    williwaw merge shards/1 shards/2 shards/3 --out whole\n  \
+    williwaw merge shards/* --out whole --json")]
+pub(crate) struct Args {
+    /// Folders that `williwaw run --shard` has filled
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// Keep the merged results in this folder
+    #[arg(long, short, value_name = "DIR")]
+    out: PathBuf,
+    /// Print one JSON document in place of the table
+    #[arg(long)]
+    json: bool,
+    /// How the table is written
+    #[arg(long, value_name = "STYLE", value_enum, default_value = "text", conflicts_with = "json")]
+    table: Style,
+    /// Metrics to show, separated by commas, or `all`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    metrics: Option<Vec<String>>,
+    /// Show each flow beside all flows together
+    #[arg(long)]
+    flows: bool,
+}
+
+/// One folder, read.
+struct Folder {
+    path: PathBuf,
+    record: Record,
+    shard: Shard,
+}
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let watch = Stopwatch::start();
+    let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
+    choice.check(Metric::NAMES)?;
+    let shards = args.folders.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let first = belong_together(&shards)?;
+    let record = &first.record;
+    let input = record.input(&first.path, &[])?;
+    let given = (record.seed != input.scenario.first().run.seed).then_some(record.seed);
+    let sweep = Sweep::of(&input.scenario, Some(record.repetitions), given, VERSION)?;
+    let rows = rows(&shards, &sweep)?;
+    let plan = Plan {
+        repetitions: record.repetitions,
+        seed: record.seed,
+        given_seed: given,
+        jobs: record.jobs,
+        shuffle_ties: record.shuffle_ties,
+        shard: None,
+        place: Place::New(args.out),
+        output: if args.json { Output::Json } else { Output::Table(args.table) },
+        csv: None,
+        report: false,
+        wanted: Wanted { pcap: None, snap: 0, xplot: None },
+        choice,
+        input,
+    };
+    let kept = Kept::open(&plan)?;
+    let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
+    if let Some(mut kept) = kept {
+        kept.record.started.clone_from(&record.started);
+        kept.folder.start(&sweep.header)?;
+        kept.folder.append(&rows)?;
+        kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
+    }
+    let found = Found {
+        sweep: &sweep,
+        rows: &rows,
+        complete: true,
+        path: path.as_deref(),
+        plan: &plan,
+        verb: "run",
+        more: Vec::new(),
+        stage: None,
+        drawn: None,
+    };
+    let end = found.show(talk)?;
+    if let Some(path) = &path {
+        let seconds = watch.seconds();
+        talk.note(&format!(
+            "{} shards merged in {seconds:.2} s; results in {}",
+            shards.len(),
+            path.display()
+        ));
+    }
+    Ok(end)
+}
+
+fn read(path: &Path) -> Result<Folder, Failure> {
+    let record = Record::read(path)?;
+    let name = path.display();
+    let Some(shard) = record.shard()? else {
+        return Err(Failure::usage(
+            format!("`{name}` holds a whole run, not a shard"),
+            "name folders that `williwaw run --shard N/OF` has filled",
+        ));
+    };
+    if !record.complete {
+        return Err(Failure::usage(
+            format!("`{name}` holds shard {shard}, which is not finished"),
+            format!("continue it: williwaw run --resume {name}"),
+        ));
+    }
+    Ok(Folder { path: path.to_owned(), record, shard })
+}
+
+/// Refuses folders of different sweeps, a shard that is there twice and shards that are missing; gives the first shard.
+fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
+    let mut by_number: BTreeMap<Shard, &Folder> = BTreeMap::new();
+    for shard in shards {
+        if let Some(other) = by_number.insert(shard.shard, shard) {
+            let (a, b) = (other.path.display(), shard.path.display());
+            return Err(Failure::usage(
+                format!("`{a}` and `{b}` both hold shard {}", shard.shard),
+                "name each shard once",
+            ));
+        }
+    }
+    let Some(first) = by_number.values().next().copied() else {
+        return Err(Failure::usage("no shard is named", ""));
+    };
+    for shard in by_number.values().skip(1) {
+        let (a, b) = (&first.record, &shard.record);
+        let ties = |record: &Record| record.shuffle_ties.map_or("no".to_owned(), |seed| seed.to_string());
+        let parts = [
+            ("the number of shards", first.shard.of().to_string(), shard.shard.of().to_string()),
+            ("the hash of the scenario", a.hash.clone(), b.hash.clone()),
+            ("the seed", a.seed.to_string(), b.seed.to_string()),
+            ("the number of repetitions", a.repetitions.to_string(), b.repetitions.to_string()),
+            ("the version of williwaw", a.version.clone(), b.version.clone()),
+            ("the seed of shuffled ties", ties(a), ties(b)),
+        ];
+        if let Some((what, here, there)) = parts.into_iter().find(|(_, here, there)| here != there) {
+            let (a, b) = (first.path.display(), shard.path.display());
+            return Err(Failure::usage(
+                format!("`{a}` and `{b}` are of different sweeps: {what} is {here} and {there}"),
+                "merge the shards of one sweep only",
+            ));
+        }
+    }
+    let of = first.shard.of();
+    let missing: Vec<String> = (1..=of)
+        .filter(|number| !by_number.keys().any(|shard| shard.number() == *number))
+        .map(|number| number.to_string())
+        .collect();
+    if missing.is_empty() {
+        return Ok(first);
+    }
+    let word = if missing.len() == 1 { "shard" } else { "shards" };
+    Err(Failure::usage(
+        format!(
+            "{word} {} of {of} {} missing",
+            missing.join(", "),
+            if missing.len() == 1 { "is" } else { "are" }
+        ),
+        format!("run it: williwaw run {} --shard {}/{of} --out DIR", first.record.scenario, missing[0]),
+    ))
+}
+
+/// The rows of all shards, each with every repetition it should hold.
+fn rows(shards: &[Folder], sweep: &Sweep) -> Result<Vec<Row>, Failure> {
+    let mut all = Vec::new();
+    for shard in shards {
+        let (header, mut rows): (Header, Vec<Row>) = folder::read(&shard.path)?;
+        let name = shard.path.display();
+        if let Some((what, there, here)) = header.difference(&sweep.header) {
+            return Err(Failure::usage(
+                format!(
+                    "the results in `{name}` are of another run: {what} is {there}, and {here} by its run.json"
+                ),
+                "run the shard again into a new folder",
+            ));
+        }
+        let part = shard.shard.into();
+        rows.retain(|row| row.repetition < u64::from(sweep.repetitions));
+        let (done, due) = (results::row::finished(&rows).len() as u64, share(sweep, part));
+        if done != due {
+            return Err(Failure::usage(
+                format!("`{name}` holds {done} of the {due} repetitions of shard {}", shard.shard),
+                format!("continue it: williwaw run --resume {name}"),
+            ));
+        }
+        all.append(&mut rows);
+    }
+    Ok(all)
+}
+
+fn share(sweep: &Sweep, part: lab::part::Part) -> u64 {
+    part.count(sweep.cells.len() as u64 * u64::from(sweep.repetitions))
+}

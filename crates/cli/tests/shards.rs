@@ -1,0 +1,112 @@
+//! Shards of a sweep: the merged table has the bytes of the unsharded run, and what does not belong together is refused.
+
+mod common;
+
+use common::Desk;
+
+/// Runs the shards of `small.toml` into `s1`, `s2`...
+fn shards(desk: &Desk, of: u32) {
+    for number in 1..=of {
+        let (shard, out) = (format!("{number}/{of}"), format!("s{number}"));
+        let ended = desk.run(&["run", "small.toml", "--shard", &shard, "--out", &out, "--jobs", "1"]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(ended.err.contains(&format!("shard {shard}")), "{}", ended.err);
+    }
+}
+
+fn table(desk: &Desk, folder: &str) -> Vec<u8> {
+    std::fs::read(desk.path(&format!("{folder}/flows.parquet"))).unwrap()
+}
+
+#[test]
+fn merged_shards_equal_the_whole_run_to_the_byte() {
+    let desk = Desk::new();
+    shards(&desk, 3);
+    let whole = desk.run(&["run", "small.toml", "--out", "whole", "--json"]);
+    let merged = desk.run(&["merge", "s3", "s1", "s2", "--out", "merged", "--json"]);
+    assert_eq!(merged.code, 0, "{}", merged.err);
+    assert_eq!(table(&desk, "whole"), table(&desk, "merged"));
+    assert_eq!(whole.out.replace("\"whole\"", "\"merged\""), merged.out);
+    // The merged folder is a run like any other: it takes more repetitions.
+    assert_eq!(desk.run(&["run", "--resume", "merged", "--reps", "7"]).code, 0);
+    assert_eq!(desk.run(&["run", "--resume", "whole", "--reps", "7"]).code, 0);
+    assert_eq!(table(&desk, "whole"), table(&desk, "merged"));
+}
+
+#[test]
+fn a_shard_continues_as_that_shard() {
+    let desk = Desk::new();
+    for number in ["1/2", "2/2"] {
+        assert_eq!(desk.run(&["run", "small.toml", "--shard", number, "--reps", "3"]).code, 0);
+    }
+    let more = desk.run(&["run", "small.toml", "--resume", "--shard", "1/2", "--reps", "6"]);
+    assert_eq!(more.code, 0, "{}", more.err);
+    assert_eq!(desk.run(&["run", "--resume", "runs/small.2-of-2", "--reps", "6"]).code, 0);
+    let other = desk.run(&["run", "--resume", "runs/small.1-of-2", "--shard", "2/2"]);
+    assert_eq!(other.code, 2);
+    assert!(other.err.contains("holds shard 1/2, and shard 2/2 was asked for"), "{}", other.err);
+    assert_eq!(desk.run(&["run", "small.toml", "--reps", "6", "--out", "whole"]).code, 0);
+    let merged = desk.run(&["merge", "runs/small.1-of-2", "runs/small.2-of-2", "--out", "merged"]);
+    assert_eq!(merged.code, 0, "{}", merged.err);
+    assert_eq!(table(&desk, "whole"), table(&desk, "merged"));
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused_with_its_reason() {
+    let desk = Desk::new();
+    shards(&desk, 3);
+    desk.run(&["run", "small.toml", "--out", "whole"]);
+    for (out, more) in
+        [("seed", ["--seed", "2"]), ("reps", ["--reps", "6"]), ("set", ["--set", "run.limit=2 h"])]
+    {
+        let args = ["run", "small.toml", "--shard", "3/3", "--out", out];
+        assert_eq!(desk.run(&[&args[..], &more].concat()).code, 0);
+    }
+    assert_eq!(desk.run(&["run", "small.toml", "--shard", "2/4", "--out", "quarter"]).code, 0);
+    let wrong = [
+        (&["s1", "s3"][..], "shard 2 of 3 is missing"),
+        (&["s3"], "shards 1, 2 of 3 are missing"),
+        (&["s1", "s2", "s3", "s2"], "`s2` and `s2` both hold shard 2/3"),
+        (&["s1", "s2", "whole"], "`whole` holds a whole run, not a shard"),
+        (&["s1", "s2", "seed"], "the seed is 1 and 2"),
+        (&["s1", "s2", "reps"], "the number of repetitions is 5 and 6"),
+        (&["s1", "s2", "set"], "the hash of the scenario is"),
+        (&["s1", "s3", "quarter"], "the number of shards is 3 and 4"),
+        (&["s1", "nowhere"], "there is no such folder"),
+    ];
+    for (folders, why) in wrong {
+        let ended = desk.run(&[&["merge"][..], folders, &["--out", "merged"]].concat());
+        assert_eq!(ended.code, 2, "{folders:?}");
+        assert!(ended.err.contains(why), "{folders:?}: {}", ended.err);
+        assert!(!desk.path("merged").exists(), "{folders:?} wrote something");
+    }
+    let nonsense = desk.run(&["run", "small.toml", "--shard", "4/3", "--no-out"]);
+    assert_eq!(nonsense.code, 2);
+    assert!(nonsense.err.contains("there is no shard 4 of 3"), "{}", nonsense.err);
+}
+
+#[test]
+fn an_unfinished_shard_is_continued_before_it_is_merged() {
+    let desk = Desk::new();
+    shards(&desk, 2);
+    let path = desk.path("s2/run.json");
+    let text = std::fs::read_to_string(&path).unwrap().replace("\"complete\": true", "\"complete\": false");
+    std::fs::write(&path, text).unwrap();
+    let ended = desk.run(&["merge", "s1", "s2", "--out", "merged"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("holds shard 2/2, which is not finished"), "{}", ended.err);
+    assert!(ended.err.contains("williwaw run --resume s2"), "{}", ended.err);
+    assert_eq!(desk.run(&["run", "--resume", "s2"]).code, 0);
+    assert_eq!(desk.run(&["merge", "s1", "s2", "--out", "merged"]).code, 0);
+}
+
+#[test]
+fn tables_are_written_for_papers() {
+    let desk = Desk::new();
+    let markdown = desk.run(&["run", "small.toml", "--no-out", "--table", "markdown"]);
+    assert_eq!(markdown.code, 0, "{}", markdown.err);
+    assert_eq!(markdown.out.lines().filter(|line| line.starts_with("| ")).count(), 5, "{}", markdown.out);
+    let latex = desk.run(&["run", "small.toml", "--no-out", "--table", "latex"]);
+    assert!(latex.out.starts_with("\\begin{tabular}{ll"), "{}", latex.out);
+    assert_eq!(latex.out.matches("\\pm").count(), markdown.out.matches('±').count(), "{}", latex.out);
+}

@@ -1,0 +1,204 @@
+//! Lateness histogram of packets, and the faithfulness verdict of a run.
+//!
+//! A histogram with a constant relative precision, filled while the run goes on without allocating, and the verdict
+//! whether a run was faithful.
+
+use crate::remote::overhead::Between;
+use base::Span;
+use serde::{Deserialize, Serialize};
+
+/// Lengths of time, counted in classes no wider than a sixteenth of their value.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    total: u64,
+    sum: u64,
+    max: u64,
+}
+
+/// Classes to each doubling, as a power of two.
+const SUB_BITS: u32 = 4;
+const SUB: u64 = 1 << SUB_BITS;
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { counts: vec![0; class(u64::MAX) + 1], total: 0, sum: 0, max: 0 }
+    }
+}
+
+/// The class of a length in nanoseconds.
+fn class(ns: u64) -> usize {
+    if ns < SUB {
+        return ns as usize;
+    }
+    let shift = 63 - ns.leading_zeros() - SUB_BITS;
+    ((u64::from(shift) + 1) * SUB + ((ns >> shift) - SUB)) as usize
+}
+
+/// The largest length in a class.
+fn top(class: usize) -> u64 {
+    let (group, rest) = (class as u64 / SUB, class as u64 % SUB);
+    if group == 0 {
+        return rest;
+    }
+    let shift = group - 1;
+    // The last class ends where numbers do.
+    ((u128::from(SUB + rest + 1) << shift) - 1).min(u128::from(u64::MAX)) as u64
+}
+
+impl Histogram {
+    /// Counts one.
+    pub fn add(&mut self, length: Span) {
+        let ns = length.as_nanos();
+        if let Some(count) = self.counts.get_mut(class(ns)) {
+            *count += 1;
+        }
+        self.total += 1;
+        self.sum = self.sum.saturating_add(ns);
+        self.max = self.max.max(ns);
+    }
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+    /// All of them, one after the other.
+    pub fn sum(&self) -> Span {
+        Span::from_nanos(self.sum)
+    }
+    /// The greatest, exactly.
+    pub fn max(&self) -> Span {
+        Span::from_nanos(self.max)
+    }
+    /// The length that a share `q` (0 to 1) does not exceed, at most a sixteenth too large; zero if none
+    /// was counted.
+    pub fn quantile(&self, q: f64) -> Span {
+        let rank = ((q.clamp(0.0, 1.0) * self.total as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (i, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return Span::from_nanos(top(i).min(self.max));
+            }
+        }
+        Span::ZERO
+    }
+    /// How many exceed `limit`; those that do so by less than a sixteenth may be left out.
+    pub fn above(&self, limit: Span) -> u64 {
+        self.counts.iter().skip(class(limit.as_nanos()) + 1).sum()
+    }
+    /// Its classes that are not empty, to be sent elsewhere.
+    pub fn pack(&self) -> Packed {
+        let full = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
+        Packed { counts: full.map(|(i, n)| (i, *n)).collect(), sum: self.sum, max: self.max }
+    }
+    /// One that was sent; classes that there are not are left out.
+    pub fn unpack(packed: &Packed) -> Histogram {
+        let mut h = Histogram { sum: packed.sum, max: packed.max, ..Histogram::default() };
+        for (class, n) in &packed.counts {
+            if let Some(count) = h.counts.get_mut(*class) {
+                *count = count.saturating_add(*n);
+                h.total = h.total.saturating_add(*n);
+            }
+        }
+        h
+    }
+    /// Takes in another one's counts.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.total += other.total;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// A histogram on its way between hosts.
+#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed {
+    counts: Vec<(usize, u64)>,
+    sum: u64,
+    max: u64,
+}
+
+/// How exact a run was.
+#[derive(Clone, Default, Debug)]
+pub struct Timing {
+    /// From the instant a packet was due to the return of the call that wrote it.
+    pub egress: Histogram,
+    /// The longest that a packet read while the driver was awake can have waited for it: since the last
+    /// look at its door. What waited while the driver slept is not in it; a wake-up takes as long for a
+    /// packet as for a timer, so the egress tells that.
+    pub ingress: Histogram,
+    /// Packets that the kernel would not take.
+    pub refused: u64,
+    /// Packets that a device threw away before they were read.
+    pub overrun: u64,
+    /// Bytes read that were no IP packets.
+    pub strange: u64,
+    /// The driver had real-time priority.
+    pub realtime: bool,
+    /// What the way between hosts added, if there are several.
+    pub between: Option<Between>,
+}
+
+impl Timing {
+    /// Why a run of this timing is not faithful, if it is not.
+    pub fn fault(&self, limit: Span) -> Option<String> {
+        // Rare exceptions are no fault: one in a hundred, and one where there are fewer.
+        let (late, all) = (self.egress.above(limit), self.egress.count());
+        if late > all.div_ceil(100) {
+            return Some(format!(
+                "{late} of {all} packets left more than {:.3} ms late, and one in a hundred may",
+                limit.as_secs_f64() * 1e3
+            ));
+        }
+        if self.refused + self.overrun > 0 {
+            return Some(format!("{} packets were lost outside the model", self.refused + self.overrun));
+        }
+        self.between.as_ref().and_then(|between| between.fault(limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_class_holds_what_falls_into_it(ns: u64) {
+            let c = class(ns);
+            prop_assert!(ns <= top(c));
+            prop_assert!(c == 0 || ns > top(c - 1));
+            prop_assert!(top(c) - ns <= ns / SUB + 1);
+        }
+
+        #[test]
+        fn quantiles_are_those_of_a_sorted_list(mut list in proptest::collection::vec(0u64..10_000_000_000, 1..200), q in 0.0f64..=1.0) {
+            let mut h = Histogram::default();
+            for ns in &list {
+                h.add(Span::from_nanos(*ns));
+            }
+            list.sort_unstable();
+            let rank = ((q * list.len() as f64).ceil() as usize).max(1);
+            let exact = list[rank - 1];
+            let told = h.quantile(q).as_nanos();
+            prop_assert!(told >= exact && told - exact <= exact / SUB + 1);
+            prop_assert_eq!(h.max().as_nanos(), list[list.len() - 1]);
+        }
+    }
+
+    /// Lateness is watched, and a run beyond its limit does not count (SW-60).
+    #[test]
+    fn late_or_lossy_is_not_faithful() {
+        let mut t = Timing::default();
+        for ms in 0..1000 {
+            t.egress.add(if ms < 989 { Span::ZERO } else { Span::from_millis(2) });
+        }
+        assert!(t.fault(Span::from_millis(1)).is_some_and(|why| why.contains("late")));
+        assert!(t.fault(Span::from_millis(3)).is_none());
+        t.overrun = 1;
+        assert!(t.fault(Span::from_millis(3)).is_some_and(|why| why.contains("lost")));
+    }
+}

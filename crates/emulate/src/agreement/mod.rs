@@ -1,0 +1,580 @@
+//! Agreement of the Linux model with Linux: one path in real and in virtual time.
+//!
+//! The same path, played twice: by the kernel in real time and by the model in virtual time. A case says what is
+//! switched on; what the kernel did is recorded with its version, so that the model can be held against it where
+//! nobody has rights.
+
+pub(crate) mod traces;
+
+use base::event::{Event, Record};
+use base::{Span, Time};
+use lab::once::run_once;
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles, Style};
+use std::fmt::Write as _;
+
+/// The path.
+pub const SCENARIO: &str = include_str!("../../agreement/scenario.toml");
+/// What is switched on in each case.
+pub const CASES: &str = include_str!("../../agreement/cases.toml");
+
+/// One case: overrides of the scenario for either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What happens.
+    pub about: String,
+    /// `KEY=VALUE`s for the kernel.
+    pub linux: Vec<String>,
+    /// And for the model.
+    pub tcp: Vec<String>,
+    /// The profile that the model starts from.
+    pub profile: String,
+    /// Where the two are known to differ, and why.
+    pub differs: Option<String>,
+}
+
+/// A line of what happened at the data's sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Seconds from t = 0.
+    pub t: f64,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    /// A data segment left: first byte, bytes, whether those had left before.
+    Data(u64, u32, bool),
+    /// An acknowledgement came: what it acknowledges, and the window in bytes.
+    Ack(u64, u32),
+    /// The retransmission timer expired (the model tells; of a kernel nobody sees it).
+    Timeout,
+    /// The sender judged: spurious or not (the model tells).
+    Verdict(bool),
+    /// The kernel's window and threshold in segments, state of congestion control, timeout in ms, from here on.
+    State(u32, u32, u8, u32),
+}
+
+base::named! {
+    /// What a sender made of its own retransmissions.
+    pub enum Kind {
+        /// It sent nothing twice.
+        None = "none",
+        /// It took back what it had done: unneeded, it says.
+        Spurious = "spurious",
+        /// It took nothing back.
+        Genuine = "genuine",
+    }
+}
+
+/// What one side did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deed {
+    /// From the start to the last byte at the receiver; none: not within the limit.
+    pub download_time_s: Option<f64>,
+    /// Data segments.
+    pub segments: u64,
+    /// Of those, sent before.
+    pub retransmissions: u64,
+    /// Of those, not needed.
+    pub unneeded: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// What the sender made of it.
+    pub kind: Kind,
+    /// What happened, in order.
+    pub lines: Vec<Line>,
+}
+
+/// How far apart two sides are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Of the model's download time to the kernel's, as a share of the kernel's.
+    pub time: Option<f64>,
+    /// What does not agree, in words.
+    pub what: Vec<String>,
+}
+
+/// A download time agrees within this share (the project's goal for this comparison).
+pub const TIME: f64 = 0.10;
+
+impl Deed {
+    /// Holds a model's deed against those of a kernel, of which there may be several: real time never
+    /// happens twice the same.
+    pub fn against(&self, kernels: &[Deed]) -> Difference {
+        let mut what = Vec::new();
+        let counts: Vec<u64> = kernels.iter().map(|k| k.retransmissions).collect();
+        if !counts.contains(&self.retransmissions) {
+            what.push(format!("{} retransmissions, not {}", self.retransmissions, list(&counts)));
+        }
+        let kinds: Vec<&str> = kernels.iter().map(|k| k.kind.name()).collect();
+        if !kinds.contains(&self.kind.name()) {
+            what.push(format!("judged {}, not {}", self.kind, list(&kinds)));
+        }
+        let times: Vec<f64> = kernels.iter().filter_map(|k| k.download_time_s).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let time = self.download_time_s.filter(|_| !times.is_empty()).map(|t| t / mean - 1.0);
+        match time {
+            Some(share) if share.abs() <= TIME => {}
+            Some(share) => what.push(format!("takes {:+.0} % of the time", share * 100.0)),
+            None => what.push("was not done".into()),
+        }
+        Difference { time, what }
+    }
+}
+
+fn list(all: &[impl ToString + PartialEq]) -> String {
+    let mut out: Vec<String> = all.iter().map(ToString::to_string).collect();
+    out.dedup();
+    out.join(" or ")
+}
+
+fn text_of(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), |s| format!("{s:?}"))
+}
+
+/// Reads the cases.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn cases(text: &str) -> Result<Vec<Case>, String> {
+    let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    let empty = toml::Table::new();
+    let sub =
+        |t: &toml::Table, key: &str| t.get(key).and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let word = |t: &toml::Table, key: &str| {
+        t.get(key).and_then(toml::Value::as_str).map(str::to_owned).ok_or(format!("there is no `{key}`"))
+    };
+    let (profile, cc) = (word(&root, "profile")?, word(&root, "cc")?);
+    let mut out = Vec::new();
+    for case in root.get("case").and_then(toml::Value::as_array).into_iter().flatten() {
+        let case = case.as_table().unwrap_or(&empty);
+        let name = word(case, "name")?;
+        let both: Vec<String> = case
+            .get("both")
+            .and_then(toml::Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|v| v.as_str().map(str::to_owned))
+            .collect();
+        let mut settings = sub(&root, "linux");
+        settings.extend(sub(case, "linux"));
+        let mut options = sub(&root, "tcp");
+        options.extend(sub(case, "tcp"));
+        // What the kernel takes off its segments for the option, the model is told: its `mss` is the payload.
+        if !options.contains_key("mss") {
+            let on = options.get("timestamps").and_then(toml::Value::as_bool).unwrap_or(true);
+            options.insert("mss".into(), toml::Value::String(if on { "1448 B" } else { "1460 B" }.into()));
+        }
+        let flow = "flow.download.transport";
+        let mut linux = both.clone();
+        linux.push(format!("{flow}.linux.cc={cc:?}"));
+        linux.extend(settings.iter().map(|(k, v)| format!("{flow}.linux.sysctl.{k}={}", text_of(v))));
+        let mut tcp = both;
+        tcp.push(format!("{flow}.tcp.profile={profile:?}"));
+        tcp.extend(options.iter().map(|(k, v)| format!("{flow}.tcp.{k}={}", text_of(v))));
+        let differs = word(case, "differs").ok();
+        out.push(Case { name, about: word(case, "about")?, linux, tcp, profile: profile.clone(), differs });
+    }
+    Ok(out)
+}
+
+/// The scenario of a case with these overrides.
+///
+/// # Errors
+/// What is wrong with it: an option that this build does not have, say.
+pub fn model(set: &[String]) -> Result<Model, String> {
+    let read = scenario::read_with("agreement/scenario.toml", SCENARIO.as_bytes(), &NoFiles, set);
+    read.map(|s| s.first().clone()).map_err(|d| d.render(Style::default()))
+}
+
+/// What the model does in a case.
+///
+/// # Errors
+/// As [`model`].
+pub fn by_model(case: &Case) -> Result<Deed, String> {
+    let model = model(&case.tcp)?;
+    let mut outcome = run_once(&model, 0, lab::once::Options { trace: true, shuffle_ties: None });
+    let records = outcome.world.network.tracer().take();
+    let from = outcome.world.flows[0].from;
+    let lines = lines(&records, from.0, &[]);
+    let judged = lines.iter().any(|l| l.what == What::Verdict(true));
+    let host = outcome.world.network.element::<host::Host>(from);
+    let timeouts = host.map_or(0, |h| h.counters().expirations);
+    Ok(deed(&outcome.flows[0], timeouts, judged, lines))
+}
+
+/// What the kernel does in a case; none if it was not faithful.
+///
+/// # Errors
+/// As [`model`], and what [`crate::once`] says.
+pub fn by_kernel(case: &Case) -> Result<Deed, String> {
+    let model = model(&case.linux)?;
+    let never = std::sync::atomic::AtomicBool::new(false);
+    // Slow links make real stacks robust: lateness of milliseconds changes no count.
+    let options =
+        crate::Options { trace: true, lateness_limit: Span::from_millis(20), ..crate::Options::default() };
+    let outcome = crate::once(&model, 0, &options, &never).map_err(|e| e.to_string())?;
+    if let Some(why) = outcome.unfaithful(&options) {
+        return Err(format!("not faithful: {why}"));
+    }
+    let facts = outcome.facts[0].clone().unwrap_or_default();
+    let from = outcome.ran.world.flows[0].from;
+    let lines = lines(outcome.ran.world.network.records(), from.0, &facts.history);
+    Ok(deed(&outcome.ran.flows[0], facts.counter("TCPTimeouts"), facts.undone(), lines))
+}
+
+fn deed(measures: &lab::measure::FlowMeasures, timeouts: u64, took_back: bool, lines: Vec<Line>) -> Deed {
+    let count = |metric| measures.get(metric).unwrap_or(0.0) as u64;
+    let retransmissions = count(Metric::SegmentsRetransmitted);
+    let kind = match (retransmissions, took_back) {
+        (0, _) => Kind::None,
+        (_, true) => Kind::Spurious,
+        (_, false) => Kind::Genuine,
+    };
+    Deed {
+        download_time_s: measures.get(Metric::DownloadTime),
+        segments: count(Metric::SegmentsSent),
+        retransmissions,
+        unneeded: count(Metric::UnneededRetransmissions),
+        timeouts,
+        kind,
+        lines,
+    }
+}
+
+/// What happened at the sender: the trace of its host or door, and what its kernel was asked meanwhile.
+pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<Line> {
+    let mut out = Vec::new();
+    let mut high = 0;
+    for record in records.iter().filter(|r| r.source.0 == from) {
+        let what = match record.event {
+            Event::DataSent { seq, len, .. } => {
+                let again = seq < high;
+                high = high.max(seq + u64::from(len));
+                What::Data(seq, len, again)
+            }
+            Event::AckReceived { ack, window, .. } => What::Ack(ack, window),
+            Event::RtoFired { .. } => What::Timeout,
+            Event::Verdict { spurious, .. } => What::Verdict(spurious),
+            _ => continue,
+        };
+        out.push(Line { t: secs(record.t), what });
+    }
+    for (t, i) in history {
+        out.push(Line { t: *t, what: What::State(i.snd_cwnd, i.snd_ssthresh, i.ca_state, i.rto / 1000) });
+    }
+    out.sort_by(|a, b| a.t.total_cmp(&b.t));
+    out
+}
+
+fn secs(t: Time) -> f64 {
+    t.as_secs_f64()
+}
+
+/// A deed's lines as text, a line each.
+pub fn write_lines(lines: &[Line]) -> String {
+    let mut out = String::new();
+    for line in lines {
+        let _ = match line.what {
+            What::Data(seq, len, again) => {
+                writeln!(out, "{:.6} data {seq} {len}{}", line.t, if again { " again" } else { "" })
+            }
+            What::Ack(ack, window) => writeln!(out, "{:.6} ack {ack} {window}", line.t),
+            What::Timeout => writeln!(out, "{:.6} timeout", line.t),
+            What::Verdict(spurious) => writeln!(out, "{:.6} verdict {spurious}", line.t),
+            What::State(cwnd, ssthresh, ca, rto) => {
+                writeln!(out, "{:.6} state {cwnd} {ssthresh} {ca} {rto}", line.t)
+            }
+        };
+    }
+    out
+}
+
+/// Reads what [`write_lines`] wrote; lines that are none are left out.
+pub fn read_lines(text: &str) -> Vec<Line> {
+    let line = |l: &str| {
+        let mut words = l.split_whitespace();
+        let t = words.next()?.parse().ok()?;
+        let kind = words.next()?;
+        let rest: Vec<&str> = words.collect();
+        let number = |i: usize| rest.get(i)?.parse::<u64>().ok();
+        let what = match kind {
+            "data" => What::Data(number(0)?, number(1)? as u32, rest.get(2) == Some(&"again")),
+            "ack" => What::Ack(number(0)?, number(1)? as u32),
+            "timeout" => What::Timeout,
+            "verdict" => What::Verdict(rest.first() == Some(&"true")),
+            "state" => What::State(number(0)? as u32, number(1)? as u32, number(2)? as u8, number(3)? as u32),
+            _ => return None,
+        };
+        Some(Line { t, what })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// A data segment, and what happened since the one before it.
+#[derive(Default)]
+struct Step {
+    notes: Vec<String>,
+    segment: Option<(f64, u64, u32, bool)>,
+}
+
+impl Step {
+    fn text(&self) -> String {
+        self.segment.map_or(String::new(), |(t, seq, len, again)| {
+            format!("{t:10.4}  {seq}..{}{}", seq + u64::from(len), if again { "  again" } else { "" })
+        })
+    }
+}
+
+/// The lines by segment; what came after the last one stands in a step without one.
+fn steps(lines: &[Line]) -> Vec<Step> {
+    let mut out = Vec::new();
+    let mut step = Step::default();
+    for line in lines {
+        if let What::Data(seq, len, again) = line.what {
+            step.segment = Some((line.t, seq, len, again));
+            out.push(std::mem::take(&mut step));
+        } else {
+            step.notes.push(note(line));
+        }
+    }
+    out.push(step);
+    out
+}
+
+/// Both sides beside each other, in the order of the segments: the kernel left, the model right, and a mark
+/// where they part. What happened between two segments stands before the later one.
+pub fn side_by_side(kernel: &[Line], model: &[Line]) -> String {
+    let (left, right) = (steps(kernel), steps(model));
+    let mut out = format!("{:>4}  {:<46}  {:<46}\n", "", "kernel", "model");
+    let nothing = Step::default();
+    for i in 0..left.len().max(right.len()) {
+        let (a, b) = (left.get(i).unwrap_or(&nothing), right.get(i).unwrap_or(&nothing));
+        for k in 0..a.notes.len().max(b.notes.len()) {
+            let at = |step: &Step| step.notes.get(k).cloned().unwrap_or_default();
+            let _ = writeln!(out, "{:>4}  {:<46}  {}", "", at(a), at(b));
+        }
+        let apart = match (a.segment, b.segment) {
+            (None, None) => continue,
+            (Some(x), Some(y)) if (x.1, x.2) == (y.1, y.2) => format!("{:+.3} s", y.0 - x.0),
+            _ => "<<<".into(),
+        };
+        let _ = writeln!(out, "{:>4}  {:<46}  {:<40}{apart}", i + 1, a.text(), b.text());
+    }
+    out
+}
+
+fn note(line: &Line) -> String {
+    match line.what {
+        What::Ack(ack, window) => format!("{:10.4}      ack {ack} win {window}", line.t),
+        What::Timeout => format!("{:10.4}      timeout", line.t),
+        What::Verdict(spurious) => {
+            format!("{:10.4}      verdict: {}", line.t, if spurious { "spurious" } else { "genuine" })
+        }
+        What::State(cwnd, ssthresh, ca, rto) => {
+            let threshold = if ssthresh > 1 << 30 { "-".into() } else { ssthresh.to_string() };
+            format!("{:10.4}      cwnd {cwnd}/{threshold} {} rto {rto} ms", line.t, state(ca))
+        }
+        What::Data(..) => String::new(),
+    }
+}
+
+/// What the kernel calls the states of its congestion control.
+fn state(ca: u8) -> &'static str {
+    match ca {
+        0 => "open",
+        1 => "disorder",
+        2 => "cwr",
+        3 => "recovery",
+        _ => "loss",
+    }
+}
+
+/// What kernels did: recorded, with their version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Version of the kernel that was played last.
+    pub kernel: String,
+    cases: Vec<(String, Vec<Deed>)>,
+}
+
+/// The numbers of the recorded kernel.
+const FACTS: &str = include_str!("../../agreement/facts.toml");
+
+/// The recorded facts of this build.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn facts() -> Result<Facts, String> {
+    Facts::read(FACTS)
+}
+
+impl Facts {
+    /// Reads what [`Facts::write`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn read(text: &str) -> Result<Facts, String> {
+        let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+        let mut facts = Facts {
+            kernel: root.get("kernel").and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
+            cases: Vec::new(),
+        };
+        for (name, runs) in root.get("case").and_then(toml::Value::as_table).into_iter().flatten() {
+            let mut deeds = Vec::new();
+            for run in runs.as_array().into_iter().flatten() {
+                let count = |key: &str| {
+                    let value = run.get(key).and_then(toml::Value::as_integer);
+                    value.map(|n| n as u64).ok_or(format!("{name} has no {key}"))
+                };
+                let kind = run.get("kind").and_then(toml::Value::as_str).and_then(Kind::from_name);
+                deeds.push(Deed {
+                    download_time_s: run.get("download_time_s").and_then(toml::Value::as_float),
+                    segments: count("segments")?,
+                    retransmissions: count("retransmissions")?,
+                    unneeded: count("unneeded")?,
+                    timeouts: count("timeouts")?,
+                    kind: kind.ok_or(format!("{name} has no kind"))?,
+                    lines: Vec::new(),
+                });
+            }
+            facts.cases.push((name.clone(), deeds));
+        }
+        Ok(facts)
+    }
+
+    /// What kernels did in a case; empty if none was played.
+    pub fn of(&self, case: &str) -> &[Deed] {
+        self.cases.iter().find(|(name, _)| name == case).map_or(&[], |(_, deeds)| deeds)
+    }
+
+    /// What happened in the first repetition of a case, line by line.
+    pub fn lines(&self, case: &str) -> Vec<Line> {
+        let traces = self::traces::ALL;
+        traces.iter().find(|(name, _)| *name == case).map_or(Vec::new(), |(_, text)| read_lines(text))
+    }
+
+    /// Puts what a kernel did in place of what is there.
+    pub fn put(&mut self, case: &str, deeds: Vec<Deed>) {
+        self.cases.retain(|(name, _)| name != case);
+        self.cases.push((case.to_owned(), deeds));
+    }
+
+    /// As text, in the order of `cases`; those that are not among them are left out.
+    pub fn write(&self, cases: &[Case]) -> String {
+        let mut out = format!(
+            "# What Linux did, three times each. Written by the example `agreement`; do not edit.\n\nkernel = {:?}\n",
+            self.kernel
+        );
+        for case in cases {
+            let _ = writeln!(out);
+            for d in self.of(&case.name) {
+                let time = d.download_time_s.map_or(String::new(), |t| format!("download_time_s = {t:.6}\n"));
+                let _ = writeln!(
+                    out,
+                    "[[case.{}]]\n{time}segments = {}\nretransmissions = {}\nunneeded = {}\ntimeouts = {}\nkind = \"{}\"",
+                    case.name, d.segments, d.retransmissions, d.unneeded, d.timeouts, d.kind
+                );
+            }
+        }
+        out
+    }
+}
+
+/// The model beside the recorded kernel, a line a case, as Markdown.
+pub fn table(cases: &[Case], facts: &Facts) -> String {
+    let mut out = format!(
+        "| case | Linux {}: time | again | timeouts | judged | model: time | again | timeouts | judged | |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        facts.kernel
+    );
+    let time = |d: &Deed| d.download_time_s.map_or("-".into(), |t| format!("{t:.2} s"));
+    for case in cases {
+        let kernels = facts.of(&case.name);
+        let each = |show: &dyn Fn(&Deed) -> String| {
+            let mut all: Vec<String> = kernels.iter().map(show).collect();
+            all.sort();
+            all.dedup();
+            all.join(", ")
+        };
+        let _ = write!(
+            out,
+            "| {} | {} | {} | {} | {} | ",
+            case.name,
+            each(&time),
+            each(&|d| d.retransmissions.to_string()),
+            each(&|d| d.timeouts.to_string()),
+            each(&|d| d.kind.to_string()),
+        );
+        let _ = match by_model(case) {
+            Ok(m) => {
+                let what = m.against(kernels).what;
+                let verdict = if what.is_empty() { "agree".to_owned() } else { what.join("; ") };
+                writeln!(
+                    out,
+                    "{} | {} | {} | {} | {verdict} |",
+                    time(&m),
+                    m.retransmissions,
+                    m.timeouts,
+                    m.kind
+                )
+            }
+            Err(_) => writeln!(out, "- | - | - | - | not in this build |"),
+        };
+    }
+    out
+}
+
+/// The page that tells it all.
+///
+/// # Errors
+/// What is wrong with the cases or the facts.
+pub fn page() -> Result<String, String> {
+    let cases = cases(CASES)?;
+    let mut table = table(&cases, &facts()?);
+    table.push_str("\nWhere they part, and why:\n\n");
+    for case in &cases {
+        if let Some(why) = &case.differs {
+            let _ = writeln!(table, "- `{}`: {why}.", case.name);
+        }
+    }
+    Ok(include_str!("../../agreement/page.md").replace("TABLE\n", &table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_can_be_read_and_lines_come_back() {
+        let cases = cases(CASES).unwrap();
+        assert!(cases.len() >= 6);
+        for case in &cases {
+            let model = model(&case.linux).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+            assert!(model.flows[0].transport.linux().is_some());
+        }
+        let all = vec![
+            Line { t: 1.5, what: What::Data(1449, 1448, true) },
+            Line { t: 1.6, what: What::Ack(1449, 65535) },
+            Line { t: 2.0, what: What::Timeout },
+            Line { t: 2.5, what: What::Verdict(true) },
+            Line { t: 3.0, what: What::State(10, 20, 4, 300) },
+        ];
+        assert_eq!(read_lines(&write_lines(&all)), all);
+    }
+
+    #[test]
+    fn where_two_part_is_marked() {
+        let data = |t, seq, again| Line { t, what: What::Data(seq, 100, again) };
+        let text = side_by_side(
+            &[data(0.0, 1, false), data(1.0, 101, false)],
+            &[data(0.1, 1, false), data(1.0, 1, true)],
+        );
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].contains("+0.100 s") && lines[2].contains("<<<") && lines[2].contains("again"));
+    }
+}

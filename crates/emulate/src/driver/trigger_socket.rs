@@ -1,0 +1,256 @@
+//! Trigger socket of a running emulation (`williwaw trigger`).
+//!
+//! By a socket that has a name but no file, so that nothing is left of it: one in the network where the program was
+//! started, and one at each machine, for commands inside. A call is a line with the name; the answer is a line too.
+
+use crate::Error;
+use base::Time;
+use netns::namespace::Namespace;
+use netns::sys;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// What names of sockets begin with.
+const PREFIX: &str = "williwaw/";
+/// Emulations of one name in one process.
+const MOST: usize = 10_000;
+/// Limit of an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Limit of a read of a call; calls are answered one after the other.
+const CALLED: Duration = Duration::from_millis(500);
+/// Longest line of a call and of an answer, bytes.
+const LINE: u64 = 1 << 10;
+const ANSWER: u64 = 1 << 20;
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// When it was done, seconds from t = 0; none if there is no such name.
+    pub at_s: Option<f64>,
+    /// The names that can be called.
+    pub names: Vec<String>,
+}
+
+/// A name that somebody called, and where the answer goes. An empty one asks for the names alone.
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) answer: Sender<Answer>,
+}
+
+/// The ear of a driver.
+#[derive(Debug)]
+pub struct Ear {
+    calls: Receiver<Call>,
+    bell: OwnedFd,
+}
+
+/// Who listens for calls; they stop when it is dropped.
+pub struct Hotline {
+    calls: Sender<Call>,
+    bell: OwnedFd,
+    listeners: Vec<UnixListener>,
+    name: String,
+}
+
+impl Hotline {
+    /// For an emulation of this name; the other half is for its driver.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(name: &str) -> Result<(Hotline, Ear), Error> {
+        let (calls, receiver) = channel();
+        let bell = sys::bell().map_err(Error::of("making a bell"))?;
+        let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
+        let clean: String = name.chars().filter(|c| !c.is_whitespace() && *c != '/').collect();
+        let mut line = Hotline { calls, bell, listeners: Vec::new(), name: String::new() };
+        // Repetitions beside each other are in one process: the second one is `NAME-2`.
+        for number in 1..=MOST {
+            let nth = if number == 1 { String::new() } else { format!("-{number}") };
+            line.name = format!("{PREFIX}{clean}{nth}/{}", std::process::id());
+            match line.listener() {
+                Ok(listener) => {
+                    line.listeners.push(listener);
+                    break;
+                }
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse && number < MOST => {}
+                Err(e) => return Err(Error::of("listening for triggers")(e)),
+            }
+        }
+        Ok((line, Ear { calls: receiver, bell: ear }))
+    }
+
+    fn listener(&self) -> io::Result<UnixListener> {
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&self.name)?)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    }
+
+    /// Listens at a machine too.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn listen_at(&mut self, space: &Namespace) -> Result<(), Error> {
+        let listener = space.inside(|| self.listener().map_err(Error::of("listening for triggers")))?;
+        self.listeners.push(listener);
+        Ok(())
+    }
+
+    /// Answers until `over`. Only those are heard who could send signals to this process.
+    pub(crate) fn answer(&self, over: &AtomicBool, users: &[u32]) {
+        let fds: Vec<RawFd> = self.listeners.iter().map(|l| l.as_raw_fd()).collect();
+        while !over.load(Ordering::Relaxed) {
+            let ready = sys::readable(&fds, Some(50));
+            for (listener, _) in self.listeners.iter().zip(ready).filter(|(_, ready)| *ready) {
+                if let Ok((stream, _)) = listener.accept()
+                    && sys::peer_user(stream.as_raw_fd()).is_ok_and(|uid| users.contains(&uid))
+                {
+                    // Somebody who hangs up gets no answer.
+                    let _ = self.hear(&stream);
+                }
+            }
+        }
+    }
+
+    fn hear(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(CALLED))?;
+        stream.set_write_timeout(Some(CALLED))?;
+        let mut name = String::new();
+        BufReader::new(stream.take(LINE)).read_line(&mut name)?;
+        if !name.ends_with('\n') {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let (answer, answered) = channel();
+        let call = Call { name: name.trim().to_owned(), answer };
+        self.calls.send(call).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        sys::ring(&self.bell)?;
+        let answer = answered.recv_timeout(PATIENCE).map_err(|_| io::ErrorKind::TimedOut)?;
+        let mut stream = stream;
+        stream.write_all(format!("{}\n", serde_json::to_string(&answer)?).as_bytes())
+    }
+}
+
+impl Ear {
+    /// What to wait on.
+    pub(crate) fn fd(&self) -> RawFd {
+        self.bell.as_raw_fd()
+    }
+
+    /// Answers what was called meanwhile.
+    pub(crate) fn attend(&self, network: &mut path::Network, now: Time) {
+        while let Ok(call) = self.calls.try_recv() {
+            sys::hush(&self.bell);
+            let done = !call.name.is_empty() && network.trigger(now, &call.name);
+            let at_s = done.then(|| network.now().as_secs_f64());
+            let names = network.triggers().names().map(str::to_owned).collect();
+            let _ = call.answer.send(Answer { at_s, names });
+        }
+    }
+}
+
+/// An emulation that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub process: u32,
+}
+
+/// Those that can be called from here.
+///
+/// # Errors
+/// The system does not tell its sockets.
+pub fn running() -> io::Result<Vec<Running>> {
+    let text = std::fs::read_to_string("/proc/net/unix")?;
+    let names = text.lines().filter_map(|line| line.split('@').nth(1)?.strip_prefix(PREFIX));
+    let mut all: Vec<Running> = names
+        .filter_map(|name| {
+            let (name, process) = name.rsplit_once('/')?;
+            let clean = !name.is_empty() && name.len() <= 108 && !name.contains(char::is_control);
+            clean.then_some(Running { name: name.to_owned(), process: process.trim().parse().ok()? })
+        })
+        .collect();
+    all.sort_by_key(|one| one.process);
+    all.dedup();
+    Ok(all)
+}
+
+/// Whether a user may answer: this one, root, or one whom this user namespace does not know, as the keeper's user is seen from
+/// a command's namespace.
+fn is_trusted(user: u32) -> bool {
+    const UNKNOWN: u32 = 65_534;
+    let own = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == user);
+    let whole = || {
+        let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        map.split_whitespace().eq(["0", "0", "4294967295"])
+    };
+    own || user == 0 || user == UNKNOWN && !whole()
+}
+
+/// Calls a name of one of them; an empty one asks for the names alone.
+///
+/// # Errors
+/// It is gone, does not listen to this user, or belongs to another one: abstract names have no owner, so whoever binds
+/// one first would be believed.
+pub fn call(running: &Running, name: &str) -> io::Result<Answer> {
+    let address = format!("{PREFIX}{}/{}", running.name, running.process);
+    let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;
+    if !is_trusted(sys::peer_user(stream.as_raw_fd())?) {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("{name}\n").as_bytes())?;
+    let mut line = String::new();
+    if BufReader::new(stream.take(ANSWER)).read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(serde_json::from_str(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// A caller that sends without end or nothing at all is given up, and the next one is answered.
+    #[test]
+    fn a_flooding_and_a_silent_caller_hold_nobody_up() {
+        let (line, ear) = Hotline::new(&format!("test-{}", std::process::id())).unwrap();
+        let uid = std::fs::metadata("/proc/self").unwrap().uid();
+        let over = Arc::new(AtomicBool::new(false));
+        let name = line.name.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| line.answer(&over, &[uid]));
+            let address = SocketAddr::from_abstract_name(&name).unwrap();
+            let mut flood = UnixStream::connect_addr(&address).unwrap();
+            let _silent = UnixStream::connect_addr(&address).unwrap();
+            let flooding = scope.spawn(move || {
+                let mut sent = 0;
+                while flood.write_all(&[b'x'; 4096]).is_ok() && sent < 64 << 20 {
+                    sent += 4096;
+                }
+                sent
+            });
+            assert!(flooding.join().unwrap() < 8 << 20, "no more is read than a line may have");
+            let called = scope.spawn(|| {
+                let (_, rest) = name.split_once('/').unwrap();
+                let (name, process) = rest.rsplit_once('/').unwrap();
+                call(&Running { name: name.to_owned(), process: process.parse().unwrap() }, "x")
+            });
+            let heard = ear.calls.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(heard.name, "x");
+            heard.answer.send(Answer { at_s: Some(1.0), names: Vec::new() }).unwrap();
+            let answer = called.join().unwrap();
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(answer.unwrap().at_s, Some(1.0));
+        });
+    }
+}

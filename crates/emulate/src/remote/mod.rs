@@ -1,0 +1,13 @@
+//! Distribution over hosts: namespaces, devices and flow ends at remote workers, orders to them and their results.
+
+#[cfg(target_os = "linux")]
+pub mod hosts;
+pub mod overhead;
+#[cfg(target_os = "linux")]
+pub mod results;
+#[cfg(target_os = "linux")]
+pub(crate) mod session;
+#[cfg(target_os = "linux")]
+pub mod spec;
+#[cfg(target_os = "linux")]
+pub mod worker;

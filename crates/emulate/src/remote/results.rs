@@ -1,0 +1,224 @@
+//! Result of a remote flow end, serialised in bounded pieces.
+//!
+//! A word with its counts, and lists that may be long: each goes in pieces of its own.
+
+use crate::sockets::endpoint::Report;
+use crate::sockets::watch::Watch;
+use base::{Span, Time};
+use host::Told;
+use netns::facts::TcpInfo;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use transport::app::seen::Seen;
+
+/// What an end of a flow tells.
+#[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndReturned {
+    /// The number of the flow.
+    pub flow: usize,
+    /// Which end it is.
+    pub opens: bool,
+    /// When its work was done, nanoseconds.
+    pub finished_ns: Option<u64>,
+    /// Bytes received; of who writes bulk data, written.
+    pub bytes: u64,
+    /// Bytes written by a workload on all connections together.
+    pub written: u64,
+    /// Connections that it opened, or accepted.
+    pub connections: u64,
+    /// Pages that were given up.
+    pub aborted: u64,
+    /// Messages that it said.
+    pub sent: u64,
+    /// Bytes of what it got whole.
+    pub whole: u64,
+    /// What went wrong.
+    pub fault: Option<String>,
+    /// Its last look at its kernel.
+    pub info: TcpInfo,
+    /// Counters of its namespace.
+    pub counters: BTreeMap<String, u64>,
+    /// Sent by themselves.
+    #[serde(skip)]
+    pub lists: Lists,
+}
+
+/// What an end tells that may be long.
+#[derive(Clone, Default, Debug, PartialEq)]
+pub struct Lists {
+    /// What it saw its kernel change.
+    pub history: Vec<(f64, TcpInfo)>,
+    /// The last word on each connection.
+    pub lasts: Vec<TcpInfo>,
+    /// How long each answer took, nanoseconds.
+    pub responses: Vec<u64>,
+    /// And each page.
+    pub pages: Vec<u64>,
+    /// When it said each message, nanoseconds.
+    pub said: Vec<u64>,
+    /// What it noted: when, nanoseconds, and what.
+    pub came: Vec<(u64, u64)>,
+}
+
+base::named! {
+    /// Which of [`Lists`].
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum List {
+        /// What it saw its kernel change.
+        History = "history",
+        /// The last word on each connection.
+        Lasts = "lasts",
+        /// How long each answer took.
+        Responses = "responses",
+        /// And each page.
+        Pages = "pages",
+        /// When it said each message.
+        Said = "said",
+        /// What it noted.
+        Came = "came",
+    }
+}
+
+/// So much of a list goes in one piece: a look at the kernel is some 500 bytes of JSON, all else less than 50.
+const LOOKS: usize = 1000;
+const OTHERS: usize = 1 << 14;
+
+fn pieces<T: Serialize>(list: List, of: &mut Vec<T>, most: usize, say: &mut impl FnMut(List, Vec<u8>)) {
+    for some in std::mem::take(of).chunks(most) {
+        // Plain numbers always become JSON.
+        say(list, serde_json::to_vec(some).unwrap_or_default());
+    }
+}
+
+fn more<T: serde::de::DeserializeOwned>(of: &mut Vec<T>, bytes: &[u8]) -> Result<(), serde_json::Error> {
+    of.extend(serde_json::from_slice::<Vec<T>>(bytes)?);
+    Ok(())
+}
+
+impl Lists {
+    /// Takes them apart: `say` is told of each piece, in order.
+    pub fn take_apart(&mut self, mut say: impl FnMut(List, Vec<u8>)) {
+        pieces(List::History, &mut self.history, LOOKS, &mut say);
+        pieces(List::Lasts, &mut self.lasts, LOOKS, &mut say);
+        pieces(List::Responses, &mut self.responses, OTHERS, &mut say);
+        pieces(List::Pages, &mut self.pages, OTHERS, &mut say);
+        pieces(List::Said, &mut self.said, OTHERS, &mut say);
+        pieces(List::Came, &mut self.came, OTHERS, &mut say);
+    }
+
+    /// Adds a piece.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn add(&mut self, list: List, bytes: &[u8]) -> Result<(), serde_json::Error> {
+        match list {
+            List::History => more(&mut self.history, bytes),
+            List::Lasts => more(&mut self.lasts, bytes),
+            List::Responses => more(&mut self.responses, bytes),
+            List::Pages => more(&mut self.pages, bytes),
+            List::Said => more(&mut self.said, bytes),
+            List::Came => more(&mut self.came, bytes),
+        }
+    }
+}
+
+impl EndReturned {
+    /// What an end tells.
+    pub(crate) fn of((flow, opens): (usize, bool), report: Report, counters: BTreeMap<String, u64>) -> Self {
+        let Report { told, watch, lasts, written, fault, said, came, .. } = report;
+        let Told { finished, received, connections, seen } = told;
+        let ns = |spans: &[Span]| spans.iter().map(|span| span.as_nanos()).collect();
+        EndReturned {
+            flow,
+            opens,
+            finished_ns: finished.map(Time::as_nanos),
+            bytes: received,
+            written,
+            connections,
+            aborted: seen.aborted,
+            sent: seen.sent,
+            whole: seen.bytes,
+            fault,
+            info: watch.info,
+            counters,
+            lists: Lists {
+                history: watch.history,
+                lasts,
+                responses: ns(&seen.responses),
+                pages: ns(&seen.pages),
+                said: said.iter().map(|at| at.as_nanos()).collect(),
+                came: came.iter().map(|(at, value)| (at.as_nanos(), *value)).collect(),
+            },
+        }
+    }
+
+    /// The same, as if the end had been here; what it told is taken out.
+    pub(crate) fn report(&mut self) -> Report {
+        let Lists { history, lasts, responses, pages, said, came } = std::mem::take(&mut self.lists);
+        let spans = |ns: Vec<u64>| ns.into_iter().map(Span::from_nanos).collect();
+        let mut seen = Seen::default();
+        (seen.responses, seen.pages) = (spans(responses), spans(pages));
+        (seen.aborted, seen.sent, seen.bytes) = (self.aborted, self.sent, self.whole);
+        let told = Told {
+            finished: self.finished_ns.map(Time::from_nanos),
+            received: self.bytes,
+            connections: self.connections,
+            seen,
+        };
+        Report {
+            told,
+            watch: Watch { info: self.info, history },
+            lasts,
+            written: self.written,
+            fault: self.fault.take(),
+            said: said.into_iter().map(Time::from_nanos).collect(),
+            came: came.into_iter().map(|(at, value)| (Time::from_nanos(at), value)).collect(),
+            ..Report::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told comes back as it was, in as many pieces as it takes.
+    #[test]
+    fn an_end_elsewhere_tells_as_one_here() {
+        let at = Time::from_nanos;
+        let mut seen = Seen::default();
+        seen.responses = (0..40_000).map(Span::from_nanos).collect();
+        (seen.pages, seen.aborted, seen.sent, seen.bytes) = (vec![Span::from_secs(1)], 2, 3, 4);
+        let told = Told { finished: Some(at(9)), received: 5, connections: 6, seen };
+        let info = TcpInfo { rtt: 7, ..TcpInfo::default() };
+        let report = || Report {
+            told: told.clone(),
+            watch: Watch { info, history: vec![(0.5, info); 2500] },
+            lasts: vec![info; 3],
+            written: 8,
+            fault: Some("no".into()),
+            said: vec![at(2)],
+            came: vec![(at(3), 1); 20_000],
+            ..Report::default()
+        };
+        let mut end = EndReturned::of((1, true), report(), BTreeMap::new());
+        let whole = end.lists.clone();
+        let (mut lists, mut count) = (Lists::default(), 0);
+        end.lists.take_apart(|list, bytes| {
+            count += 1;
+            assert!(bytes.len() < 1 << 20, "{list}: {} B", bytes.len());
+            lists.add(list, &bytes).unwrap();
+        });
+        assert_eq!((&lists, &end.lists, count), (&whole, &Lists::default(), 3 + 1 + 3 + 1 + 1 + 2));
+        end.lists = lists;
+        let (expected, there) = (report(), end.report());
+        assert_eq!(
+            (there.told.finished, there.told.received),
+            (expected.told.finished, expected.told.received)
+        );
+        assert_eq!(there.told.seen.responses, expected.told.seen.responses);
+        assert_eq!((there.said, there.came), (expected.said, expected.came));
+        assert_eq!((there.watch.history, there.lasts), (expected.watch.history, expected.lasts));
+    }
+}

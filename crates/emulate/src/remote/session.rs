@@ -1,0 +1,185 @@
+//! Controller side of remote namespaces: orders, devices and returned results.
+//!
+//! Orders are made from the model, devices stand for what other hosts have made, and what they return takes its place
+//! beside what happened here. Where no other host has a part, all of this is nothing.
+
+use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
+use super::spec::Does;
+use crate::accuracy::lateness::Timing;
+use crate::once::start_of;
+use crate::sockets::endpoint::Report;
+use crate::{Error, Surroundings};
+use base::Time;
+use base::rng::Seed;
+use lab::machines::{addresses, hosts};
+use netns::clock::Clock;
+use netns::device::Device;
+use netns::job::Ended;
+use netns::output::{self, Outputs};
+use scenario::Model;
+use scenario::build::Ends;
+use scenario::model::Ip;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use transport::tcp::Role;
+
+/// What other hosts have been asked for.
+pub(crate) struct Ordered<'a> {
+    by: Option<&'a dyn Elsewhere>,
+    held: Vec<bool>,
+    machines: BTreeMap<usize, Device>,
+    ends: BTreeMap<(usize, bool), Device>,
+    returned: Returned,
+}
+
+impl<'a> Ordered<'a> {
+    /// Asks them for what they hold.
+    pub(crate) fn prepare(
+        model: &Model,
+        (seed, realtime): (Seed, bool),
+        flows: &[Ends],
+        around: &'a Surroundings,
+        stop: &AtomicBool,
+    ) -> Result<Ordered<'a>, Error> {
+        let mut ordered = Ordered {
+            by: around.elsewhere.as_deref(),
+            held: vec![false; model.nodes.len()],
+            machines: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            returned: Returned::default(),
+        };
+        let Some(by) = ordered.by else { return Ok(ordered) };
+        ordered.held = model.nodes.iter().map(|node| by.holds(&node.name)).collect();
+        let name = |node: usize| model.nodes[node].name.clone();
+        let stations: Vec<usize> =
+            model.stations.iter().copied().filter(|node| ordered.holds(*node)).collect();
+        let machines = stations.iter().map(|&node| MachineOrder {
+            node: name(node),
+            at: addresses(node, around.level),
+            linux: (&model.nodes[node].linux).into(),
+        });
+        let mut ends = Vec::new();
+        for (i, (flow, at)) in model.flows.iter().zip(flows).enumerate() {
+            let Some(linux) = flow.transport.linux() else { continue };
+            for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
+                if ordered.holds(node) {
+                    ends.push(EndOrder {
+                        node: name(node),
+                        flow: i,
+                        opens: role == Role::Active,
+                        linux: linux.into(),
+                        six: linux.ip == Ip::V6,
+                        start_ns: at.start.as_nanos(),
+                        does: Does::of(flow, linux, role, seed),
+                    });
+                }
+            }
+        }
+        let commands = model.commands.iter().enumerate().filter(|(_, command)| ordered.holds(command.node));
+        let commands = commands.map(|(i, command)| CommandOrder {
+            node: name(command.node),
+            command: i,
+            run: command.run.clone(),
+            start_ns: start_of(command, seed).as_nanos(),
+            serves: command.serves,
+        });
+        let orders = Orders {
+            machines: machines.collect(),
+            commands: commands.collect(),
+            hosts: hosts(model, around.level),
+            resolver: around.resolver.clone(),
+            limit_ns: (Time::ZERO + model.run.limit).as_nanos(),
+            ends,
+            realtime,
+        };
+        let keys: Vec<(usize, bool)> = orders.ends.iter().map(|end| (end.flow, end.opens)).collect();
+        let mut devices = by.prepare(orders, stop)?.into_iter();
+        ordered.machines = stations.into_iter().zip(devices.by_ref()).collect();
+        ordered.ends = keys.into_iter().zip(devices).collect();
+        Ok(ordered)
+    }
+
+    /// Whether other hosts have a part.
+    pub(crate) fn any(&self) -> bool {
+        self.by.is_some()
+    }
+
+    /// Whether one of them holds this node.
+    pub(crate) fn holds(&self, node: usize) -> bool {
+        self.held.get(node).copied().unwrap_or(false)
+    }
+
+    /// The way to the machine at a node, if another host has it.
+    pub(crate) fn machine(&mut self, node: usize) -> Option<Device> {
+        self.machines.remove(&node)
+    }
+
+    /// The way to an end of a flow, if another host has it.
+    pub(crate) fn end(&mut self, at: (usize, bool)) -> Option<Device> {
+        self.ends.remove(&at)
+    }
+
+    /// All start by this clock.
+    pub(crate) fn start(&self, clock: Clock) -> Result<(), Error> {
+        self.by.map_or(Ok(()), |by| by.start(clock))
+    }
+
+    /// Hears what is done until `over`, and sets that where a host is lost.
+    pub(crate) fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error> {
+        let Some(by) = self.by else { return Ok(()) };
+        let attended = by.attend(over, done);
+        if attended.is_err() {
+            over.store(true, Ordering::Relaxed);
+        }
+        attended
+    }
+
+    /// Collects what came out; what commands wrote goes to `outputs`, or is left in `written`.
+    pub(crate) fn finish(
+        &mut self,
+        (ends, written): (&mut [Ended], &mut [[Vec<u8>; 2]]),
+        timing: &mut Timing,
+        outputs: &Outputs,
+        model: &Model,
+    ) -> Result<(), Error> {
+        let Some(by) = self.by else { return Ok(()) };
+        let (mut returned, between) = by.finish()?;
+        timing.overrun += returned.overrun;
+        timing.between = Some(between);
+        for told in &mut returned.commands {
+            let (Some(ended), Some(command)) = (ends.get_mut(told.command), model.commands.get(told.command))
+            else {
+                continue;
+            };
+            *ended = Ended {
+                started: told.started_ns.map(Time::from_nanos),
+                ended: told.ended_ns.map(Time::from_nanos),
+                status: told.status.clone(),
+                lacks: told.lacks.clone(),
+            };
+            match outputs {
+                Outputs::Nowhere => {}
+                Outputs::Folder(folder) => output::write(folder, &command.name, &told.outputs)?,
+                Outputs::Memory => {
+                    if let Some(written) = written.get_mut(told.command) {
+                        *written = std::mem::take(&mut told.outputs);
+                    }
+                }
+            }
+        }
+        self.returned = returned;
+        Ok(())
+    }
+
+    /// What an end of a flow told that another host has.
+    pub(crate) fn told(&mut self, at: (usize, bool)) -> Report {
+        let found = self.returned.ends.iter_mut().find(|end| (end.flow, end.opens) == at);
+        found.map_or_else(Report::default, |end| end.report())
+    }
+
+    /// The counters of its namespace.
+    pub(crate) fn counters(&self, at: (usize, bool)) -> BTreeMap<String, u64> {
+        let found = self.returned.ends.iter().find(|end| (end.flow, end.opens) == at);
+        found.map(|end| end.counters.clone()).unwrap_or_default()
+    }
+}

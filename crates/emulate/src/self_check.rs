@@ -1,0 +1,250 @@
+//! Real-clock self-check: one endpoint model in virtual time and behind real devices.
+//!
+//! The same endpoint model, played twice: in virtual time inside the network, and in real time outside of it, behind
+//! the devices of two namespaces, driven by clocks of their own. What differs is what clocks and devices add, and
+//! that is measured.
+//!
+//! What passes the devices are IP packets of the right size that carry the number of a segment; the segment itself
+//! is handed over beside them. So the path sees real packets, and the ends their own words.
+
+use crate::accuracy::lateness::Timing;
+use crate::driver::{Driver, Gateway, Kind};
+use crate::{Error, Options};
+use base::packet::{FlowId, NodeId, Packet};
+use base::rng::Seed;
+use base::tcp::Segment;
+use base::trace::Tracer;
+use base::wire::Malformed;
+use base::{Span, Time};
+use host::{Gate, Host, HostConfig, Leaving};
+use netns::clock::Clock;
+use netns::device::Device;
+use netns::namespace::Namespace;
+use netns::sys::veth;
+use path::{Cx, Element, ElementId, Network, Port};
+use scenario::Model;
+use scenario::build::build;
+use scenario::metric::Metric;
+use scenario::model::{Linux, Transport};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use transport::app::{App, Bulk, Sink};
+use transport::tcp::Role;
+
+/// What both clocks say.
+#[derive(Clone, Debug)]
+pub struct Twins {
+    /// From the start until the sender knows that all was delivered, in virtual time, seconds.
+    pub in_virtual_time: f64,
+    /// The same in real time.
+    pub in_real_time: f64,
+    /// How exact the path was.
+    pub path: Timing,
+    /// How exact the two ends were.
+    pub ends: [Timing; 2],
+}
+
+impl Twins {
+    /// How much later real time may be, seconds: all that was measured of being late, at the doors and at both ends,
+    /// one after the other. Earlier it may be where lateness leads to another order of things, by no more.
+    pub fn explained(&self) -> f64 {
+        let all = [&self.path, &self.ends[0], &self.ends[1]];
+        all.iter().map(|t| (t.egress.sum() + t.ingress.sum()).as_secs_f64()).sum()
+    }
+}
+
+/// Segments on their way outside, by number, with the heads that they had.
+type Letters = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
+
+/// The door of an end that is a model: what its host sends leaves as bytes, what comes as bytes reaches it.
+pub struct Plug {
+    letters: Letters,
+    leaving: VecDeque<Leaving>,
+}
+
+/// Where the number stands, behind an IP header of version 4.
+const NUMBER: std::ops::Range<usize> = 20..28;
+/// The protocol number for experiments (RFC 3692).
+const PROTOCOL: u8 = 253;
+/// Addresses that are nobody's: no kernel answers.
+const NOBODY: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
+
+impl Gate for Plug {
+    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
+        let number = bytes.get(NUMBER).and_then(|b| b.try_into().ok()).map(u64::from_be_bytes);
+        let number = number.filter(|_| bytes[9] == PROTOCOL).ok_or(Malformed::Short)?;
+        let found = self.letters.lock().ok().and_then(|mut letters| letters.1.remove(&number));
+        let (segment, head) = found.ok_or(Malformed::Header)?;
+        let (body, id) = cx.emit(&segment, head.size);
+        cx.forward(Port(0), Packet { id, body, ecn: bytes[1] & 3, ..head });
+        Ok(Some(id))
+    }
+    fn next_out(&mut self) -> Option<Leaving> {
+        self.leaving.pop_front()
+    }
+    fn give_back(&mut self, _buffer: Vec<u8>) {}
+}
+
+impl Element for Plug {
+    /// What the host sends is to leave now.
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let (Some(segment), Ok(mut letters)) = (cx.absorb::<Segment>(&packet), self.letters.lock()) else {
+            return;
+        };
+        letters.0 += 1;
+        let number = letters.0;
+        letters.1.insert(number, (segment, packet));
+        let mut bytes = vec![0; (packet.size as usize).max(NUMBER.end)];
+        let length = (bytes.len() as u16).to_be_bytes();
+        bytes[..4].copy_from_slice(&[0x45, packet.ecn, length[0], length[1]]);
+        bytes[8..10].copy_from_slice(&[64, PROTOCOL]);
+        bytes[12..16].copy_from_slice(&NOBODY[0].octets());
+        bytes[16..20].copy_from_slice(&NOBODY[1].octets());
+        bytes[NUMBER].copy_from_slice(&number.to_be_bytes());
+        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+/// Between the last preparation and t = 0.
+const LEAD: Span = Span::from_millis(100);
+/// Where our devices are in the two namespaces; the packets are for nobody.
+const OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// More than any segment of a model.
+const MTU: u32 = 65_535;
+
+/// Plays the only flow of a model, bulk data over the model's TCP, by both clocks.
+///
+/// # Errors
+/// [`Error::Rights`] if the process may not make namespaces and devices; [`Error::Refused`] if it is no such model,
+/// or does not end before its limit.
+pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins, Error> {
+    let unfit = |what: &str| Error::of(what)(std::io::ErrorKind::InvalidInput.into());
+    let [flow] = &model.flows[..] else { return Err(unfit("looking for the only flow")) };
+    let config = flow.transport.tcp().ok_or_else(|| unfit("looking for a model of TCP"))?;
+    let (bytes, lasts) = flow.app.bulk().ok_or_else(|| unfit("looking for bulk data"))?;
+    let ran = lab::run_once(model, repetition, lab::once::Options::default());
+    let time = |flows: &[lab::measure::FlowMeasures]| flows.first()?.get(Metric::CompletionTime);
+    let in_virtual_time = time(&ran.flows).ok_or_else(|| unfit("ending in virtual time before the limit"))?;
+
+    let mut outside = model.clone();
+    for flow in &mut outside.flows {
+        flow.transport = Transport::Linux(Linux::default());
+    }
+    let mut world = build(&outside, Seed { seed: model.run.seed, repetition }, Tracer::off());
+    world.network.start(None);
+    let ends = world.flows[0];
+    let spaces = [Namespace::new()?, Namespace::new()?];
+    let mut gateways = Vec::new();
+    for (space, door) in spaces.iter().zip([ends.from, ends.to]) {
+        gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: Kind::Flow });
+    }
+    let letters = Letters::default();
+    let clock = Clock::starting_in(LEAD);
+    let refused = || Error::of("setting up a timer");
+    let mut path = Driver::new(world.network, gateways, clock, options.spin).map_err(refused())?;
+    let shared = Arc::new(*config);
+    let mut hosts = Vec::new();
+    for (space, role) in spaces.iter().zip([Role::Active, Role::Passive]) {
+        let mut network = Network::new(1, Tracer::off());
+        let head = HostConfig { flow: FlowId(0), node: NodeId(0), peer: NodeId(1), role, start: ends.start };
+        let app: Box<dyn App> =
+            if role == Role::Active { Box::new(Bulk::new(bytes, lasts)) } else { Box::new(Sink::new(bytes)) };
+        let host = network.add(Host::new(head, shared.clone(), app));
+        let plug = network.add(Plug { letters: letters.clone(), leaving: VecDeque::new() });
+        network.wire(host, Port(0), plug, Port(0));
+        network.wire(plug, Port(0), host, Port(0));
+        network.start(None);
+        let frames = || {
+            veth::frames(netns::namespace::DEVICE)
+                .map_err(netns::Error::right("opening a socket for packets"))
+        };
+        let device = Device::tun(space.inside(frames)?);
+        let gateway = Gateway { door: plug, device, kind: Kind::Plug };
+        let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
+        hosts.push((host, driver));
+    }
+    let over = AtomicBool::new(false);
+    let limit = Time::ZERO + model.run.limit;
+    let results: Vec<std::io::Result<()>> = std::thread::scope(|scope| {
+        let over = &over;
+        let mut workers = vec![scope.spawn(|| {
+            path.settle_in(options.realtime);
+            path.run(|_, _| over.load(Ordering::Relaxed))
+        })];
+        for (i, (host, driver)) in hosts.iter_mut().enumerate() {
+            let host: ElementId = *host;
+            workers.push(scope.spawn(move || {
+                driver.settle_in(options.realtime);
+                driver.run(|network, now| {
+                    let done = network.element::<Host>(host).is_none_or(|host| host.finished().is_some());
+                    if (i == 0 && done) || now > limit {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                    over.load(Ordering::Relaxed)
+                })
+            }));
+        }
+        workers
+            .into_iter()
+            .map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    for result in results {
+        result.map_err(Error::of("driving a network"))?;
+    }
+    let (host, driver) = &hosts[0];
+    let finished = driver.network.element::<Host>(*host).and_then(Host::finished);
+    let finished = finished.ok_or_else(|| unfit("ending in real time before the limit"))?;
+    let timing = |i: usize| hosts[i].1.timing.clone();
+    Ok(Twins {
+        in_virtual_time,
+        in_real_time: finished.since(ends.start).as_secs_f64(),
+        path: path.timing,
+        ends: [timing(0), timing(1)],
+    })
+}
+
+/// Scenarios of a few seconds each for which both clocks should agree: a constant link, a spike, losses, an
+/// oscillating rate, repeats on the link, and a rate that is read from a file: `recorded`, in any form that a scenario
+/// takes, or one made up here.
+///
+/// # Errors
+/// A text that is no scenario, with what is wrong in it.
+pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String> {
+    let table: toml::Table = toml::from_str(include_str!("../twins.toml")).map_err(|e| e.to_string())?;
+    let load = |path: &str| match path {
+        "lte.trace" => Ok(recorded.map_or_else(|| wave().into_bytes(), <[u8]>::to_vec)),
+        other => Err(format!("there is no {other}")),
+    };
+    let one = |(name, entry): (&String, &toml::Value)| {
+        let hop = entry.get("hop").and_then(toml::Value::as_str).unwrap_or_default();
+        let text = format!(
+            "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\ndelay = \"50 ms\"\n{hop}\n\
+             [[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\ntransport = {{ tcp = {{ timestamps = true }} }}\n\
+             app = {{ bulk = {{ bytes = \"200 kB\" }} }}\n[run]\nlimit = \"60 s\"\n"
+        );
+        let scenario = scenario::read(name, text.as_bytes(), &load)
+            .map_err(|wrong| wrong.render(scenario::Style::default()))?;
+        Ok((name.clone(), scenario.first().clone()))
+    };
+    table.iter().map(one).collect()
+}
+
+/// A rate in steps of 100 ms as a phone in a car sees them: between 0.3 and 3 Mbit/s, from 40 multiples of a
+/// golden angle, so that nothing has to be shipped.
+fn wave() -> String {
+    let step = |i: u64| {
+        let wave = (i * 377 % 610) as f64 / 610.0;
+        format!("{},{}\n", i as f64 / 10.0, (300_000.0 + 2_700_000.0 * wave * wave).round())
+    };
+    (0..40).map(step).collect()
+}

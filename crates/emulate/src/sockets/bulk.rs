@@ -1,0 +1,248 @@
+//! Bulk transfer over kernel sockets, with `TCP_INFO` samples.
+//!
+//! Bulk data in one direction: one end connects and writes, the other accepts and reads, each in a thread inside its
+//! own namespace. The writer looks at the kernel's `TCP_INFO` as it goes.
+
+use super::reader;
+use super::watch::Watch;
+use crate::Error;
+use crate::remote::hosts::Slowly;
+use base::{Span, Time};
+use netns::clock::Clock;
+use netns::namespace::Namespace;
+use netns::sys;
+use scenario::model::Ip;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Where the reading end listens: the port of those who throw away what they get (RFC 863).
+pub(crate) const PORT: u16 = 9;
+
+/// What to carry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    /// When the writing end connects.
+    pub(crate) start: Time,
+    /// When everything ends, whatever is left.
+    pub(crate) limit: Time,
+    /// So many bytes; none: without end.
+    pub(crate) bytes: Option<u64>,
+    /// For so long; none: until all is acknowledged.
+    pub(crate) lasts: Option<Span>,
+    /// How the reading end does so; none: at once.
+    pub(crate) reads: Option<Slowly>,
+}
+
+/// What an end has to tell.
+#[derive(Default, Debug)]
+pub(crate) struct Told {
+    /// When its work was done.
+    pub(crate) finished: Option<Time>,
+    /// Bytes read, or written.
+    pub(crate) bytes: u64,
+    /// The writer's view of the kernel.
+    pub(crate) watch: Watch,
+    /// What went wrong.
+    pub(crate) fault: Option<String>,
+    /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
+    pub(crate) stream: Option<TcpStream>,
+}
+
+/// Between two looks at the kernel, milliseconds.
+const LOOK: i32 = 10;
+/// The state of an open connection, as `TCP_INFO` tells it.
+const ESTABLISHED: u8 = 1;
+/// Bytes that wait in the kernel for being sent, of a transfer that may end at any time.
+const UNSENT: u32 = 1 << 14;
+/// Bytes offered to the kernel at once.
+const CHUNK: usize = 1 << 16;
+
+/// Opens the ear of the reading end, at all addresses of this version.
+pub(crate) fn listen(space: &Namespace, ip: Ip) -> Result<TcpListener, Error> {
+    space.inside(|| {
+        let listener = TcpListener::bind((any(ip), PORT)).map_err(Error::of("listening"))?;
+        listener.set_nonblocking(true).map_err(Error::of("listening"))?;
+        Ok(listener)
+    })
+}
+
+/// Whichever address.
+pub(crate) fn any(ip: Ip) -> IpAddr {
+    match ip {
+        Ip::V4 => Ipv4Addr::UNSPECIFIED.into(),
+        Ip::V6 => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// The reading end. It calls `done` once it has all that it waits for, and reads on.
+pub(crate) fn receive(
+    listener: &TcpListener,
+    job: Job,
+    clock: Clock,
+    stop: &AtomicBool,
+    done: impl FnOnce(),
+) -> Told {
+    // The socket is there: nothing more needs rights.
+    let _ = sys::drop_rights();
+    let mut told = Told::default();
+    let mut done = Some(done);
+    let result = read_all(listener, job, clock, stop, &mut told, &mut done);
+    if let Some(done) = done {
+        done();
+    }
+    told.fault = result.err().map(|e| format!("reading: {e}"));
+    told
+}
+
+fn read_all(
+    listener: &TcpListener,
+    job: Job,
+    clock: Clock,
+    stop: &AtomicBool,
+    told: &mut Told,
+    done: &mut Option<impl FnOnce()>,
+) -> io::Result<()> {
+    if (job.bytes.is_none() || job.lasts.is_some())
+        && let Some(done) = done.take()
+    {
+        done(); // the other end decides
+    }
+    let over = || stop.load(Ordering::Relaxed) || clock.now() >= job.limit;
+    let stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && !over() => {
+                sys::wait_for(listener.as_raw_fd(), false, 100);
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(e) => return Err(e),
+        }
+    };
+    sys::abort_on_close(stream.as_raw_fd())?;
+    stream.set_nonblocking(true)?;
+    told.stream = Some(stream.try_clone()?);
+    if let Some(slowly) = job.reads {
+        let all_is_there = || done.take().into_iter().for_each(|done| done());
+        return reader::read(&stream, (job, slowly), clock, over, told, all_is_there);
+    }
+    let mut stream = stream;
+    let mut buffer = vec![0; CHUNK];
+    while !over() {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => {
+                let now = clock.now();
+                told.bytes += n as u64;
+                let all = job.bytes.is_some_and(|all| told.bytes >= all);
+                if job.lasts.is_some() {
+                    told.finished = Some(now); // whatever came last ended it
+                }
+                if all {
+                    told.finished.get_or_insert(now);
+                    if let Some(done) = done.take() {
+                        done();
+                    }
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => sys::wait_for(stream.as_raw_fd(), false, 100),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // The writer was told to stop, and its end was closed.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// The socket of the writing end, in its namespace.
+pub(crate) fn socket(space: &Namespace, cc: Option<&str>, ip: Ip) -> Result<TcpStream, Error> {
+    let what =
+        cc.map_or("making a socket".into(), |cc| format!("making a socket with congestion control `{cc}`"));
+    space.inside(|| sys::stream(cc, ip == Ip::V6).map_err(Error::of(what)))
+}
+
+/// The writing end.
+pub(crate) fn send(stream: &TcpStream, to: IpAddr, job: Job, clock: Clock, stop: &AtomicBool) -> Told {
+    let _ = sys::drop_rights();
+    let mut told = Told::default();
+    let result = write_all(stream, to, job, clock, stop, &mut told);
+    told.fault = result.err().map(|e| format!("writing: {e}"));
+    told
+}
+
+fn write_all(
+    mut stream: &TcpStream,
+    to: IpAddr,
+    job: Job,
+    clock: Clock,
+    stop: &AtomicBool,
+    told: &mut Told,
+) -> io::Result<()> {
+    sys::abort_on_close(stream.as_raw_fd())?;
+    #[allow(clippy::disallowed_methods, reason = "this is real time: the workload waits for its start")]
+    std::thread::sleep(Duration::from_nanos(clock.until(job.start).as_nanos()));
+    sys::connect(stream, SocketAddr::new(to, PORT))?;
+    let over = || stop.load(Ordering::Relaxed) || clock.now() >= job.limit;
+    while sys::tcp_info(stream.as_raw_fd())?.state != ESTABLISHED {
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        if over() {
+            return Ok(());
+        }
+        sys::wait_for(stream.as_raw_fd(), true, LOOK);
+    }
+    if job.lasts.is_some() {
+        // What waits in the kernel when the time is up is sent all the same, as long as others go on.
+        sys::wait_below(stream.as_raw_fd(), UNSENT)?;
+    }
+    let zeros = vec![0; CHUNK];
+    let end = job.lasts.map_or(Time::NEVER, |lasts| job.start + lasts);
+    let mut left = job.bytes.unwrap_or(u64::MAX);
+    let mut closed = false;
+    let mut looked = Time::ZERO;
+    loop {
+        let now = clock.now();
+        if over() {
+            return Ok(());
+        }
+        if now >= looked + Span::from_millis(LOOK as u64) || left == 0 {
+            looked = now;
+            look(stream, now, told)?;
+        }
+        if now >= end || (left == 0 && told.watch.info.unacked == 0 && told.watch.info.notsent_bytes == 0) {
+            told.finished = Some(now);
+            return Ok(());
+        }
+        if left == 0 {
+            if !closed {
+                closed = true;
+                stream.shutdown(Shutdown::Write)?;
+            }
+            // A whole FIN and all data are acknowledged once nothing is outstanding; nobody wakes us for that.
+            sys::wait_for(-1, false, LOOK);
+            continue;
+        }
+        match stream.write(zeros.get(..left.min(CHUNK as u64) as usize).unwrap_or_default()) {
+            Ok(n) => {
+                left -= n as u64;
+                told.bytes += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let left = clock.until(end).as_nanos().div_ceil(1_000_000);
+                let wait = i32::try_from(left).map_or(LOOK, |left| left.clamp(1, LOOK));
+                sys::wait_for(stream.as_raw_fd(), true, wait);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn look(stream: &TcpStream, now: Time, told: &mut Told) -> io::Result<()> {
+    told.watch.note(now, sys::tcp_info(stream.as_raw_fd())?);
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! One end of a kernel flow: sockets and workload thread in its namespace.
+//!
+//! It has its sockets, made in its namespace, and plays its half of the workload in a thread of its own. Two ends at
+//! one host share what the bytes mean; where the other end is at another host, requests say it themselves, and who
+//! listens notes what came (`transport::app::{band, notes}`).
+
+use super::bulk::{self, Job};
+use super::messages::{self, Ear};
+use super::multi::{self, End, Meaning, Times};
+use super::watch::Watch;
+use crate::Error;
+use crate::remote::hosts::Setting;
+use crate::remote::spec::{Does, Over};
+use base::{Span, Time};
+use host::Told;
+use netns::facts::TcpInfo;
+use netns::namespace::Namespace;
+use netns::sys;
+use scenario::model::Ip;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use transport::app::ask::{Answerer, Asker};
+use transport::app::band::Known;
+use transport::app::datagrams::{Hearing, Speaking};
+use transport::app::lines::{Letters, Workload};
+use transport::app::notes::{Arrival, Notes, Noting};
+use transport::app::tell::{Listener, Pace, Teller};
+
+/// An end, ready to start.
+pub(crate) struct Part {
+    kind: Kind,
+    /// The other end is at another host.
+    apart: bool,
+    /// Where the end that waits is reached.
+    to: SocketAddr,
+    cc: Option<String>,
+    letters: Letters,
+    notes: Notes,
+}
+
+enum Kind {
+    Writes(TcpStream, Job),
+    Reads(TcpListener, Job),
+    Opens(Box<dyn Workload>),
+    Waits(TcpListener, Box<dyn Workload>),
+    Speaks(UdpSocket, Box<Speaking>),
+    Hears(UdpSocket, Ear),
+}
+
+/// What an end had to tell.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) told: Told,
+    pub(crate) watch: Watch,
+    /// The last word on each connection.
+    pub(crate) lasts: Vec<TcpInfo>,
+    pub(crate) written: u64,
+    pub(crate) fault: Option<String>,
+    /// When it said what it says at its own pace, if nobody here has heard it.
+    pub(crate) said: Vec<Time>,
+    /// What it noted.
+    pub(crate) came: Vec<Arrival>,
+    /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
+    pub(crate) _stream: Option<TcpStream>,
+}
+
+impl From<bulk::Told> for Report {
+    fn from(told: bulk::Told) -> Report {
+        let bulk::Told { finished, bytes, watch, fault, stream: _stream } = told;
+        let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
+        Report { told, lasts: vec![watch.info], watch, fault, _stream, ..Report::default() }
+    }
+}
+
+impl From<multi::Told> for Report {
+    fn from(told: multi::Told) -> Report {
+        let multi::Told { finished, read, written, lines, watch, lasts, seen, fault } = told;
+        let told = Told { finished, received: read, connections: lines, seen };
+        Report { told, watch, lasts, written, fault, ..Report::default() }
+    }
+}
+
+/// The address of the end that opens connections, or of the one that waits: from the range for tests of networks (RFC 2544),
+/// or a private prefix (RFC 4193) that machines do not have. Namespaces do not see each other, so all flows may have the same.
+pub(crate) fn address(opens: bool, ip: Ip) -> IpAddr {
+    let last = if opens { 1 } else { 2 };
+    match ip {
+        Ip::V4 => Ipv4Addr::new(198, 18, 0, last).into(),
+        Ip::V6 => Ipv6Addr::new(0xfd77, 0x696c, 0x6c69, 0xffff, 0, 0, 0, last.into()).into(),
+    }
+}
+
+/// A namespace for an end.
+pub(crate) fn space(ip: Ip) -> Result<Namespace, Error> {
+    Ok(match ip {
+        Ip::V4 => Namespace::new()?,
+        Ip::V6 => Namespace::six()?,
+    })
+}
+
+/// The last datagrams are on their way to the host with the path when it hears that they were the last, by another way: it
+/// hears that so much later.
+const TRAILING: Span = Span::from_millis(200);
+
+impl Part {
+    /// Makes its sockets. `opens` says which end it is; `shared`: what the bytes mean, if the other end is here too.
+    pub(crate) fn new(
+        (does, opens): (&Does, bool),
+        (space, linux, ip): (&Namespace, &Setting, Ip),
+        (start, limit): (Time, Time),
+        shared: Option<&Letters>,
+    ) -> Result<Part, Error> {
+        let apart = shared.is_none();
+        let notes = Notes::default();
+        let mut letters = shared.cloned().unwrap_or_default();
+        let listen = || {
+            let listener = bulk::listen(space, ip)?;
+            if let Some(cc) = &linux.cc {
+                // What is accepted has it too; that there is such a one is known before anything starts.
+                let named = || sys::congestion_control(listener.as_raw_fd(), cc);
+                named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
+            }
+            Ok::<_, Error>(listener)
+        };
+        let kind = match does {
+            Does::Bulk { bytes, lasts_ns, reads } => {
+                let lasts = lasts_ns.map(Span::from_nanos);
+                let job = Job { start, limit, bytes: *bytes, lasts, reads: *reads };
+                if opens {
+                    Kind::Writes(bulk::socket(space, linux.cc.as_deref(), ip)?, job)
+                } else {
+                    Kind::Reads(bulk::listen(space, ip)?, job)
+                }
+            }
+            Does::Asks(plan, draws) => {
+                if apart {
+                    letters = Letters::in_band(Known::of(&plan.0));
+                }
+                let asker = Asker::new(plan.0.clone(), letters.clone(), &draws.name, draws.seed());
+                Kind::Opens(Box::new(asker))
+            }
+            Does::Answers(said) => {
+                if apart {
+                    letters = Letters::in_band((*said).into());
+                }
+                Kind::Waits(listen()?, Box::new(Answerer::new(letters.clone())))
+            }
+            Does::Speaks(plan, draws, payload) => {
+                let pace = Pace::new(&plan.0, &draws.name, draws.seed());
+                match payload {
+                    None => Kind::Opens(Box::new(Teller::new(pace, letters.clone()))),
+                    Some(payload) => {
+                        let speaking = Speaking::new(*payload, start, pace, letters.clone());
+                        Kind::Speaks(datagrams(space, ip, 0)?, Box::new(speaking))
+                    }
+                }
+            }
+            Does::Listens(useful, Over::Connection) => {
+                let workload: Box<dyn Workload> = if apart {
+                    Box::new(Noting::new(notes.clone()))
+                } else {
+                    Box::new(Listener::new(letters.clone(), (*useful).into()))
+                };
+                Kind::Waits(listen()?, workload)
+            }
+            Does::Listens(useful, Over::Datagrams) => {
+                let ear = if apart {
+                    Ear::Notes(notes.clone())
+                } else {
+                    Ear::Hears(Box::new(Hearing::new(letters.clone(), (*useful).into())))
+                };
+                Kind::Hears(datagrams(space, ip, bulk::PORT)?, ear)
+            }
+        };
+        let to = SocketAddr::new(address(false, ip), bulk::PORT);
+        Ok(Part { kind, apart, to, cc: linux.cc.clone(), letters, notes })
+    }
+
+    /// Plays it in the calling thread, whose network becomes that of the end if it makes sockets as it goes; calls `done` once.
+    pub(crate) fn run(&mut self, space: &Namespace, times: Times<'_>, done: impl FnOnce()) -> Report {
+        let Part { kind, apart, to, cc, letters, notes } = self;
+        let Times { clock, over, .. } = times;
+        // Who opens knows when all is done; who waits at another host is never told.
+        let mut done = Some(done);
+        if *apart && matches!(kind, Kind::Waits(..) | Kind::Hears(..)) {
+            done.take().into_iter().for_each(|done| done());
+        }
+        let done = || done.into_iter().for_each(|done| done());
+        match kind {
+            Kind::Reads(listener, job) => bulk::receive(listener, *job, clock, over, done).into(),
+            Kind::Writes(stream, job) => {
+                let told = bulk::send(stream, to.ip(), *job, clock, over);
+                done();
+                told.into()
+            }
+            Kind::Opens(workload) => {
+                if let Err(error) = space.enter() {
+                    done();
+                    return Report { fault: Some(error.to_string()), ..Report::default() };
+                }
+                // Not every congestion control may be asked for without rights, and sockets are made as they are needed.
+                times.settle_in(cc.is_some());
+                let end = End::Opens { to: *to, cc: cc.as_deref() };
+                let meaning =
+                    if letters.known().is_some() { Meaning::InBand(letters) } else { Meaning::Beside };
+                let told = multi::play((end, meaning), &mut **workload, times, done);
+                let said = if *apart && letters.known().is_none() { all(letters) } else { Vec::new() };
+                Report { said, ..told.into() }
+            }
+            Kind::Waits(listener, workload) => {
+                times.settle_in(false);
+                let meaning = match (*apart, letters.known().is_some()) {
+                    (false, _) => Meaning::Beside,
+                    (true, true) => Meaning::InBand(letters),
+                    (true, false) => Meaning::Noted,
+                };
+                let told = multi::play((End::Waits(listener), meaning), &mut **workload, times, done);
+                Report { came: notes.take(), ..told.into() }
+            }
+            Kind::Speaks(socket, speaking) => {
+                times.settle_in(false);
+                let trailing = if *apart { TRAILING } else { Span::ZERO };
+                let told = messages::speak(socket, *to, speaking, trailing, times, done);
+                let said = if *apart { all(letters) } else { Vec::new() };
+                Report { said, ..told.into() }
+            }
+            Kind::Hears(socket, ear) => {
+                times.settle_in(false);
+                let told = messages::hear(socket, ear, times, done);
+                Report { came: notes.take(), ..told.into() }
+            }
+        }
+    }
+}
+
+/// When that was made which nobody has taken out of a box, of the one line that there is.
+fn all(letters: &Letters) -> Vec<Time> {
+    std::iter::from_fn(|| letters.take(0, u64::MAX)).map(|letter| letter.made).collect()
+}
+
+/// A socket for datagrams; 0 is any port, of who only sends.
+fn datagrams(space: &Namespace, ip: Ip, port: u16) -> Result<UdpSocket, Error> {
+    space.inside(|| {
+        let open = || {
+            let socket = UdpSocket::bind((bulk::any(ip), port))?;
+            socket.set_nonblocking(port != 0)?;
+            Ok(socket)
+        };
+        open().map_err(Error::of("making a socket for datagrams"))
+    })
+}

@@ -1,0 +1,128 @@
+//! Message workloads over UDP sockets of the kernel.
+//!
+//! One thread sends them when it is time, one listens; a datagram begins with its number, and what else it means
+//! stands beside it (`transport::app::datagrams`).
+
+use super::multi::{Times, Told};
+use base::{Span, Time};
+use netns::sys;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::Ordering;
+use transport::app::datagrams::{Hearing, Speaking};
+use transport::app::notes::Notes;
+
+/// Somebody may want it to end: how long until that is looked at.
+const LOOK: Span = Span::from_millis(10);
+/// Bytes of the number with which a datagram begins.
+const NUMBER: usize = 4;
+/// Larger than any datagram.
+const BUFFER: usize = 1 << 16;
+
+/// Who hears.
+pub(crate) enum Ear {
+    /// Somebody who knows what is said.
+    Hears(Box<Hearing>),
+    /// Somebody who notes what comes.
+    Notes(Notes),
+}
+
+impl Ear {
+    fn hear(&mut self, now: Time, number: u32) {
+        match self {
+            Ear::Hears(hearing) => hearing.hear(now, number, None),
+            Ear::Notes(notes) => notes.add(now, number.into()),
+        }
+    }
+}
+
+/// The end that speaks, over a socket of its own. It tells that it is `done` so long after its last word.
+pub(crate) fn speak(
+    socket: &UdpSocket,
+    to: SocketAddr,
+    speaking: &mut Speaking,
+    trailing: Span,
+    times: Times<'_>,
+    done: impl FnOnce(),
+) -> Told {
+    let Times { clock, limit, over, .. } = times;
+    let mut told = Told::default();
+    let mut buffer = vec![0; BUFFER];
+    while !over.load(Ordering::Relaxed) && speaking.finished().is_none() {
+        let now = clock.now();
+        if now >= limit {
+            break;
+        }
+        if speaking.next_wake() <= now && !clock.is_before() {
+            speaking.speak(now, |datagram| {
+                let size = (datagram.bytes as usize).clamp(NUMBER, BUFFER);
+                buffer[..NUMBER].copy_from_slice(&datagram.ordinal.to_be_bytes());
+                match socket.send_to(buffer.get(..size).unwrap_or_default(), to) {
+                    Ok(_) => told.written += u64::from(datagram.bytes),
+                    Err(e) => {
+                        told.fault.get_or_insert_with(|| format!("sending a datagram: {e}"));
+                    }
+                }
+            });
+            continue;
+        }
+        let _ = sys::poll(std::iter::empty(), clock.until(speaking.next_wake().min(now + LOOK)));
+    }
+    let until = speaking.finished().map_or(Time::ZERO, |at| at + trailing);
+    while clock.now() < until && !over.load(Ordering::Relaxed) {
+        let _ = sys::poll(std::iter::empty(), clock.until(until).min(LOOK));
+    }
+    told.finished = speaking.finished();
+    told.seen = speaking.seen().clone();
+    done();
+    told
+}
+
+/// The end that listens. Who speaks tells when no more comes; what is on its way then is still heard, as long as the
+/// network is driven.
+pub(crate) fn hear(socket: &UdpSocket, ear: &mut Ear, times: Times<'_>, done: impl FnOnce()) -> Told {
+    let Times { clock, limit, over, .. } = times;
+    let mut told = Told::default();
+    let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
+    loop {
+        // Looked at before reading: what was delivered by then is still read.
+        let last = over.load(Ordering::Relaxed);
+        loop {
+            let read = socket.recv(&mut buffer);
+            let now = clock.now();
+            match read {
+                Ok(n) if now < limit => {
+                    if let Some(number) = buffer.get(..n).and_then(|b| b.first_chunk::<NUMBER>()) {
+                        ear.hear(now, u32::from_be_bytes(*number));
+                    }
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    told.fault.get_or_insert_with(|| format!("receiving a datagram: {e}"));
+                    break;
+                }
+            }
+        }
+        if last {
+            break;
+        }
+        let finished = if let Ear::Hears(hearing) = ear { hearing.finished() } else { None };
+        if (finished.is_some() || clock.now() >= limit)
+            && let Some(done) = done.take()
+        {
+            done();
+        }
+        let _ = sys::poll(std::iter::once((socket.as_raw_fd(), false)), LOOK);
+    }
+    if let Some(done) = done {
+        done();
+    }
+    if let Ear::Hears(hearing) = ear {
+        told.finished = hearing.finished().map(|at| at.max(hearing.last()));
+        (told.read, told.seen) = (hearing.seen().bytes, hearing.seen().clone());
+    }
+    told
+}

@@ -1,0 +1,486 @@
+//! Multi-connection workloads over kernel sockets.
+//!
+//! One thread an end holds the sockets, tells the workload what has come and when its time has come, and writes what
+//! it wants written. Lines have the same number at both ends because the opening end binds the n-th to the n-th port.
+//! Times are the clock's that it is given; nothing here knows what lies between the ends.
+
+use super::bulk;
+use super::watch::Watch;
+use base::{Span, Time};
+use netns::clock::Clock;
+use netns::facts::TcpInfo;
+use netns::sys::{self, Ready};
+use scenario::model::Ip;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use transport::app::lines::{Letters, Lines, Workload};
+use transport::app::seen::Seen;
+use transport::app::{Socket, band};
+
+/// Which end it is.
+pub(crate) enum End<'a> {
+    /// Opens connections to this address, each with this congestion control.
+    Opens { to: SocketAddr, cc: Option<&'a str> },
+    /// Waits for them.
+    Waits(&'a TcpListener),
+}
+
+/// How it is known what the bytes mean.
+pub(crate) enum Meaning<'a> {
+    /// Both ends look into one box.
+    Beside,
+    /// Requests say it: who opens connections writes into them what is in this box, who waits puts into it what they say.
+    InBand(&'a Letters),
+    /// It will be known when all is over: the last byte that came has to be seen.
+    Noted,
+}
+
+/// When to play.
+#[derive(Clone, Copy)]
+pub(crate) struct Times<'a> {
+    pub(crate) clock: Clock,
+    /// When the end that opens connections starts.
+    pub(crate) start: Time,
+    /// From when on the workload is not asked any more.
+    pub(crate) limit: Time,
+    /// Set when the network is driven no longer: until then sockets stay open.
+    pub(crate) over: &'a AtomicBool,
+    /// Ask for real-time priority, below the driver's.
+    pub(crate) realtime: bool,
+}
+
+impl Times<'_> {
+    /// Makes the calling thread fit for keeping them: it wakes when it is time, as far as that may be had, and gives up
+    /// its rights, if it needs none.
+    pub(crate) fn settle_in(&self, needs_rights: bool) {
+        sys::no_slack();
+        let _ = self.realtime && sys::real_time(sys::WORKLOAD).is_ok();
+        if !needs_rights {
+            let _ = sys::drop_rights();
+        }
+    }
+}
+
+/// What an end has to tell.
+#[derive(Default, Debug)]
+pub(crate) struct Told {
+    pub(crate) finished: Option<Time>,
+    /// Bytes read and written on all lines together.
+    pub(crate) read: u64,
+    pub(crate) written: u64,
+    /// Lines opened, or accepted.
+    pub(crate) lines: u64,
+    /// The first line, as its kernel sees it.
+    pub(crate) watch: Watch,
+    /// What it said of each line when that was over, of the first [`MOST_TOLD`].
+    pub(crate) lasts: Vec<TcpInfo>,
+    pub(crate) seen: Seen,
+    pub(crate) fault: Option<String>,
+}
+
+/// A page has some dozens of connections; a run may have many pages.
+pub(crate) const MOST_TOLD: usize = 256;
+/// The port of line 0 at the end that opens connections. Its namespace is the flow's own, so nobody else has taken it.
+const FIRST_PORT: u16 = 10_000;
+/// Between two looks at what nobody wakes us for, such as acknowledgements.
+const LOOK: Span = Span::from_millis(10);
+/// Bytes read or written at once.
+const CHUNK: usize = 1 << 16;
+
+/// One connection.
+struct Line {
+    stream: TcpStream,
+    /// The handshake is over.
+    open: bool,
+    /// To be written still, and what the kernel has taken.
+    waiting: u64,
+    taken: u64,
+    acknowledged: u64,
+    received: u64,
+    /// Nothing will be written after what waits; that was said to the kernel; the peer said it.
+    closes: bool,
+    closed: bool,
+    ended: bool,
+    /// What requests say of themselves: where it begins in what is written here, and how far that is known.
+    heads: VecDeque<(u64, Vec<u8>)>,
+    headed: u64,
+    /// The same of what comes.
+    reader: Option<band::Reader>,
+}
+
+impl Line {
+    fn new(stream: TcpStream, open: bool) -> io::Result<Line> {
+        // Connections that linger would keep their namespace for minutes.
+        sys::abort_on_close(stream.as_raw_fd())?;
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let (waiting, taken, acknowledged, received) = (0, 0, 0, 0);
+        let (closes, closed, ended) = (false, false, false);
+        let (heads, headed, reader) = (VecDeque::new(), 0, None);
+        Ok(Line {
+            stream,
+            open,
+            waiting,
+            taken,
+            acknowledged,
+            received,
+            closes,
+            closed,
+            ended,
+            heads,
+            headed,
+            reader,
+        })
+    }
+
+    /// Takes out of this box what is to be said on this line.
+    fn say(&mut self, number: usize, letters: &Letters) {
+        let Some(known) = letters.known() else { return };
+        while let Some(letter) = letters.take(number, u64::MAX) {
+            let head = known.write(letter.end.saturating_sub(self.headed), letter.reply, letter.wait);
+            self.heads.push_back((self.headed, head));
+            self.headed = letter.end;
+        }
+    }
+
+    /// What is written next: zeros, but for what requests say.
+    fn next<'a>(&self, zeros: &'a [u8]) -> Cow<'a, [u8]> {
+        let zeros = zeros.get(..self.waiting.min(CHUNK as u64) as usize).unwrap_or_default();
+        let mut next = Cow::Borrowed(zeros);
+        let until = self.taken + zeros.len() as u64;
+        for (at, head) in self.heads.iter().take_while(|(at, _)| *at < until) {
+            // Of the first one a part may have been written.
+            let written = self.taken.saturating_sub(*at) as usize;
+            let at = at.saturating_sub(self.taken) as usize;
+            let places = next.to_mut().iter_mut().skip(at);
+            places.zip(head.iter().skip(written)).for_each(|(place, byte)| *place = *byte);
+        }
+        next
+    }
+
+    fn push(&mut self, zeros: &[u8]) -> io::Result<()> {
+        while self.open && self.waiting > 0 {
+            match self.stream.write(&self.next(zeros)) {
+                Ok(n) => {
+                    self.waiting -= n as u64;
+                    self.taken += n as u64;
+                    let taken = self.taken;
+                    self.heads.retain(|(at, head)| at + head.len() as u64 > taken);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if self.open && self.closes && !self.closed {
+            self.closed = true;
+            self.stream.shutdown(Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, and what it says if there is a box for that; true if it was something.
+    fn pull(&mut self, buffer: &mut [u8], letters: Option<(usize, &Letters)>) -> io::Result<bool> {
+        let before = self.received;
+        loop {
+            match self.stream.read(buffer) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(n) => {
+                    self.received += n as u64;
+                    if let Some((number, letters)) = letters {
+                        let bytes = buffer.get(..n).unwrap_or_default();
+                        let reader = self
+                            .reader
+                            .get_or_insert_with(|| band::Reader::new(letters.known().unwrap_or_default()));
+                        let read = reader.read(bytes, |letter| letters.post(number, letter));
+                        read.map_err(|_| io::Error::other("what came is no request"))?;
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(self.received > before)
+    }
+
+    /// Asks the kernel what is acknowledged; true if it is more than before.
+    fn look(&mut self) -> bool {
+        let known = self.taken.saturating_sub(sys::unacknowledged(self.stream.as_raw_fd()).unwrap_or(0));
+        let more = known > self.acknowledged;
+        self.acknowledged = self.acknowledged.max(known);
+        more
+    }
+
+    /// Both ends have said that they are done, and both know.
+    fn is_over(&self) -> bool {
+        let state = || sys::tcp_info(self.stream.as_raw_fd()).map_or(CLOSED, |info| info.state);
+        self.closed && self.ended && state() == CLOSED
+    }
+}
+
+/// The state of a connection that is none any more, as `TCP_INFO` tells it.
+const CLOSED: u8 = 7;
+
+impl Socket for Line {
+    fn write(&mut self, bytes: u64) {
+        self.waiting = self.waiting.saturating_add(bytes);
+    }
+    fn close(&mut self) {
+        self.closes = true;
+    }
+    fn stop(&mut self) {
+        self.waiting = 0;
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+}
+
+/// The sockets of an end.
+struct Sockets<'a> {
+    end: End<'a>,
+    meaning: Meaning<'a>,
+    lines: BTreeMap<usize, Line>,
+    opened: usize,
+    fault: Option<String>,
+    /// Bytes of lines that are gone, and what their kernel said last.
+    read: u64,
+    written: u64,
+    lasts: BTreeMap<usize, TcpInfo>,
+}
+
+impl Sockets<'_> {
+    fn complain(&mut self, what: &str, error: &io::Error) {
+        self.fault.get_or_insert_with(|| format!("{what}: {error}"));
+    }
+
+    fn begin(&self, number: usize) -> io::Result<Line> {
+        let End::Opens { to, cc } = &self.end else { return Err(io::ErrorKind::Unsupported.into()) };
+        let port = u16::try_from(number).ok().and_then(|n| FIRST_PORT.checked_add(n));
+        let port = port.ok_or_else(|| io::Error::other("there are no more ports"))?;
+        let stream = sys::stream(*cc, to.is_ipv6())?;
+        let any = if to.is_ipv6() { Ip::V6 } else { Ip::V4 };
+        sys::bind(&stream, SocketAddr::new(bulk::any(any), port))?;
+        sys::connect(&stream, *to)?;
+        Line::new(stream, false)
+    }
+
+    fn accept(&mut self) {
+        let End::Waits(listener) = &self.end else { return };
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) if peer.port() >= FIRST_PORT => {
+                    let number = usize::from(peer.port() - FIRST_PORT);
+                    self.opened += 1;
+                    if let Ok(line) = Line::new(stream, true) {
+                        self.lines.insert(number, line);
+                    }
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // It was given up before anybody had looked at it.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(e) => return self.complain("accepting a connection", &e),
+            }
+        }
+    }
+
+    fn remove(&mut self, number: usize) {
+        if let Some(line) = self.lines.remove(&number) {
+            self.read += line.received;
+            self.written += line.taken;
+            let info =
+                sys::tcp_info(line.stream.as_raw_fd()).ok().filter(|_| line.open && number < MOST_TOLD);
+            info.into_iter().for_each(|info| _ = self.lasts.insert(number, info));
+        }
+    }
+
+    /// Writes what is to be written; the lines on which that failed.
+    fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
+        let waits = matches!(self.end, End::Waits(_));
+        let letters = if let Meaning::InBand(letters) = self.meaning { Some(letters) } else { None };
+        let push = |(number, line): (&usize, &mut Line)| {
+            letters.filter(|_| !waits).into_iter().for_each(|letters| line.say(*number, letters));
+            // Who waits for connections closes them after the one who opened them.
+            line.closes |= waits && line.ended && line.waiting == 0;
+            Some((*number, line.push(zeros).err()?))
+        };
+        self.lines.iter_mut().filter_map(push).collect()
+    }
+
+    /// What to wait for: the ear, if it is one, with no number; and the lines.
+    fn wanted(&self) -> Vec<(Option<usize>, RawFd, bool)> {
+        let ear = match &self.end {
+            End::Waits(listener) => Some((None, listener.as_raw_fd(), false)),
+            End::Opens { .. } => None,
+        };
+        let lines = self.lines.iter().filter(|(_, line)| !(line.closed && line.ended));
+        let line = |(number, line): (&usize, &Line)| {
+            (Some(*number), line.stream.as_raw_fd(), !line.open || line.waiting > 0)
+        };
+        ear.into_iter().chain(lines.map(line)).collect()
+    }
+}
+
+impl Lines for Sockets<'_> {
+    fn open(&mut self) -> usize {
+        let number = self.opened;
+        self.opened += 1;
+        match self.begin(number) {
+            Ok(line) => {
+                self.lines.insert(number, line);
+            }
+            Err(error) => self.complain("opening a connection", &error),
+        }
+        number
+    }
+    fn line(&mut self, number: usize) -> Option<&mut dyn Socket> {
+        self.lines.get_mut(&number).map(|line| line as &mut dyn Socket)
+    }
+    /// Closing a socket that aborts is a reset.
+    fn abort(&mut self, number: usize) {
+        self.remove(number);
+    }
+}
+
+/// Plays one end until `times.over`. It calls `done` once the workload is done or its time is up.
+pub(crate) fn play(
+    (end, meaning): (End<'_>, Meaning<'_>),
+    workload: &mut dyn Workload,
+    times: Times<'_>,
+    done: impl FnOnce(),
+) -> Told {
+    let Times { clock, start, limit, over, .. } = times;
+    let mut start = if matches!(end, End::Opens { .. }) { start } else { Time::NEVER };
+    let (lines, fault) = (BTreeMap::new(), None);
+    let (read, written, lasts) = (0, 0, BTreeMap::new());
+    let mut sockets = Sockets { end, meaning, lines, opened: 0, fault, read, written, lasts };
+    let mut told = Told::default();
+    let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
+    let (mut looked, mut last) = (Time::ZERO, false);
+    while !last {
+        // Looked at before reading: what was delivered by then is still read, where that matters.
+        last = over.load(Ordering::Relaxed);
+        if last && !matches!(sockets.meaning, Meaning::Noted) {
+            break;
+        }
+        let now = clock.now();
+        if start <= now && !clock.is_before() {
+            start = Time::NEVER;
+            workload.started(now, &mut sockets);
+        }
+        if now < limit && workload.next_timeout() <= now {
+            workload.timeout(now, &mut sockets);
+        }
+        let failed = sockets.push(&zeros);
+        lost(&mut sockets, workload, now, failed);
+        told.finished = workload.finished();
+        if (told.finished.is_some() || now >= limit)
+            && let Some(done) = done.take()
+        {
+            done();
+        }
+        if now >= looked + LOOK {
+            looked = now;
+            look(&mut sockets, workload, now, &mut told.watch);
+        }
+        // Nobody attends to what comes when the time is up, so nobody is woken for it.
+        let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
+        let next = if now < limit { workload.next_timeout().min(start) } else { Time::NEVER };
+        let until = if last { Span::ZERO } else { clock.until(next.min(now + LOOK)) };
+        let ready = sys::poll(wanted.iter().map(|(_, fd, write)| (*fd, *write)), until);
+        for ((number, ..), ready) in wanted.into_iter().zip(ready) {
+            match number {
+                None if ready.read => sockets.accept(),
+                Some(number) if now < limit => {
+                    attend(&mut sockets, workload, clock, number, ready, &mut buffer)
+                }
+                _ => {}
+            }
+        }
+    }
+    if let Some(done) = done {
+        done();
+    }
+    for number in sockets.lines.keys().copied().collect::<Vec<_>>() {
+        sockets.remove(number);
+    }
+    (told.read, told.written, told.lines) = (sockets.read, sockets.written, sockets.opened as u64);
+    told.lasts = sockets.lasts.into_values().collect();
+    (told.seen, told.fault) = (workload.seen().clone(), sockets.fault);
+    told
+}
+
+/// Something has happened on a line.
+fn attend(
+    sockets: &mut Sockets<'_>,
+    workload: &mut dyn Workload,
+    clock: Clock,
+    number: usize,
+    ready: Ready,
+    buffer: &mut [u8],
+) {
+    let letters = match sockets.meaning {
+        Meaning::InBand(letters) if matches!(sockets.end, End::Waits(_)) => Some((number, letters)),
+        _ => None,
+    };
+    let Some(line) = sockets.lines.get_mut(&number).filter(|_| ready.read || ready.write) else { return };
+    let mut result = Ok(false);
+    if !line.open {
+        result = line.stream.take_error().and_then(|error| error.map_or(Ok(false), Err));
+        line.open = ready.write && result.is_ok();
+    }
+    if result.is_ok() && ready.read {
+        result = line.pull(buffer, letters);
+    }
+    let now = clock.now();
+    match result {
+        Ok(true) => workload.progressed(now, number, sockets),
+        Ok(false) => {}
+        Err(error) => lost(sockets, workload, now, vec![(number, error)]),
+    }
+}
+
+/// These lines are gone.
+fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines: Vec<(usize, io::Error)>) {
+    for (number, error) in lines {
+        let given_up = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
+        if !given_up {
+            sockets.complain("a connection", &error);
+        }
+        sockets.remove(number);
+        workload.broken(now, number);
+    }
+}
+
+/// Looks at what nobody wakes us for: what is acknowledged, which lines are over, what the kernel thinks.
+fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch: &mut Watch) {
+    if let Some(line) = sockets.lines.get(&0)
+        && let Ok(info) = sys::tcp_info(line.stream.as_raw_fd())
+        && line.open
+    {
+        watch.note(now, info);
+    }
+    let waiting = sockets.lines.iter_mut().filter(|(_, line)| line.acknowledged < line.taken);
+    let more: Vec<usize> = waiting.filter_map(|(n, line)| line.look().then_some(*n)).collect();
+    for number in more {
+        workload.progressed(now, number, sockets);
+    }
+    // The last acknowledgement was told before.
+    let over = |line: &Line| line.acknowledged >= line.taken && line.is_over();
+    let over: Vec<usize> = sockets.lines.iter().filter(|(_, l)| over(l)).map(|(number, _)| *number).collect();
+    for number in over {
+        sockets.remove(number);
+    }
+}

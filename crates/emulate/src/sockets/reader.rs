@@ -1,0 +1,117 @@
+//! Slow reader over a kernel socket, with the model's receiving application.
+//!
+//! By the model's own receiving application ([`Sink`]), over a socket: what it leaves unread waits in the kernel's
+//! receive buffer, and closes the window.
+
+use super::bulk::{Job, Told};
+use crate::remote::hosts::Slowly;
+use base::{Span, Time};
+use netns::clock::Clock;
+use netns::sys;
+use std::io::{self, Read as _};
+use std::net::TcpStream;
+use std::os::fd::AsRawFd as _;
+use transport::app::{App as _, Reading, Sink, Socket};
+
+/// Between two looks at what nobody wakes us for: that more has come while something waits to be read.
+const LOOK: Span = Span::from_millis(10);
+/// Bytes read at once.
+const CHUNK: usize = 1 << 16;
+
+/// The socket as the application sees it.
+struct Inflow<'a> {
+    stream: &'a TcpStream,
+    read: u64,
+    /// What has come, read or not, as it was last looked at.
+    received: u64,
+    slowly: bool,
+    buffer: Vec<u8>,
+    /// The other end has closed, and everything was read; or reading went wrong.
+    ended: Option<io::Result<()>>,
+}
+
+impl Inflow<'_> {
+    fn look(&mut self) {
+        self.received = self.received.max(self.read + sys::unread(self.stream.as_raw_fd()).unwrap_or(0));
+    }
+}
+
+impl Socket for Inflow<'_> {
+    fn write(&mut self, _bytes: u64) {}
+    fn close(&mut self) {}
+    fn stop(&mut self) {}
+    fn read_slowly(&mut self, slowly: bool) {
+        self.slowly = slowly;
+    }
+    fn read(&mut self, bytes: u64) -> u64 {
+        let mut left = bytes;
+        while left > 0 && self.ended.is_none() {
+            let some = self.buffer.get_mut(..left.min(CHUNK as u64) as usize).unwrap_or_default();
+            match self.stream.read(some) {
+                Ok(0) => self.ended = Some(Ok(())),
+                Ok(n) => left -= n as u64,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // The writer was told to stop, and its end was closed.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionReset => self.ended = Some(Ok(())),
+                Err(e) => self.ended = Some(Err(e)),
+            }
+        }
+        let took = bytes - left;
+        self.read += took;
+        self.received = self.received.max(self.read);
+        took
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
+    fn acknowledged(&self) -> u64 {
+        0
+    }
+}
+
+/// Reads what comes on a connection that was just accepted, until `over` or the other end closes. `done` is called once all
+/// that is waited for has come, read or not: so it is in virtual time.
+pub(crate) fn read(
+    stream: &TcpStream,
+    (job, slowly): (Job, Slowly),
+    clock: Clock,
+    over: impl Fn() -> bool,
+    told: &mut Told,
+    mut done: impl FnMut(),
+) -> io::Result<()> {
+    let reading = Reading::new(slowly.bytes_per_second, Span::from_nanos(slowly.pause_ns));
+    let mut sink = Sink::new(job.bytes).timed(job.lasts.is_some()).reading(reading);
+    let (slowly, buffer) = (true, vec![0; CHUNK]);
+    let mut inflow = Inflow { stream, read: 0, received: 0, slowly, buffer, ended: None };
+    sink.started(clock.now(), &mut inflow);
+    while !over() && inflow.ended.is_none() {
+        let now = clock.now();
+        let before = told.bytes;
+        if sink.next_timeout() <= now {
+            sink.timeout(now, &mut inflow);
+        }
+        if !inflow.slowly {
+            inflow.read(u64::MAX);
+        }
+        inflow.look();
+        told.bytes = inflow.received;
+        if told.bytes > before {
+            sink.progressed(now, &mut inflow);
+            told.finished = sink.finished();
+            if job.bytes.is_some_and(|all| told.bytes >= all) {
+                done();
+            }
+        }
+        // Where something waits to be read, the kernel would wake us for that again and again.
+        let waits = inflow.received > inflow.read;
+        let fd = stream.as_raw_fd();
+        let next: Time = sink.next_timeout().min(now + LOOK);
+        let ready = sys::poll((!waits).then_some((fd, false)).into_iter(), clock.until(next));
+        if ready.first().is_some_and(|ready| ready.read) && sys::unread(fd).unwrap_or(0) == 0 {
+            // Nothing to read and yet ready: it has ended, which one more reading tells.
+            inflow.read(1);
+        }
+    }
+    inflow.ended.unwrap_or(Ok(()))
+}

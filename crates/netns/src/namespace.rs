@@ -1,0 +1,326 @@
+//! Network namespace with one TUN device, owned by file descriptors.
+//!
+//! In an anonymous network namespace that holds one TUN device. Both hang on descriptors of this process, so they are
+//! gone when it is, by whatever signal; no route, address, queue or name of the host is touched.
+
+use super::device::Device;
+use super::{proc, sys};
+use crate::Error;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::process::Command;
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct Namespace {
+    namespace: File,
+}
+
+/// What the device of a namespace is called.
+pub const DEVICE: &str = "williwaw0";
+/// The width of the network that all machines of a run share.
+const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
+const WIDTH_6: u32 = 64;
+/// Version 6 needs links that carry this much (RFC 8200 section 5).
+const LEAST_MTU_6: u32 = 1280;
+/// Version 6 with nothing that a kernel says unasked: no address of its own making, no question whether somebody else has
+/// it, none for routers.
+const SILENT_6: [(&str, &str); 5] = [
+    ("net.ipv6.conf.default.disable_ipv6", "0"),
+    ("net.ipv6.conf.default.accept_dad", "0"),
+    ("net.ipv6.conf.default.accept_ra", "0"),
+    ("net.ipv6.conf.default.addr_gen_mode", "1"),
+    ("net.ipv6.conf.default.router_solicitations", "0"),
+];
+/// How the kernel's table begins the line of a default route of version 6.
+const DEFAULT_6: &str = "00000000000000000000000000000000 00 ";
+/// The other end of a pair, and the most that it carries.
+const PEER: &str = "williwaw1";
+const PEER_MTU: u32 = 65_535;
+/// Packets that may wait in it to be read: more than a window, so that none is lost outside the model.
+const DEVICE_QUEUE: u32 = 10_000;
+
+/// A pair of Ethernet devices, one end in the calling thread's namespace; the other in one that lives as long as the
+/// socket there.
+fn pair(here: RawFd) -> io::Result<Device> {
+    let other = std::thread::scope(|scope| {
+        let made = scope.spawn(|| {
+            sys::unshare_network()?;
+            File::open("/proc/thread-self/ns/net")
+        });
+        made.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    })?;
+    sys::veth::pair(DEVICE, PEER, other.as_raw_fd())?;
+    sys::veth::whole_packets(DEVICE)?;
+    let to = sys::veth::hardware_address(DEVICE)?;
+    sys::enter_network(other.as_raw_fd())?;
+    let socket = sys::veth::whole_packets(PEER).and_then(|()| {
+        sys::veth::mtu(PEER, PEER_MTU)?;
+        sys::veth::up_without_arp(PEER)?;
+        sys::veth::frames(PEER)
+    });
+    sys::enter_network(here)?;
+    Ok(Device::ethernet(socket?, to))
+}
+
+/// Whether the kernel has version 6 of IP.
+fn knows_6() -> bool {
+    fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
+}
+
+fn setting(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+impl Namespace {
+    /// A new one, with its own loopback and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Rights`] if the process may not.
+    pub fn new() -> Result<Namespace, Error> {
+        Namespace::made(&[
+            // Neighbour discovery would be packets that nobody asked for.
+            ("net.ipv6.conf.all.disable_ipv6", "1"),
+            ("net.ipv6.conf.default.disable_ipv6", "1"),
+        ])
+    }
+
+    /// A new one for the end of a flow over version 6 of IP, with nothing that it says unasked.
+    ///
+    /// # Errors
+    /// [`Error::Rights`] if the process may not; the kernel has no version 6.
+    pub fn six() -> Result<Namespace, Error> {
+        if !knows_6() {
+            return Err(Error::of("a flow over version 6 of IP")(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this kernel has none",
+            )));
+        }
+        Namespace::made(&SILENT_6)
+    }
+
+    /// A new one for a machine, with both versions of IP and nothing that it says unasked.
+    ///
+    /// # Errors
+    /// [`Error::Rights`] if the process may not.
+    pub fn machine() -> Result<Namespace, Error> {
+        let group = sys::process::ids().1;
+        let group = format!("{group} {group}");
+        let own = [
+            // Whoever runs commands here may ping, and serve at any port: it is all theirs. In a user namespace there
+            // is one group only.
+            ("net.ipv4.ping_group_range", group.as_str()),
+            ("net.ipv4.ping_group_range", "0 2147483647"),
+            ("net.ipv4.ip_unprivileged_port_start", "0"),
+        ];
+        Namespace::made(&[&SILENT_6[..], &own].concat())
+    }
+
+    /// A new one with these settings, as far as the kernel has them.
+    fn made(settings: &[(&str, &str)]) -> Result<Namespace, Error> {
+        // A thread of its own goes in and comes not back; the open file keeps what it leaves.
+        let make = || {
+            sys::unshare_network().map_err(Error::right("making a network namespace"))?;
+            sys::up("lo").map_err(Error::of("bringing up loopback"))?;
+            for (name, value) in settings {
+                // A kernel without version 6 has not all of them.
+                let _ = fs::write(setting(name), value);
+            }
+            File::open("/proc/thread-self/ns/net").map_err(Error::of("opening a network namespace"))
+        };
+        let made = std::thread::scope(|scope| scope.spawn(make).join());
+        let namespace = made.map_err(|_| Error::Refused {
+            what: "making a network namespace".into(),
+            source: io::ErrorKind::Other.into(),
+        })??;
+        Ok(Namespace { namespace })
+    }
+
+    /// Moves the calling thread into it, for good.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enter(&self) -> Result<(), Error> {
+        sys::enter_network(self.namespace.as_raw_fd()).map_err(Error::of("entering a network namespace"))
+    }
+
+    /// Does something inside it, in a thread of its own.
+    ///
+    /// # Errors
+    /// What `act` returns, and the kernel's refusal to enter.
+    pub fn inside<R: Send, E: From<Error> + Send>(
+        &self,
+        act: impl FnOnce() -> Result<R, E> + Send,
+    ) -> Result<R, E> {
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                self.enter()?;
+                act()
+            });
+            inside.join().unwrap_or_else(|_| {
+                Err(Error::of("working in a network namespace")(io::ErrorKind::Other.into()).into())
+            })
+        })
+    }
+
+    /// Lets a command start inside it, and end with the thread that starts it. The space has to outlive the
+    /// start.
+    pub fn bind(&self, command: &mut Command) {
+        sys::bind_command(command, self.namespace.as_raw_fd());
+    }
+
+    /// Makes its device: what the stack inside sends can be read from it, what is written to it the stack receives.
+    /// It is a TUN device, and where there is none to be had, a pair of Ethernet devices.
+    ///
+    /// # Errors
+    /// [`Error::Rights`] if neither may be made; else the kernel's.
+    pub fn device(&self, at: impl Into<IpAddr>, mtu: u32) -> Result<Device, Error> {
+        let at = at.into();
+        self.inside(|| {
+            let device = self.any_device()?;
+            match at {
+                IpAddr::V4(at) => self.address(&device, at, Ipv4Addr::new(255, 255, 255, 0), mtu)?,
+                IpAddr::V6(at) => {
+                    // Who resolves nobody's address joins no group to be asked for its own.
+                    let given = || {
+                        sys::size_interface(DEVICE, mtu, DEVICE_QUEUE)?;
+                        sys::veth::up_without_arp(DEVICE)?;
+                        sys::route::address6(DEVICE, at, WIDTH_6)
+                    };
+                    let what = format!("giving a device the address {at} and an MTU of {mtu} B");
+                    given().map_err(Error::of(what))?;
+                }
+            }
+            Ok(device)
+        })
+    }
+
+    /// Makes the device of a machine, with an address of each version that the kernel has; `beyond` is the address
+    /// of whoever hands on what has no better route.
+    ///
+    /// # Errors
+    /// As of [`Namespace::device`].
+    pub fn gateway(
+        &self,
+        at: (Ipv4Addr, Ipv6Addr),
+        mtu: u32,
+        beyond: Option<Ipv4Addr>,
+    ) -> Result<Device, Error> {
+        self.inside(|| {
+            let device = self.any_device()?;
+            self.address(&device, at.0, MASK, mtu)?;
+            let refused = |what: &str| Error::of(format!("giving a device {what}"));
+            if let Some(gateway) = beyond {
+                sys::route::default4(DEVICE, gateway).map_err(refused("a default route"))?;
+            }
+            // Below this MTU, and without version 6 in the kernel, there is none.
+            if mtu >= LEAST_MTU_6 && knows_6() {
+                sys::route::address6(DEVICE, at.1, WIDTH_6)
+                    .map_err(refused(&format!("the address {}", at.1)))?;
+                if beyond.is_some() {
+                    sys::route::default6(DEVICE).map_err(refused("a default route"))?;
+                }
+            }
+            Ok(device)
+        })
+    }
+
+    /// Whichever can be had, in the calling thread's namespace, which is this one.
+    fn any_device(&self) -> Result<Device, Error> {
+        match sys::tun(DEVICE) {
+            Ok(file) => Ok(Device::tun(file)),
+            Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
+                pair(self.fd()).map_err(Error::right("making a pair of Ethernet devices"))
+            }
+            Err(e) => Err(Error::of("making a TUN device (/dev/net/tun)")(e)),
+        }
+    }
+
+    fn address(&self, device: &Device, at: Ipv4Addr, mask: Ipv4Addr, mtu: u32) -> Result<(), Error> {
+        let what = format!("giving a device the address {at} and an MTU of {mtu} B");
+        let given = || {
+            sys::address_interface(DEVICE, at, mask, mtu, DEVICE_QUEUE)?;
+            if device.stands_in() { sys::veth::up_without_arp(DEVICE) } else { Ok(()) }
+        };
+        given().map_err(Error::of(what))
+    }
+
+    /// Lets it hand on what is not its own.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn forward(&self) -> Result<(), Error> {
+        self.set("net.ipv4.ip_forward", "1")?;
+        // Not there in a kernel without version 6.
+        let _ = self.set("net.ipv6.conf.all.forwarding", "1");
+        Ok(())
+    }
+
+    /// True if routes lead to an interface of this name: of version 4, or the default one of version 6.
+    pub fn has(&self, device: &str) -> bool {
+        let look = || {
+            let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+            let routes6 = fs::read_to_string("/proc/thread-self/net/ipv6_route").unwrap_or_default();
+            let to_all = |line: &&str| line.starts_with(DEFAULT_6);
+            let six =
+                routes6.lines().filter(to_all).any(|line| line.split_whitespace().last() == Some(device));
+            Ok::<_, Error>(six || routes.lines().any(|line| line.split_whitespace().next() == Some(device)))
+        };
+        self.inside(look).unwrap_or(false)
+    }
+
+    /// The open namespace.
+    pub fn fd(&self) -> RawFd {
+        self.namespace.as_raw_fd()
+    }
+
+    /// How many sockets in it wait for somebody: they listen, or are open for datagrams.
+    pub fn listening(&self) -> usize {
+        let count = || {
+            let read =
+                |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+            let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+            Ok::<_, Error>(tables.into_iter().map(|(name, state)| proc::in_state(&read(name), state)).sum())
+        };
+        self.inside(count).unwrap_or(0)
+    }
+
+    /// Changes a setting of its network stack, by its full name (`net.ipv4.tcp_frto`).
+    ///
+    /// # Errors
+    /// The kernel has no such setting, or not in a namespace, or not this value.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
+        let path = setting(name);
+        self.inside(|| fs::write(path, value).map_err(Error::of(format!("setting {name} to {value}"))))
+    }
+
+    /// Its counters that are not 0.
+    ///
+    /// # Errors
+    /// The kernel's tables could not be read.
+    pub fn counters(&self) -> Result<BTreeMap<String, u64>, Error> {
+        self.inside(|| {
+            // Not /proc/net: that is the first thread's.
+            let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+            let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?));
+            let mut all = proc::counters(&text.map_err(Error::of("reading counters"))?);
+            // Not there in a kernel without version 6.
+            all.extend(proc::counters_6(&read("snmp6").unwrap_or_default()));
+            Ok(all)
+        })
+    }
+
+    /// Packets that its device threw away because nobody read them in time.
+    ///
+    /// # Errors
+    /// The kernel's table could not be read.
+    pub fn overrun(&self) -> Result<u64, Error> {
+        self.inside(|| {
+            let text = fs::read_to_string("/proc/thread-self/net/dev").map_err(Error::of("reading drops"))?;
+            Ok(proc::dropped_out(&text, DEVICE))
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Pairs of virtual Ethernet devices, and sockets that see their frames: what stands in for a TUN device where
+//! there is none to be had.
+
+use super::{check, check_fd, configure, control, request};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+
+/// A message to the kernel's routing tables, as it grows (`rtnetlink`).
+pub(crate) struct Message(pub(crate) Vec<u8>);
+
+const HEADER: usize = 16;
+/// An `ifinfomsg` that says nothing.
+pub(crate) const NO_INTERFACE: [u8; 16] = [0; 16];
+const VETH_INFO_PEER: u16 = 1;
+
+impl Message {
+    pub(crate) fn new(kind: u16, flags: u16) -> Message {
+        let mut bytes = vec![0; HEADER];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        Message(bytes)
+    }
+    pub(crate) fn put(&mut self, kind: u16, value: &[u8]) {
+        self.within(kind, |m| m.0.extend(value));
+    }
+    /// An attribute that holds what `fill` puts in.
+    fn within(&mut self, kind: u16, fill: impl FnOnce(&mut Message)) {
+        let at = self.0.len();
+        self.0.extend([0; 2]);
+        self.0.extend(kind.to_ne_bytes());
+        fill(self);
+        let length = (self.0.len() - at) as u16;
+        self.0[at..at + 2].copy_from_slice(&length.to_ne_bytes());
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+    /// Sends it and hears the answer.
+    pub(crate) fn exchange(mut self) -> io::Result<Vec<u8>> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        // SAFETY: no memory is involved.
+        let socket = check_fd(unsafe {
+            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
+        })?;
+        let mut answer = vec![0u8; 1 << 15];
+        // SAFETY: the kernel reads as many bytes as there are, and writes at most as many as the array has.
+        let n = unsafe {
+            check(libc::send(socket.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) as libc::c_int)?;
+            libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0)
+        };
+        check(n as libc::c_int)?;
+        answer.truncate(n as usize);
+        Ok(answer)
+    }
+    /// Sends it and hears whether it was done.
+    fn send(self) -> io::Result<()> {
+        let answer = self.exchange()?;
+        let number =
+            |at: usize| answer.get(at..at + 4).and_then(|b| b.try_into().ok()).map(i32::from_ne_bytes);
+        match number(HEADER) {
+            Some(0) => Ok(()),
+            Some(error) => Err(io::Error::from_raw_os_error(-error)),
+            None => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+pub(crate) fn with_end(name: &str) -> Vec<u8> {
+    [name.as_bytes(), &[0]].concat()
+}
+
+/// Makes a pair: `here` in the calling thread's namespace, `there` in the one that `namespace` stands for.
+pub fn pair(here: &str, there: &str, namespace: RawFd) -> io::Result<()> {
+    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let mut message = Message::new(libc::RTM_NEWLINK, flags as u16);
+    message.0.extend(NO_INTERFACE);
+    message.put(libc::IFLA_IFNAME, &with_end(here));
+    message.within(libc::IFLA_LINKINFO, |m| {
+        m.put(libc::IFLA_INFO_KIND, b"veth");
+        m.within(libc::IFLA_INFO_DATA, |m| {
+            m.within(VETH_INFO_PEER, |m| {
+                m.0.extend(NO_INTERFACE);
+                m.put(libc::IFLA_IFNAME, &with_end(there));
+                m.put(libc::IFLA_NET_NS_FD, &namespace.to_ne_bytes());
+            });
+        });
+    });
+    message.send()
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Setting {
+    command: u32,
+    value: u32,
+}
+
+/// Checksums, segmentation and their kind, which a device may leave to others: what sees its frames wants them whole.
+const OFFLOADS: [u32; 6] = [
+    0x15, // receive checksums
+    0x17, // transmit checksums
+    0x19, // scatter and gather
+    0x1f, // segmentation of TCP
+    0x24, // generic segmentation
+    0x2c, // generic reception
+];
+
+/// Makes a device send each packet as it goes on the wire.
+pub fn whole_packets(name: &str) -> io::Result<()> {
+    let control = control()?;
+    for command in OFFLOADS {
+        let mut off = Setting { command, value: 0 };
+        let mut request = request(name)?;
+        request.ifr_ifru.ifru_data = (&raw mut off).cast();
+        configure(&control, 0x8946, &mut request)?; // SIOCETHTOOL
+    }
+    Ok(())
+}
+
+/// Brings a device up that asks nobody for addresses of Ethernet.
+pub fn up_without_arp(name: &str) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING | libc::IFF_NOARP) as libc::c_short;
+    configure(&control()?, libc::SIOCSIFFLAGS as _, &mut request)
+}
+
+/// Lets a device carry packets of this size.
+pub fn mtu(name: &str, mtu: u32) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_mtu = mtu as libc::c_int;
+    configure(&control()?, libc::SIOCSIFMTU as _, &mut request)
+}
+
+/// The address of a device on Ethernet.
+pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
+    let mut request = request(name)?;
+    configure(&control()?, libc::SIOCGIFHWADDR as _, &mut request)?;
+    // SAFETY: the request has filled in this member of the union.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let mut bytes = [0; 6];
+    for (to, from) in bytes.iter_mut().zip(address.sa_data) {
+        *to = from as u8;
+    }
+    Ok(bytes)
+}
+
+/// Bytes that may wait to be read, as far as the system allows.
+const WAITING: libc::c_int = 16 << 20;
+
+/// A socket that sees the frames which come to a device of the calling thread's namespace, and sends others.
+pub fn frames(name: &str) -> io::Result<File> {
+    let name = std::ffi::CString::new(name)?;
+    let all = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: no memory is involved but that of the name, which ends with a zero and outlives the call.
+    let (socket, index): (OwnedFd, _) = unsafe {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        (check_fd(libc::socket(libc::AF_PACKET, kind, 0))?, libc::if_nametoindex(name.as_ptr()))
+    };
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut at: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    at.sll_family = libc::AF_PACKET as u16;
+    at.sll_protocol = all;
+    at.sll_ifindex = index as i32;
+    let set = |level: i32, option: i32, value: &libc::c_int| {
+        // SAFETY: the kernel reads the bytes of one number.
+        check(unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                level,
+                option,
+                std::ptr::from_ref(value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        })
+    };
+    set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
+    if set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &WAITING).is_err() {
+        set(libc::SOL_SOCKET, libc::SO_RCVBUF, &WAITING)?;
+    }
+    // SAFETY: the kernel reads as many bytes as the structure has.
+    check(unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const at).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    })?;
+    Ok(File::from(socket))
+}
+
+/// Frames that such a socket threw away because nobody read them in time, since it was last asked.
+pub fn thrown_away(fd: RawFd) -> u64 {
+    let mut counts = [0u32; 2];
+    let mut length = size_of::<[u32; 2]>() as libc::socklen_t;
+    // SAFETY: the kernel writes two numbers, which outlive the call.
+    unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut counts).cast(),
+            &raw mut length,
+        );
+    }
+    u64::from(counts[1])
+}

@@ -1,0 +1,185 @@
+//! Uplink to the host's network through pasta or slirp4netns.
+//!
+//! Through a helper that speaks for one network with the sockets of another and needs no rights for it: pasta, or
+//! where there is none slirp4netns. It stands between the fixed end of the link and the network in which this program
+//! was started, and ends with the run.
+//!
+//! slirp4netns has version 4 only. It asks on its own network for the addresses of whoever speaks, as if all were there;
+//! the machine at the fixed end answers for those behind the link (RFC 1027), so nothing has to be translated.
+
+use super::keeper::{Keeper, Plan, Streams, Word};
+use super::mounts::View;
+use super::namespace::Namespace;
+use super::sys::{self, process};
+use crate::Error;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+/// What the device at the fixed end is called.
+const DEVICE: &str = "uplink0";
+/// The hardware address by which pasta speaks at its device. Left to itself it takes that of the interface outside, and behind
+/// another link there is one that has none.
+const HARDWARE: &str = "02:00:00:00:00:01";
+/// So long until it is there, in steps of so many milliseconds.
+const STEPS: usize = 250;
+const STEP: i32 = 20;
+
+/// Addresses at the fixed end: its own, that of whoever started this program, and that of the resolver. They are those
+/// that slirp4netns chooses in this network.
+pub fn addresses(level: u8) -> [Ipv4Addr; 3] {
+    [100, 2, 3].map(|last| Ipv4Addr::new(198, 19, level, last))
+}
+
+/// The same of version 6: its own, and that of whoever started this program.
+pub fn addresses6(level: u8) -> [Ipv6Addr; 2] {
+    [100, 2].map(|last| Ipv6Addr::new(0xfd77, 0x696c, 0x6c69, 0x0100 | u16::from(level), 0, 0, 0, last))
+}
+
+/// What `/etc/resolv.conf` says behind an uplink.
+pub fn resolver(level: u8) -> String {
+    format!("nameserver {}\n", addresses(level)[2])
+}
+
+/// Somebody who can do it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Helper {
+    Pasta,
+    Slirp4netns,
+}
+
+impl Helper {
+    fn name(self) -> &'static str {
+        match self {
+            Helper::Pasta => "pasta",
+            Helper::Slirp4netns => "slirp4netns",
+        }
+    }
+
+    fn words(self, level: u8) -> Vec<OsString> {
+        let [own, outside, resolver] = addresses(level).map(|a| a.to_string());
+        let [own6, outside6] = addresses6(level).map(|a| a.to_string());
+        let network = format!("{}/24", Ipv4Addr::new(198, 19, level, 0));
+        let words: &[&str] = match self {
+            Helper::Pasta => &[
+                "pasta",
+                "--foreground",
+                "--config-net",
+                "--ns-ifname",
+                DEVICE,
+                "--mac-addr",
+                HARDWARE,
+                "--address",
+                &own,
+                "--netmask",
+                "24",
+                "--gateway",
+                &outside,
+                "--dns-forward",
+                &resolver,
+                // Where there is no version 6 outside, these are passed over.
+                "--address",
+                &own6,
+                "--gateway",
+                &outside6,
+                "--netns",
+                super::mounts::NETWORK,
+                "--tcp-ports",
+                "none",
+                "--udp-ports",
+                "none",
+                "--tcp-ns",
+                "none",
+                "--udp-ns",
+                "none",
+            ],
+            Helper::Slirp4netns => &[
+                "slirp4netns",
+                "--configure",
+                "--cidr",
+                &network,
+                "--netns-type",
+                "path",
+                super::mounts::NETWORK,
+                DEVICE,
+            ],
+        };
+        let mut words: Vec<OsString> = words.iter().map(Into::into).collect();
+        if self == Helper::Pasta && process::ids().0 == 0 {
+            words.extend(["--runas", "0"].map(Into::into));
+        }
+        words
+    }
+}
+
+/// Joins `space` with the network of this process, until what is returned is dropped.
+///
+/// # Errors
+/// [`Error::Helper`] if there is no helper, or it would not.
+pub fn join(program: &Path, space: &Namespace, level: u8) -> Result<Keeper, Error> {
+    space.forward()?;
+    // A device without an address of its link asks no neighbours on behalf of others (RFC 4861 section 7.2.2). Not there in
+    // a kernel without version 6.
+    let _ = space.set("net.ipv6.conf.default.addr_gen_mode", "0");
+    let both = [Helper::Pasta, Helper::Slirp4netns];
+    for helper in both {
+        if let Some(keeper) = with(helper, program, space, level)? {
+            return Ok(keeper);
+        }
+    }
+    Err(Error::Helper("there is neither `pasta` (package passt) nor `slirp4netns`".into()))
+}
+
+/// The same with one of them; none if it is not there.
+fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<Option<Keeper>, Error> {
+    let words = helper.words(level);
+    let plan = Plan {
+        words,
+        variables: Vec::new(),
+        view: View::default(),
+        user: None,
+        terminal: false,
+        apart: true,
+        start_file: None,
+        outside: true,
+    };
+    let said = process::memory_file(c"uplink").map(File::from).map_err(Error::of("making a file"))?;
+    let copy = || said.try_clone().map_err(Error::of("making a file"));
+    let mut keeper = Keeper::start(program, space, &plan, Streams::Files(copy()?, copy()?))?;
+    for _ in 0..STEPS {
+        if space.has(DEVICE) {
+            if helper == Helper::Slirp4netns {
+                space.set(&format!("net.ipv4.conf.{DEVICE}.proxy_arp"), "1")?;
+                // Answers for others wait for most of a second else.
+                space.set(&format!("net.ipv4.neigh.{DEVICE}.proxy_delay"), "0")?;
+            }
+            return Ok(Some(keeper));
+        }
+        if !sys::readable(&[keeper.fd()], Some(STEP))[0] {
+            continue;
+        }
+        match keeper.hear() {
+            Some(Word::Ended(status)) => {
+                return match status.fault {
+                    Some(_) if status.code == 127 => Ok(None),
+                    Some(fault) => Err(Error::Helper(fault)),
+                    None => Err(Error::Helper(told(helper, said))),
+                };
+            }
+            None => return Err(Error::Helper(format!("{} was ended", helper.name()))),
+            Some(_) => {}
+        }
+    }
+    Err(Error::Helper(format!("it takes too long: {}", told(helper, said))))
+}
+
+/// The last that it said.
+fn told(helper: Helper, mut said: File) -> String {
+    let mut text = Vec::new();
+    let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.contains("syslog"));
+    format!("{} says: {}", helper.name(), lines.next_back().unwrap_or("nothing"))
+}
