@@ -39,7 +39,7 @@ fn a_grid_becomes_sliders() {
     let data: Value = serde_json::from_str(data).unwrap();
     assert_eq!(
         data["axes"][0],
-        serde_json::json!({ "name": "limit", "values": ["7 packets", "20 packets"] })
+        serde_json::json!({ "name": "drop-tail.limit", "values": ["7 packets", "20 packets"] })
     );
     assert_eq!(data["axes"][1]["values"].as_array().unwrap().len(), 3);
     // Cell by cell the numbers of the table, in the order of the sliders: the last axis turns fastest.

@@ -69,7 +69,10 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         subtitle: subtitle(model, repetition, flow, outcome, &sender),
         flow: name,
         segment_bytes,
-        datagrams: matches!(model.flows[flow].transport.at(writes), Transport::Udp(_)),
+        datagrams: match model.flows[flow].transport.at(writes) {
+            Transport::Udp(_) => true,
+            other => other.model().is_some_and(|spec| spec.datagrams()),
+        },
         ..Picture::default()
     };
     let mut seqs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();

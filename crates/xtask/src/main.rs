@@ -88,6 +88,7 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         ),
         page("docs/scenario.md", format!("{NOTE}{}", scenario::schema::reference())),
         page("docs/scenario.schema.json", schema + "\n"),
+        page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
         page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
     ])
 }

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod keep;
 mod layers;
 pub(crate) mod linux;
+pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod merge;
 pub(crate) mod new;
@@ -83,6 +84,7 @@ verbs! {
     Presets = presets,
     Import = import,
     Completions = completions,
+    Man = man,
     Doctor = doctor,
     Keep = keep,
 }

@@ -39,6 +39,10 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn unit_word(&self) -> &'static str {
         "segment"
     }
+    /// Whether its packets are datagrams that are never acknowledged or repeated.
+    fn datagrams(&self) -> bool {
+        false
+    }
     /// How many network paths it uses at once; each is a route of its own through the network.
     fn paths(&self) -> usize {
         1
@@ -152,7 +156,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { atp, dccp, sctp, tfrc }
+protocols! { atp, dccp, icmp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {

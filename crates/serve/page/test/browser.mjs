@@ -270,6 +270,36 @@ try {
   await shot(page, 'capture');
   say(`a capture: ${(await page.locator('.story').first().textContent()).slice(0, 110)}`);
 
+  // The report with sliders: from disk, without a server; the numbers are those of the run.
+  const grid = join(home, 'grid.toml');
+  const lengths = ['10 s', '20 s', '40 s', '60 s', '80 s', '120 s'];
+  const limits = [3, 5, 7, 10, 15, 20].map((n) => `${n} packets`);
+  writeFileSync(grid, `${STUDY}\n[grid]\n"state-machine.radio.state.good.lasts" = ${JSON.stringify(lengths)}\n"hop.gsm.queue.drop-tail.limit" = ${JSON.stringify(limits)}\n`);
+  const ran = JSON.parse(execFileSync(williwaw, ['run', grid, '--reps', process.env.REPS ?? '10', '--report', '--json', '-q', '--out', join(home, 'grid')], { maxBuffer: 1 << 28 }));
+  const report = join(home, 'grid', 'explore.html');
+  const sliders = await tab();
+  sliders.removeAllListeners('request');
+  await sliders.goto(`file://${report}`);
+  await sliders.locator('#figures figure.picture.live').first().waitFor();
+  const paint = await sliders.evaluate(() => Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1));
+  for (const [i, j] of [[0, 0], [4, 1], [5, 5]]) {
+    for (const [axis, value] of [[0, i], [1, j]]) {
+      await sliders.locator(`#axis-${axis}`).evaluate((slider, to) => { slider.value = String(to); slider.dispatchEvent(new Event('input')); }, value);
+    }
+    const told = ran.cells[i * limits.length + j];
+    assert.deepEqual([told.params['state-machine.radio.state.good.lasts'], told.params['hop.gsm.queue.drop-tail.limit']], [lengths[i], limits[j]]);
+    const cells = (await sliders.locator('#table tr[data-metric="completion_time_s"] td').allTextContents()).map((t) => t.replace(/\u202f/g, ''));
+    const m = told.metrics.completion_time_s;
+    assert.deepEqual(cells, [m.mean, m.p10, m.median, m.p90].map(shown), `cell ${i}, ${j}`);
+    await sliders.locator('#figures figure.picture.live').first().waitFor();
+  }
+  await sliders.locator('#axis-0').focus();
+  await sliders.keyboard.press('ArrowLeft');
+  assert.equal(await sliders.locator('#axes output').first().textContent(), lengths[4]);
+  await shot(sliders, 'explore');
+  say(`36 cells of ${ran.repetitions} repetitions: ${readFileSync(report).length} bytes, first paint after ${paint} ms; the sliders show the numbers of the run`);
+  await sliders.context().close();
+
   // Commands are shown and confirmed.
   await page.goto(`${base}#/`);
   await page.locator('#text').waitFor();
