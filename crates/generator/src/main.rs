@@ -249,7 +249,7 @@ fn one(generator: &Generator, number: u64) -> Result<bool, String> {
 fn foretell(generator: &Generator, number: u64) -> Result<bool, String> {
     let random = generator.scenario(number).ok_or("this number gives no scenario")?;
     let meters = Meters { processor: &processor, resident: &|| memory("VmRSS:") };
-    let f = lab::forecast::forecast(&random.scenario, &random.scenario.cost(), meters);
+    let f = lab::forecast::measured(&random.scenario, &random.scenario.cost(), meters);
     say(&format!("{} {} {} {:.6} {:.0}", f.packets, f.frames, f.events, f.seconds, f.memory));
     Ok(true)
 }

@@ -23,10 +23,8 @@ fn random_scenarios_keep_their_invariants() {
     assert!(all.iter().filter(|key| reached.contains(*key)).count() > 40, "{reached:?}");
 }
 
-/// Tests compare counters only: the meters stand still.
 fn foretold(scenario: &scenario::Scenario) -> lab::forecast::Forecast {
-    let meters = lab::forecast::Meters { processor: &|| base::Span::ZERO, resident: &|| 0.0 };
-    lab::forecast::forecast(scenario, &scenario.cost(), meters)
+    lab::forecast::forecast(scenario, &scenario.cost())
 }
 
 #[test]

@@ -13,5 +13,5 @@ fn processor() -> Span {
 
 /// A forecast in virtual time. Memory is not shown to users of the server, so that it is not read.
 pub(crate) fn forecast(scenario: &Scenario, cost: &Cost) -> Forecast {
-    lab::forecast::forecast(scenario, cost, Meters { processor: &processor, resident: &|| 0.0 })
+    lab::forecast::measured(scenario, cost, Meters { processor: &processor, resident: &|| 0.0 })
 }

@@ -61,7 +61,7 @@ fn forecast(scenario: &Scenario) -> Forecast {
     let cost = scenario.cost();
     if lab::sweep::real(scenario.first()).is_none() {
         let meters = Meters { processor: &clock::processor, resident: &environment::resident_bytes };
-        return lab::forecast::forecast(scenario, &cost, meters);
+        return lab::forecast::measured(scenario, &cost, meters);
     }
     Forecast {
         simulated_s: cost.simulated_s,
