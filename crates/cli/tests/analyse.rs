@@ -123,6 +123,7 @@ fn an_anonymised_copy_gets_the_same_verdicts() {
 /// An interrupted copy leaves nothing: neither the file nor a part of it. The capture comes through a pipe without end.
 #[cfg(unix)]
 #[test]
+#[allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 fn an_interrupted_anonymised_copy_leaves_nothing() {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
