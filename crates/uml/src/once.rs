@@ -12,7 +12,7 @@ use base::event::Category;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::{ADDRESSES, Door, Host, Party, Remote, Said};
+use host::{ADDRESSES, AnyEnd, Door, Host, Party, Remote, Said};
 use lab::capture::doors::{Capture, Spot};
 use lab::measure;
 use lab::once::finished;
@@ -188,12 +188,8 @@ pub fn once(
         world.network.run_until(end);
     }
     let flows = measure::flows(model, &world, repetition, limit);
-    Ok(Outcome {
-        ran: lab::once::Outcome { flows, populations: Vec::new(), world, complete },
-        facts,
-        commands,
-        capture,
-    })
+    let populations = lab::system::populations(model, &world, &flows, limit);
+    Ok(Outcome { ran: lab::once::Outcome { flows, populations, world, complete }, facts, commands, capture })
 }
 
 /// What real time can do and this cannot.
@@ -321,6 +317,7 @@ fn keep_packets(network: &mut Network, id: ElementId) {
     let now = network.now();
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
     network.enter(now, id, |party: &mut Party, _| party.keep_packets());
+    network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
 }
 
 fn name_of(world: &World, id: ElementId) -> String {

@@ -47,9 +47,11 @@ fn main() -> ExitCode {
         "generate" => generate(&root),
         "check" => check(&root),
         "record" => record(&root),
-        "mutate" => mutate::run(&root),
+        "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
         _ => {
-            say("usage: cargo run -p xtask -- generate | check | mutate | record LOG [REPRODUCE.json]");
+            say(
+                "usage: cargo run -p xtask -- generate | check | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
+            );
             return ExitCode::from(2);
         }
     };
