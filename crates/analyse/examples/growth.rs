@@ -149,7 +149,7 @@ fn one_segment(n: u64) -> Vec<Observation> {
 }
 
 /// Every so many segments one is lost and repaired by a fast retransmit.
-fn losses(n: u64, every: u64) -> Vec<Observation> {
+pub(crate) fn losses(n: u64, every: u64) -> Vec<Observation> {
     let mut s = Shape::new(true, true);
     let (mut at, mut k) = (200_000, 0);
     while k < n {
@@ -242,7 +242,7 @@ fn probes(n: u64) -> Vec<Observation> {
     s.sorted()
 }
 
-const SHAPES: [&str; 12] = [
+pub(crate) const SHAPES: [&str; 12] = [
     "clean",
     "go-back-n",
     "go-back-n-sack",
@@ -257,7 +257,7 @@ const SHAPES: [&str; 12] = [
     "wide-window",
 ];
 
-fn made(shape: &str, n: u64) -> Option<Vec<Observation>> {
+pub(crate) fn made(shape: &str, n: u64) -> Option<Vec<Observation>> {
     Some(match shape {
         "clean" => {
             let mut s = Shape::new(true, true);
@@ -289,7 +289,7 @@ fn made(shape: &str, n: u64) -> Option<Vec<Observation>> {
 
 /// What is counted.
 #[inline(never)]
-fn judged(packets: &[Observation]) -> Vec<Flow> {
+pub(crate) fn judged(packets: &[Observation]) -> Vec<Flow> {
     let mut analyser = Analyser::default();
     packets.iter().for_each(|o| analyser.push(o));
     analyser.finish()

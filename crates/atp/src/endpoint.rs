@@ -45,6 +45,9 @@ pub struct AtpEnd {
     ask: Time,
     /// When an acknowledgement last arrived.
     heard: Time,
+    /// Bytes of the stream that are in no unit yet.
+    uncut: u64,
+    closing: bool,
     /// Smoothed rate of acknowledged data while some was outstanding, bytes per second, and the least round trip.
     delivery: Option<f64>,
     least_rtt: Span,
@@ -53,6 +56,8 @@ pub struct AtpEnd {
 
 /// First timeout of SYN, FIN and requests; doubles.
 const KNOCK: Span = Span::from_secs(1);
+/// Units of a stream that are cut before they can be sent.
+const UNITS_AHEAD: usize = 4;
 /// Tries before the peer counts as gone.
 const MOST_KNOCKS: u32 = 8;
 
@@ -83,6 +88,8 @@ impl AtpEnd {
             timeouts: 0,
             ask: Time::NEVER,
             heard: Time::ZERO,
+            uncut: 0,
+            closing: false,
             delivery: None,
             least_rtt: Span::FOREVER,
             broken: false,
@@ -305,6 +312,18 @@ impl AtpEnd {
         self.sender.end();
     }
 
+    /// Cuts the stream into units as large as the receiver's buffer, a few ahead: a stream may have no end.
+    fn cut(&mut self) {
+        while self.uncut > 0 && self.sender.len() < UNITS_AHEAD {
+            let part = self.uncut.min(self.config.buffer.max(1));
+            self.send(Message::of(part));
+            self.uncut -= part;
+        }
+        if self.closing && self.uncut == 0 {
+            self.sender.close();
+        }
+    }
+
     fn is_unbound(&self, now: Time) -> bool {
         let since = self.started.map_or(Span::ZERO, |start| now.since(start));
         self.role == Role::Passive && self.config.unbinds.is_some_and(|after| since >= after)
@@ -329,17 +348,15 @@ impl AtpEnd {
 impl Socket for AtpEnd {
     /// A stream has no units: what is written at once is one.
     fn write(&mut self, bytes: u64) {
-        let mut left = bytes;
-        while left > 0 {
-            let part = left.min(self.config.buffer.max(1));
-            self.send(Message::of(part));
-            left -= part;
-        }
+        self.uncut = self.uncut.saturating_add(bytes);
+        self.cut();
     }
     fn close(&mut self) {
-        self.sender.close();
+        self.closing = true;
+        self.cut();
     }
     fn stop(&mut self) {
+        self.uncut = 0;
         self.sender.end();
     }
     fn received(&self) -> u64 {
@@ -449,6 +466,7 @@ impl Endpoint for AtpEnd {
     }
 
     fn transmit(&mut self, io: &mut Io<'_, Atp>) {
+        self.cut();
         self.sender.stamp(io.now);
         self.give_up_what_expired(io);
         if self.link == Link::Open && self.started.is_some() {
@@ -467,7 +485,7 @@ impl Endpoint for AtpEnd {
     fn next_timeout(&self) -> Time {
         let flow = self.knock.min(self.receiver.next_timeout());
         let flow = flow.min(self.receiver.next_impatience(self.config.receiver_patience));
-        if self.sender.units().is_empty() || self.started.is_none() {
+        if self.sender.len() == 0 || self.started.is_none() {
             return flow;
         }
         let mut next = flow.min(self.rto.deadline()).min(self.sender.next_expiry());
@@ -479,7 +497,7 @@ impl Endpoint for AtpEnd {
     }
 
     fn written(&self) -> (u64, bool) {
-        (self.sender.written(), self.sender.is_closed())
+        (self.sender.written().saturating_add(self.uncut), self.closing || self.sender.is_closed())
     }
 
     fn report(&self) -> EndpointReport {

@@ -358,6 +358,10 @@ impl Sender {
         let flying = |u: &Adu| u.fragments.iter().filter(|(s, _)| matches!(s, Standing::Flying(_))).count();
         self.units.iter().map(flying).sum::<usize>() as u32
     }
+    /// Units that are being sent.
+    pub(crate) fn len(&self) -> usize {
+        self.units.len()
+    }
     /// Nothing is left to be done.
     pub(crate) fn is_done(&self) -> bool {
         self.closed && self.units.is_empty()

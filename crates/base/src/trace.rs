@@ -41,6 +41,8 @@ pub struct Tracer {
     mask: u8,
     records: Vec<Record>,
     sightings: Vec<Sighting>,
+    /// Records that were drained.
+    drained: usize,
 }
 
 impl Tracer {
@@ -72,7 +74,7 @@ impl Tracer {
     /// Keeps a packet that a host sends (and what it carries) or takes in. Ask [`Tracer::wants`] first.
     #[cold]
     pub fn sight<B: Body>(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&B>) {
-        let after = self.records.len();
+        let after = self.drained + self.records.len();
         let segment = sent.and_then(Body::segment).copied();
         let encoded = sent.filter(|_| segment.is_none()).and_then(|body| {
             let mut bytes = Vec::new();
@@ -91,6 +93,17 @@ impl Tracer {
     /// Packets that were sent and taken in so far, in that order.
     pub fn sightings(&self) -> &[Sighting] {
         &self.sightings
+    }
+    /// Exchanges what was recorded since the last call for the contents of two buffers, which it clears. The places
+    /// in [`Sighting::after`] count on; the result is the place of the first record.
+    pub fn drain(&mut self, records: &mut Vec<Record>, sightings: &mut Vec<Sighting>) -> usize {
+        records.clear();
+        sightings.clear();
+        std::mem::swap(records, &mut self.records);
+        std::mem::swap(sightings, &mut self.sightings);
+        let first = self.drained;
+        self.drained += records.len();
+        first
     }
     /// Takes the records out.
     pub fn take(&mut self) -> Vec<Record> {

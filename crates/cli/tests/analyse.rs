@@ -120,6 +120,51 @@ fn an_anonymised_copy_gets_the_same_verdicts() {
     williwaw(&["analyse", &server, "--key", &at("key")]).code(2);
 }
 
+/// An interrupted copy leaves nothing: neither the file nor a part of it. The capture comes through a pipe without end.
+#[cfg(unix)]
+#[test]
+#[allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
+fn an_interrupted_anonymised_copy_leaves_nothing() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
+    let capture = std::fs::read(at("out/rep0.server.pcapng")).unwrap();
+    let pipe = at("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let desk = folder.path().join("desk");
+    std::fs::create_dir(&desk).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_williwaw"))
+        .args(["analyse", &pipe, "--anonymise", desk.join("copy.pcapng").to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let feeder = std::thread::spawn(move || {
+        let mut to = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
+        // Sections follow each other in pcapng. It ends when nothing reads any more.
+        while to.write_all(&capture).is_ok() {}
+    });
+    let written = || {
+        let files = std::fs::read_dir(&desk).unwrap();
+        files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum::<u64>()
+    };
+    for _ in 0..500 {
+        if written() > 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(written() > 0, "the copy has begun");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(std::fs::read_dir(&desk).unwrap().count(), 0, "nothing is left");
+}
+
 #[test]
 fn what_is_no_capture_is_said() {
     let folder = tempfile::tempdir().unwrap();

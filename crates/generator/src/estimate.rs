@@ -1,7 +1,5 @@
 //! Forecast of a scenario against its run: ratios of what `williwaw check` foretells to what was taken.
 
-use crate::check::Taken;
-use lab::forecast::Forecast;
 use std::fmt::Write as _;
 
 /// The quantities compared.
@@ -19,20 +17,11 @@ pub struct Comparison {
 /// Below these amounts a factor says nothing: 20 packets, frames or events, 2 ms, 1 MB.
 const NEGLIGIBLE: [f64; 5] = [20.0, 20.0, 20.0, 2e-3, 1e6];
 
-/// Compares; `seconds` of processor time and `bytes` of peak memory where they are known.
-pub fn compare(
-    number: u64,
-    foretold: &Forecast,
-    taken: &Taken,
-    seconds: Option<f64>,
-    bytes: Option<f64>,
-) -> Comparison {
-    let truth =
-        [Some(taken.packets as f64), Some(taken.frames as f64), Some(taken.events as f64), seconds, bytes];
-    let said = [foretold.packets, foretold.frames, foretold.events, foretold.seconds, foretold.memory];
+/// Compares, in the order of [`QUANTITIES`].
+pub fn compare(number: u64, said: [f64; 5], truth: [f64; 5]) -> Comparison {
     let mut pairs = [None; 5];
     for (i, pair) in pairs.iter_mut().enumerate() {
-        let Some(truth) = truth[i] else { continue };
+        let truth = truth[i];
         if said[i].max(truth) > NEGLIGIBLE[i] {
             *pair = Some((said[i].max(NEGLIGIBLE[i] / 4.0), truth.max(NEGLIGIBLE[i] / 4.0)));
         }
@@ -84,6 +73,23 @@ pub fn table(all: &[Comparison]) -> String {
     out
 }
 
+/// The page of the documentation that holds the table and the picture, which is `picture` from there.
+pub fn page(all: &[Comparison], seed: u64, from: u64, count: u64, picture: &str) -> String {
+    let range = if from == 0 { String::new() } else { format!(" --from {from}") };
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    format!(
+        "# Forecast and truth\n\n\
+         Forecasts of `williwaw check` ([decision 0042](adr/0042-forecast-by-pilot-runs.md)) beside what {count} random scenarios of seed \
+         {seed} took, {build} build. Each\nforecast and each run is a process of its own: processor time is that of its thread, memory its \
+         largest resident size. Quantities below 20 packets,\nframes or events, 2 ms and 1 MB are left out: a factor says nothing there. \
+         This page is written by\n\n```sh\n\
+         cargo run --release -p williwaw-generator -- --seed {seed}{range} --count {count} --estimates --page docs/forecast.md \
+         --picture docs/{picture}\n```\n\n\
+         {}\n![forecast over truth]({picture})\n",
+        table(all)
+    )
+}
+
 /// A picture: foretold over true, both logarithmic, a colour for each quantity.
 pub fn picture(all: &[Comparison]) -> String {
     const COLOURS: [&str; 5] = ["#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#d68910"];
@@ -102,16 +108,16 @@ pub fn picture(all: &[Comparison]) -> String {
             50.0 - b
         );
     }
-    for comparison in all {
-        for (pair, colour) in comparison.pairs.iter().zip(COLOURS) {
-            if let Some((said, truth)) = pair {
-                let (x, y) = (place(*truth), 600.0 - place(*said));
-                let _ = writeln!(
-                    out,
-                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.6\" fill=\"{colour}\" fill-opacity=\"0.5\"/>"
-                );
-            }
+    for (i, colour) in COLOURS.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<path stroke=\"{colour}\" stroke-opacity=\"0.5\" stroke-width=\"3.2\" stroke-linecap=\"round\" d=\""
+        );
+        for (said, truth) in all.iter().filter_map(|comparison| comparison.pairs[i]) {
+            // A line without length: a dot.
+            let _ = write!(out, "M{:.1} {:.1}h0", place(truth), 600.0 - place(said));
         }
+        out.push_str("\"/>\n");
     }
     for (i, (name, colour)) in QUANTITIES.iter().zip(COLOURS).enumerate() {
         let _ = writeln!(out, "<text x=\"60\" y=\"{}\" fill=\"{colour}\">{name}</text>", 70 + 16 * i);

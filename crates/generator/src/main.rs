@@ -1,18 +1,23 @@
 //! `fuzz-scenarios`: draws random valid scenarios, checks their runs, shrinks what fails, compares forecasts.
 //!
 //! ```text
-//! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--out FOLDER]
+//! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--page FILE]
+//!                [--out FOLDER]
 //! fuzz-scenarios --show N [--seed N]        prints one scenario
 //! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
 //! fuzz-scenarios --shape NAME --size N      runs one of them
 //! fuzz-scenarios --one N [--seed N]         runs one scenario; prints time and peak memory of this process
+//! fuzz-scenarios --foretell N [--seed N]    forecasts one scenario: packets, frames, events, seconds, bytes
 //! ```
 
+use base::Span;
 use generator::check::{self, Taken, Violation};
 use generator::estimate::{self, Comparison};
 use generator::generate::{Generator, Random, keys, used};
 use generator::shapes::{SHAPES, shape};
 use generator::shrink::shrink;
+use lab::forecast::Meters;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,9 +35,11 @@ struct Args {
     estimates: bool,
     digest: Option<PathBuf>,
     picture: Option<PathBuf>,
+    page: Option<PathBuf>,
     out: Option<PathBuf>,
     show: Option<u64>,
     one: Option<u64>,
+    foretell: Option<u64>,
     shape: Option<String>,
     size: u64,
     shapes: bool,
@@ -50,8 +57,10 @@ fn args() -> Result<Args, String> {
             "--count" => args.count = number(next()?)?,
             "--show" => args.show = Some(number(next()?)?),
             "--one" => args.one = Some(number(next()?)?),
+            "--foretell" => args.foretell = Some(number(next()?)?),
             "--digest" => args.digest = Some(next()?.into()),
             "--picture" => args.picture = Some(next()?.into()),
+            "--page" => args.page = Some(next()?.into()),
             "--out" => args.out = Some(next()?.into()),
             "--estimates" => args.estimates = true,
             "--shape" => args.shape = Some(next()?),
@@ -67,17 +76,17 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Processor time of this process, seconds; none where the system does not tell.
-fn processor_s() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+/// Processor time of the calling thread.
+fn processor() -> Span {
+    let t = clock_gettime(ClockId::ThreadCPUTime);
+    Span::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// A line of `/proc/self/status`, bytes.
-fn memory(line: &str) -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find(|l| l.starts_with(line))?;
-    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? * 1024.0)
+/// A line of `/proc/self/status`, bytes; 0 where the system does not have it.
+fn memory(line: &str) -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix(line)?.split_whitespace().next());
+    line.and_then(|kilobytes| kilobytes.parse::<f64>().ok()).map_or(0.0, |kilobytes| kilobytes * 1024.0)
 }
 
 /// All checks of one scenario.
@@ -121,6 +130,9 @@ fn run(args: &Args) -> Result<bool, String> {
     if let Some(number) = args.one {
         return one(&generator, number);
     }
+    if let Some(number) = args.foretell {
+        return foretell(&generator, number);
+    }
     std::panic::set_hook(Box::new(|_| {}));
     let mut seen = Seen::default();
     for number in args.from..args.from + args.count {
@@ -129,18 +141,18 @@ fn run(args: &Args) -> Result<bool, String> {
             continue;
         };
         used(&random.document).into_iter().for_each(|key| *seen.keys.entry(key).or_default() += 1);
-        let began = processor_s();
+        let began = processor();
         match violates(&random) {
             Ok(taken) => {
                 seen.digests.push(format!("{number} {:016x}", taken.digest));
                 seen.packets += taken.packets;
                 seen.events += taken.events;
-                let took = processor_s().zip(began).map(|(now, then)| now - then);
-                if took.is_some_and(|s| s > SLOW_S) && !cfg!(debug_assertions) {
-                    seen.failures.push((number, format!("it took {} s", took.unwrap_or(0.0))));
+                let took = processor().as_secs_f64() - began.as_secs_f64();
+                if took > SLOW_S && !cfg!(debug_assertions) {
+                    seen.failures.push((number, format!("it took {took} s")));
                 }
                 if args.estimates {
-                    seen.comparisons.extend(compared(args, &random, number, &taken)?);
+                    seen.comparisons.push(compared(args, number, &taken)?);
                 }
             }
             Err(Violation(why)) => {
@@ -180,6 +192,10 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
         if let Some(path) = &args.picture {
             write(path, estimate::picture(&seen.comparisons))?;
         }
+        if let Some(path) = &args.page {
+            let page = (args.seed, args.from, args.count);
+            write(path, estimate::page(&seen.comparisons, page.0, page.1, page.2, "pictures/forecast.svg"))?;
+        }
     }
     let all = keys(&scenario::schema::json_schema());
     let missing: Vec<&String> = all.iter().filter(|key| !seen.keys.contains_key(*key)).collect();
@@ -202,27 +218,38 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
     Ok(seen.failures.is_empty())
 }
 
-/// Forecast beside truth; time and memory are those of a process of its own.
-fn compared(args: &Args, random: &Random, number: u64, taken: &Taken) -> Result<Option<Comparison>, String> {
-    let foretold = lab::forecast::forecast(&random.scenario, &random.scenario.cost());
+/// Forecast beside truth, each from a process of its own: time and memory are those of that process.
+fn compared(args: &Args, number: u64, taken: &Taken) -> Result<Comparison, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
-    let ran = std::process::Command::new(program)
-        .args(["--seed", &args.seed.to_string(), "--one", &number.to_string()])
-        .output()
-        .map_err(|e| e.to_string())?;
-    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().ok());
-    let (seconds, bytes) = (numbers.next().flatten(), numbers.next().flatten());
-    let seconds = seconds.filter(|_| !cfg!(debug_assertions));
-    Ok(Some(estimate::compare(number, &foretold, taken, seconds, bytes)))
+    let numbers = |option: &str| -> Result<Vec<f64>, String> {
+        let arguments = ["--seed", &args.seed.to_string(), option, &number.to_string()];
+        let ran = std::process::Command::new(&program).args(arguments).output().map_err(|e| e.to_string())?;
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let numbers: Option<Vec<f64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
+        numbers.filter(|all| all.len() > 1).ok_or(format!("{option} {number} gave `{text}`"))
+    };
+    let foretold: [f64; 5] =
+        numbers("--foretell")?.try_into().map_err(|_| "a forecast has five numbers".to_owned())?;
+    let took = numbers("--one")?;
+    let truth = [taken.packets as f64, taken.frames as f64, taken.events as f64, took[0], took[1]];
+    Ok(estimate::compare(number, foretold, truth))
 }
 
 /// Runs one scenario once; prints processor seconds and the peak of resident memory.
 fn one(generator: &Generator, number: u64) -> Result<bool, String> {
     let random = generator.scenario(number).ok_or("this number gives no scenario")?;
-    let began = processor_s();
+    let began = processor();
     let taken = check::run(&random.scenario).map_err(|Violation(why)| why)?;
-    let took = processor_s().zip(began).map_or(0.0, |(now, then)| now - then);
-    say(&format!("{took:.6} {:.0} {}", memory("VmHWM").unwrap_or(0.0), taken.events));
+    let took = processor().as_secs_f64() - began.as_secs_f64();
+    say(&format!("{took:.6} {:.0} {}", memory("VmHWM:"), taken.events));
+    Ok(true)
+}
+
+/// Forecasts one scenario; prints the quantities of [`estimate::QUANTITIES`].
+fn foretell(generator: &Generator, number: u64) -> Result<bool, String> {
+    let random = generator.scenario(number).ok_or("this number gives no scenario")?;
+    let meters = Meters { processor: &processor, resident: &|| memory("VmRSS:") };
+    let f = lab::forecast::measured(&random.scenario, &random.scenario.cost(), meters);
+    say(&format!("{} {} {} {:.6} {:.0}", f.packets, f.frames, f.events, f.seconds, f.memory));
     Ok(true)
 }

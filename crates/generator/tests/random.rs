@@ -23,13 +23,17 @@ fn random_scenarios_keep_their_invariants() {
     assert!(all.iter().filter(|key| reached.contains(*key)).count() > 40, "{reached:?}");
 }
 
+fn foretold(scenario: &scenario::Scenario) -> lab::forecast::Forecast {
+    lab::forecast::forecast(scenario, &scenario.cost())
+}
+
 #[test]
 fn a_forecast_of_a_short_run_is_exact() {
     let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n\
                 [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\napp = { bulk = { bytes = \"100 kB\" } }\n";
     let scenario = scenario::read("s.toml", text.as_bytes(), &scenario::NoFiles).unwrap();
     let taken = check::run(&scenario).unwrap();
-    let foretold = lab::forecast::forecast(&scenario, &scenario.cost());
+    let foretold = foretold(&scenario);
     assert_eq!((foretold.packets, foretold.events), (taken.packets as f64, taken.events as f64));
     assert_eq!(foretold.exact, 1.0);
 }
@@ -48,7 +52,7 @@ fn flows_that_share_a_bottleneck_are_forecast_within_a_factor_of_three() {
     let scenario = scenario::read("s.toml", text.as_bytes(), &scenario::NoFiles).unwrap();
     let taken = check::run(&scenario).unwrap();
     let cost = scenario.cost();
-    let foretold = lab::forecast::forecast(&scenario, &cost);
+    let foretold = foretold(&scenario);
     for (what, said, truth) in [
         ("analytic packets", cost.packets, taken.packets as f64),
         ("packets", foretold.packets, taken.packets as f64),
@@ -105,4 +109,22 @@ fn a_stop_acts_within_200_ms() {
         ended.duration_since(stopped)
     });
     assert!(took < Duration::from_millis(200), "{took:?}");
+}
+
+/// Both were found by random scenarios: an endless stream over ATP was cut into units without end (20 GB), and a slow
+/// reader over a transport without a receive buffer woke itself at one instant for ever.
+#[test]
+fn streams_without_end_and_slow_readers_over_atp_are_harmless() {
+    let text = |app: &str| {
+        format!(
+            "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"100 kbit/s\"\ndelay = \"10 ms\"\n[run]\nlimit = \"20 s\"\n\
+             [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"atp\"\napp = {{ bulk = {{ {app} }} }}\n"
+        )
+    };
+    for app in ["", "bytes = \"100 kB\", read-rate = \"8 kbit/s\", read-pause = \"1 s\"", "bytes = \"10 MB\""]
+    {
+        let scenario = scenario::read("s.toml", text(app).as_bytes(), &scenario::NoFiles).unwrap();
+        let taken = check::run(&scenario).unwrap();
+        assert!((50..100_000).contains(&taken.packets), "{app}: {taken:?}");
+    }
 }

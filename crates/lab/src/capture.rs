@@ -8,6 +8,7 @@
 mod collector;
 pub mod doors;
 mod radio;
+mod stream;
 
 use crate::once::run_recorded;
 use ::capture::segment::{self, End, Outside};
@@ -26,6 +27,7 @@ use scenario::Model;
 use scenario::build::World;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+pub use stream::{Streamed, stream};
 
 /// t = 0 in seconds since 1970, so that the last digits of a time are those of the run.
 pub const EPOCH_S: u64 = 1_000_000_000;
@@ -93,6 +95,30 @@ struct Sent<'a> {
     late: Option<Span>,
     /// It left with a wrong bit.
     corrupt: bool,
+    /// Its host took it in, or it was dropped.
+    ended: bool,
+    /// Sightings that were not given out yet.
+    shown: u32,
+}
+
+impl<'a> Sent<'a> {
+    fn new(number: Option<u64>, body: Body<'a>, ecn: u8) -> Self {
+        Sent {
+            number,
+            body,
+            ecn,
+            cause: None,
+            verdict: None,
+            joined: None,
+            queued: Span::ZERO,
+            marked: None,
+            dropped: None,
+            late: None,
+            corrupt: false,
+            ended: false,
+            shown: 0,
+        }
+    }
 }
 
 /// A packet at a tap.
@@ -147,14 +173,7 @@ impl<'a> Capture<'a> {
         }
         // Their heads say nothing where frames are kept: nobody asks for them then.
         let sightings = if recorded.framing.is_none() { recorded.sightings } else { &[] };
-        let mut next = sightings.iter().peekable();
-        for (i, record) in recorded.records.iter().enumerate() {
-            while let Some(sighting) = next.next_if(|s| s.after <= i) {
-                collector.sight(sighting);
-            }
-            collector.note(record, 2 * i + 1);
-        }
-        next.for_each(|sighting| collector.sight(sighting));
+        collector.part(0, recorded.records, sightings);
         collector.finish(model, world)
     }
 
@@ -187,17 +206,14 @@ impl<'a> Capture<'a> {
         snap: u32,
         application: &str,
     ) -> io::Result<W> {
-        let taps: Vec<Tap> = match only {
-            Some(tap) => self.taps.iter().skip(tap).take(1).cloned().collect(),
-            None => self.taps.clone(),
-        };
         // A block of the radio interface is shorter than the headers of a packet: those are kept whole.
-        let radio = self.taps.get(self.first_radio..).unwrap_or_default();
-        let snap_of = |tap: &Tap| if radio.iter().any(|r| r.name == tap.name) { 0 } else { snap };
-        let taps = taps.into_iter().map(|tap| Tap { snap: snap_of(&tap), ..tap }).collect();
+        let mut taps = snapped(&self.taps, None, snap);
+        taps.iter_mut().skip(self.first_radio).for_each(|tap| tap.snap = 0);
+        if let Some(tap) = only {
+            taps = taps.into_iter().skip(tap).take(1).collect();
+        }
         let mut writer = PcapngWriter::new(out, taps, application)?;
-        let keep = if snap == 0 { usize::MAX } else { snap as usize };
-        let (mut bytes, mut comment) = (Vec::new(), String::new());
+        let mut format = Format::new(&self.ends, &self.names, self.framing, snap);
         let wanted = |tap: u32| only.is_none_or(|only| tap as usize == only);
         let shown = |tap: u32| if only.is_some() { 0 } else { tap };
         let mut radio = self.radio.iter().filter(|f| wanted(f.tap)).peekable();
@@ -214,15 +230,13 @@ impl<'a> Capture<'a> {
             while let Some(before) = radio.next_if(|f| f.t < glimpse.t) {
                 frame(&mut writer, before)?;
             }
-            let sent = &self.packets[glimpse.packet as usize];
-            let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, keep, &mut bytes);
-            self.comment(sent, wire_len, &mut comment);
+            let wire_len = format.frame(glimpse, &self.packets[glimpse.packet as usize]);
             writer.write(&Shot {
                 time_ns: self.origin_ns + glimpse.t.as_nanos(),
                 tap: shown(glimpse.tap),
                 wire_len,
-                bytes: &bytes,
-                comment: &comment,
+                bytes: &format.bytes,
+                comment: &format.comment,
             })?;
         }
         for rest in radio {
@@ -240,12 +254,51 @@ impl<'a> Capture<'a> {
         keep: usize,
         bytes: &mut Vec<u8>,
     ) -> u32 {
+        let format = Format { keep, ..Format::new(&self.ends, &self.names, self.framing, 0) };
+        format.bytes_of(sent, ecn, seen, bytes)
+    }
+}
+
+/// The taps of a file: one of them or all, each with its snap length.
+fn snapped(taps: &[Tap], only: Option<usize>, snap: u32) -> Vec<Tap> {
+    let chosen = taps.iter().enumerate().filter(|(at, _)| only.is_none_or(|tap| *at == tap));
+    chosen.map(|(_, tap)| Tap { snap, ..tap.clone() }).collect()
+}
+
+/// Bytes and comment of one packet at one tap.
+pub(crate) struct Format<'c> {
+    ends: &'c [[End; 2]],
+    names: &'c [String],
+    framing: Option<Framing>,
+    /// Bytes of a packet that are made.
+    keep: usize,
+    bytes: Vec<u8>,
+    comment: String,
+}
+
+impl<'c> Format<'c> {
+    fn new(ends: &'c [[End; 2]], names: &'c [String], framing: Option<Framing>, snap: u32) -> Self {
+        let keep = if snap == 0 { usize::MAX } else { snap as usize };
+        Format { ends, names, framing, keep, bytes: Vec::new(), comment: String::new() }
+    }
+
+    /// Makes both; the length on the wire.
+    fn frame(&mut self, glimpse: &Glimpse<'_>, sent: &Sent<'_>) -> u32 {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, &mut bytes);
+        self.bytes = bytes;
+        self.say(sent, wire_len);
+        wire_len
+    }
+
+    /// The first bytes of a packet with an ECN codepoint, or as somebody has seen it; its length.
+    fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
         match &sent.body {
             Body::Segment { head, id, segment } => {
                 let ends = &self.ends[head.flow.0 as usize];
                 let reply = head.ledger() % 2;
                 let outside = Outside { id: *id, ecn, class: head.class, ttl: TTL };
-                segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
+                segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, self.keep)
             }
             Body::Packet(as_sent) => {
                 bytes.clear();
@@ -267,7 +320,8 @@ impl<'a> Capture<'a> {
     }
 
     /// What is true of a packet, in words that programs can read too.
-    fn comment(&self, sent: &Sent, wire_len: u32, text: &mut String) {
+    fn say(&mut self, sent: &Sent<'_>, wire_len: u32) {
+        let text = &mut self.comment;
         text.clear();
         let mut say = |word: std::fmt::Arguments<'_>| {
             // Writing into a string cannot fail.

@@ -1,34 +1,47 @@
 //! Forecast of a run from pilot runs: simulated time, packets, frames, events, memory and processor time.
 //!
-//! Some cells of the grid are run for a bounded number of wake-ups. A repetition that ends within the bound is known
-//! exactly, up to its weather; a longer one is extrapolated along the progress of its flows. What no pilot can run,
-//! because real kernels take part, keeps the estimate of [`scenario::Cost`].
+//! Some repetitions of the grid are run as [`crate::once`] runs them, drain included, for a bounded number of
+//! wake-ups. A repetition that ends within the bound is known exactly, up to its weather; a longer one is
+//! extrapolated along the progress of its flows. Processor time and memory are those of the pilots, as the meters of
+//! the driver show them. What no pilot can run, because real kernels take part, keeps the estimate of
+//! [`scenario::Cost`].
 
-use crate::once::{LOOK_EVERY, finished};
-use base::rng::Seed;
+use crate::once::{DRAIN, LOOK_EVERY, Running, finished};
 use base::trace::Tracer;
 use base::{Span, Time};
-use scenario::build::{World, build};
+use path::Network;
+use scenario::build::World;
 use scenario::model::{App, Model};
 use scenario::{Cost, Scenario};
-use std::cell::Cell;
 
-/// Wake-ups of all pilots together: some hundredths of a second.
-const BUDGET: u64 = 600_000;
+/// Wake-ups of all pilots together: some tenths of a second in a release build.
+const BUDGET: u64 = 1_500_000;
 /// Repetitions that are piloted at most, spread over the grid.
 const PILOTS: u64 = 24;
-/// Nanoseconds of one core that a wake-up, a delivery over one link and a frame take in a release build, and a
-/// repetition to be built and judged (benches/README.md, and the comparison with 1 000 random scenarios in
-/// fuzz/README.md).
-const NS: [f64; 4] = [60.0, 90.0, 60.0, 60_000.0];
-/// Bytes of the program before it runs anything; of a packet inside an element, its body and its record in the ledger
-/// of a flow.
-const BYTES: [f64; 3] = [9e6, 280.0, 60.0];
+/// Wake-ups between two readings of the number of packets inside the network.
+const READ_EVERY: u64 = 256;
+/// Bytes of a packet inside an element with its body, and of its record in the ledger of a flow.
+const BYTES: [f64; 2] = [280.0, 60.0];
 
-/// What a scenario will take.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Readings of the process that the driver hands in: a forecast measures its pilots with them.
+#[derive(Clone, Copy)]
+pub struct Meters<'a> {
+    /// Processor time of the calling thread so far.
+    pub processor: &'a dyn Fn() -> Span,
+    /// Resident memory of the process, bytes.
+    pub resident: &'a dyn Fn() -> f64,
+}
+
+impl std::fmt::Debug for Meters<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meters")
+    }
+}
+
+/// Cost of a scenario, all repetitions of all cells together.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Forecast {
-    /// Simulated seconds, all repetitions of all cells together.
+    /// Simulated seconds.
     pub simulated_s: f64,
     /// Packets sent.
     pub packets: f64,
@@ -46,129 +59,204 @@ pub struct Forecast {
     pub exact: f64,
 }
 
-/// Forecasts a scenario in virtual time.
+/// Nanoseconds of one core that a wake-up, a delivery over one link and a frame take in a release build, and a
+/// repetition to be built and judged (benches/README.md); bytes of the program before it runs anything.
+const UNMEASURED: ([f64; 4], f64) = ([60.0, 90.0, 60.0, 60_000.0], 9e6);
+
+/// Forecasts a scenario in virtual time for a caller without meters: processor time and memory are rough.
 pub fn forecast(scenario: &Scenario, cost: &Cost) -> Forecast {
-    let mut sum = Forecast {
-        simulated_s: 0.0,
-        packets: 0.0,
-        packet_hops: 0.0,
-        frames: 0.0,
-        events: 0.0,
-        memory: BYTES[0],
-        seconds: 0.0,
-        exact: 0.0,
-    };
+    let mut of = measured(scenario, cost, Meters { processor: &|| Span::ZERO, resident: &|| 0.0 });
+    let (ns, bytes) = UNMEASURED;
+    let work = of.events * ns[0] + of.packet_hops * ns[1] + of.frames * ns[2] + cost.runs as f64 * ns[3];
+    of.seconds = 1e-9 * work;
+    of.memory += bytes;
+    of
+}
+
+/// Forecasts a scenario in virtual time; processor time and memory are those of the pilots.
+pub fn measured(scenario: &Scenario, cost: &Cost, meters: Meters<'_>) -> Forecast {
+    let mut sum = Forecast::default();
     let pilots = cost.runs.clamp(1, PILOTS);
-    let mut ran = 0.0;
+    let (mut ran, mut left) = (0.0, BUDGET);
     for i in 0..pilots {
         let run = u128::from(i) * u128::from(cost.runs) / u128::from(pilots);
         let repetitions = u128::from(cost.repetitions.max(1));
+        let began = (meters.processor)();
         let Ok(cell) = scenario.cell((run / repetitions) as u64) else { continue };
-        let one = pilot(&cell.model, (run % repetitions) as u64, BUDGET / pilots);
+        // The wake-ups that short pilots leave are for those behind them.
+        let budget = left / (pilots - i);
+        let (one, used) = pilot(&cell.model, (run % repetitions) as u64, budget, meters, began);
+        left = left.saturating_sub(used);
         ran += 1.0;
         sum.simulated_s += one.simulated_s;
         sum.packets += one.packets;
         sum.packet_hops += one.packet_hops;
         sum.frames += one.frames;
         sum.events += one.events;
+        sum.seconds += one.seconds;
         sum.memory = f64::max(sum.memory, one.memory);
         sum.exact += one.exact;
     }
     let all = cost.runs as f64 / f64::max(ran, 1.0);
-    for value in
-        [&mut sum.simulated_s, &mut sum.packets, &mut sum.packet_hops, &mut sum.frames, &mut sum.events]
-    {
+    for value in [
+        &mut sum.simulated_s,
+        &mut sum.packets,
+        &mut sum.packet_hops,
+        &mut sum.frames,
+        &mut sum.events,
+        &mut sum.seconds,
+    ] {
         *value *= all;
     }
     sum.exact /= f64::max(ran, 1.0);
-    sum.seconds =
-        1e-9 * (sum.events * NS[0] + sum.packet_hops * NS[1] + sum.frames * NS[2] + cost.runs as f64 * NS[3]);
     sum
 }
 
 /// Counters of a network at one instant.
 #[derive(Clone, Copy, Default)]
-struct Sight {
+struct Reading {
     at: f64,
     sent: f64,
     hops: f64,
     frames: f64,
     wakes: f64,
     inside: f64,
-    /// Bytes that the receivers of bulk flows have, by flow.
+    /// Bytes that the receivers of bulk flows have.
     progress: f64,
+    /// Processor time since the pilot began, seconds.
+    processor: f64,
+    /// Resident memory of the process, bytes.
+    resident: f64,
 }
 
-fn pilot(model: &Model, repetition: u64, budget: u64) -> Forecast {
-    let seed = Seed { seed: model.run.seed, repetition };
-    let mut world = build(model, seed, Tracer::off());
-    world.network.start(None);
-    let limit = Time::ZERO + model.run.limit;
-    let mut waiting = world.flows.clone();
-    let (over, peak) = (Cell::new(false), Cell::new(0usize));
-    let half = Cell::new(None::<Sight>);
-    let ended = world.network.run_while(
-        limit,
-        |network| {
-            while waiting.last().is_some_and(|ends| finished(network, ends)) {
-                waiting.pop();
-            }
-            over.set(waiting.is_empty());
-            let counters = network.counters();
-            if counters.wakes % 256 < u64::from(LOOK_EVERY) {
-                peak.set(peak.get().max(network.packets_inside()));
-            }
-            if half.get().is_none() && counters.wakes >= budget / 2 {
-                half.set(Some(sight(model, network)));
-            }
-            over.get() || counters.wakes >= budget
-        },
-        LOOK_EVERY,
-    );
-    let now = sight(model, &world.network);
-    let peak = peak.get().max(world.network.packets_inside()) as f64;
-    let exact = over.get() || !ended;
-    let end = if exact {
-        f64::max(now.at, 0.0)
-    } else {
-        end_of(model, &world, half.get().unwrap_or_default(), now)
+impl Reading {
+    fn of(pilot: (&Model, Meters<'_>, Span), network: &Network) -> Reading {
+        let (model, meters, began) = pilot;
+        let counters = network.counters();
+        let bulk =
+            |(i, _): (usize, _)| network.ledgers().get(2 * i).map_or(0, |ledger| ledger.acknowledged());
+        let flows = model.flows.iter().enumerate().filter(|(_, flow)| matches!(flow.app, App::Bulk { .. }));
+        Reading {
+            at: network.now().as_secs_f64(),
+            sent: counters.sent as f64,
+            hops: counters.hops as f64,
+            frames: counters.frames as f64,
+            wakes: counters.wakes as f64,
+            inside: network.packets_inside() as f64,
+            progress: flows.map(bulk).sum::<u64>() as f64,
+            processor: since(meters, began),
+            resident: (meters.resident)(),
+        }
+    }
+
+    /// What counts on with work: packets, hops, frames, wake-ups and processor time, `times` the difference to
+    /// `before`.
+    fn on(self, before: Reading, times: f64) -> Reading {
+        let on = |now: f64, before: f64| now + (now - before).max(0.0) * times;
+        Reading {
+            sent: on(self.sent, before.sent),
+            hops: on(self.hops, before.hops),
+            frames: on(self.frames, before.frames),
+            wakes: on(self.wakes, before.wakes),
+            processor: on(self.processor, before.processor),
+            ..self
+        }
+    }
+
+    /// Packets that left the network.
+    fn left(self) -> f64 {
+        self.sent - self.inside
+    }
+}
+
+fn since(meters: Meters<'_>, began: Span) -> f64 {
+    (meters.processor)().as_secs_f64() - began.as_secs_f64()
+}
+
+/// The forecast from the beginning of one repetition, at most `budget` wake-ups, and how many it took; `began` is the
+/// processor time before its cell was made.
+fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began: Span) -> (Forecast, u64) {
+    let mut running = Running::new(model, repetition, Tracer::off(), None);
+    let of = (model, meters, began);
+    let mut half = None;
+    let mut peak = 0;
+    let mut spent = |network: &Network| {
+        let wakes = network.counters().wakes;
+        if wakes % READ_EVERY < u64::from(LOOK_EVERY) {
+            peak = peak.max(network.packets_inside());
+        }
+        if half.is_none() && wakes >= budget / 2 {
+            half = Some(Reading::of(of, network));
+        }
+        wakes >= budget
     };
-    let from = half.get().unwrap_or_default();
-    // The second half of the pilot is what goes on; a pilot that ended needs no more.
-    let factor = if exact || now.at <= from.at { 0.0 } else { (end - now.at).max(0.0) / (now.at - from.at) };
-    let on = |then: f64, before: f64| then + (then - before) * factor;
-    // A queue without a limit grows on as it grew; others stay as full as they are.
-    let inside = if now.inside > from.inside * 1.5 { on(now.inside, from.inside) } else { peak };
-    let packets = on(now.sent, from.sent);
-    Forecast {
+    let worked = running.work(&mut spent);
+    let worked_at = Reading::of(of, &running.world.network);
+    let drained = worked && running.drain(&mut spent);
+    let now = Reading::of(of, &running.world.network);
+    let half = half.unwrap_or_default();
+    let (exact, peak) = (f64::from(u8::from(drained)), peak as f64);
+    let (end, then) = if drained {
+        drop(running.judge());
+        (worked_at.at, Reading { processor: since(meters, began), ..now })
+    } else if worked {
+        (worked_at.at, drained_on(worked_at, now))
+    } else {
+        worked_on(model, &running.world, half, now)
+    };
+    let grown = (then.inside.max(peak) - now.inside.max(peak)) * BYTES[0] + (then.sent - now.sent) * BYTES[1];
+    let forecast = Forecast {
         simulated_s: end,
-        packets,
-        packet_hops: on(now.hops, from.hops),
-        frames: on(now.frames, from.frames),
-        events: on(now.wakes, from.wakes),
-        memory: BYTES[0] + inside.max(peak) * BYTES[1] + packets * BYTES[2],
-        seconds: 0.0,
-        exact: f64::from(u8::from(exact)),
-    }
+        packets: then.sent,
+        packet_hops: then.hops,
+        frames: then.frames,
+        events: then.wakes,
+        memory: [half, worked_at, now].iter().map(|r| r.resident).fold(0.0, f64::max) + grown,
+        seconds: then.processor,
+        exact,
+    };
+    (forecast, now.wakes as u64)
 }
 
-fn sight(model: &Model, network: &path::Network) -> Sight {
-    let counters = network.counters();
-    let bulk = |(i, _): (usize, _)| network.ledgers().get(2 * i).map_or(0, |ledger| ledger.acknowledged());
-    let flows = model.flows.iter().enumerate().filter(|(_, flow)| matches!(flow.app, App::Bulk { .. }));
-    Sight {
-        at: network.now().as_secs_f64(),
-        sent: counters.sent as f64,
-        hops: counters.hops as f64,
-        frames: counters.frames as f64,
-        wakes: counters.wakes as f64,
-        inside: network.packets_inside() as f64,
-        progress: flows.map(bulk).sum::<u64>() as f64,
+/// End of the workloads, and the counters after the drain, of a repetition that has come to `now` within its
+/// workloads. Its second half is what goes on.
+fn worked_on(model: &Model, world: &World, half: Reading, now: Reading) -> (f64, Reading) {
+    let end = end_of(model, world, half, now);
+    let lasted = (now.at - half.at).max(1e-9);
+    let times = (end - now.at).max(0.0) / lasted;
+    let mut then = now.on(half, times);
+    // A queue without a limit grows on as it grew; others stay as full as they are.
+    if now.inside > half.inside * 1.5 {
+        then.inside = now.inside + (now.inside - half.inside) * times;
     }
+    let left = now.left() - half.left();
+    if end < model.run.limit.as_secs_f64() && left > 0.0 {
+        // What is inside leaves as packets left before, for as long as a drain lasts.
+        let drained = then.inside.min(left / lasted * DRAIN.as_secs_f64());
+        let drain = now.on(half, drained / left);
+        let counted = |then: f64, drain: f64, now: f64| then + drain - now;
+        then = Reading {
+            hops: counted(then.hops, drain.hops, now.hops),
+            frames: counted(then.frames, drain.frames, now.frames),
+            wakes: counted(then.wakes, drain.wakes, now.wakes),
+            processor: counted(then.processor, drain.processor, now.processor),
+            ..then
+        };
+    }
+    (end, then)
+}
+
+/// Counters after the drain of a repetition that has come to `now` within its drain, which began at `from`.
+fn drained_on(from: Reading, now: Reading) -> Reading {
+    let lasted = (now.at - from.at).max(1e-9);
+    let longest = (DRAIN.as_secs_f64() - lasted).max(0.0) / lasted;
+    let left = from.inside - now.inside;
+    let times = if left > 0.0 { (now.inside / left).min(longest) } else { longest };
+    now.on(from, times)
 }
 
 /// When a repetition will end that has come to `now`.
-fn end_of(model: &Model, world: &World, from: Sight, now: Sight) -> f64 {
+fn end_of(model: &Model, world: &World, from: Reading, now: Reading) -> f64 {
     let limit = model.run.limit.as_secs_f64();
     let mut end = 0.0f64;
     for (flow, ends) in model.flows.iter().zip(&world.flows) {

@@ -37,7 +37,7 @@ pub struct Outcome {
 /// How often the end is looked for: after so many wake-ups.
 pub(crate) const LOOK_EVERY: u32 = 16;
 /// What is still on its way when all workloads are done may take so long.
-const DRAIN: Span = Span::from_secs(3600);
+pub(crate) const DRAIN: Span = Span::from_secs(3600);
 
 /// Runs repetition `repetition` of a model.
 pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
@@ -79,34 +79,106 @@ fn run_while(
     shuffle_ties: Option<u64>,
     goes_on: &dyn Fn() -> bool,
 ) -> Option<Outcome> {
-    let seed = Seed { seed: model.run.seed, repetition };
-    let mut world = build(model, seed, tracer);
-    world.network.start(shuffle_ties);
-    let limit = Time::ZERO + model.run.limit;
-    let mut waiting: Vec<Ends> = world.flows.clone();
-    let complete = world.network.run_while(
-        limit,
-        |network| {
-            while waiting.last().is_some_and(|ends| finished(network, ends)) {
-                waiting.pop();
-            }
-            waiting.is_empty() || !goes_on()
-        },
-        LOOK_EVERY,
-    );
-    if !goes_on() {
+    let mut running = Running::new(model, repetition, tracer, shuffle_ties);
+    let mut stopped = |_: &Network| !goes_on();
+    if !running.work(&mut stopped) || !running.drain(&mut stopped) {
         return None;
     }
-    for &id in &world.backgrounds {
-        world.network.signal(world.network.now(), id, Signal::Close);
+    Some(running.judge())
+}
+
+/// Drives a repetition to its end and lets `each` look whenever `full` says so, and at the end. Its error ends the
+/// repetition.
+pub(crate) fn run_in_parts<E>(
+    running: &mut Running<'_>,
+    full: &mut dyn FnMut(&Network) -> bool,
+    each: &mut dyn FnMut(&mut World) -> Result<(), E>,
+) -> Result<(), E> {
+    for phase in [Running::work, Running::drain] {
+        loop {
+            let over = phase(running, full);
+            each(&mut running.world)?;
+            if over {
+                break;
+            }
+        }
     }
-    if complete {
-        let end = world.network.now() + DRAIN;
-        world.network.run_until(end);
+    Ok(())
+}
+
+/// A repetition under way. Its phases follow each other: workloads, drain, judgement.
+pub(crate) struct Running<'m> {
+    model: &'m Model,
+    repetition: u64,
+    pub(crate) world: World,
+    waiting: Vec<Ends>,
+    complete: bool,
+    /// End of the drain, once it has begun.
+    drained: Option<Time>,
+}
+
+impl<'m> Running<'m> {
+    /// Builds the network and asks every element for its first wake-up.
+    pub(crate) fn new(model: &'m Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Self {
+        let seed = Seed { seed: model.run.seed, repetition };
+        let mut world = build(model, seed, tracer);
+        world.network.start(shuffle_ties);
+        let waiting = world.flows.clone();
+        Running { model, repetition, world, waiting, complete: false, drained: None }
     }
-    let flows = measure::flows(model, &world, repetition, limit);
-    let populations = crate::system::populations(model, &world, &flows, limit);
-    Some(Outcome { flows, populations, world, complete })
+
+    fn limit(&self) -> Time {
+        Time::ZERO + self.model.run.limit
+    }
+
+    /// Drives until every workload is done or the limit is reached. False if `stopped` was true before; a further
+    /// call goes on.
+    pub(crate) fn work(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
+        let limit = self.limit();
+        let (waiting, mut halted) = (&mut self.waiting, false);
+        self.world.network.run_while(
+            limit,
+            |network| {
+                while waiting.last().is_some_and(|ends| finished(network, ends)) {
+                    waiting.pop();
+                }
+                halted = !waiting.is_empty() && stopped(network);
+                halted || waiting.is_empty()
+            },
+            LOOK_EVERY,
+        );
+        self.complete = self.waiting.is_empty();
+        !halted
+    }
+
+    /// Closes background loads and drives until nothing is on its way. False if `stopped` was true before; a further
+    /// call goes on.
+    pub(crate) fn drain(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
+        let network = &mut self.world.network;
+        let end = *self.drained.get_or_insert_with(|| {
+            let now = network.now();
+            for &id in &self.world.backgrounds {
+                network.signal(now, id, Signal::Close);
+            }
+            now + DRAIN
+        });
+        if !self.complete {
+            return true;
+        }
+        if network.run_while(end, stopped, LOOK_EVERY) && network.next_wake().is_some_and(|due| due <= end) {
+            return false;
+        }
+        network.run_until(end);
+        true
+    }
+
+    /// Measures of the flows and populations.
+    pub(crate) fn judge(self) -> Outcome {
+        let (model, world, limit) = (self.model, self.world, Time::ZERO + self.model.run.limit);
+        let flows = measure::flows(model, &world, self.repetition, limit);
+        let populations = crate::system::populations(model, &world, &flows, limit);
+        Outcome { flows, populations, world, complete: self.complete }
+    }
 }
 
 /// Whether the workload of a flow is done; true for doors, whose workloads are outside.

@@ -6,7 +6,7 @@ mod common;
 use base::wire::checksum::Sum;
 use base::wire::{TCP, flag};
 use capture::Reader;
-use lab::capture::capture;
+use lab::capture::{Streamed, capture, stream};
 use lab::once::{Options, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
@@ -310,5 +310,67 @@ fn xplot_files_have_the_glyphs_of_tcptrace() {
     for (glyph, beside) in [("R", 0), ("dtick", 0), ("darrow", 2), ("uarrow", 3)] {
         let (ours, theirs) = (ours.get(glyph).unwrap_or(&0), theirs.get(glyph).unwrap_or(&0));
         assert!(*ours > 0 && (*ours..=ours + beside).contains(theirs), "{glyph}: {ours} and {theirs}");
+    }
+}
+
+/// The captures of a repetition, written while it runs, by the name of the tap; none if a packet outlived its end.
+fn streamed(model: &Model, snap: u32) -> Option<BTreeMap<String, Vec<u8>>> {
+    struct Out(String, std::sync::mpsc::Sender<(String, Vec<u8>)>);
+    impl std::io::Write for Out {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.1.send((self.0.clone(), bytes.to_vec())).unwrap();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let (sender, written) = std::sync::mpsc::channel();
+    let mut open = |tap: Option<&capture::Tap>| {
+        Ok(Out(tap.map_or(String::new(), |tap| tap.name.clone()), sender.clone()))
+    };
+    let Streamed::Whole(count) = stream(model, 0, snap, "test", &mut open).unwrap() else { return None };
+    drop(sender);
+    let mut files = BTreeMap::<String, Vec<u8>>::new();
+    written.iter().for_each(|(name, bytes)| files.entry(name).or_default().extend(bytes));
+    assert_eq!(files.len(), count);
+    Some(files)
+}
+
+/// Each file that is written while the repetition runs is that of the whole capture, byte for byte.
+#[test]
+fn streamed_captures_are_the_same_bytes() {
+    for tcp in TCPS {
+        let model = scenario(tcp);
+        let whole = capture(&model, 0);
+        for snap in [0, 60] {
+            let files = streamed(&model, snap).expect("no packet outlives its end");
+            assert_eq!(files.len(), 3);
+            for (at, tap) in whole.hosts().iter().enumerate() {
+                let expected = whole.write(Vec::new(), Some(at), snap, "test").unwrap();
+                assert!(files[&tap.name] == expected, "{tcp}: the file of {}", tap.name);
+            }
+            let expected = whole.write(Vec::new(), None, snap, "test").unwrap();
+            assert!(files[""] == expected, "{tcp}: the file of all taps");
+        }
+    }
+}
+
+/// A copy that the network makes has the number of its original: what is streamed is right whether it comes at once or
+/// half a minute later.
+#[test]
+fn copies_made_by_the_network_are_streamed_right() {
+    for delay in ["\"5 ms\"", "{ random = \"uniform(5 ms, 30 s)\", reorder = true }"] {
+        let text = format!(
+            "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = {delay}\n\
+             [[hop.duplication]]\nname = \"twice\"\nprobability = 0.05\n\
+             [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+             app = {{ cbr = {{ rate = \"900 kbit/s\", packet = \"500 B\", count = 20000 }} }}\n[run]\nlimit = \"1 h\"\n"
+        );
+        let model = common::model::<&str>(&text, &[]);
+        let expected = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
+        if let Some(files) = streamed(&model, 0) {
+            assert!(files[""] == expected, "{delay}: the file of all taps");
+        }
     }
 }

@@ -85,7 +85,7 @@ fn preview(scenario: &Scenario) -> Result<Value, Problem> {
     let real = lab::sweep::real(first);
     let (seconds, simulated, packets, events) = match real {
         None => {
-            let forecast = lab::forecast::forecast(scenario, &cost);
+            let forecast = crate::meters::forecast(scenario, &cost);
             (forecast.seconds, forecast.simulated_s, forecast.packets, forecast.events)
         }
         Some(_) => {

@@ -25,6 +25,7 @@ mod export;
 mod guard;
 mod library;
 mod listen;
+mod meters;
 mod queue;
 mod sets;
 mod store;

@@ -181,7 +181,7 @@ fn model(app: &App, name: &str, text: &str, which: Which) -> Result<Model, Probl
     if which.cell >= cost.cells {
         return Err(Problem::missing(format!("cell {}", which.cell)));
     }
-    let forecast = lab::forecast::forecast(&scenario, &cost);
+    let forecast = crate::meters::forecast(&scenario, &cost);
     let events = forecast.events / (cost.runs.max(1) as f64);
     if events > EVENTS {
         return Err(Problem::wrong(

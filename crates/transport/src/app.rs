@@ -163,6 +163,8 @@ pub struct Reading {
     /// It reads nothing for so long after the start.
     pub pause: Span,
     next: Time,
+    /// Bytes that had come when there was nothing to read.
+    come: u64,
 }
 
 /// A slow reader takes pieces of this size, or of a tenth of a second if that is more.
@@ -171,7 +173,7 @@ const PIECE: u64 = 1000;
 impl Reading {
     /// Reads so many bytes a second (`None`: whatever is there), after a pause.
     pub fn new(rate: Option<u64>, pause: Span) -> Self {
-        Reading { rate: rate.map(|r| r.max(1)), pause, next: Time::NEVER }
+        Reading { rate: rate.map(|r| r.max(1)), pause, next: Time::NEVER, come: 0 }
     }
 
     fn started(&mut self, now: Time, socket: &mut dyn Socket) {
@@ -190,15 +192,19 @@ impl Reading {
                 let piece = PIECE.max(rate / 10);
                 // As long as its piece would have taken, or until something comes.
                 let took = socket.read(piece);
+                if took == 0 {
+                    self.come = socket.received();
+                }
                 let ns = u128::from(piece) * 1_000_000_000 / u128::from(rate);
                 self.next = if took > 0 { now + Span::from_nanos(ns as u64) } else { Time::NEVER };
             }
         }
     }
 
-    /// Something came while there was nothing to read.
-    fn woken(&mut self, now: Time) {
-        if self.next.is_never() && self.rate.is_some() {
+    /// Something may have come while there was nothing to read. Transports without a receive buffer give nothing to
+    /// read, so that only new bytes count.
+    fn woken(&mut self, now: Time, socket: &dyn Socket) {
+        if self.next.is_never() && self.rate.is_some() && socket.received() > self.come {
             self.next = now;
         }
     }
@@ -245,7 +251,7 @@ impl App for Sink {
     }
     fn progressed(&mut self, now: Time, socket: &mut dyn Socket) {
         if let Some(reading) = &mut self.reading {
-            reading.woken(now);
+            reading.woken(now, socket);
         }
         self.last = now;
         if self.finished.is_none() && self.expected.is_some_and(|n| socket.received() >= n) {

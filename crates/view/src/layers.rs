@@ -4,6 +4,7 @@
 //! `layer`, `number`. The first line names the columns; their order is free.
 
 use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
+use std::collections::BTreeMap;
 
 /// Why a table cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
     let (time, event) = (need("time_s")?, need("event")?);
     let (until, detail, layer) = (column("until_s"), column("detail"), column("layer"));
     let counted = column("number");
-    let mut out: Vec<Layer> = Vec::new();
+    let (mut out, mut places) = (Vec::<Layer>::new(), BTreeMap::<String, usize>::new());
     for (n, (at, line)) in lines.enumerate() {
         if n >= MOST {
             return Err(wrong(at, format!("more than {MOST} events")));
@@ -75,7 +76,8 @@ pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
             "" => name,
             own => own,
         };
-        match out.iter_mut().find(|l| l.name == own) {
+        let layer = *places.entry(own.to_owned()).or_insert(out.len());
+        match out.get_mut(layer) {
             Some(layer) => layer.events.push(happened),
             None => out.push(Layer { name: own.to_owned(), events: vec![happened] }),
         }

@@ -2,6 +2,7 @@
 //!
 //! The only place of the command line that asks.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs from the moment it is made.
@@ -24,6 +25,12 @@ impl Stopwatch {
     pub(crate) fn seconds(&self) -> f64 {
         self.elapsed().as_secs_f64()
     }
+}
+
+/// Processor time of the calling thread.
+pub(crate) fn processor() -> base::Span {
+    let t = clock_gettime(ClockId::ThreadCPUTime);
+    base::Span::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
 /// Now, as `2026-11-20T09:30:00Z`.

@@ -64,6 +64,13 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Resident memory of this process, bytes; 0 where the system does not say.
+pub(crate) fn resident_bytes() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
+    line.and_then(|kilobytes| kilobytes.parse::<f64>().ok()).map_or(0.0, |kilobytes| kilobytes * 1024.0)
+}
+
 /// A variable of the environment, if it is text.
 #[allow(clippy::disallowed_methods, reason = "the command line reads the environment and hands it down")]
 pub(crate) fn variable(name: &str) -> Option<String> {

@@ -5,6 +5,7 @@ use crate::console::talk::Talk;
 use crate::input::plan::VERSION;
 use crate::player::kernels::Stage;
 use capture::{PcapngWriter, Reader, Shot, Tap};
+use lab::capture::{Streamed, stream};
 use lab::sweep::Sweep;
 use scenario::Model;
 use std::fs::File;
@@ -124,16 +125,7 @@ impl Wanted {
                     continue;
                 }
                 if asked(&self.pcap, rep) {
-                    let capture = lab::capture::capture(&cell.model, u64::from(rep));
-                    let hosts = capture.hosts().iter().enumerate();
-                    let mut files: Vec<_> = hosts
-                        .map(|(at, tap)| (Some(at), path(&format!("{}.pcapng", plain(&tap.name)))))
-                        .collect();
-                    files.push((None, path("pcapng")));
-                    for (only, path) in files {
-                        self.capture(&capture, only, &path)?;
-                        captures += 1;
-                    }
+                    captures += self.capture(&cell.model, u64::from(rep), &path)?;
                 }
                 if asked(&self.xplot, rep) {
                     for (flow, model) in cell.model.flows.iter().enumerate() {
@@ -155,17 +147,32 @@ impl Wanted {
         Ok(())
     }
 
+    /// Writes the captures of a repetition; their number.
     fn capture(
         &self,
-        capture: &lab::capture::Capture,
-        only: Option<usize>,
-        path: &PathBuf,
-    ) -> Result<(), Failure> {
-        let write = || {
-            let out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-            capture.write(out, only, self.snap, &format!("williwaw {VERSION}")).map(|_| ())
+        model: &Model,
+        repetition: u64,
+        path: &dyn Fn(&str) -> PathBuf,
+    ) -> Result<usize, Failure> {
+        let application = format!("williwaw {VERSION}");
+        let file = |tap: Option<&Tap>| {
+            path(&tap.map_or("pcapng".to_owned(), |tap| format!("{}.pcapng", plain(&tap.name))))
         };
-        write().map_err(|error| Failure::write(path, &error))
+        let mut open = |tap: Option<&Tap>| Ok(BufWriter::with_capacity(1 << 18, File::create(file(tap))?));
+        let streamed = stream(model, repetition, self.snap, &application, &mut open);
+        match streamed.map_err(|error| Failure::write(&file(None), &error))? {
+            Streamed::Whole(files) => Ok(files),
+            Streamed::AtEnd => {
+                let capture = lab::capture::capture(model, repetition);
+                let taps = capture.hosts().iter().map(Some).chain([None]).enumerate();
+                for (number, tap) in taps {
+                    let out = open(tap).map_err(|error| Failure::write(&file(tap), &error))?;
+                    let written = capture.write(out, tap.map(|_| number), self.snap, &application);
+                    written.map_err(|error| Failure::write(&file(tap), &error))?;
+                }
+                Ok(capture.hosts().len() + 1)
+            }
+        }
     }
 }
 

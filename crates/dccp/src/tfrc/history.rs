@@ -91,7 +91,7 @@ impl LossHistory {
     ) -> bool {
         let mut begun = None;
         match self.next {
-            None => self.next = Some(seq + 1),
+            None => self.next = Some(seq.saturating_add(1)),
             Some(next) if seq >= next => {
                 for hole in &mut self.holes {
                     hole.later += 1;
@@ -100,7 +100,7 @@ impl LossHistory {
                     let (before, after) = ((next - 1, self.last), (seq, now));
                     self.holes.push_back(Hole { from: next, to: seq, before, after, later: 1 });
                 }
-                self.next = Some(seq + 1);
+                self.next = Some(seq.saturating_add(1));
                 begun = self.declare(rtt);
             }
             Some(_) => {

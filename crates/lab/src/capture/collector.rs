@@ -5,6 +5,7 @@
 use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
 use ::capture::Tap;
 use ::capture::segment::{self, End, Outside};
+use base::Time;
 use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
@@ -12,11 +13,11 @@ use base::trace::{Encoded, Sighting};
 use base::truth::{Cause, Retransmission};
 use base::wire;
 use base::wire::frame::Framing;
-use base::{Span, Time};
 use scenario::Model;
 use scenario::build::World;
 use scenario::model::Transport;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use transport::tcp::config::Handshake;
 
@@ -30,14 +31,19 @@ const OPENS: u16 = 49_152;
 /// Goes through what was recorded, in its order.
 pub(super) struct Collector<'m, 'a> {
     model: &'m Model,
-    packets: Vec<Sent<'a>>,
+    /// Packets that may still be shown or change, in the order in which they were sent.
+    packets: VecDeque<Sent<'a>>,
+    /// The place of the first of them among all packets.
+    first: u32,
+    /// Numbers of packets that were given out with all their sightings, a bit each.
+    gone: Vec<u64>,
+    /// Something happened to such a packet.
+    late: bool,
     /// Packet by its number.
     by_id: BTreeMap<u64, u32>,
     glimpses: Vec<Glimpse<'a>>,
     /// Tap of each host, by its element.
     host_taps: BTreeMap<u32, u32>,
-    /// The ledger of what each end of a flow sends, by its element.
-    ledgers: BTreeMap<u32, usize>,
     /// Tap before each link, by its element; the one behind it follows.
     link_taps: BTreeMap<u32, u32>,
     taps: Vec<Tap>,
@@ -52,8 +58,7 @@ pub(super) struct Collector<'m, 'a> {
     again: usize,
     /// For each flow, whether its waiting end has got data.
     got_data: Vec<bool>,
-    /// For each flow and end, the largest window it offered.
-    windows: Vec<[u32; 2]>,
+    windows: Windows,
     framing: Option<Framing>,
 }
 
@@ -78,8 +83,6 @@ impl<'m, 'a> Collector<'m, 'a> {
             }
         }
         let hosts = taps.len();
-        let ends = world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
-        let ledgers = ends.enumerate().map(|(ledger, end)| (end.0, ledger)).collect();
         let mut link_taps = BTreeMap::new();
         for link in &model.links {
             if let Some(element) = world.names.iter().position(|name| *name == link.name) {
@@ -90,11 +93,13 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
         Collector {
             model,
-            packets: Vec::new(),
+            packets: VecDeque::new(),
+            first: 0,
+            gone: Vec::new(),
+            late: false,
             by_id: BTreeMap::new(),
             glimpses: Vec::new(),
             host_taps,
-            ledgers,
             link_taps,
             taps,
             hosts,
@@ -103,9 +108,26 @@ impl<'m, 'a> Collector<'m, 'a> {
             cause: None,
             again: 0,
             got_data: vec![false; model.flows.len()],
-            windows: vec![[0; 2]; model.flows.len()],
+            windows: Windows::new(world),
             framing,
         }
+    }
+
+    /// The taps, and how many of them are hosts; these are the first.
+    pub(super) fn taps(&self) -> (Vec<Tap>, usize) {
+        (self.taps.clone(), self.hosts)
+    }
+
+    /// Records from the place `from` on, and the sightings among and behind them.
+    pub(super) fn part(&mut self, from: usize, records: &[Record], sightings: &[Sighting]) {
+        let mut next = sightings.iter().peekable();
+        for (i, record) in (from..).zip(records) {
+            while let Some(sighting) = next.next_if(|s| s.after <= i) {
+                self.sight(sighting);
+            }
+            self.note(record, 2 * i + 1);
+        }
+        next.for_each(|sighting| self.sight(sighting));
     }
 
     /// A packet of a real stack comes in or leaves. What came in is to be told before anything that happened to it.
@@ -114,47 +136,33 @@ impl<'m, 'a> Collector<'m, 'a> {
         let framing = self.framing;
         let known = number.and_then(|number| self.by_id.get(&number).copied());
         let packet = known.unwrap_or_else(|| {
-            let packet = self.packets.len() as u32;
+            let packet = self.first + self.packets.len() as u32;
             self.by_id.extend(number.map(|number| (number, packet)));
-            self.packets.push(Sent {
-                number,
-                body: Body::Bytes(bytes),
-                ecn: ecn_of(bytes, framing),
-                cause: None,
-                verdict: None,
-                joined: None,
-                queued: Span::ZERO,
-                marked: None,
-                dropped: None,
-                late: None,
-                corrupt: false,
-            });
+            self.packets.push_back(Sent::new(number, Body::Bytes(bytes), ecn_of(bytes, framing)));
             packet
         });
-        let Some(sent) = self.packets.get_mut(packet as usize) else { return };
+        let Some(sent) = self.packets.get_mut((packet - self.first) as usize) else { return };
         if late.is_some() {
             sent.late = late;
             sent.corrupt = matches!(sent.body, Body::Bytes(came) if is_corrupt(came, bytes, framing));
         }
         let Some(&tap) = self.host_taps.get(&door.0) else { return };
         let (order, ecn) = (2 * after, sent.ecn);
-        self.glimpses.push(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
+        self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
 
     /// A host sends or takes in.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         let head = sighting.packet;
         // By the element: a packet on another network path has a number of its own.
-        let own = self.ledgers.get(&sighting.source.0).copied();
+        let own = self.windows.ledgers.get(&sighting.source.0).copied();
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
         let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
         let flow = ledger / 2;
         let carried = match (&sighting.sent, &sighting.encoded) {
             (Some(segment), _) => {
-                let segment = self.as_on_a_wire(flow, &head, *segment);
-                let window = &mut self.windows[flow][ledger % 2];
-                *window = (*window).max(segment.window);
-                Some(Ok(segment))
+                self.windows.note(ledger, segment.window);
+                Some(Ok(self.as_on_a_wire(flow, &head, *segment)))
             }
             (None, Some(encoded)) => Some(Err(encoded)),
             (None, None) => None,
@@ -162,7 +170,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         if let Some(carried) = carried {
             let cause = self.cause.take().filter(|(id, _)| *id == head.id).map(|(_, cause)| cause);
             let again = std::mem::take(&mut self.again);
-            self.by_id.insert(head.id, self.packets.len() as u32);
+            self.by_id.insert(head.id, self.first + self.packets.len() as u32);
             // From 1 on in each direction of each flow; 0 says nothing to some.
             let number = &mut self.numbers[ledger];
             *number = *number % u16::MAX + 1;
@@ -175,28 +183,17 @@ impl<'m, 'a> Collector<'m, 'a> {
                 Ok(segment) => Body::Segment { head, id: number, segment },
                 Err(encoded) => Body::Packet(self.packet(flow, &head, number, encoded)),
             };
-            self.packets.push(Sent {
-                number: Some(head.id),
-                body,
-                ecn: head.ecn,
-                cause,
-                verdict,
-                joined: None,
-                queued: Span::ZERO,
-                marked: None,
-                dropped: None,
-                late: None,
-                corrupt: false,
-            });
+            self.packets.push_back(Sent { cause, verdict, ..Sent::new(Some(head.id), body, head.ecn) });
         } else if head.flags.has(base::Flags::DATA) {
             self.got_data[flow] |= !head.flags.has(base::Flags::REPLY);
         }
-        let (Some(&tap), Some(&packet)) = (self.host_taps.get(&sighting.source.0), self.by_id.get(&head.id))
-        else {
-            return;
-        };
+        let Some(packet) = self.find(head.id) else { return };
+        if !sent && let Some(taken) = self.packets.get_mut((packet - self.first) as usize) {
+            taken.ended = true;
+        }
+        let Some(&tap) = self.host_taps.get(&sighting.source.0) else { return };
         let (t, order) = (sighting.t, 2 * sighting.after);
-        self.glimpses.push(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
+        self.show(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
     }
 
     /// A packet of another protocol, from the head of IP on. Each network path of a node has an address of its own.
@@ -246,12 +243,13 @@ impl<'m, 'a> Collector<'m, 'a> {
             | Event::DataSent { packet, .. } => packet,
             _ => return,
         };
-        let packet = self.by_id.get(&id).copied();
+        let packet = self.find(id);
         if let Event::DataSent { cause, .. } = record.event {
-            match packet.and_then(|packet| self.packets.get_mut(packet as usize)) {
+            let first = self.first;
+            match packet.and_then(|packet| self.packets.get_mut((packet - first) as usize)) {
                 // It came in at a door, which follows it.
                 Some(sent) => {
-                    let ledger = self.ledgers.get(&source).filter(|_| cause == Cause::Resent);
+                    let ledger = self.windows.ledgers.get(&source).filter(|_| cause == Cause::Resent);
                     sent.verdict = ledger.and_then(|&ledger| self.verdicts.get_mut(ledger)?.next());
                     sent.cause = Some(cause);
                 }
@@ -269,44 +267,102 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
         let Some(packet) = packet else { return };
         let tap = self.link_taps.get(&source).copied();
-        let sent = &mut self.packets[packet as usize];
+        let Some(sent) = self.packets.get_mut((packet - self.first) as usize) else { return };
         let before = sent.marked.filter(|&by| by != source);
         let ecn = |marked: Option<u32>| if marked.is_some() { 3 } else { sent.ecn };
         let glimpse = |tap, ecn| Glimpse { t, order, tap, packet, ecn, bytes: None };
-        match record.event {
+        let shown = match record.event {
             Event::Enqueued { .. } => {
-                self.glimpses.extend(tap.map(|tap| glimpse(tap, ecn(before))));
                 sent.joined = Some(t);
+                tap.map(|tap| glimpse(tap, ecn(before)))
             }
             Event::ServiceStarted { .. } => {
                 if let Some(joined) = sent.joined.take() {
                     sent.queued += t.since(joined);
                 }
+                None
             }
-            Event::Delivered { .. } => {
-                self.glimpses.extend(tap.map(|tap| glimpse(tap + 1, ecn(sent.marked))));
+            Event::Delivered { .. } => tap.map(|tap| glimpse(tap + 1, ecn(sent.marked))),
+            Event::Marked { .. } => {
+                sent.marked = Some(source);
+                None
             }
-            Event::Marked { .. } => sent.marked = Some(source),
             Event::Dropped { reason, .. } => {
                 // Refused at the entrance: it has come all the same.
-                if matches!(reason, DropReason::QueueFull | DropReason::Early) && sent.joined.is_none() {
-                    self.glimpses.extend(tap.map(|tap| glimpse(tap, ecn(before))));
-                }
+                let refused =
+                    matches!(reason, DropReason::QueueFull | DropReason::Early) && sent.joined.is_none();
+                let shown = tap.filter(|_| refused).map(|tap| glimpse(tap, ecn(before)));
                 sent.dropped = Some((source, t, reason));
+                sent.ended = true;
+                shown
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(shown) = shown {
+            self.show(shown);
         }
+    }
+
+    /// The place of a packet that may still change. One that was given out is late.
+    fn find(&mut self, id: u64) -> Option<u32> {
+        let packet = self.by_id.get(&id).copied();
+        let word = self.gone.get((id / 64) as usize).copied().unwrap_or(0);
+        self.late |= packet.is_none() && word >> (id % 64) & 1 == 1;
+        packet
+    }
+
+    fn show(&mut self, glimpse: Glimpse<'a>) {
+        if let Some(sent) = self.packets.get_mut((glimpse.packet - self.first) as usize) {
+            sent.shown += 1;
+        }
+        self.glimpses.push(glimpse);
+    }
+
+    /// Gives out what was seen before `now` (or all of it), in order, up to the first packet whose end is not known,
+    /// and forgets packets that are over. False if something happened to a packet that was given out before: then
+    /// what was said of it is wrong.
+    ///
+    /// # Errors
+    /// Those of `give`.
+    pub(super) fn give_out(
+        &mut self,
+        now: Option<Time>,
+        give: &mut dyn FnMut(&Glimpse<'a>, &Sent<'a>) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        self.glimpses.sort_by_key(|g| (g.t, g.order));
+        let mut given = 0;
+        for glimpse in &self.glimpses {
+            let Some(sent) = self.packets.get_mut((glimpse.packet - self.first) as usize) else { break };
+            if now.is_some_and(|now| glimpse.t >= now || !sent.ended) {
+                break;
+            }
+            give(glimpse, sent)?;
+            sent.shown -= 1;
+            given += 1;
+        }
+        self.glimpses.drain(..given);
+        while let Some(sent) = self.packets.front().filter(|sent| sent.ended && sent.shown == 0) {
+            if let Some(id) = sent.number {
+                let word = (id / 64) as usize;
+                self.gone.resize(self.gone.len().max(word + 1), 0);
+                self.gone[word] |= 1 << (id % 64);
+                self.by_id.remove(&id);
+            }
+            self.packets.pop_front();
+            self.first += 1;
+        }
+        Ok(!self.late)
     }
 
     /// The capture that this is.
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
-        let ends = (0..model.flows.len()).map(|flow| ends(model, flow, self.windows[flow])).collect();
+        let ends = self.windows.ends(model);
         let mut capture = Capture {
             first_radio: self.taps.len(),
             taps: self.taps,
             hosts: self.hosts,
-            packets: self.packets,
+            packets: self.packets.into(),
             glimpses: self.glimpses,
             ends,
             names: world.names.clone(),
@@ -318,6 +374,40 @@ impl<'m, 'a> Collector<'m, 'a> {
         capture.taps.extend(taps);
         capture.radio = frames;
         capture
+    }
+}
+
+/// The largest window that each end of each flow offered.
+pub(super) struct Windows {
+    /// The ledger of what each end of a flow sends, by its element.
+    ledgers: BTreeMap<u32, usize>,
+    /// For each flow and end.
+    largest: Vec<[u32; 2]>,
+}
+
+impl Windows {
+    pub(super) fn new(world: &World) -> Windows {
+        let ends = world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
+        let ledgers = ends.enumerate().map(|(ledger, end)| (end.0, ledger)).collect();
+        Windows { ledgers, largest: vec![[0; 2]; world.flows.len()] }
+    }
+
+    /// A host sends or takes in.
+    pub(super) fn sight(&mut self, sighting: &Sighting) {
+        if let Some(segment) = &sighting.sent {
+            let own = self.ledgers.get(&sighting.source.0).copied();
+            self.note(own.unwrap_or_else(|| sighting.packet.ledger()), segment.window);
+        }
+    }
+
+    fn note(&mut self, ledger: usize, window: u32) {
+        let largest = &mut self.largest[ledger / 2][ledger % 2];
+        *largest = (*largest).max(window);
+    }
+
+    /// How the ends of each flow show on the wire.
+    pub(super) fn ends(&self, model: &Model) -> Vec<[End; 2]> {
+        self.largest.iter().enumerate().map(|(flow, windows)| ends(model, flow, *windows)).collect()
     }
 }
 

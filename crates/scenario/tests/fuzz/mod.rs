@@ -77,3 +77,47 @@ pub(crate) fn files(bytes: &[u8]) {
         Err(wrong) => assert!(!wrong.is_empty(), "refused without a reason"),
     }
 }
+
+/// A network that has every kind of thing that can be called: gates, states, rate changes.
+const CALLED: &str = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"200 kbit/s\"\ndelay = \"20 ms\"\n\
+    [[hop.gate]]\nname = \"g\"\nevery = \"3 s\"\nlasts = \"200 ms\"\n\
+    [[state-machine]]\nname = \"m\"\n[[state-machine.state]]\nname = \"good\"\nlasts = \"exponential(1 s)\"\n\
+    [[state-machine.state]]\nname = \"bad\"\nlasts = \"exponential(300 ms)\"\n[[state-machine.state.on]]\nname = \"h\"\nservice = \"hold\"\n\
+    [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\napp = { bulk = { bytes = \"40 kB\" } }\n[run]\nlimit = \"60 s\"\n";
+
+/// Calls at any times while a network runs, by a name it has or by any bytes: an octet of time, an octet of choice, for
+/// a strange name its length and bytes. Names alone are answered; time never goes back; packets are conserved.
+pub(crate) fn calls(mut bytes: &[u8]) {
+    let scenario = read("fuzz.toml", CALLED.as_bytes(), &NoFiles).expect("a scenario");
+    let seed = base::rng::Seed { seed: 1, repetition: 0 };
+    let mut world = scenario::build::build(scenario.first(), seed, base::trace::Tracer::off());
+    let network = &mut world.network;
+    network.start(None);
+    let names: Vec<String> = network.triggers().names().map(str::to_owned).collect();
+    assert!(!names.is_empty(), "nothing to call");
+    let mut now = base::Time::ZERO;
+    let mut called = 0;
+    while let [wait, choice, rest @ ..] = bytes {
+        now += base::Span::from_millis(u64::from(*wait) * 4);
+        bytes = rest;
+        let at = if choice & 64 == 0 { now } else { base::Time::ZERO };
+        let before = network.now();
+        let known = choice & 128 == 0;
+        let name = if known {
+            names[usize::from(choice & 63) % names.len()].clone()
+        } else {
+            let (name, rest) = bytes.split_at(usize::from(choice & 63).min(bytes.len()));
+            bytes = rest;
+            String::from_utf8_lossy(name).into_owned()
+        };
+        let done = network.trigger(at, &name);
+        assert_eq!(done, names.contains(&name), "`{name}`");
+        called += usize::from(done);
+        assert!(network.now() >= before, "time went back");
+    }
+    assert_eq!(network.triggers().done().count(), called);
+    network.run_until(now + base::Span::from_secs(60));
+    let counters = network.counters();
+    let inside = network.packets_inside() as u64;
+    assert_eq!(counters.sent, counters.absorbed + counters.dropped + inside, "packets are not conserved");
+}

@@ -2,12 +2,12 @@
 
 mod describe;
 
-use crate::console::environment;
 use crate::console::exit::{End, Failure, Why};
 use crate::console::talk::Talk;
+use crate::console::{clock, environment};
 use crate::input::files;
 use crate::output::{labels, terminal};
-use lab::forecast::Forecast;
+use lab::forecast::{Forecast, Meters};
 use scenario::{Cost, Scenario};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -60,7 +60,8 @@ const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 fn forecast(scenario: &Scenario) -> Forecast {
     let cost = scenario.cost();
     if lab::sweep::real(scenario.first()).is_none() {
-        return lab::forecast::forecast(scenario, &cost);
+        let meters = Meters { processor: &clock::processor, resident: &environment::resident_bytes };
+        return lab::forecast::measured(scenario, &cost, meters);
     }
     Forecast {
         simulated_s: cost.simulated_s,

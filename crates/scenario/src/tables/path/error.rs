@@ -163,14 +163,15 @@ fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
 }
 
 fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
-    if reader.get("probability").is_some_and(|tree| tree.text().is_some()) {
+    if reader.get("probability").is_some() {
+        // A plain number of `ERROR`; a number or a distribution of `OF_STATE`.
+        if let Some(p) = reader.number("probability") {
+            return Some(ErrorKind::Steady(Chance::Frame(p)));
+        }
         return match reader.dist("probability", cx)? {
             Dist::Constant(p) => Some(ErrorKind::Steady(Chance::Frame(p))),
             drawn => Some(ErrorKind::Drawn(drawn)),
         };
-    }
-    if reader.get("probability").is_some() {
-        return reader.number("probability").map(|p| ErrorKind::Steady(Chance::Frame(p)));
     }
     if reader.get("bit-probability").is_some() {
         return reader.number("bit-probability").map(|p| ErrorKind::Steady(Chance::Bit(p)));

@@ -1,0 +1,22 @@
+//! The claim: no packet of a stranger stops an end of ATP or keeps its timers going.
+
+mod fuzz;
+
+use proptest::prelude::*;
+
+/// The highest transmission number there is, and another after it: the history of losses overflowed (found by fuzzing).
+#[test]
+fn the_highest_transmission_number_does_no_harm() {
+    fuzz::packets(&[
+        0xbf, 0x00, 0x31, 0x30, 0x12, 0x00, 0x07, 0xc5, 0x00, 0x12, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0xff, 0xff, 0xfa, 0xff, 0xff, 0xff, 0xdf, 0x00,
+    ]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn a_stranger_does_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fuzz::packets(&bytes);
+    }
+}

@@ -1,0 +1,88 @@
+//! Packet capture streamed to disk while the repetition runs.
+//!
+//! The repetition runs twice. The first pass learns what the file says of the future: verdicts of the ledgers, and the
+//! largest window of each end, which fixes its window scale. The second pass writes each packet once its end is known,
+//! so that memory holds packets in flight only ([decision 0058](../../../docs/adr/0058-captures-streamed.md)).
+
+use super::collector::{Collector, Windows};
+use super::{EPOCH_S, Format, snapped};
+use crate::once::{Running, run_in_parts};
+use ::capture::{PcapngWriter, Shot, Tap};
+use base::event::Category;
+use base::trace::Tracer;
+use path::Network;
+use scenario::Model;
+use std::io::{self, Write};
+
+/// Records and sightings that are kept before they are worked through.
+const PART: usize = 1 << 14;
+
+/// Result of [`stream`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Streamed {
+    /// The files are whole: their number.
+    Whole(usize),
+    /// The files are wrong or were not begun: the network made a copy of a packet that outlived it, or there are radio
+    /// taps, which are joined with packets at the end. [`super::capture`] keeps all packets until then.
+    AtEnd,
+}
+
+/// Runs a repetition and writes its captures: one for each host tap, then one of all taps. `open` makes the file of a
+/// host, or that of all taps. Of every packet `snap` bytes are kept; 0 keeps all.
+///
+/// # Errors
+/// Those of `open` and of the files.
+pub fn stream<W: Write>(
+    model: &Model,
+    repetition: u64,
+    snap: u32,
+    application: &str,
+    open: &mut dyn FnMut(Option<&Tap>) -> io::Result<W>,
+) -> io::Result<Streamed> {
+    if !model.bearers.is_empty() {
+        return Ok(Streamed::AtEnd);
+    }
+    let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
+    let (mut records, mut sightings) = (Vec::new(), Vec::new());
+    let mut first = Running::new(model, repetition, Tracer::of(&[Category::Packets]), None);
+    let mut windows = Windows::new(&first.world);
+    run_in_parts::<io::Error>(&mut first, &mut full, &mut |world| {
+        world.network.tracer().drain(&mut records, &mut sightings);
+        sightings.iter().for_each(|sighting| windows.sight(sighting));
+        Ok(())
+    })?;
+    let mut collector = Collector::new(model, &first.world, None);
+    let (ends, names) = (windows.ends(model), first.world.names.clone());
+    drop(first);
+    let (taps, hosts) = collector.taps();
+    let taps = &taps;
+    let mut writers = Vec::new();
+    for only in (0..hosts).map(Some).chain([None]) {
+        let out = open(only.and_then(|at| taps.get(at)))?;
+        writers.push(PcapngWriter::new(out, snapped(taps, only, snap), application)?);
+    }
+    let mut format = Format::new(&ends, &names, None, snap);
+    let mut give = |glimpse: &super::Glimpse<'_>, sent: &super::Sent<'_>| -> io::Result<()> {
+        let wire_len = format.frame(glimpse, sent);
+        let time_ns = EPOCH_S * 1_000_000_000 + glimpse.t.as_nanos();
+        let shot =
+            Shot { time_ns, tap: glimpse.tap, wire_len, bytes: &format.bytes, comment: &format.comment };
+        if (glimpse.tap as usize) < hosts {
+            writers[glimpse.tap as usize].write(&Shot { tap: 0, ..shot })?;
+        }
+        writers[hosts].write(&shot)
+    };
+    let categories = [Category::Path, Category::Transport, Category::Packets];
+    let mut second = Running::new(model, repetition, Tracer::of(&categories), None);
+    let mut whole = true;
+    run_in_parts(&mut second, &mut full, &mut |world| {
+        let place = world.network.tracer().drain(&mut records, &mut sightings);
+        collector.part(place, &records, &sightings);
+        whole &= collector.give_out(Some(world.network.now()), &mut give)?;
+        Ok::<(), io::Error>(())
+    })?;
+    whole &= collector.give_out(None, &mut give)?;
+    let files = writers.len();
+    writers.into_iter().try_for_each(|writer| writer.finish().map(drop))?;
+    Ok(if whole { Streamed::Whole(files) } else { Streamed::AtEnd })
+}

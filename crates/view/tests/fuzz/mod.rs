@@ -1,0 +1,22 @@
+//! Fuzz body of lower-layer event tables: any text as a table.
+
+#![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
+
+/// Read or refused with a line that is there; every time is finite, no event ends before it begins.
+pub(crate) fn layers(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match view::layers::read(text, "table", 0.5) {
+        Ok(layers) => {
+            for layer in &layers {
+                assert!(!layer.events.is_empty(), "a layer without events");
+                for event in &layer.events {
+                    assert!(event.t.is_finite() && event.until.is_none_or(|until| until >= event.t));
+                }
+            }
+        }
+        Err(wrong) => {
+            assert!(!wrong.why.is_empty());
+            assert!((1..=text.lines().count().max(1)).contains(&wrong.line), "{wrong:?}");
+        }
+    }
+}
