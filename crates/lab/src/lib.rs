@@ -9,6 +9,7 @@ pub mod picture;
 pub mod probe;
 mod radio;
 pub mod reproduce;
+pub mod run;
 pub mod sweep;
 pub mod system;
 mod workload;
