@@ -1,17 +1,15 @@
-//! One repetition in virtual time: build, run, drain.
+//! One repetition in virtual time.
 //!
-//! Built, driven until every workload is done, then until nothing is on its way any more, so that the truth about
-//! every packet is known.
+//! Driven until every workload is done, then until nothing is on its way any more, so that the truth about every packet
+//! is known ([`crate::run`]).
 
-use crate::measure::{self, FlowMeasures};
-use base::event::Category;
-use base::rng::Seed;
+use crate::run::{self, Clock, End, Pending, Run};
 use base::trace::Tracer;
-use base::{Span, Time};
-use path::{Network, Signal};
 use scenario::Model;
-use scenario::build::{Ends, World, build};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use crate::run::{Outcome, finished};
 
 /// What to record beside the counters.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -22,28 +20,38 @@ pub struct Options {
     pub shuffle_ties: Option<u64>,
 }
 
-/// A repetition that has been run.
-pub struct Outcome {
-    /// What each flow measured, in the order of the model.
-    pub flows: Vec<FlowMeasures>,
-    /// The network as it was left, with its trace.
-    pub world: World,
-    /// Populations of networks of cells: name and numbers, in the order of the model.
-    pub populations: Vec<(String, FlowMeasures)>,
-    /// Every workload was done before the limit.
-    pub complete: bool,
+/// Wake-ups between two looks at whether the run is over.
+pub(crate) const LOOK_EVERY: u32 = 16;
+
+/// Virtual time: the next instant is that of the next event.
+struct Virtual<'a> {
+    shuffle_ties: Option<u64>,
+    goes_on: &'a dyn Fn() -> bool,
 }
 
-/// How often the end is looked for: after so many wake-ups.
-pub(crate) const LOOK_EVERY: u32 = 16;
-/// What is still on its way when all workloads are done may take so long.
-const DRAIN: Span = Span::from_secs(3600);
+impl Clock for Virtual<'_> {
+    type Error = Infallible;
+
+    fn shuffle_ties(&self) -> Option<u64> {
+        self.shuffle_ties
+    }
+
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Infallible> {
+        let mut pending = Pending::new(run.world.flows.clone());
+        let goes_on = self.goes_on;
+        let over = |network: &path::Network| pending.is_over(network) || !goes_on();
+        let complete = run.world.network.run_while(run.limit, over, LOOK_EVERY);
+        Ok(match (goes_on(), complete) {
+            (false, _) => End::Abandoned,
+            (true, true) => End::Complete,
+            (true, false) => End::Incomplete,
+        })
+    }
+}
 
 /// Runs repetition `repetition` of a model.
 pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
-    let tracer =
-        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
-    run_recorded(model, repetition, tracer, options.shuffle_ties)
+    run_recorded(model, repetition, run::tracer(options.trace), options.shuffle_ties)
 }
 
 /// [`run_once`] that ends early, without an outcome, once `stop` is set: within some milliseconds.
@@ -53,12 +61,11 @@ pub fn run_until_stopped(
     options: Options,
     stop: &AtomicBool,
 ) -> Option<Outcome> {
-    let tracer =
-        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
+    let tracer = run::tracer(options.trace);
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
-/// The same, with a recorder of the caller's choice.
+/// [`run_once`] with a recorder of the caller's choice.
 pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Outcome {
     match run_while(model, repetition, tracer, shuffle_ties, &|| true) {
         Some(outcome) => outcome,
@@ -73,38 +80,6 @@ fn run_while(
     shuffle_ties: Option<u64>,
     goes_on: &dyn Fn() -> bool,
 ) -> Option<Outcome> {
-    let seed = Seed { seed: model.run.seed, repetition };
-    let mut world = build(model, seed, tracer);
-    world.network.start(shuffle_ties);
-    let limit = Time::ZERO + model.run.limit;
-    let mut waiting: Vec<Ends> = world.flows.clone();
-    let complete = world.network.run_while(
-        limit,
-        |network| {
-            while waiting.last().is_some_and(|ends| finished(network, ends)) {
-                waiting.pop();
-            }
-            waiting.is_empty() || !goes_on()
-        },
-        LOOK_EVERY,
-    );
-    if !goes_on() {
-        return None;
-    }
-    for &id in &world.backgrounds {
-        world.network.signal(world.network.now(), id, Signal::Close);
-    }
-    if complete {
-        let end = world.network.now() + DRAIN;
-        world.network.run_until(end);
-    }
-    let flows = measure::flows(model, &world, repetition, limit);
-    let populations = crate::system::populations(model, &world, &flows, limit);
-    Some(Outcome { flows, populations, world, complete })
-}
-
-/// Whether the workload of a flow is done; true for doors, whose workloads are outside.
-pub fn finished(network: &Network, ends: &Ends) -> bool {
-    let done = |id| host::finished(network, id).is_none_or(|finished| finished.is_some());
-    done(ends.from) && done(ends.to)
+    let Ok(outcome) = run::run(model, repetition, tracer, &mut Virtual { shuffle_ties, goes_on });
+    outcome
 }

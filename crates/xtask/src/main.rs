@@ -17,6 +17,7 @@ mod reach;
 mod record;
 mod rfc;
 mod rust;
+mod shape;
 mod tree;
 
 use std::io::Write as _;
@@ -48,8 +49,13 @@ fn main() -> ExitCode {
         "check" => check(&root),
         "record" => record(&root),
         "mutate" => mutate::run(&root),
+        "house" => {
+            Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
+        }
         _ => {
-            say("usage: cargo run -p xtask -- generate | check | mutate | record LOG [REPRODUCE.json]");
+            say(
+                "usage: cargo run -p xtask -- generate | check | house | mutate | record LOG [REPRODUCE.json]",
+            );
             return ExitCode::from(2);
         }
     };
