@@ -68,7 +68,7 @@ struct Turns<'a> {
 #[derive(Default)]
 struct Played {
     facts: Vec<Option<FlowFacts>>,
-    commands: Vec<netns::job::CommandFacts>,
+    commands: Vec<crate::Command>,
     capture: Option<Capture>,
 }
 

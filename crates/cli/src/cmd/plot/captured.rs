@@ -130,7 +130,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     };
     let caption = drawn.caption();
     if all.json {
-        talk.document(&document(&view, &drawn, &name, number, &under))?;
+        talk.document(&document(&view, &drawn, &name, *number, &under))?;
     } else {
         let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
         talk.data(&format!("{}\n", lines.join("\n")))?;
