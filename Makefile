@@ -2,6 +2,9 @@
 # make test   the whole test suite, formatting, lints, and whether the generated pages are true
 # make wheel  the Python package with the program in it, as target/wheels/*.whl (needs Python and pip)
 # make test-python  pytest on the wheel, with the oldest and the newest Python from 3.10 that are found
+# make install  program, manual pages and completions under PREFIX (/usr/local); make uninstall removes them
+# make deb    a Debian package (needs cargo-deb)
+# make licences  what is linked, with versions and licences
 # make docs   writes the generated pages anew, and builds the book where mdBook is installed
 
 CARGO ?= cargo
@@ -11,7 +14,7 @@ MAIN_JOB = gprs-eifel/table2 gprs-eifel/table3 gprs-eifel/fig2 gprs-eifel/fig3 g
 LISTED = $(wildcard $(addprefix crates/transport/src/tcp/,cc/*.rs spurious/*.rs response/*.rs))
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-python wheel docs mutants toolchain
+.PHONY: run test test-python wheel install uninstall dist-files licences deb docs mutants toolchain
 
 run: toolchain
 	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
@@ -44,6 +47,46 @@ wheel: toolchain
 
 test-python: toolchain
 	sh python/test.sh "$(PROFILE)"
+
+PREFIX ?= /usr/local
+FILES = target/dist-files
+
+# Manual pages and completions as the built program writes them.
+dist-files: toolchain
+	$(CARGO) build --locked --profile dist -p williwaw
+	rm -rf $(FILES) && mkdir -p $(FILES)
+	target/dist/williwaw --quiet man --out $(FILES)/man
+	target/dist/williwaw completions bash > $(FILES)/williwaw.bash
+	target/dist/williwaw completions zsh > $(FILES)/_williwaw
+	target/dist/williwaw completions fish > $(FILES)/williwaw.fish
+	$(MAKE) licences
+
+licences: toolchain
+	mkdir -p $(FILES)
+	$(CARGO) tree --locked -p williwaw -e normal --prefix none --format '{p} {l}' | sed 's/ ([^)]*)//g' | sort -u > $(FILES)/licences.txt
+	@if $(CARGO) cyclonedx --version >/dev/null 2>&1; then \
+		$(CARGO) cyclonedx --manifest-path crates/cli/Cargo.toml --format json --override-filename williwaw.cdx; \
+	else echo "cargo-cyclonedx is not installed, so only licences.txt is written"; fi
+
+install: dist-files
+	install -Dm755 target/dist/williwaw $(DESTDIR)$(PREFIX)/bin/williwaw
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m644 $(FILES)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -Dm644 $(FILES)/williwaw.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/williwaw
+	install -Dm644 $(FILES)/_williwaw $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_williwaw
+	install -Dm644 $(FILES)/williwaw.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/williwaw.fish
+	install -Dm644 $(FILES)/licences.txt $(DESTDIR)$(PREFIX)/share/doc/williwaw/licences.txt
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/williwaw $(DESTDIR)$(PREFIX)/share/man/man1/williwaw.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man1/williwaw-*.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/williwaw \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_williwaw \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/williwaw.fish
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/williwaw
+
+deb: dist-files
+	$(CARGO) deb --locked -p williwaw --profile dist --no-build
 
 # Deliberate faults in the sender, and the dialogues that catch them (docs/mutants.md): some minutes.
 mutants: toolchain

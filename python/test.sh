@@ -35,9 +35,10 @@ for python in $found; do
     "$python" -m venv "$venv"
     "$venv/bin/pip" install -q pytest "$target"/wheels/*.whl
     # What the package can work with and does not require. Without it the tests that need it skip.
-    "$venv/bin/pip" install -q pyarrow pandas matplotlib 'dask[distributed]' mypy ||
-        echo "SKIPPED in part: pyarrow, pandas, matplotlib, Dask or mypy could not be installed"
+    "$venv/bin/pip" install -q pyarrow pandas matplotlib 'dask[distributed]' mypy jsonschema marimo ||
+        echo "SKIPPED in part: pyarrow, pandas, matplotlib, Dask, mypy, jsonschema or marimo could not be installed"
     # From a folder of its own, so that the wheel is tested and not the sources.
-    "$venv/bin/python" -P -m pytest -q -rs -p no:cacheprovider --import-mode=append --rootdir python/tests python/tests
+    # The tests find the wheel and not the sources: neither folder of theirs holds a package of its name.
+    "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider --import-mode=append --rootdir python/tests python/tests
     [ "$oldest" != "$newest" ] || break
 done

@@ -230,7 +230,7 @@ def _size(scenario: Scenario, total: int, seconds: float) -> int:
     """Repetitions that take about so many seconds of one core, by a forecast from pilot runs."""
     cost = json.loads(scenario._scene.cost())
     each = (cost["cpu_s"] or 1.0) / max(1, cost["runs"])
-    return max(1, min(total, math.ceil(seconds / max(each, 1e-7)), 100_000))
+    return max(1, min(total, math.ceil(seconds / max(each, 1e-7)), 200_000))
 
 
 def _identify(folder: Path, scenario: Scenario, seed: int, repetitions: int) -> None:

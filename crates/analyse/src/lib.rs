@@ -9,12 +9,14 @@
 //!
 //! | part | what it holds |
 //! |---|---|
+//! | `association` | associations of SCTP: chunks sent again, timeouts, gap reports |
 //! | `intake` | observations, duplicate frames of the capture, connections by four-tuple, the capture point |
 //! | `direction` | what one end sent and what came back: send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
 //! | `verdict` | needed or not: rules of order, fates of copies, reconciliation with the inference |
 //! | `hypotheses` | event courses that explain an episode: HMM search, receiver model, transitions, ACK timing |
 //! | `findings` | the report: timeouts, causes of idle time, faults, lower layers, both captures joined, diagnosis |
 
+pub mod association;
 mod direction;
 mod findings;
 mod hypotheses;

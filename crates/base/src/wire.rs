@@ -13,6 +13,7 @@ pub mod frame;
 pub mod hdlc;
 mod ip;
 pub mod offload;
+pub mod sctp;
 pub mod segment;
 mod tcp;
 
@@ -57,7 +58,7 @@ pub struct Digest {
     pub class: u8,
     /// What it carries: [`TCP`], [`UDP`] or another.
     pub protocol: u8,
-    /// Bytes behind the transport's header; behind that of IP where the transport is unknown.
+    /// Bytes behind the transport's header; of SCTP the user data; behind that of IP where the transport is unknown.
     pub payload: u32,
     /// The head of a TCP segment, if it is one and all of its header is here.
     pub tcp: Option<TcpHead>,
@@ -114,13 +115,17 @@ pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
         UDP if ip.is_first() => (None, Some(8)),
         _ => (None, None),
     };
+    let payload = match (behind, ip.protocol) {
+        (None, SCTP) if ip.is_first() => sctp::payload(inner),
+        _ => inner.len().saturating_sub(behind.unwrap_or(0)) as u32,
+    };
     Ok(Digest {
         size: ip.size,
         version: ip.version,
         ecn: ip.ecn,
         class: ip.class,
         protocol: ip.protocol,
-        payload: inner.len().saturating_sub(behind.unwrap_or(0)) as u32,
+        payload,
         tcp,
     })
 }

@@ -3,7 +3,7 @@
 //! Each figure of `benches/README.md` is one word here: run alone, on one core, several times, and the least is
 //! reported.
 //!
-//!     taskset -c 1 williwaw-bench dumbbell gprs engine growth
+//!     taskset -c 1 williwaw-bench dumbbell gprs engine growth radio
 //!     williwaw-bench grid
 
 mod clock;
@@ -11,12 +11,13 @@ mod dumbbell;
 mod engine;
 mod gprs;
 mod grid;
+mod radio;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
-    let all = ["dumbbell", "gprs", "engine", "growth", "grid"];
+    let all = ["dumbbell", "gprs", "engine", "growth", "radio", "grid"];
     if let Some(unknown) = asked.iter().find(|a| !all.contains(&a.as_str())) {
         say(&format!("`{unknown}` is none of {}", all.join(", ")));
         return ExitCode::from(2);
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
             "gprs" => gprs::measure(),
             "engine" => engine::measure(),
             "growth" => dumbbell::growth(),
+            "radio" => radio::measure(),
             _ => grid::measure(),
         }
     }

@@ -7,10 +7,12 @@
 pub mod anonymise;
 mod buffer;
 mod link;
+pub mod losses;
 mod notice;
 mod packet;
 mod pcap;
 mod pcapng;
+pub mod print;
 mod reader;
 mod tunnel;
 mod unpack;

@@ -90,6 +90,13 @@ pub struct CodecConfig {
     pub origin: [u32; 2],
 }
 
+impl CodecConfig {
+    /// Ports of an end that opens its first connection, or waits for it: its own, and the other's.
+    pub fn ports(opens: bool) -> [u16; 2] {
+        if opens { [FIRST_PORT, PORT] } else { [PORT, FIRST_PORT] }
+    }
+}
+
 /// Hops a packet may make.
 const TTL: u8 = 64;
 /// A tick of the clock for timestamps, nanoseconds.

@@ -67,7 +67,7 @@ impl DatagramConfig {
         self.lifetime.map_or(Packet::ALWAYS, |s| u32::try_from(s.as_nanos() / 1000).unwrap_or(most).min(most))
     }
 
-    fn send(&self, cx: &mut Cx<'_>, datagram: Datagram) {
+    pub(crate) fn send(&self, cx: &mut Cx<'_>, datagram: Datagram) {
         let size = datagram.bytes + self.header;
         let (id, now) = (cx.emit_virtual(size), cx.now());
         let (seq, len, cause) = (datagram.offset, datagram.bytes, Cause::New);

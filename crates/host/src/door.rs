@@ -11,6 +11,7 @@ use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::rng::mix;
 use base::truth::{CONNECTION, Cause};
+use base::wire::sctp::{RawChunk, SctpHead};
 use base::wire::{self, Digest, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
@@ -249,6 +250,68 @@ impl Door {
     }
 }
 
+/// The SCTP packet inside an IP packet.
+fn sctp(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> {
+    let ip = wire::IpHead::read(bytes, 0).ok()?;
+    wire::sctp::read(bytes.get(ip.header as usize..)?)
+}
+
+/// An association of SCTP: transmission sequence numbers count chunks, from the initial one.
+impl Door {
+    /// A packet of this end: which chunks it sends, and which of them again.
+    fn sent_chunks(&mut self, cx: &mut Cx<'_>, bytes: &[u8], ordinal: u32, id: u64) {
+        let Some((head, chunks)) = sctp(bytes) else { return };
+        let (me, now) = (self.ledger(), cx.now());
+        let mut again = false;
+        for chunk in chunks {
+            let opening = chunk.init().map(|(_, initial)| initial);
+            let Some(number) = self.conversation([head.source, head.destination], opening) else { return };
+            let Some(here) = self.conversations.get_mut(number) else { return };
+            here.first[0] = opening.or(here.first[0]);
+            let (Some(first), Some(data)) = (here.first[0], chunk.data()) else { continue };
+            let offset = wire::unwrap(here.sent, data.tsn.wrapping_sub(first));
+            let cause = if offset < here.sent { Cause::Resent } else { Cause::New };
+            here.sent = here.sent.max(offset + 1);
+            again |= cause == Cause::Resent;
+            let seq = number as u64 * CONNECTION + offset;
+            if let Some(ledger) = cx.ledger_at(me) {
+                ledger.sent(now, seq, seq + 1, ordinal, cause);
+            }
+            cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len: 1, cause });
+        }
+        self.counters.data_resent += u64::from(again);
+    }
+
+    /// A packet of the other end arrives: what it acknowledges.
+    fn chunks_came(&mut self, cx: &mut Cx<'_>, bytes: &[u8], packet: &Packet) {
+        let Some((head, chunks)) = sctp(bytes) else { return };
+        let Some(number) = self.conversation([head.destination, head.source], None) else { return };
+        let (me, now, source) = (self.ledger(), cx.now(), Source(cx.me().0));
+        let base = number as u64 * CONNECTION;
+        for chunk in chunks {
+            let Some(here) = self.conversations.get_mut(number) else { return };
+            let (Some(first), Some(sack)) = (here.first[0], chunk.sack()) else { continue };
+            let offset = |acked: u64, tsn: u32| wire::unwrap(acked, tsn.wrapping_sub(first));
+            let cumulative = offset(here.acked, sack.cumulative.wrapping_add(1));
+            let duplicate = cumulative <= here.acked;
+            here.acked = here.acked.max(cumulative);
+            let ack = base + cumulative;
+            if let Some(ledger) = cx.ledger_at(me) {
+                ledger.acked(ack, packet.born);
+            }
+            cx.record(Category::Transport, now, || Event::AckReceived {
+                ack,
+                window: sack.window,
+                duplicate,
+            });
+            for (from, to) in sack.gaps {
+                let (left, right) = (base + offset(cumulative, from), base + offset(cumulative, to) + 1);
+                cx.tracer().record(Category::Transport, now, source, || Event::SackBlock { left, right });
+            }
+        }
+    }
+}
+
 impl Gate for Door {
     fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let digest = wire::read(bytes)?;
@@ -273,6 +336,8 @@ impl Gate for Door {
         }
         if let Some(tcp) = &digest.tcp {
             self.sent(cx, tcp, digest.payload, ordinal, id);
+        } else if digest.protocol == wire::SCTP {
+            self.sent_chunks(cx, bytes, ordinal, id);
         }
         let packet = Packet {
             id,
@@ -336,8 +401,11 @@ impl Element for Door {
             if digest.ecn != packet.ecn {
                 wire::set_ecn(&mut bytes, packet.ecn);
             }
-            if let Some(tcp) = digest.tcp.as_ref().filter(|_| !corrupt) {
-                self.came(cx, tcp, &packet);
+            match &digest.tcp {
+                _ if corrupt => {}
+                Some(tcp) => self.came(cx, tcp, &packet),
+                None if digest.protocol == wire::SCTP => self.chunks_came(cx, &bytes, &packet),
+                None => {}
             }
         }
         if corrupt {

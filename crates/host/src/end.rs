@@ -47,6 +47,12 @@ pub trait FlowEnd: Element {
     fn finished(&self) -> Option<Time>;
     /// What it has counted.
     fn report(&self) -> EndReport;
+    /// Keeps the packets that pass, where they are of bytes.
+    fn keep_packets(&mut self) {}
+    /// Those that have passed since it was last asked, in order, and when.
+    fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
+        Vec::new()
+    }
 }
 
 /// A flow end of a protocol that this crate does not know.
@@ -56,6 +62,14 @@ impl AnyEnd {
     /// Any element that is the end of a flow.
     pub fn new(end: Box<dyn FlowEnd>) -> Self {
         AnyEnd(end)
+    }
+    /// Keeps the packets that pass, where they are of bytes.
+    pub fn keep_packets(&mut self) {
+        self.0.keep_packets();
+    }
+    /// Those that have passed since it was last asked, in order, and when.
+    pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
+        self.0.take_packets()
     }
     /// What it is.
     pub fn inner<T: FlowEnd>(&self) -> Option<&T> {
@@ -121,6 +135,12 @@ pub fn report(network: &Network, id: ElementId) -> Option<EndReport> {
 impl<E: Endpoint> FlowEnd for Host<E> {
     fn finished(&self) -> Option<Time> {
         Host::finished(self)
+    }
+    fn keep_packets(&mut self) {
+        Host::keep_packets(self);
+    }
+    fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
+        Host::take_packets(self)
     }
     fn report(&self) -> EndReport {
         let EndpointReport { unit, judged, named } = self.connection().report();

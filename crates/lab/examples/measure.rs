@@ -1,8 +1,9 @@
 //! Runs the first cell of a scenario file and prints mean, least and greatest of every metric: `measure FILE
-//! [key=value]...`; with `probes=yes` also what the trace of the first repetition shows.
+//! [key=value]...`; with `probes=yes` also the means over the repetitions of what traces show.
 
 use lab::once::{Options, run_once};
 use scenario::metric::Metric;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 fn main() {
@@ -32,8 +33,17 @@ fn main() {
         }
     }
     if std::env::args().any(|a| a == "probes=yes") {
-        for (probe, value) in lab::probe::measure(model, 0, 0) {
-            let _ = writeln!(out, "{probe:<34} {value:>14.4}");
+        let mut probes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for repetition in 0..u64::from(model.run.repetitions) {
+            for (probe, value) in lab::probe::measure(model, repetition, 0) {
+                probes.entry(probe).or_default().push(value);
+            }
+        }
+        for (probe, values) in probes {
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let _ = writeln!(out, "{probe:<34} {mean:>14.4} {least:>14.4} {most:>14.4}");
         }
     }
     for (flow, row) in model.flows.iter().zip(rows) {

@@ -7,6 +7,7 @@
 
 mod collector;
 pub mod doors;
+mod radio;
 
 use crate::once::run_recorded;
 use ::capture::segment::{self, End, Outside};
@@ -120,6 +121,9 @@ pub struct Capture<'a> {
     ends: Vec<[End; 2]>,
     names: Vec<String>,
     framing: Option<Framing>,
+    /// What passed at radio taps, in the order of time; the first of them.
+    radio: Vec<radio::Octets>,
+    first_radio: usize,
     /// t = 0, nanoseconds since 1970.
     origin_ns: u64,
 }
@@ -162,13 +166,13 @@ impl<'a> Capture<'a> {
     pub fn hosts(&self) -> &[Tap] {
         &self.taps[..self.hosts]
     }
-    /// How many packets were seen, at all taps together.
+    /// How many packets and radio frames were seen, at all taps together.
     pub fn len(&self) -> usize {
-        self.glimpses.len()
+        self.glimpses.len() + self.radio.len()
     }
     /// True if none was.
     pub fn is_empty(&self) -> bool {
-        self.glimpses.is_empty()
+        self.len() == 0
     }
 
     /// Writes it as pcapng: one tap, or all of them, an interface each. Of every packet `snap` bytes are kept; 0
@@ -187,46 +191,79 @@ impl<'a> Capture<'a> {
             Some(tap) => self.taps.iter().skip(tap).take(1).cloned().collect(),
             None => self.taps.clone(),
         };
-        let taps = taps.into_iter().map(|tap| Tap { snap, ..tap }).collect();
+        // A block of the radio interface is shorter than the headers of a packet: those are kept whole.
+        let radio = self.taps.get(self.first_radio..).unwrap_or_default();
+        let snap_of = |tap: &Tap| if radio.iter().any(|r| r.name == tap.name) { 0 } else { snap };
+        let taps = taps.into_iter().map(|tap| Tap { snap: snap_of(&tap), ..tap }).collect();
         let mut writer = PcapngWriter::new(out, taps, application)?;
         let keep = if snap == 0 { usize::MAX } else { snap as usize };
         let (mut bytes, mut comment) = (Vec::new(), String::new());
-        for glimpse in self.glimpses.iter().filter(|g| only.is_none_or(|tap| g.tap as usize == tap)) {
+        let wanted = |tap: u32| only.is_none_or(|only| tap as usize == only);
+        let shown = |tap: u32| if only.is_some() { 0 } else { tap };
+        let mut radio = self.radio.iter().filter(|f| wanted(f.tap)).peekable();
+        let frame = |writer: &mut PcapngWriter<W>, frame: &radio::Octets| {
+            writer.write(&Shot {
+                time_ns: self.origin_ns + frame.t.as_nanos(),
+                tap: shown(frame.tap),
+                wire_len: frame.bytes.len() as u32,
+                bytes: &frame.bytes,
+                comment: &frame.comment,
+            })
+        };
+        for glimpse in self.glimpses.iter().filter(|g| wanted(g.tap)) {
+            while let Some(before) = radio.next_if(|f| f.t < glimpse.t) {
+                frame(&mut writer, before)?;
+            }
             let sent = &self.packets[glimpse.packet as usize];
-            let wire_len = match &sent.body {
-                Body::Segment { head, id, segment } => {
-                    let ends = &self.ends[head.flow.0 as usize];
-                    let reply = head.ledger() % 2;
-                    let outside = Outside { id: *id, ecn: glimpse.ecn, class: head.class, ttl: TTL };
-                    segment::packet(&mut bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
-                }
-                Body::Packet(as_sent) => {
-                    bytes.clear();
-                    bytes.extend_from_slice(as_sent);
-                    if glimpse.ecn != sent.ecn {
-                        mark(&mut bytes, self.framing, glimpse.ecn);
-                    }
-                    bytes.len() as u32
-                }
-                Body::Bytes(as_sent) => {
-                    bytes.clear();
-                    bytes.extend_from_slice(glimpse.bytes.unwrap_or(as_sent));
-                    if glimpse.bytes.is_none() && glimpse.ecn != sent.ecn {
-                        mark(&mut bytes, self.framing, glimpse.ecn);
-                    }
-                    bytes.len() as u32
-                }
-            };
+            let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, keep, &mut bytes);
             self.comment(sent, wire_len, &mut comment);
             writer.write(&Shot {
                 time_ns: self.origin_ns + glimpse.t.as_nanos(),
-                tap: if only.is_some() { 0 } else { glimpse.tap },
+                tap: shown(glimpse.tap),
                 wire_len,
                 bytes: &bytes,
                 comment: &comment,
             })?;
         }
+        for rest in radio {
+            frame(&mut writer, rest)?;
+        }
         writer.finish()
+    }
+
+    /// The first `keep` bytes of a packet with an ECN codepoint, or as somebody has seen it; its length.
+    fn bytes_of(
+        &self,
+        sent: &Sent<'_>,
+        ecn: u8,
+        seen: Option<&[u8]>,
+        keep: usize,
+        bytes: &mut Vec<u8>,
+    ) -> u32 {
+        match &sent.body {
+            Body::Segment { head, id, segment } => {
+                let ends = &self.ends[head.flow.0 as usize];
+                let reply = head.ledger() % 2;
+                let outside = Outside { id: *id, ecn, class: head.class, ttl: TTL };
+                segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
+            }
+            Body::Packet(as_sent) => {
+                bytes.clear();
+                bytes.extend_from_slice(as_sent);
+                if ecn != sent.ecn {
+                    mark(bytes, self.framing, ecn);
+                }
+                bytes.len() as u32
+            }
+            Body::Bytes(as_sent) => {
+                bytes.clear();
+                bytes.extend_from_slice(seen.unwrap_or(as_sent));
+                if seen.is_none() && ecn != sent.ecn {
+                    mark(bytes, self.framing, ecn);
+                }
+                bytes.len() as u32
+            }
+        }
     }
 
     /// What is true of a packet, in words that programs can read too.

@@ -1,6 +1,8 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
+pub mod dictionary;
+pub mod film;
 pub mod forecast;
 pub mod machines;
 pub mod measure;
@@ -14,6 +16,7 @@ pub mod run;
 pub mod series;
 pub mod sweep;
 pub mod system;
+pub mod timeline;
 mod workload;
 
 pub use once::{Outcome, run_once};

@@ -260,7 +260,8 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
     let queue_drops = counted.sum(|l| l.queue_drops) - ledgers.get(1).map_or(0, |back| back.queue_drops);
     let back = ledgers.get(1).map_or(0, |back| back.queue_drops + back.other_drops);
-    let dropped = counted.sum(|l| l.queue_drops + l.other_drops + l.ack_drops) - back;
+    let data_dropped = counted.sum(|l| l.queue_drops + l.other_drops) - back;
+    let dropped = data_dropped + counted.sum(|l| l.ack_drops);
     // The workload ends when its sender is done, or with the run.
     let end = from.finished.unwrap_or(now);
     let timers = from.judged.is_some();
@@ -289,6 +290,7 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
         Metric::LongestSilence => Some(longest_silence(model, &from.silences, seed).as_secs_f64()),
         Metric::GateClosures => Some(counted.gate_closures(model, seed, end)),
         Metric::PacketsDropped => Some(dropped as f64),
+        Metric::SegmentsDropped => Some(data_dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
         // Fairness is for all flows; the rest is for workloads of other kinds.
         metric => counted.named(*metric).or_else(|| counted.late(*metric, tally.unneeded)),

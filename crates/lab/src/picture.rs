@@ -2,7 +2,8 @@
 //!
 //! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
 
-mod states;
+mod radio;
+pub(crate) mod states;
 
 use crate::once::{Options, Outcome, run_once};
 use base::event::{Event, Record};
@@ -67,7 +68,10 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         subtitle: subtitle(model, repetition, flow, outcome, &sender),
         flow: name,
         segment_bytes,
-        datagrams: matches!(model.flows[flow].transport.at(writes), Transport::Udp(_)),
+        datagrams: match model.flows[flow].transport.at(writes) {
+            Transport::Udp(_) => true,
+            other => other.model().is_some_and(|spec| spec.datagrams()),
+        },
         ..Picture::default()
     };
     let mut drawing = Drawing {
@@ -95,6 +99,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         })
         .chain(states::intervals(model, records, last))
         .collect();
+    p.layers = radio::layers(model, flow, &outcome.world, records);
     p
 }
 

@@ -125,9 +125,10 @@ impl Run<'_> {
     }
 }
 
-/// Recorder of the events of path and transport, if they are wanted.
+/// Recorder of the events of path, transport and radio, if they are wanted.
 pub fn tracer(trace: bool) -> Tracer {
-    if trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() }
+    let wanted = [Category::Path, Category::Transport, Category::Radio];
+    if trace { Tracer::of(&wanted) } else { Tracer::off() }
 }
 
 /// Flows whose workloads are not known to be done.

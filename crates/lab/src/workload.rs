@@ -47,6 +47,7 @@ impl View<'_> {
             Metric::SegmentsSent => Some(self.sent),
             Metric::GateClosures => Some(self.gate_closures),
             Metric::PacketsDropped => Some(queue_drops + sum(|l| l.other_drops) + sum(|l| l.ack_drops)),
+            Metric::SegmentsDropped => Some(queue_drops + sum(|l| l.other_drops)),
             Metric::QueueDelay => ratio(sum(|l| l.queue_delay_ns) / 1e9, self.sent),
             Metric::ResponseTime => mean_s(&from.responses),
             Metric::ResponseTimeMedian => quantile_s(&from.responses, 0.5),
@@ -54,7 +55,8 @@ impl View<'_> {
             Metric::ResponseTimeMin => quantile_s(&from.responses, 0.0),
             Metric::ResponseTimeMax => quantile_s(&from.responses, 1.0),
             Metric::ResponseTimeAlternation => alternation_s(&from.responses),
-            Metric::Responses => asked(from.responses.len() as u64),
+            Metric::Responses if !from.responses.is_empty() => Some(from.responses.len() as f64),
+            Metric::Responses => asked(0),
             Metric::PageTime => mean_s(&from.pages),
             Metric::PageTimeMedian => quantile_s(&from.pages, 0.5),
             Metric::PageTimeP90 => quantile_s(&from.pages, 0.9),
@@ -85,6 +87,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
     };
     let datagrams = match &flow.transport {
         Transport::Udp(_) => true,
+        Transport::Model(spec) => spec.datagrams(),
         other => other.linux().is_some_and(|linux| linux.protocol.payload().is_some()),
     };
     let mut tally = Tally::default();

@@ -177,6 +177,52 @@ fn sw_24_packets_stay_no_longer() {
     assert!(get(&outcome, Metric::QueueDelay) < 0.5);
 }
 
+/// SW-45: a state may draw its rate and its share of errors from any distribution, each time it is entered; the same
+/// seed draws the same, and another sender meets the same weather.
+#[test]
+fn sw_45_states_draw_rates_and_probabilities() {
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "1 Mbit/s"
+        delay = "20 ms"
+        queue = "unlimited"
+        [[state-machine]]
+        name = "cell"
+        [[state-machine.state]]
+        name = "any"
+        lasts = "10 s"
+        next = "any"
+        [[state-machine.state.on]]
+        name = "radio"
+        rate = "uniform(100 kbit/s, 300 kbit/s)"
+        error = { probability = "uniform(0, 0.2)" }
+        [[flow]]
+        name = "voice"
+        from = "server"
+        to = "phone"
+        transport = "udp"
+        app = { cbr = { rate = "72 kbit/s", packet = "172 B", lasts = "1000 s" } }
+        [run]
+        limit = "2000 s"
+    "#;
+    let run = |set: &[&str], n| run_once(&common::model(text, set), n, Options::default());
+    let get = |outcome: &Outcome, metric| outcome.flows[0].get(metric).unwrap();
+    let outcome = run(&[], 0);
+    // A hundred stays: a tenth is lost on average, and 200 B take 8 ms at the mean of the inverse rate, ln 3 / 200 kbit/s.
+    let loss = get(&outcome, Metric::LossRatio);
+    assert!((0.08..0.12).contains(&loss), "{loss}");
+    const LN_3: f64 = 1.098_612;
+    let delay = get(&outcome, Metric::MessageDelay) - 0.02;
+    assert!((delay - 1600.0 * LN_3 / 200e3).abs() < 0.0008, "{delay}");
+    assert_eq!(run(&[], 0).flows, outcome.flows);
+    assert_ne!(run(&[], 1).flows, outcome.flows);
+    let always = ["state-machine.cell.state.any.on.radio.rate=200 kbit/s"];
+    assert!((get(&run(&always, 0), Metric::MessageDelayMax) - 0.028).abs() < 1e-8);
+}
+
 /// SW-41, SW-42: a state changes rate and delay of both directions at one instant: 50 kB at 100 kbit/s, then a tenth.
 #[test]
 fn sw_42_states_change_the_link() {

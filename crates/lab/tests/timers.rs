@@ -379,6 +379,67 @@ fn the_profile_of_rfc_3481_is_its_table() {
     let mut without = profile;
     without.set("sack", "false").unwrap();
     assert!(!without.uses_sack() && without.dupthresh == 3); // NewReno takes over
+    // ECN where the network marks (section 4.8), and segments of an MTU of 1500 B (section 4.4).
+    assert!(profile.ecn && (1448..=1460).contains(&profile.mss), "{}", profile.mss);
+}
+
+/// PR-20: with a window of twice the bandwidth-delay product half of it still fills the path. A loss costs the round trip
+/// in which the window cannot move, and recovery by SACK leaves the link busy after it; with a window of one product the
+/// link is also idle half of the time, and less and less, until the window has grown again.
+#[test]
+fn twice_the_product_keeps_the_link_busy_in_recovery() {
+    // 400 kbit/s and 400 ms there and back: 20 segments of 1000 B, and those in service.
+    let took = |segments: u32, lost: &str| {
+        let window = format!("tcp.window={segments} segments");
+        let lost = format!("lose={lost}");
+        let model = model(&[
+            "tcp.profile=rfc3481",
+            "tcp.mss=1000 B",
+            "rate=400 kbit/s",
+            "delay=200 ms",
+            "bytes=500 kB",
+            &window,
+            &lost,
+        ]);
+        run_once(&model, 0, Options::default()).flows[0].get(Metric::DownloadTime).unwrap()
+    };
+    let cost = |segments: u32| took(segments, "200") - took(segments, "1000000");
+    let (two, one) = (cost(44), cost(22));
+    // A round trip without a queue: 400 ms and 21 ms for the segment.
+    assert!((0.40..0.45).contains(&two), "{two} s more with twice the product");
+    // And from 11 segments to 22, half of one in each round trip with delayed acknowledgements: 121 segments of 21 ms.
+    assert!((2.7..3.2).contains(&one), "{one} s more with the product alone");
+}
+
+/// EI-24: the response that the study of responses recommends in the end: detection by Eifel, the next segment not yet sent,
+/// window and threshold restored, FACK with limited transmit, and a timer that keeps its back-off.
+#[test]
+fn the_recommended_response_costs_one_segment() {
+    let recommended = [
+        "tcp.recovery=fack",
+        "tcp.limited-transmit=true",
+        "tcp.spurious=eifel",
+        "tcp.response=restore-1",
+        "tcp.rto.adapt=keep-backoff",
+    ];
+    let base = [
+        "tcp.timestamps=true",
+        "tcp.mss=1000 B",
+        "tcp.window=30 segments",
+        "rate=100 kbit/s",
+        "delay=100 ms",
+        "bytes=400 kB",
+        "pause=\"10 s\", \"6 s\"",
+    ];
+    let played = |more: &[&str]| run_once(&model(&[&base, more].concat()), 0, Options::default());
+    let (with, without) = (played(&recommended), played(&["tcp.recovery=fack"]));
+    let get = |outcome: &lab::once::Outcome, metric| outcome.flows[0].get(metric).unwrap();
+    assert!(get(&with, Metric::SpuriousTimeouts) >= 1.0);
+    assert_eq!(get(&with, Metric::TimeoutsJudgedSpurious), get(&with, Metric::SpuriousTimeouts));
+    assert_eq!(get(&with, Metric::GenuineTimeouts), 0.0);
+    assert_eq!(get(&with, Metric::UnneededRetransmissions), get(&with, Metric::SpuriousTimeouts));
+    assert!(get(&without, Metric::UnneededRetransmissions) > 10.0, "go-back-N without it");
+    assert!(get(&with, Metric::DownloadTime) < get(&without, Metric::DownloadTime));
 }
 
 /// PR-03, RB-13 (C117): limited transmit saves timeouts where losses keep the window small.

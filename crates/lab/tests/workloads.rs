@@ -249,6 +249,25 @@ fn a_constant_rate_arrives_as_it_left() {
     }
 }
 
+/// ME-05: a ping takes its bytes both ways and two delays; what is lost is not sent again.
+#[test]
+fn a_ping_is_answered_in_a_round_trip() {
+    const PING: &str = "ticker = { size = \"32 B\", every = \"1 s\", count = 100 }";
+    let outcome = run_down(PING, "icmp", &[]);
+    let trip = 2.0 * (wire(32 + 28) + WAY);
+    for metric in [Metric::ResponseTime, Metric::ResponseTimeMin, Metric::ResponseTimeMax] {
+        close(get(&outcome, metric), trip);
+    }
+    assert_eq!((get(&outcome, Metric::Responses), get(&outcome, Metric::LossRatio)), (100.0, 0.0));
+    close(get(&outcome, Metric::CompletionTime), 99.0 + trip);
+    // The tenth request is lost: nothing is sent again, and the client waits 10 s for its reply.
+    let lost = ["hop.link.loss.noise.packets=\"10\"", "flow.user.app.ticker.count=10"];
+    let outcome = run_down(PING, "icmp", &lost);
+    assert_eq!((get(&outcome, Metric::MessagesSent), get(&outcome, Metric::MessagesDelivered)), (10.0, 9.0));
+    assert_eq!(get(&outcome, Metric::Responses), 9.0);
+    close(get(&outcome, Metric::CompletionTime), 9.0 + 10.0);
+}
+
 /// WL-12, RT-08: what is lost is told, and what comes after its time for playing out.
 #[test]
 fn losses_and_late_arrivals_are_told_apart() {

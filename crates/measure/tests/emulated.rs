@@ -68,10 +68,19 @@ fn count(of: &Counts, name: &str) -> u64 {
 
 /// Measures over a path; none where the process lacks rights, which is said.
 fn over(hop: &str, change: impl FnOnce(&mut Plan), steps: Vec<(Test, u32)>) -> Option<Measured> {
-    over_with(hop, |config| change(&mut config.plan), steps)
+    over_with(hop, &[], |config| change(&mut config.plan), steps)
 }
 
-fn over_with(hop: &str, change: impl FnOnce(&mut Config), steps: Vec<(Test, u32)>) -> Option<Measured> {
+/// The TCP of both ends without any option beside the MSS, as the kernel is told.
+const NO_OPTIONS: &[(&str, &str)] =
+    &[("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_timestamps", "0"), ("net.ipv4.tcp_window_scaling", "0")];
+
+fn over_with(
+    hop: &str,
+    sysctl: &[(&str, &str)],
+    change: impl FnOnce(&mut Config),
+    steps: Vec<(Test, u32)>,
+) -> Option<Measured> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -88,6 +97,9 @@ fn over_with(hop: &str, change: impl FnOnce(&mut Config), steps: Vec<(Test, u32)
     let spaces = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     let gateways = spaces.iter().zip([(SERVER, ends.from), (CLIENT, ends.to)]).map(|(space, (at, door))| {
         space.set("net.ipv4.tcp_no_metrics_save", "1").unwrap();
+        for (key, value) in sysctl {
+            space.set(key, value).unwrap();
+        }
         Gateway { door, device: space.device(at, 1500).unwrap(), kind: Kind::Flow }
     });
     let clock = Clock::starting_in(Span::from_millis(1));
@@ -189,7 +201,8 @@ fn the_published_setting() {
         directions = "up"
         packets = "50, 900, 12000"
     "#;
-    let Some(measured) = over(hop, |plan| plan.socket = socket, steps) else { return };
+    let measured = over_with(hop, NO_OPTIONS, |config| config.plan.socket = socket, steps);
+    let Some(measured) = measured else { return };
     let runs = runs(&measured.entries);
     assert_eq!(runs.len(), 2 * 40 + 3 * 19);
     for run in &runs {
@@ -206,6 +219,8 @@ fn the_published_setting() {
         for kernel in [&run.server.kernel, &run.client] {
             assert!(kernel.get("snd_mss") <= 536, "segments of {}", kernel.get("snd_mss"));
             assert!(kernel.get("snd_wnd") <= 16 * 1024, "a window of {} is offered", kernel.get("snd_wnd"));
+            // Timestamps, SACK and the scale of windows are bits of `tcpi_options`.
+            assert_eq!(kernel.get("options") & 7, 0, "no options");
         }
     }
     let outcome = Outcome::of(&measured.entries).unwrap();
@@ -350,7 +365,9 @@ fn its_own_capture_holds_what_the_kernels_count() {
     let path = folder.path().join("own.pcapng");
     let hop = "rate = \"4 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"unlimited\"";
     let steps = vec![(Test::Bulk { down: true, bytes: 100_000, seconds: 0.0 }, 1)];
-    let Some(measured) = over_with(hop, |config| config.capture = Some(path.clone()), steps) else { return };
+    let Some(measured) = over_with(hop, &[], |config| config.capture = Some(path.clone()), steps) else {
+        return;
+    };
     assert_eq!(end(&measured.entries).capture_missed, Some(0));
     let mut reader = capture::Reader::open(std::fs::File::open(&path).unwrap()).unwrap();
     let (mut bytes, mut packets) = (0, 0);

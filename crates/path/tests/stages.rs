@@ -4,7 +4,7 @@ mod common;
 
 use base::dist::{Dist, Sampler};
 use base::packet::{Flags, Packet};
-use base::{Rate, Span, Time};
+use base::{Span, Time};
 use common::{Bench, Builder, SEED, always, order, packet, plain, s, span};
 use path::Signal;
 use path::channel::class::ClassConfig;
@@ -129,11 +129,15 @@ fn state(name: &str, lasts: Option<f64>, next: usize, pause: Option<f64>) -> Sta
 
 fn follower(states: Vec<State>, settings: Vec<Setting>) -> Follower {
     let plan = Plan { name: "mobility".into(), states, first: 0, script: Vec::new() };
-    Follower { number: 0, machine: Machine::new(Arc::new(plan), SEED), settings }
+    Follower::new(0, Machine::new(Arc::new(plan), SEED), settings)
+}
+
+fn constant(x: f64) -> Sampler {
+    Sampler::new(Dist::Constant(x), SEED.stream("x", "constant"))
 }
 
 fn rate(bps: u64) -> Setting {
-    Setting { rate: Some(Rate::from_bps(bps)), ..Setting::default() }
+    Setting { rate: Some(constant(bps as f64)), ..Setting::default() }
 }
 
 fn sent(config: ChannelConfig, times: &[f64]) -> Bench {
@@ -183,7 +187,7 @@ fn sw_40_states_hold_or_drop() {
 fn sw_41_a_handover_changes_many_things_at_once() {
     let states = vec![state("old", Some(2.5), 1, None), state("new", None, 0, Some(0.5))];
     let new = Setting {
-        rate: Some(Rate::from_bps(16_000)),
+        rate: Some(constant(16_000.0)),
         delay: Some(always(0.1)),
         flush: Flush::Waiting,
         ..Setting::default()
@@ -238,7 +242,7 @@ fn sw_43_a_trigger_changes_all_stages_at_once() {
             let plan = Plan { name: "mobility".into(), states: states(), first: 0, script };
             let machine = Machine::new(Arc::new(plan), SEED);
             let settings = vec![Setting::default(), rate(1_000)];
-            let followers = vec![Follower { number: 0, machine, settings }];
+            let followers = vec![Follower::new(0, machine, settings)];
             stage(ChannelConfig { followers, ..plain(8_000) })
         });
         let mut b = Bench::chain(stages.collect());
@@ -291,6 +295,50 @@ fn a_state_draws_its_delay() {
     assert!(took.iter().all(|d| (1.0..2.0).contains(d)));
     let mean = took.iter().sum::<f64>() / 200.0;
     assert!((mean - 1.5).abs() < 0.07, "{mean}");
+}
+
+/// SW-45: a state draws its rate each time it is entered, and keeps it as long as it lasts.
+#[test]
+fn a_state_draws_its_rate() {
+    let drawn = Setting {
+        rate: Some(Sampler::new(Dist::Uniform(8e3, 16e3), SEED.stream("x", "rate"))),
+        ..Setting::default()
+    };
+    let followers = vec![follower(vec![state("a", Some(10.0), 0, None)], vec![drawn])];
+    let times: Vec<f64> = (0..400).map(|i| f64::from(i / 2) * 10.0 + f64::from(i % 2) * 4.0 + 1.0).collect();
+    let mut b = sent(ChannelConfig { followers, ..plain(1_000) }, &times);
+    let arrivals = b.arrivals();
+    let rates: Vec<f64> =
+        arrivals.iter().zip(&times).map(|((t, _), at)| 8_000.0 / (t.as_secs_f64() - at)).collect();
+    assert!(rates.iter().all(|rate| (7_999.0..16_001.0).contains(rate)));
+    assert!(rates.chunks(2).all(|pair| (pair[0] - pair[1]).abs() < 0.01), "the same within a stay");
+    assert!(
+        rates.windows(2).skip(1).step_by(2).all(|pair| (pair[0] - pair[1]).abs() > 1e-3),
+        "another in the next"
+    );
+    let mean = rates.iter().sum::<f64>() / 400.0;
+    assert!((mean - 12_000.0).abs() < 500.0, "{mean}");
+}
+
+/// SW-45: a state draws how likely frames are wrong.
+#[test]
+fn a_state_draws_its_share_of_errors() {
+    let drawn = Sampler::new(Dist::Uniform(0.0, 0.5), SEED.stream("x", "probability"));
+    let process = Process::Drawn(drawn, 0.0);
+    let errors = Some(Errors::new(process, Mode::Drop, SEED.stream("x", "error")));
+    let drawn = Setting { errors, ..Setting::default() };
+    let followers = vec![follower(vec![state("a", Some(1.0), 0, None)], vec![drawn])];
+    let times: Vec<f64> = (0..40_000).map(|i| f64::from(i) * 1e-3 + 5e-4).collect();
+    let mut b = sent(ChannelConfig { followers, ..plain(80_000_000) }, &times);
+    let mut lost = [1000i32; 40];
+    for (_, ordinal) in b.arrivals() {
+        lost[(ordinal as usize - 1) / 1000] -= 1;
+    }
+    let mean = f64::from(lost.iter().sum::<i32>()) / 40_000.0;
+    assert!((0.18..0.32).contains(&mean), "{mean}");
+    // By chance alone a stay would be within 0.04 of the mean: three deviations of 1000 frames.
+    let far = lost.iter().filter(|n| (f64::from(**n) / 1000.0 - mean).abs() > 0.06).count();
+    assert!(far > 20, "{far} of 40 stays have a share of their own");
 }
 
 /// SW-49: virtual packets neither spend credit nor give it.

@@ -58,3 +58,4 @@ pub mod parameters;
 pub mod quality;
 pub mod rlc;
 pub mod tdma;
+pub mod wire;

@@ -125,7 +125,7 @@ function start(figure) {
     tools.append(all);
   }
   const file = (data.title || 'picture').replace(/[^\w-]+/g, '-').slice(0, 60);
-  button('Save SVG', () => save(file + '.svg', 'image/svg+xml', [still.querySelector('svg').outerHTML]));
+  if (still.querySelector('svg')) button('Save SVG', () => save(file + '.svg', 'image/svg+xml', [still.querySelector('svg').outerHTML]));
   button('Save PNG', () => p.canvas.toBlob((blob) => blob && save(file + '.png', 'image/png', [blob])));
 
   const help = element('p', { class: 'help' });

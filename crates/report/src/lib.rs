@@ -17,6 +17,7 @@ mod data;
 mod decimate;
 mod drawing;
 mod events;
+mod explore;
 mod layers;
 mod legend;
 mod model;
@@ -31,6 +32,7 @@ mod xplot;
 
 pub use bars::{Bar, BarGroup, Bars};
 pub use chart::Chart;
+pub use explore::{Axis, Explore, Metric, Variant};
 pub use layers::{Under, under};
 pub use model::{
     Ack, Drop, FastRetransmit, Ink, Interval, Kind, Layer, LayerEvent, Panel, Picture, Received, Sent,

@@ -51,6 +51,8 @@ pub enum Item {
     Picture(Box<Picture>),
     /// Values over time.
     Chart(Box<Chart>),
+    /// Text as it is, in lines: a command, a file.
+    Text(String),
 }
 
 impl From<Table> for Item {
@@ -77,8 +79,8 @@ impl From<Chart> for Item {
     }
 }
 
-const STYLE: &str = include_str!("../assets/page.css");
-const PROGRAM: [&str; 5] = [
+pub(crate) const STYLE: &str = include_str!("../assets/page.css");
+pub(crate) const PROGRAM: [&str; 5] = [
     include_str!("../assets/tools.js"),
     include_str!("../assets/draw.js"),
     include_str!("../assets/hover.js"),
@@ -92,16 +94,8 @@ impl Page {
     #[must_use]
     pub fn html(&self) -> String {
         let mut out = String::with_capacity(64 * 1024);
-        let _ = write!(
-            out,
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-             script-src 'unsafe-inline'; img-src data: blob:\">\
-             <meta name=\"color-scheme\" content=\"light dark\">\
-             <title>{0}</title>\n<style>\n{STYLE}</style></head>\n<body><header><h1>{0}</h1>",
-            escape(&self.title)
-        );
+        head(&mut out, &self.title, STYLE);
+        let _ = write!(out, "<body><header><h1>{}</h1>", escape(&self.title));
         if !self.provenance.is_empty() {
             out.push_str("<dl class=\"provenance\">");
             for (name, value) in &self.provenance {
@@ -125,9 +119,12 @@ impl Page {
                     Item::Table(table) => table.html(&mut out),
                     Item::Bars(bars) => bars_html(bars, &mut out),
                     Item::Chart(chart) => chart_html(chart, &mut out),
+                    Item::Text(text) => {
+                        let _ = write!(out, "<pre>{}</pre>", escape(text));
+                    }
                     Item::Picture(picture) => {
                         pictures += 1;
-                        picture_html(picture, pictures, &mut out);
+                        picture_html(picture, pictures, true, &mut out);
                     }
                 }
             }
@@ -156,6 +153,20 @@ impl Page {
     }
 }
 
+/// The beginning of a document, up to its body. Its security policy forbids it to fetch anything.
+pub(crate) fn head(out: &mut String, title: &str, style: &str) {
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data: blob:\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <title>{}</title>\n<style>\n{style}</style></head>\n",
+        escape(title)
+    );
+}
+
 fn bars_html(bars: &Bars, out: &mut String) {
     let count: usize = bars.groups.iter().map(|g| g.bars.len()).sum();
     let width = (140 + 27 * count as u32).clamp(460, 1280);
@@ -172,7 +183,25 @@ fn chart_html(chart: &Chart, out: &mut String) {
     out.push_str("</figure>");
 }
 
-fn picture_html(picture: &Picture, number: usize, out: &mut String) {
+impl Picture {
+    /// The figure of [`Page::html`] alone: story, static drawing, data and table of events, without the program that
+    /// makes it live. `number` tells figures of one document apart.
+    #[must_use]
+    pub fn figure(&self, number: usize) -> String {
+        let mut out = String::with_capacity(32 * 1024);
+        picture_html(self, number, true, &mut out);
+        out
+    }
+
+    /// As [`Picture::figure`], without the static drawing and the table of events: for pages that hold many.
+    pub(crate) fn live(&self, number: usize) -> String {
+        let mut out = String::with_capacity(16 * 1024);
+        picture_html(self, number, false, &mut out);
+        out
+    }
+}
+
+fn picture_html(picture: &Picture, number: usize, whole: bool, out: &mut String) {
     let id = format!("picture-{number}");
     let _ = write!(out, "<figure class=\"picture\" id=\"{id}\" aria-labelledby=\"{id}-title\">");
     let title = if picture.title.is_empty() { &picture.flow } else { &picture.title };
@@ -182,10 +211,14 @@ fn picture_html(picture: &Picture, number: usize, out: &mut String) {
     }
     let _ = write!(out, "<p class=\"story\" id=\"{id}-story\">{}</p>", escape(&picture.caption()));
     out.push_str("<div class=\"stage\"></div><div class=\"static\">");
-    out.push_str(&picture.svg(900, 640));
+    if whole {
+        out.push_str(&picture.svg(900, 640));
+    }
     out.push_str("</div><script type=\"application/json\">");
     out.push_str(&script_json(picture));
     out.push_str("</script>");
-    events::html(picture, out);
+    if whole {
+        events::html(picture, out);
+    }
     out.push_str("</figure>\n");
 }

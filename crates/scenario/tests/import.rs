@@ -2,9 +2,10 @@
 //! be said; the rest is told. Nothing that is typed makes it panic.
 
 use proptest::prelude::*;
-use scenario::import::{Imported, Kind, import};
-use scenario::model::{Capacity, Delay, LinkRate, LossKind, Model, Queue, Timing};
+use scenario::import::{Classes, Imported, Kind, access_log, import};
+use scenario::model::{App, Capacity, Delay, LinkRate, LossKind, Model, Queue, Timing};
 use scenario::{Style, read_with};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn imported(text: &str) -> Imported {
@@ -43,6 +44,54 @@ fn netem_says_the_same() {
     // The way up is free.
     assert_eq!(up.delay, Delay::Constant(base::Span::ZERO));
     insta::assert_snapshot!(imported.scenario);
+}
+
+/// WL-06: means of request and reply by class of frequency from a proxy's log, without cache hits and huge downloads.
+#[test]
+fn sizes_of_classes_come_from_a_log() {
+    let mut log = String::new();
+    let url = format!("http://a/{}", "x".repeat(31));
+    // `GET ` and 40 characters are 44 B of the first line.
+    for reply in [400, 500, 600, 4_000, 5_000, 6_000, 30_000, 50_000, 100_000] {
+        let _ = writeln!(
+            log,
+            "1066036250.129 345 10.0.0.1 TCP_MISS/200 {reply} GET {url} - DIRECT/1.2.3.4 text/html"
+        );
+    }
+    for line in [
+        "TCP_HIT/200 700 GET http://a/ -",
+        "TCP_MISS/304 200 GET http://a/ -",
+        "TCP_MISS/200 9000000 GET http://a/ -",
+        "TCP_MISS/200 900 CONNECT a:443 -",
+        "TCP_MISS/404 900 GET http://a/ -",
+    ] {
+        let _ = writeln!(log, "1066036251.5 5 10.0.0.2 {line} DIRECT/1.2.3.4 text/html");
+    }
+    let imported = imported(&log);
+    let model = model(&imported);
+    let sizes: Vec<(String, f64, f64)> = (model.flows.iter())
+        .map(|flow| {
+            let App::Ask(plan) = &flow.app else { panic!("{:?}", flow.app) };
+            (flow.name.clone(), plan.request.mean(), plan.reply.mean())
+        })
+        .collect();
+    let expected = [("small", 284.0, 500.0), ("medium", 284.0, 5_000.0), ("large", 284.0, 60_000.0)];
+    assert_eq!(sizes, expected.map(|(name, request, reply)| (name.to_owned(), request, reply)));
+    assert_eq!(imported.left_out.len(), 3, "{:?}", imported.left_out);
+    assert!(imported.left_out[0].starts_with("2 requests answered by a cache"), "{:?}", imported.left_out);
+    // The other two forms, and other classes.
+    let common = "10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 2326\n\
+                  10.0.0.1 - - [10/Oct/2000:13:55:37 -0700] \"GET /b HTTP/1.0\" 200 10000\n\
+                  10.0.0.1 - - [10/Oct/2000:13:55:38 -0700] \"GET /b HTTP/1.0\" 200 -\n";
+    let two = access_log(common, Classes { number: 2, largest: 100_000 }).unwrap();
+    assert!(two.scenario.contains("request = \"255 B\", reply = \"2326 B\""), "{}", two.scenario);
+    let columns =
+        "reply_bytes,request_bytes,result\n499,280,MISS\n4758,348,MISS\n5070,539,MISS\n9,9,mem_hit\n";
+    let three = access_log(columns, Classes::default()).unwrap();
+    assert!(three.scenario.contains("request = \"348 B\", reply = \"4758 B\"") && three.roughly.is_empty());
+    let few = access_log(common, Classes { number: 3, largest: 100_000 }).unwrap_err();
+    assert!(few.message.contains("2 requests are too few for 3 classes"), "{few:?}");
+    assert!(wrong(&format!("{columns}x,y,z\n")).contains("line 6"));
 }
 
 /// What tc counts in its own units, in ours; two devices are two directions.

@@ -1,7 +1,7 @@
 //! Plays folders of dialogues strictly and prints a line each: the verdict and the file's name. The
 //! mutation run plays the suite with it against senders that have a fault.
 
-use script::{Dialogue, Reading, Verdict, play};
+use script::{Reading, Script, Verdict};
 use std::io::Write as _;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ fn main() -> std::io::Result<()> {
         files.sort();
         for file in files {
             let text = std::fs::read_to_string(&file)?;
-            let played = catch_unwind(|| Dialogue::read(&text).map(|d| play(&d, Reading::Strict)));
+            let played =
+                catch_unwind(|| Script::read(&file, &text).map(|script| script.play(Reading::Strict)));
             let word = match &played {
                 Ok(Ok(Verdict::Pass { .. })) => "pass",
                 Ok(Ok(Verdict::Fail(_))) => "fail",

@@ -399,7 +399,7 @@ fn byte(value: &Value) -> Option<u64> {
 }
 
 /// The lines, from 1, on which this heading stands.
-fn lines_of(text: &str, heading: &str) -> Vec<usize> {
+pub(crate) fn lines_of(text: &str, heading: &str) -> Vec<usize> {
     let stands = |line: &str| {
         let bare: String = line.chars().filter(|c| !c.is_whitespace()).collect();
         bare.starts_with(heading)

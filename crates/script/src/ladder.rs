@@ -22,15 +22,18 @@ pub struct Look {
 }
 
 /// One line between the posts.
-struct Rung {
-    t: f64,
-    wrong: bool,
-    arrow: Arrow,
-    words: String,
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rung {
+    /// When, seconds of the dialogue.
+    pub(crate) t: f64,
+    /// The dialogue objects to it.
+    pub(crate) wrong: bool,
+    pub(crate) arrow: Arrow,
+    pub(crate) words: String,
 }
 
-#[derive(PartialEq, Clone, Copy)]
-enum Arrow {
+#[derive(PartialEq, Clone, Copy, Debug)]
+pub(crate) enum Arrow {
     Right,
     Left,
     /// Beside the right post.
@@ -39,11 +42,15 @@ enum Arrow {
 
 /// Draws the failure's log.
 pub fn ladder(failure: &Failure, look: Look) -> String {
-    let rungs = rungs(&failure.log, failure);
+    let rungs = if failure.rungs.is_empty() { rungs(&failure.log, failure) } else { failure.rungs.clone() };
     let hidden = rungs.len().saturating_sub(look.lines);
     // Time and marker take 11 columns, the posts 2, what stands beside the right one 12.
     let span = look.width.clamp(40, 100) - 25;
-    let who = if failure.receiver { "receiver" } else { "sender" };
+    let who = match (failure.rungs.is_empty(), failure.receiver) {
+        (false, _) => "tested",
+        (true, true) => "receiver",
+        (true, false) => "sender",
+    };
     let mut out = format!("{:>10} {:<w$}{who}\n", "t, s", "peer", w = span + 1);
     if hidden > 0 {
         let _ = writeln!(out, "{:>10} ... {hidden} lines before", "");

@@ -14,6 +14,7 @@ mod observe;
 pub mod options;
 pub mod packetdrill;
 pub mod player;
+pub mod sctp;
 pub mod stage;
 mod words;
 
@@ -26,6 +27,8 @@ pub use player::{Failure, Reading, Verdict, play};
 pub enum Script {
     /// Format 1.
     Dialogue(Dialogue),
+    /// Of SCTP.
+    Sctp(sctp::Dialogue),
     /// packetdrill's.
     Packetdrill(packetdrill::Script),
 }
@@ -36,6 +39,9 @@ impl Script {
         if file.extension().is_some_and(|e| e == "pkt") {
             return Ok(Script::Packetdrill(packetdrill::Script::read(text)?));
         }
+        if sctp::is_one(text) {
+            return Ok(Script::Sctp(sctp::Dialogue::read(text)?));
+        }
         Ok(Script::Dialogue(Dialogue::read(text)?))
     }
 
@@ -43,6 +49,7 @@ impl Script {
     pub fn id(&self) -> Option<&str> {
         match self {
             Script::Dialogue(dialogue) => Some(&dialogue.id),
+            Script::Sctp(dialogue) => Some(&dialogue.id),
             Script::Packetdrill(_) => None,
         }
     }
@@ -51,7 +58,7 @@ impl Script {
     pub fn unknown_values(&self) -> Vec<String> {
         match self {
             Script::Dialogue(dialogue) => dialogue.unknown_values(),
-            Script::Packetdrill(_) => Vec::new(),
+            Script::Sctp(_) | Script::Packetdrill(_) => Vec::new(),
         }
     }
 
@@ -59,6 +66,7 @@ impl Script {
     pub fn play(&self, reading: Reading) -> Verdict {
         match self {
             Script::Dialogue(dialogue) => play(dialogue, reading),
+            Script::Sctp(dialogue) => sctp::play(dialogue, reading),
             Script::Packetdrill(script) => packetdrill::play(script),
         }
     }

@@ -58,6 +58,8 @@ pub struct Failure {
     pub seen: String,
     /// All that happened until then.
     pub log: Vec<Moment>,
+    /// The same as lines of a ladder, of a protocol other than TCP.
+    pub rungs: Vec<crate::ladder::Rung>,
     /// t = 0 of the script on the clock of the log.
     pub origin: Time,
     /// The sequence number that the script calls 0.
@@ -556,6 +558,7 @@ impl<'a> Player<'a> {
 
     fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
         Failure {
+            rungs: Vec::new(),
             t: wrong.t,
             line,
             why: wrong.why,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What is copied: who is changed, who plays, what both need.
-const CRATES: [&str; 3] = ["base", "transport", "script"];
+const CRATES: [&str; 6] = ["base", "transport", "path", "host", "sctp", "script"];
 
 /// What the page asks for.
 #[derive(Default, Debug)]
@@ -78,8 +78,8 @@ fn write(path: &Path, text: &[u8]) {
 fn scratch(root: &Path, page: &Page) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adding");
     // Not the build folder: what was compiled is used again.
-    for stale in ["crates/base/src", "crates/transport/src", "crates/script/src", "dialogues"] {
-        remove_strangers(&root.join(stale), &folder.join(stale));
+    for stale in CRATES.map(|name| format!("crates/{name}/src")).into_iter().chain(["dialogues".to_owned()]) {
+        remove_strangers(&root.join(&stale), &folder.join(&stale));
     }
     for name in CRATES {
         for part in ["src", "examples", "Cargo.toml"] {

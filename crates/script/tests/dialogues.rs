@@ -1,6 +1,6 @@
 //! Every dialogue of the project's own suite passes, read strictly: whatever leaves was expected.
 
-use script::{Dialogue, Look, Reading, Verdict, ladder, play};
+use script::{Dialogue, Look, Reading, Script, Verdict, ladder, play};
 use std::path::{Path, PathBuf};
 
 fn dialogues(folder: &Path) -> Vec<PathBuf> {
@@ -75,7 +75,7 @@ fn the_scripts_of_the_page_pass() {
     let blocks: Vec<&str> = text.split("```").filter(|b| b.trim_start().starts_with("format = 1")).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
-        let dialogue = Dialogue::read(block).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(play(&dialogue, Reading::Strict), Verdict::Pass { unasked: 0 }, "{}", dialogue.id);
+        let script = Script::read(Path::new("page.toml"), block).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(script.play(Reading::Strict), Verdict::Pass { unasked: 0 }, "{:?}", script.id());
     }
 }

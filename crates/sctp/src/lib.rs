@@ -2,7 +2,7 @@
 //!
 //! The rooms are the protocol's nouns: [`chunk`] (what a packet holds, and its bytes), [`association`] (one end, from INIT to
 //! SHUTDOWN COMPLETE), [`stream`] (messages, their order and reassembly) and [`path`] (a destination address with its window,
-//! timer and heartbeats). The retransmission timer is the one that TCP's sender uses (`transport::recovery::rto`).
+//! timer and heartbeats). [`wire`] is for ends whose peer is a real stack. The retransmission timer is the one that TCP's sender uses (`transport::recovery::rto`).
 //!
 //! Departures: transmission sequence numbers are 64-bit offsets from the initial one and wrap only on the wire; payload bytes
 //! are counted, not carried; there is no authentication (RFC 4895) and no change of addresses (RFC 5061).
@@ -12,6 +12,7 @@ pub mod chunk;
 pub mod config;
 pub mod path;
 pub mod stream;
+pub mod wire;
 
 pub use association::Association;
 pub use chunk::Packet;

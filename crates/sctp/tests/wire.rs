@@ -10,7 +10,7 @@ use base::trace::Tracer;
 use base::truth::Cause;
 use base::{Span, Time};
 use proptest::prelude::*;
-use sctp::chunk::{Chunk, Cookie, Data, Failure, Heartbeat, Init, Origins, Packet, Sack, decode};
+use sctp::chunk::{Chunk, Data, Failure, Init, Opaque, Origins, Packet, Sack, decode};
 use sctp::{Association, Config};
 use transport::Io;
 use transport::app::Socket as _;
@@ -26,17 +26,17 @@ fn init() -> impl Strategy<Value = Init> {
         addresses,
         ecn: b[0],
         forward_tsn: b[1],
+        unrecognized: Vec::new(),
     })
 }
 
-fn cookie() -> impl Strategy<Value = Cookie> {
-    (any::<[u64; 2]>(), any::<[u32; 2]>(), init()).prop_map(|(t, w, peer)| Cookie {
-        made: t[0],
-        own_tag: w[0],
-        own_initial: w[1],
-        peer,
-        mac: t[1],
-    })
+fn opaque(most: usize) -> impl Strategy<Value = Opaque> {
+    proptest::collection::vec(any::<u8>(), 0..most).prop_map(Opaque::from)
+}
+
+/// What an INIT ACK reports of the INIT: whole parameters.
+fn reports() -> impl Strategy<Value = Vec<Opaque>> {
+    proptest::collection::vec(opaque(20), 0..3)
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
@@ -45,6 +45,10 @@ fn failure() -> impl Strategy<Value = Failure> {
         any::<u32>().prop_map(Failure::StaleCookie),
         any::<u32>().prop_map(Failure::NoUserData),
         Just(Failure::UserAbort),
+        Just(Failure::InvalidParameter),
+        Just(Failure::ShuttingDown),
+        Just(Failure::NewAddresses),
+        opaque(40).prop_map(Failure::UnrecognizedChunk),
         Just(Failure::ProtocolViolation),
         (14..2000u16).prop_map(Failure::Other),
     ]
@@ -85,17 +89,17 @@ fn bundled() -> impl Strategy<Value = Chunk> {
             });
             Chunk::Sack(Sack { cumulative, window, gaps: gaps.collect(), duplicates })
         });
-    let beat = (0..4u8, any::<[u64; 2]>()).prop_map(|(path, w)| Heartbeat { path, sent: w[0], nonce: w[1] });
     prop_oneof![
         4 => data,
         2 => sack,
-        1 => beat.clone().prop_map(Chunk::Heartbeat),
-        1 => beat.prop_map(Chunk::HeartbeatAck),
+        1 => opaque(40).prop_map(Chunk::Heartbeat),
+        1 => opaque(40).prop_map(Chunk::HeartbeatAck),
+        1 => (16..192u8, any::<u8>(), opaque(40)).prop_map(|(kind, flags, value)| Chunk::Unknown(kind, flags, value)),
         1 => (any::<bool>(), proptest::option::of(failure())).prop_map(|(reflected, cause)| Chunk::Abort { reflected, cause }),
         1 => tsn.clone().prop_map(Chunk::Shutdown),
         1 => Just(Chunk::ShutdownAck),
         1 => failure().prop_map(Chunk::Error),
-        1 => cookie().prop_map(Chunk::CookieEcho),
+        1 => opaque(200).prop_map(Chunk::CookieEcho),
         1 => Just(Chunk::CookieAck),
         1 => tsn.clone().prop_map(Chunk::Ecne),
         1 => tsn.clone().prop_map(Chunk::Cwr),
@@ -107,7 +111,8 @@ fn bundled() -> impl Strategy<Value = Chunk> {
 fn alone() -> impl Strategy<Value = Chunk> {
     prop_oneof![
         init().prop_map(Chunk::Init),
-        (init(), cookie()).prop_map(|(i, c)| Chunk::InitAck(i, c)),
+        (init(), reports(), opaque(200))
+            .prop_map(|(init, unrecognized, cookie)| Chunk::InitAck(Init { unrecognized, ..init }, cookie)),
         any::<bool>().prop_map(|reflected| Chunk::ShutdownComplete { reflected }),
     ]
 }

@@ -8,7 +8,7 @@
 use crate::guest::Guest;
 use crate::{BOOT, Error, words};
 use base::Time;
-use host::{Door, Gate, Host, Machine, Party, Remote, Said};
+use host::{AnyEnd, Door, Gate, Host, Machine, Party, Remote, Said};
 use lab::capture::doors::{Capture, Note};
 use path::{Cx, ElementId, Network};
 
@@ -288,8 +288,12 @@ impl Driver {
         let now = network.now();
         for (i, &id) in wired.iter().enumerate() {
             let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
-            let party = || network.enter(now, id, |party: &mut Party, _| party.take_packets());
-            for (at, packet) in host.or_else(party).unwrap_or_default() {
+            let party =
+                |network: &mut Network| network.enter(now, id, |party: &mut Party, _| party.take_packets());
+            let any =
+                |network: &mut Network| network.enter(now, id, |end: &mut AnyEnd, _| end.take_packets());
+            let kept = host.or_else(|| party(network)).or_else(|| any(network));
+            for (at, packet) in kept.unwrap_or_default() {
                 let note = Note { t: at, number: None, after: 0, late: None };
                 capture.add(posts.len() + i, note, &packet);
             }

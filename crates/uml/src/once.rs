@@ -10,7 +10,7 @@ use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
 use base::rng::Seed;
 use base::{Span, Time};
-use host::{ADDRESSES, Door, Host, Party, Remote, Said};
+use host::{ADDRESSES, AnyEnd, Door, Host, Party, Remote, Said};
 use lab::capture::doors::{Capture, Spot};
 use lab::run::{self, End, Pending, Run};
 use netns::facts::FlowFacts;
@@ -396,6 +396,7 @@ fn keep_packets(network: &mut Network, id: ElementId) {
     let now = network.now();
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
     network.enter(now, id, |party: &mut Party, _| party.keep_packets());
+    network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
 }
 
 /// What a guest has written down; nothing, if the run ended before it did.

@@ -6,6 +6,7 @@
 //!
 //! All times of a picture are seconds from the capture's first packet, on the clock of the first capture.
 
+pub mod association;
 pub mod clocks;
 pub mod events;
 pub mod layers;

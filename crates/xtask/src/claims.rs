@@ -14,7 +14,8 @@ const CATALOGUE: &str = "experiments/catalogue.toml";
 
 /// The test of a claim that runs here.
 struct Test {
-    test: String,
+    /// The inequality, or why `reproduce` cannot make it.
+    test: Result<String, String>,
     letter: Option<String>,
     /// Reasons of comparisons that are known to fail.
     differs: Vec<String>,
@@ -36,6 +37,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
             None => (String::new(), "not tested here".to_owned(), String::new()),
             Some(test) => {
                 let letter = match test.letter.as_deref() {
+                    _ if test.test.is_err() => "not in `reproduce`".to_owned(),
                     Some("equal") => {
                         equal += 1;
                         "equal".to_owned()
@@ -45,11 +47,15 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
                         format!("differs: {how}")
                     }
                     None => {
+                        findings.errors.push(format!(
+                            "{id}: its claims.toml does not say whether the test is the catalogue's; add `letter`"
+                        ));
                         silent += 1;
                         "not compared".to_owned()
                     }
                 };
-                (format!("`{}`", test.test), letter, test.differs.join("; "))
+                let cell = test.test.as_ref().map_or_else(String::clone, |test| format!("`{test}`"));
+                (cell, letter, test.differs.join("; "))
             }
         };
         let verdict = recorded.claims.get(id).map_or("", String::as_str);
@@ -77,7 +83,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
          | hold in the recorded run | {hold} |\n| fail there, explained | {explained} |\n| fail there | {fail} |\n\n\
          | claim | experiment | catalogue's test | test here | letter | verdict |\n|---|---|---|---|---|---|\n{rows}",
         catalogue.len(),
-        tests.len(),
+        tests.values().filter(|test| test.test.is_ok()).count(),
     );
     Ok(out)
 }
@@ -89,7 +95,7 @@ fn tests(tree: &Tree) -> Result<BTreeMap<String, Test>, String> {
         let table: toml::Table = text.parse().map_err(|e| format!("{path}: {e}"))?;
         for claim in table.get("claim").and_then(toml::Value::as_array).into_iter().flatten() {
             let text = |key: &str| claim.get(key).and_then(toml::Value::as_str).map(str::to_owned);
-            let (Some(id), Some(test)) = (text("id"), text("test")) else { continue };
+            let Some(id) = text("id") else { continue };
             let failures = claim.get("differs").and_then(toml::Value::as_array).into_iter().flatten();
             let why =
                 |failure: &toml::Value| failure.get("why").and_then(toml::Value::as_str).map(str::to_owned);
@@ -102,7 +108,11 @@ fn tests(tree: &Tree) -> Result<BTreeMap<String, Test>, String> {
                     _ => " in one repetition at least".to_owned(),
                 })
             });
-            let test = format!("{test}{over}{}", enough.unwrap_or_default());
+            let test = match (text("test"), text("untestable")) {
+                (_, Some(why)) => Err(why),
+                (Some(test), None) => Ok(format!("{test}{over}{}", enough.unwrap_or_default())),
+                (None, None) => continue,
+            };
             all.insert(id, Test { test, letter: text("letter"), differs });
         }
     }
@@ -143,6 +153,15 @@ mod tests {
             page.contains("| tested here | 2 |") && page.contains("| hold in the recorded run | 1 |"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn a_test_says_whether_it_is_the_catalogues() {
+        let (_, findings) = of("[[claim]]\nid = \"C001\"\ntest = \"X() < Y()\"\n");
+        assert!(findings.errors.len() == 1 && findings.errors[0].contains("add `letter`"), "{findings:?}");
+        let (page, findings) = of("[[claim]]\nid = \"C001\"\nuntestable = \"real time\"\n");
+        assert!(findings.errors.is_empty() && page.contains("| tested here | 0 |"), "{page}");
+        assert!(page.contains("| C001 | a/b | `x < y` | real time | not in `reproduce` |"), "{page}");
     }
 
     #[test]

@@ -48,13 +48,13 @@ fn main() -> ExitCode {
         "generate" => generate(&root),
         "check" => check(&root),
         "record" => record(&root),
-        "mutate" => mutate::run(&root),
+        "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
         "house" => {
             Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
         }
         _ => {
             say(
-                "usage: cargo run -p xtask -- generate | check | house | mutate | record LOG [REPRODUCE.json]",
+                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
             );
             return ExitCode::from(2);
         }
@@ -94,6 +94,7 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         ),
         page("docs/scenario.md", format!("{NOTE}{}", scenario::schema::reference())),
         page("docs/scenario.schema.json", schema + "\n"),
+        page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
         page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
     ])
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p xtask -- mutate` puts one fault after the other into a copy of the sources and plays the suite
 //! against it; a fault that fewer than two dialogues catch is a hole in the suite. The faults are data:
-//! `crates/script/mutants.toml`.
+//! `crates/script/mutants.toml` and `crates/script/mutants-sctp.toml`; `mutate sctp` plays one suite.
 //!
 //! The copy lies in the system's folder for temporary files and keeps its own build folder from run to run.
 
@@ -14,12 +14,39 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Where the faults are listed.
-const FAULTS: &str = "crates/script/mutants.toml";
-/// Where the result is written.
-const PAGE: &str = "docs/mutants.md";
+/// Dialogues of one protocol, and the faults that they are to catch.
+struct Suite {
+    /// The word that chooses it.
+    name: &'static str,
+    /// Where the faults are listed.
+    faults: &'static str,
+    /// Where the result is written.
+    page: &'static str,
+    /// Where the dialogues lie.
+    dialogues: &'static str,
+    /// What the faults are put into, in the page's words, and the folder that its paths leave out.
+    tested: [&'static str; 2],
+}
+
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "tcp",
+        faults: "crates/script/mutants.toml",
+        page: "docs/mutants.md",
+        dialogues: "crates/script/dialogues",
+        tested: ["the sender or the receiver", "crates/transport/src/"],
+    },
+    Suite {
+        name: "sctp",
+        faults: "crates/script/mutants-sctp.toml",
+        page: "docs/mutants-sctp.md",
+        dialogues: "crates/script/sctp",
+        tested: ["the SCTP association", "crates/sctp/src/"],
+    },
+];
+
 /// What is copied: who is tested, who tests, what both need.
-const CRATES: &[&str] = &["base", "transport", "script"];
+const CRATES: &[&str] = &["base", "transport", "path", "host", "sctp", "script"];
 /// So many dialogues must catch a fault.
 const LEAST: usize = 2;
 
@@ -40,61 +67,83 @@ struct Fitted {
     text: String,
 }
 
-/// Does it; false if a fault was caught by too few.
-pub(crate) fn run(root: &Path) -> Result<bool, String> {
-    let tree = Tree::read(root)?;
-    let mutants = read(tree.text(FAULTS)?)?;
-    // All that does not fit is said before anything is built.
-    let fitted: Vec<Result<Fitted, String>> = mutants.iter().map(|m| fit(&tree, m)).collect();
-    let misfits: Vec<&str> = fitted.iter().filter_map(|f| f.as_ref().err().map(String::as_str)).collect();
-    if !misfits.is_empty() {
-        return Err(misfits.join("\nerror: "));
+/// Does it for the suites of this name, or for all; false if a fault was caught by too few.
+pub(crate) fn run(root: &Path, name: Option<&str>) -> Result<bool, String> {
+    let suites: Vec<&Suite> =
+        SUITES.iter().filter(|suite| name.is_none_or(|name| name == suite.name)).collect();
+    if suites.is_empty() {
+        let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+        return Err(format!("there are dialogues of {}", names.join(" and ")));
     }
-    let scratch = Scratch::make(root, &tree)?;
-    let began = clock();
-    let sound = scratch.play(root)?;
-    let wrong: Vec<&str> =
-        sound.iter().filter(|(_, word)| *word != "pass").map(|(id, _)| id.as_str()).collect();
-    if !wrong.is_empty() {
-        return Err(format!("without any fault these do not pass: {}", wrong.join(", ")));
+    let mut good = true;
+    for suite in suites {
+        good &= suite.run(root)?;
     }
-    say(&format!("{} dialogues pass without a fault ({:.0} s)", sound.len(), began.elapsed().as_secs_f64()));
-    let mut rows = Vec::new();
-    let mut broken = 0;
-    for (mutant, fitted) in mutants.iter().zip(fitted.into_iter().flatten()) {
-        let original = tree.text(&fitted.path)?.to_owned();
-        scratch.write(&fitted.path, &fitted.text)?;
+    Ok(good)
+}
+
+impl Suite {
+    fn run(&self, root: &Path) -> Result<bool, String> {
+        let tree = Tree::read(root)?;
+        let mutants = read(self.faults, tree.text(self.faults)?)?;
+        // All that does not fit is said before anything is built.
+        let fitted: Vec<Result<Fitted, String>> =
+            mutants.iter().map(|m| fit(self.faults, &tree, m)).collect();
+        let misfits: Vec<&str> = fitted.iter().filter_map(|f| f.as_ref().err().map(String::as_str)).collect();
+        if !misfits.is_empty() {
+            return Err(misfits.join("\nerror: "));
+        }
+        let scratch = Scratch::make(root, &tree)?;
         let began = clock();
-        let played = scratch.play(root);
-        scratch.write(&fitted.path, &original)?;
-        let played = match played {
-            Ok(played) => played,
-            Err(error) => {
-                say(&format!("error: {}: {error}", mutant.name));
-                broken += 1;
-                continue;
-            }
-        };
-        let caught: Vec<String> =
-            played.into_iter().filter(|(_, word)| word != "pass").map(|(id, _)| id).collect();
-        let verdict = if caught.len() < LEAST { "TOO FEW" } else { "" };
-        let some = caught.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        let sound = scratch.play(root, self.dialogues)?;
+        let wrong: Vec<&str> =
+            sound.iter().filter(|(_, word)| *word != "pass").map(|(id, _)| id.as_str()).collect();
+        if !wrong.is_empty() {
+            return Err(format!("without any fault these do not pass: {}", wrong.join(", ")));
+        }
+        say(&format!(
+            "{} dialogues pass without a fault ({:.0} s)",
+            sound.len(),
+            began.elapsed().as_secs_f64()
+        ));
+        let mut rows = Vec::new();
+        let mut broken = 0;
+        for (mutant, fitted) in mutants.iter().zip(fitted.into_iter().flatten()) {
+            let original = tree.text(&fitted.path)?.to_owned();
+            scratch.write(&fitted.path, &fitted.text)?;
+            let began = clock();
+            let played = scratch.play(root, self.dialogues);
+            scratch.write(&fitted.path, &original)?;
+            let played = match played {
+                Ok(played) => played,
+                Err(error) => {
+                    say(&format!("error: {}: {error}", mutant.name));
+                    broken += 1;
+                    continue;
+                }
+            };
+            let caught: Vec<String> =
+                played.into_iter().filter(|(_, word)| word != "pass").map(|(id, _)| id).collect();
+            let verdict = if caught.len() < LEAST { "TOO FEW" } else { "" };
+            let some = caught.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+            let took = began.elapsed().as_secs_f64();
+            say(&format!("{:>3} {:38} {took:>4.0} s  {some} {verdict}", caught.len(), mutant.name));
+            rows.push((mutant, fitted.path, caught));
+        }
+        if broken > 0 {
+            return Err(format!("{broken} faults could not be played; {} is as it was", self.page));
+        }
+        let few = rows.iter().filter(|(_, _, caught)| caught.len() < LEAST).count();
+        let page = self.page(sound.len(), &rows);
+        std::fs::write(root.join(self.page), page).map_err(|e| format!("cannot write {}: {e}", self.page))?;
         let took = began.elapsed().as_secs_f64();
-        say(&format!("{:>3} {:38} {took:>4.0} s  {some} {verdict}", caught.len(), mutant.name));
-        rows.push((mutant, fitted.path, caught));
+        say(&format!(
+            "{} faults, {few} caught by fewer than {LEAST} dialogues, {took:.0} s; see {}",
+            rows.len(),
+            self.page
+        ));
+        Ok(few == 0)
     }
-    if broken > 0 {
-        return Err(format!("{broken} faults could not be played; {PAGE} is as it was"));
-    }
-    let few = rows.iter().filter(|(_, _, caught)| caught.len() < LEAST).count();
-    let page = page(sound.len(), &rows);
-    std::fs::write(root.join(PAGE), page).map_err(|e| format!("cannot write {PAGE}: {e}"))?;
-    let took = began.elapsed().as_secs_f64();
-    say(&format!(
-        "{} faults, {few} caught by fewer than {LEAST} dialogues, {took:.0} s; see {PAGE}",
-        rows.len()
-    ));
-    Ok(few == 0)
 }
 
 /// How long a run takes is what this tells; nothing hangs on it.
@@ -105,19 +154,23 @@ fn clock() -> Instant {
 
 /// Faults that no longer fit their sources, for `check`.
 pub(crate) fn misfits(tree: &Tree) -> Result<Vec<String>, String> {
-    let Ok(text) = tree.text(FAULTS) else { return Ok(Vec::new()) };
-    Ok(read(text)?.iter().filter_map(|m| fit(tree, m).err()).collect())
+    let mut all = Vec::new();
+    for Suite { faults, .. } in SUITES {
+        let Ok(text) = tree.text(faults) else { continue };
+        all.extend(read(faults, text)?.iter().filter_map(|m| fit(faults, tree, m).err()));
+    }
+    Ok(all)
 }
 
-fn read(text: &str) -> Result<Vec<Mutant>, String> {
-    let table: toml::Table = text.parse().map_err(|e| format!("{FAULTS}: {e}"))?;
+fn read(faults: &str, text: &str) -> Result<Vec<Mutant>, String> {
+    let table: toml::Table = text.parse().map_err(|e| format!("{faults}: {e}"))?;
     let list = table.get("mutant").and_then(toml::Value::as_array);
-    let list = list.ok_or_else(|| format!("{FAULTS}: there is no [[mutant]]"))?;
+    let list = list.ok_or_else(|| format!("{faults}: there is no [[mutant]]"))?;
     let mut out: Vec<Mutant> = Vec::new();
     for entry in list {
         let text = |key: &str| {
             let found = entry.get(key).and_then(toml::Value::as_str).filter(|s| !s.is_empty());
-            found.map(str::to_owned).ok_or_else(|| format!("{FAULTS}: a fault has no `{key}`: {entry}"))
+            found.map(str::to_owned).ok_or_else(|| format!("{faults}: a fault has no `{key}`: {entry}"))
         };
         let mutant = Mutant {
             name: text("name")?,
@@ -127,7 +180,7 @@ fn read(text: &str) -> Result<Vec<Mutant>, String> {
             with: text("with")?,
         };
         if out.iter().any(|m| m.name == mutant.name) {
-            return Err(format!("{FAULTS}: `{}` is there twice", mutant.name));
+            return Err(format!("{faults}: `{}` is there twice", mutant.name));
         }
         out.push(mutant);
     }
@@ -135,7 +188,7 @@ fn read(text: &str) -> Result<Vec<Mutant>, String> {
 }
 
 /// Puts a fault in its place.
-fn fit(tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
+fn fit(faults: &str, tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
     let within = |path: &str| {
         path == mutant.place || path.strip_prefix(&mutant.place).is_some_and(|rest| rest.starts_with('/'))
     };
@@ -148,13 +201,13 @@ fn fit(tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
             Ok(Fitted { path: path.to_owned(), text: text.replace(&mutant.find, &mutant.with) })
         }
         [] => Err(format!(
-            "{FAULTS}: {} no longer fits: `{}` is not in {}",
+            "{faults}: {} no longer fits: `{}` is not in {}",
             mutant.name,
             mutant.find.trim(),
             mutant.place
         )),
         [(first, _), ..] => Err(format!(
-            "{FAULTS}: {} fits {} times in {}, first in {first}; say more",
+            "{faults}: {} fits {} times in {}, first in {first}; say more",
             mutant.name,
             found.len(),
             mutant.place
@@ -202,7 +255,7 @@ impl Scratch {
     }
 
     /// Builds the copy and plays the suite: the word for each dialogue.
-    fn play(&self, root: &Path) -> Result<BTreeMap<String, String>, String> {
+    fn play(&self, root: &Path, dialogues: &str) -> Result<BTreeMap<String, String>, String> {
         let cargo = option_env!("CARGO").unwrap_or("cargo");
         let mut build = Command::new(cargo);
         build
@@ -218,7 +271,7 @@ impl Scratch {
             return Err(format!("it does not compile:\n{}", String::from_utf8_lossy(&built.stderr)));
         }
         let suite = self.folder.join("target/debug/examples/suite");
-        let folder = root.join("crates/script/dialogues");
+        let folder = root.join(dialogues);
         let played = Command::new(suite).arg(folder).output().map_err(|e| format!("cannot play: {e}"))?;
         let text = String::from_utf8_lossy(&played.stdout).into_owned();
         let lines = text.lines().filter_map(|l| l.split_once(' '));
@@ -238,24 +291,31 @@ fn bare(manifest: &str) -> String {
     kept.join("\n") + "\n"
 }
 
-fn page(dialogues: usize, rows: &[(&Mutant, String, Vec<String>)]) -> String {
-    let mut out = String::from(
-        "<!-- Written by `cargo run -p xtask -- mutate`; do not edit. -->\n\n# Would the dialogues notice a fault?\n\n",
-    );
-    let _ = write!(
-        out,
-        "Each of these {} faults was put, alone, into a copy of the sender or the receiver, and the {dialogues}\n\
-         dialogues of `crates/script/dialogues` were played against it. At least {LEAST} must catch each. The faults\n\
-         are in `{FAULTS}`.\n\n\
+impl Suite {
+    fn page(&self, dialogues: usize, rows: &[(&Mutant, String, Vec<String>)]) -> String {
+        let Suite { faults, dialogues: folder, tested: [tested, below], name, .. } = self;
+        let title = if *name == "tcp" {
+            "Would the dialogues notice a fault?"
+        } else {
+            "Would the SCTP dialogues notice a fault?"
+        };
+        let mut out =
+            format!("<!-- Written by `cargo run -p xtask -- mutate`; do not edit. -->\n\n# {title}\n\n");
+        let _ = write!(
+            out,
+            "Each of these {} faults was put, alone, into a copy of {tested}, and the {dialogues}\n\
+         dialogues of `{folder}` were played against it. At least {LEAST} must catch each. The faults\n\
+         are in `{faults}`.\n\n\
          | fault | in | caught by | among them |\n|---|---|---:|---|\n",
-        rows.len(),
-    );
-    for (mutant, path, caught) in rows {
-        let some: Vec<String> = caught.iter().take(4).map(|id| format!("`{id}`")).collect();
-        let path = path.strip_prefix("crates/transport/src/").unwrap_or(path);
-        let _ = writeln!(out, "| {} | `{path}` | {} | {} |", mutant.fault, caught.len(), some.join(", "));
+            rows.len(),
+        );
+        for (mutant, path, caught) in rows {
+            let some: Vec<String> = caught.iter().take(4).map(|id| format!("`{id}`")).collect();
+            let path = path.strip_prefix(below).unwrap_or(path);
+            let _ = writeln!(out, "| {} | `{path}` | {} | {} |", mutant.fault, caught.len(), some.join(", "));
+        }
+        out
     }
-    out
 }
 
 #[cfg(test)]
@@ -266,16 +326,16 @@ mod tests {
 
     #[test]
     fn a_fault_is_put_where_it_fits_once() {
-        let mutant = &read(ONE).unwrap()[0];
+        let mutant = &read("faults.toml", ONE).unwrap()[0];
         let tree = Tree::of(&[("crates/a/src/b/c.rs", "let x = 1;\n"), ("crates/a/srcs.rs", "x = 1;")]);
-        let fitted = fit(&tree, mutant).unwrap_or_else(|e| panic!("{e}"));
+        let fitted = fit("faults.toml", &tree, mutant).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((fitted.path.as_str(), fitted.text.as_str()), ("crates/a/src/b/c.rs", "let x = 2;\n"));
     }
 
     #[test]
     fn a_fault_that_does_not_fit_is_said() {
-        let mutant = &read(ONE).unwrap()[0];
-        let error = |files: &[(&str, &str)]| fit(&Tree::of(files), mutant).err().unwrap();
+        let mutant = &read("faults.toml", ONE).unwrap()[0];
+        let error = |files: &[(&str, &str)]| fit("faults.toml", &Tree::of(files), mutant).err().unwrap();
         assert!(error(&[("crates/a/src/b.rs", "x = 3;")]).contains("n no longer fits: `x = 1;`"));
         assert!(error(&[("crates/a/src/b.rs", "x = 1; x = 1;")]).contains("fits 2 times"));
         let twice = [("crates/a/src/b.rs", "x = 1;"), ("crates/a/src/c.rs", "x = 1;")];
@@ -284,8 +344,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_the_list_is_said() {
-        assert!(read("x = 1").unwrap_err().contains("no [[mutant]]"));
-        assert!(read(&ONE.replace("fault", "faults")).unwrap_err().contains("no `fault`"));
-        assert!(read(&format!("{ONE}{ONE}")).unwrap_err().contains("twice"));
+        assert!(read("faults.toml", "x = 1").unwrap_err().contains("no [[mutant]]"));
+        assert!(read("faults.toml", &ONE.replace("fault", "faults")).unwrap_err().contains("no `fault`"));
+        assert!(read("faults.toml", &format!("{ONE}{ONE}")).unwrap_err().contains("twice"));
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use scenario::import::{Imported, Kind, Mistake, import};
+use base::units::parse_bytes;
+use scenario::import::{Classes, Imported, Kind, Mistake, access_log, import};
 use serde_json::json;
 use std::io::Read as _;
 
-/// Turn a command line of netem or mahimahi, or a recording, into a scenario
+/// Turn a command line of netem or mahimahi, a recording, or an access log into a scenario
 ///
 /// The scenario goes to stdout; comments in it tell what was translated exactly, what roughly and what was left out.
 #[derive(Debug, clap::Args)]
@@ -14,6 +15,7 @@ use std::io::Read as _;
     williwaw import tc qdisc add dev eth0 root netem delay 100ms 20ms loss 1% rate 1mbit > link.toml\n  \
     williwaw import mm-delay 50 mm-link up.trace down.trace --downlink-queue=droptail --downlink-queue-args=packets=100\n  \
     williwaw import drive.csv\n  \
+    williwaw import --classes 3 --largest '1 MB' access.log > requests.toml\n  \
     ssh router tc -d qdisc script | williwaw import -\n\n\
     A recording names its columns in its first line: t_s, rate_bps (_kbps, _mbps), delay_ms (_s), loss (_percent),\n\
     with _down or _up behind for one direction.")]
@@ -21,6 +23,12 @@ pub(crate) struct Args {
     /// Print one JSON document: the scenario, and what was translated how
     #[arg(long)]
     json: bool,
+    /// Of an access log: classes of equal frequency, by the size of the reply
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    classes: u16,
+    /// Of an access log: replies of more are huge downloads and left out
+    #[arg(long, value_name = "SIZE", default_value = "1 MB", value_parser = parse_bytes)]
+    largest: u64,
     /// A file, `-` for stdin, or the command line itself
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "FILE|COMMAND")]
     words: Vec<String>,
@@ -31,17 +39,23 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let (name, text) = read(&args.words)?;
     let Some(kind) = Kind::of(&text) else {
         return Err(Failure::usage(
-            format!("{name} is neither a command line of tc or mahimahi nor a recording"),
-            "it begins with `tc`, with `mm-`, or with the names of columns such as t_s,rate_bps",
+            format!("{name} is neither a command line of tc or mahimahi nor a recording nor an access log"),
+            "it begins with `tc`, with `mm-`, with the names of columns such as t_s,rate_bps, or is a log of Squid or in the \
+             Common Log Format",
         ));
     };
-    let imported = import(kind, &text)
-        .map_err(|Mistake { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
+    let classes = Classes { number: usize::from(args.classes), largest: args.largest };
+    let imported = match kind {
+        Kind::AccessLog => access_log(&text, classes),
+        kind => import(kind, &text),
+    };
+    let imported =
+        imported.map_err(|Mistake { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
     if args.json {
         let Imported { scenario, exactly, roughly, left_out } = imported;
         talk.document(&json!({
             "schema": "williwaw-import/1",
-            "kind": match kind { Kind::Netem => "netem", Kind::Mahimahi => "mahimahi", Kind::Recording => "recording" },
+            "kind": match kind { Kind::Netem => "netem", Kind::Mahimahi => "mahimahi", Kind::Recording => "recording", Kind::AccessLog => "access-log" },
             "scenario": scenario,
             "exactly": exactly,
             "roughly": roughly,

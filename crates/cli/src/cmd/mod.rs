@@ -11,15 +11,18 @@ pub(crate) mod import;
 pub(crate) mod keep;
 mod layers;
 pub(crate) mod linux;
+pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod plot;
 pub(crate) mod presets;
+pub(crate) mod print;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod script;
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trigger;
 pub(crate) mod wire;
@@ -70,6 +73,8 @@ verbs! {
     Trigger = trigger,
     Linux = linux,
     Plot = plot,
+    Print = print,
+    Serve = serve,
     Measure = measure,
     Reproduce = reproduce,
     Script = script,
@@ -79,6 +84,7 @@ verbs! {
     Presets = presets,
     Import = import,
     Completions = completions,
+    Man = man,
     Doctor = doctor,
     Keep = keep,
 }

@@ -2,11 +2,17 @@
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
+use crate::output::atomic_write;
 use scenario::starter::STARTER;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
+/// The schema beside a scenario, which its first line names for editors.
+const SCHEMA: &str = "williwaw.schema.json";
+
 /// Write a commented scenario to start from
+///
+/// The first line of the file names the schema of scenarios for editors (Taplo, Even Better TOML); the schema is written beside it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw new\n  \
@@ -35,10 +41,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         }
         Err(error) => return Err(Failure::write(&args.file, &error)),
     };
-    if let Err(error) = file.write_all(STARTER.as_bytes()) {
+    let text = format!("#:schema ./{SCHEMA}\n{STARTER}");
+    if let Err(error) = file.write_all(text.as_bytes()) {
         // Half of a file would be in the way of the next try.
         let _ = std::fs::remove_file(&args.file);
         return Err(Failure::write(&args.file, &error));
+    }
+    // The scenario is whole without it.
+    let schema = format!("{:#}\n", scenario::schema::json_schema());
+    if let Err(failure) = atomic_write::whole(&args.file.with_file_name(SCHEMA), schema) {
+        talk.note(&format!("editors will not complete it: {failure}"));
     }
     talk.note(&format!("wrote {name}; run it with: williwaw run {name}"));
     Ok(End::Good)

@@ -302,7 +302,8 @@ impl<'m, 'a> Collector<'m, 'a> {
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let ends = (0..model.flows.len()).map(|flow| ends(model, flow, self.windows[flow])).collect();
-        Capture {
+        let mut capture = Capture {
+            first_radio: self.taps.len(),
             taps: self.taps,
             hosts: self.hosts,
             packets: self.packets,
@@ -310,8 +311,13 @@ impl<'m, 'a> Collector<'m, 'a> {
             ends,
             names: world.names.clone(),
             framing: self.framing,
+            radio: Vec::new(),
             origin_ns: 0,
-        }
+        };
+        let (taps, frames) = super::radio::frames(&capture, &self.by_id, model, world, capture.first_radio);
+        capture.taps.extend(taps);
+        capture.radio = frames;
+        capture
     }
 }
 

@@ -8,7 +8,7 @@ use scenario::Model;
 use std::collections::BTreeSet;
 
 /// The intervals of all machines up to `last`, seconds; several links that follow one machine say the same.
-pub(super) fn intervals(model: &Model, records: &[Record], last: f64) -> Vec<Interval> {
+pub(crate) fn intervals(model: &Model, records: &[Record], last: f64) -> Vec<Interval> {
     let changes: BTreeSet<(u32, _, u32)> = records
         .iter()
         .filter_map(|r| match r.event {

@@ -2,8 +2,8 @@
 //!
 //! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` makes one comparison for every combination. A
 //! name before parentheses is a quantity (an alias of a metric, or a metric); its arguments are the labels of a cell, in
-//! the order of the experiment's axes. `min`, `max` and `abs` take expressions, `p10`, `median` and `p90` one whose
-//! repetitions they look at.
+//! the order of the experiment's axes. `min`, `max` and `abs` take expressions. `least`, `greatest`, `median`, `deviation`
+//! (the standard deviation of the sample) and percentiles (`p05`, `p90`) take one and look at its repetitions.
 //!
 //! `<` and `>` ask for a paired one-sided t-test at 5 % where a side has repetitions; `<=` and `>=` compare the means,
 //! and the significance stands beside.
@@ -193,18 +193,7 @@ impl Parser<'_> {
                         self.need(")")?;
                         Ok(Value { mean: value.mean.abs(), each: None })
                     }
-                    "p10" | "median" | "p90" => {
-                        let value = self.sum()?;
-                        self.need(")")?;
-                        let each = value.each.ok_or(format!("`{word}` of one number"))?;
-                        let all = Summary::of(&each).ok_or(format!("`{word}` of nothing"))?;
-                        let mean = match word.as_str() {
-                            "p10" => all.p10,
-                            "p90" => all.p90,
-                            _ => all.median,
-                        };
-                        Ok(Value { mean, each: None })
-                    }
+                    _ if Statistic::named(&word).is_some() => self.statistic(&word),
                     _ => self.quantity(&word),
                 }
             }
@@ -222,6 +211,16 @@ impl Parser<'_> {
         }
         self.need(")")?;
         Ok(best)
+    }
+
+    /// A statistic of the repetitions of an expression.
+    fn statistic(&mut self, name: &str) -> Result<Value, String> {
+        let value = self.sum()?;
+        self.need(")")?;
+        let each = value.each.ok_or(format!("`{name}` of one number"))?;
+        let statistic = Statistic::named(name).ok_or(format!("`{name}` is no statistic"))?;
+        let mean = statistic.of(&each).ok_or(format!("`{name}` of too few repetitions"))?;
+        Ok(Value { mean, each: None })
     }
 
     fn quantity(&mut self, name: &str) -> Result<Value, String> {
@@ -251,6 +250,35 @@ impl Parser<'_> {
         }
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         Ok(Value { mean, each: Some(each) })
+    }
+}
+
+/// A statistic of the repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statistic {
+    /// From 0, the least, to 1, the greatest; linear between neighbours.
+    Percentile(f64),
+    /// Of the sample, divisor n - 1.
+    Deviation,
+}
+
+impl Statistic {
+    fn named(name: &str) -> Option<Self> {
+        let percent = || name.strip_prefix('p').filter(|digits| digits.len() == 2)?.parse::<u8>().ok();
+        match name {
+            "least" => Some(Statistic::Percentile(0.0)),
+            "greatest" => Some(Statistic::Percentile(1.0)),
+            "median" => Some(Statistic::Percentile(0.5)),
+            "deviation" => Some(Statistic::Deviation),
+            _ => percent().map(|p| Statistic::Percentile(f64::from(p) / 100.0)),
+        }
+    }
+
+    fn of(self, each: &[Option<f64>]) -> Option<f64> {
+        match self {
+            Statistic::Percentile(p) => super::value::percentile(each, p),
+            Statistic::Deviation => Summary::of(each)?.stddev,
+        }
     }
 }
 
@@ -406,6 +434,16 @@ fn combinations(over: &[(String, Vec<String>)]) -> Vec<BTreeMap<&str, &str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statistics_look_at_the_repetitions() {
+        let of = |expression: &str| value(expression, &BTreeMap::new(), &Table).unwrap()[0].unwrap();
+        assert_eq!((of("least(D(a,on))"), of("greatest(D(a,on))"), of("median(D(a,on))")), (1.0, 4.1, 2.5));
+        assert!((of("p50(D(a,on))") - 2.5).abs() < 1e-12 && (of("p10(D(a,on))") - 1.3).abs() < 1e-12);
+        // 1, 2, 3, 4.1 about 2.525: squares 2.3256, 0.2756, 0.2256, 2.4806.
+        assert!((of("deviation(D(a,on))") - (5.3075f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert!(value("least(3)", &BTreeMap::new(), &Table).is_err());
+    }
 
     struct Table;
     impl Cells for Table {

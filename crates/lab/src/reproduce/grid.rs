@@ -144,6 +144,15 @@ impl Grid {
         self.parts.first().map_or(0, |p| p.sweep.repetitions as usize)
     }
 
+    /// The experiment's own repetitions, of which its reasons are written, where these are others: another number, or with
+    /// another seed than 1. None where they are the same.
+    pub(super) fn others(&self, experiment: &Experiment) -> Option<u32> {
+        let cells = self.parts.iter().flat_map(|part| &part.sweep.cells);
+        let same = self.repetitions() == experiment.repetitions as usize
+            && cells.into_iter().all(|cell| cell.model.run.seed == 1);
+        (!same).then_some(experiment.repetitions)
+    }
+
     /// Repetitions in all.
     pub(super) fn total(&self) -> u64 {
         self.parts.iter().map(|p| p.sweep.total()).sum()

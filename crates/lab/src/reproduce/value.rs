@@ -38,7 +38,7 @@ pub(super) fn values(
         if table.value.is_some() {
             for (key, published) in &table.values {
                 let each = table.computed(key, &view).map_err(wrong)?;
-                all.extend(value(table, key, *published, &each, experiment.repetitions));
+                all.extend(value(table, key, *published, &each, grid.others(experiment)));
             }
             continue;
         }
@@ -47,44 +47,56 @@ pub(super) fn values(
             let Some(&published) = table.values.get(&key) else { continue };
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
             let each = claim::Cells::values(&view, &table.metric, &labels).map_err(wrong)?;
-            all.extend(value(table, &key, published, &each, experiment.repetitions));
+            all.extend(value(table, &key, published, &each, grid.others(experiment)));
         }
     }
     Ok(all)
 }
 
-/// A percentile of the repetitions, and how far chance alone takes it from the published one.
-fn percentile(table: &Published, published: f64, p: f64, each: &[Option<f64>]) -> Option<(f64, f64)> {
+/// A percentile of the repetitions, from 0 to 1, linear between neighbours; none without a value.
+pub(super) fn percentile(each: &[Option<f64>], p: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = each.iter().flatten().copied().filter(|x| x.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
-    let at = |p: f64| {
-        let h = p.clamp(0.0, 1.0) * last as f64;
-        let (below, part) = (h as usize, h - (h as usize) as f64);
-        sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below])
+    let h = p.clamp(0.0, 1.0) * last as f64;
+    let (below, part) = (h as usize, h - (h as usize) as f64);
+    Some(sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below]))
+}
+
+/// A percentile of the repetitions, and how far chance alone takes it from the published one.
+fn with_chance(table: &Published, published: f64, p: f64, each: &[Option<f64>]) -> Option<(f64, f64)> {
+    let m = each.iter().flatten().filter(|x| x.is_finite()).count() as f64;
+    let reach = 1.96 * (p * (1.0 - p) * (1.0 / f64::from(table.repetitions) + 1.0 / m)).sqrt();
+    let measured = percentile(each, p)?;
+    let chance = if published > measured {
+        percentile(each, p + reach)? - measured
+    } else {
+        measured - percentile(each, p - reach)?
     };
-    let reach =
-        1.96 * (p * (1.0 - p) * (1.0 / f64::from(table.repetitions) + 1.0 / sorted.len() as f64)).sqrt();
-    let measured = at(p);
-    let chance = if published > measured { at(p + reach) - measured } else { measured - at(p - reach) };
     Some((measured, chance))
 }
 
-/// One published value beside the repetitions of its cell, of which the experiment's own are `own`.
-fn value(table: &Published, key: &str, published: f64, each: &[Option<f64>], own: u32) -> Option<Value> {
+/// One published value beside the repetitions of its cell; `others` as of [`Grid::others`].
+fn value(
+    table: &Published,
+    key: &str,
+    published: f64,
+    each: &[Option<f64>],
+    others: Option<u32>,
+) -> Option<Value> {
     let summary = Summary::of(each)?;
     let n = f64::from(table.repetitions);
     let spread = summary.stddev.map(|s| (s, summary.n));
     let chance = 1.96 * summary.stddev.unwrap_or(0.0) * (1.0 / n + 1.0 / summary.n as f64).sqrt();
     let fixed = table.band.of(published);
     let (measured, chance) = match table.percentile {
-        Some(p) => percentile(table, published, p, each)?,
+        Some(p) => with_chance(table, published, p, each)?,
         None => (summary.mean, chance),
     };
     let off = (measured - published).abs();
     let within = off <= fixed.max(chance);
     let known = table.differs.get(key).filter(|_| !within);
-    let explained = known.filter(|known| near(known.is, measured, fixed / 4.0, spread, own));
+    let explained = known.filter(|known| near(known.is, measured, fixed / 4.0, spread, others));
     let full = if table.name.is_empty() { key.to_owned() } else { format!("{key}/{}", table.name) };
     Some(Value {
         why: explained.map(|known| known.why.clone()),
@@ -102,11 +114,18 @@ fn value(table: &Published, key: &str, published: f64, each: &[Option<f64>], own
     })
 }
 
-/// True if a measured value is the one that a known difference explains: off by no more than the fixed part, or than
-/// what chance makes of repetitions other than the `own` behind the explained value.
-pub(super) fn near(explained: f64, measured: f64, fixed: f64, spread: Option<(f64, u64)>, own: u32) -> bool {
-    let chance =
-        spread.map_or(0.0, |(s, n)| 1.96 * s * (1.0 / f64::from(own.max(1)) + 1.0 / n as f64).sqrt());
+/// True if a measured value is the one that a known difference explains: off by no more than the fixed part, or, where the
+/// reason was written of `others` repetitions, than what chance makes of those and these.
+pub(super) fn near(
+    explained: f64,
+    measured: f64,
+    fixed: f64,
+    spread: Option<(f64, u64)>,
+    others: Option<u32>,
+) -> bool {
+    let chance = others
+        .zip(spread)
+        .map_or(0.0, |(others, (s, n))| 1.96 * s * (1.0 / f64::from(others.max(1)) + 1.0 / n as f64).sqrt());
     (measured - explained).abs() <= fixed.max(chance)
 }
 
@@ -123,7 +142,7 @@ mod tests {
 
     /// Repetitions that are all equal leave the fixed part of the band alone.
     fn judged(table: &Published, key: &str, published: f64, measured: f64) -> Value {
-        value(table, key, published, &[Some(measured); 10], 10).unwrap()
+        value(table, key, published, &[Some(measured); 10], None).unwrap()
     }
 
     #[test]
@@ -146,8 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn fewer_repetitions_may_miss_the_explained_value_by_chance() {
-        assert!(near(10.0, 10.27, 0.1, Some((1.0, 100)), 100), "0.277 by chance, and no less");
-        assert!(!near(10.0, 10.27, 0.1, Some((1.0, 1000)), 1000));
+    fn only_other_repetitions_may_miss_the_explained_value_by_chance() {
+        let spread = |n| Some((1.0, n));
+        assert!(near(10.0, 10.27, 0.1, spread(100), Some(100)), "0.277 by chance, and no less");
+        assert!(!near(10.0, 10.27, 0.1, spread(1000), Some(1000)));
+        assert!(!near(10.0, 10.27, 0.1, spread(100), None), "the repetitions of the reason give its value");
     }
 }

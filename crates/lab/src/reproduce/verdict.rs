@@ -19,6 +19,7 @@ pub(super) fn claims(
     grid: &Grid,
 ) -> Result<(Vec<ClaimResult>, Vec<Untested>), ReproduceError> {
     let view = View { grid, quantity: &claims.quantity };
+    let others = grid.others(experiment);
     let (mut all, mut untested) = (Vec::new(), Vec::new());
     for c in claims.claim.iter().filter(|c| c.experiment == experiment.id) {
         if let Some(why) = &c.untestable {
@@ -26,16 +27,16 @@ pub(super) fn claims(
             continue;
         }
         let judged = if c.exists || c.share.is_some() {
-            by_repetition(c, grid.repetitions(), experiment.repetitions, &view)
+            by_repetition(c, grid.repetitions(), others, &view)
         } else {
-            by_mean(c, experiment.repetitions, &view)
+            by_mean(c, others, &view)
         };
         all.push(judged.map_err(|e| ReproduceError::Data(format!("{}: {e}", c.id)))?);
     }
     Ok((all, untested))
 }
 
-fn by_mean(c: &Claim, own: u32, cells: &dyn Cells) -> Result<ClaimResult, String> {
+fn by_mean(c: &Claim, others: Option<u32>, cells: &dyn Cells) -> Result<ClaimResult, String> {
     let over: Vec<(String, Vec<String>)> = c.over.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
     let made = claim::judge(&c.test, &over, cells)?;
     let failing: Vec<&Comparison> = made.iter().filter(|comparison| !comparison.holds).collect();
@@ -47,7 +48,7 @@ fn by_mean(c: &Claim, own: u32, cells: &dyn Cells) -> Result<ClaimResult, String
     Ok(ClaimResult {
         former: enough(&Comparison::former),
         detail: detail(c, &made, &failing, holds),
-        why: if holds { None } else { reasons(c, &failing, own) },
+        why: if holds { None } else { reasons(c, &failing, others) },
         ..ClaimResult::new(c, holds)
     })
 }
@@ -57,7 +58,12 @@ fn combinations_that_hold(made: &[Comparison], holds: &dyn Fn(&Comparison) -> bo
     made.chunk_by(|a, b| a.labels == b.labels).filter(|group| group.iter().all(holds)).count()
 }
 
-fn by_repetition(c: &Claim, repetitions: usize, own: u32, cells: &dyn Cells) -> Result<ClaimResult, String> {
+fn by_repetition(
+    c: &Claim,
+    repetitions: usize,
+    others: Option<u32>,
+    cells: &dyn Cells,
+) -> Result<ClaimResult, String> {
     let found = claim::witnesses(&c.test, repetitions, cells)?;
     let share = found.len() as f64 / repetitions.max(1) as f64;
     let needed = c.share.unwrap_or(0.0);
@@ -79,19 +85,19 @@ fn by_repetition(c: &Claim, repetitions: usize, own: u32, cells: &dyn Cells) -> 
     Ok(ClaimResult {
         former: !found.is_empty(),
         detail: format!("in {} of {repetitions} repetitions{least}{first}", found.len()),
-        why: if holds { None } else { reasons(c, &[&made], own) },
+        why: if holds { None } else { reasons(c, &[&made], others) },
         witness: found.first().map(|i| *i as u64),
         ..ClaimResult::new(c, holds)
     })
 }
 
 /// The reasons of all failing comparisons; none if one of them has no reason, or another value than the reason names.
-fn reasons(c: &Claim, failing: &[&Comparison], own: u32) -> Option<String> {
+fn reasons(c: &Claim, failing: &[&Comparison], others: Option<u32>) -> Option<String> {
     let mut all: Vec<&str> = Vec::new();
     for comparison in failing {
         let known = c.differs.iter().find(|known| {
             let is = |explained: f64, side: &Side| {
-                near(explained, side.mean, NEAR * explained.abs(), side.spread, own)
+                near(explained, side.mean, NEAR * explained.abs(), side.spread, others)
             };
             known.labels == comparison.labels
                 && known.comparison == comparison.number
@@ -149,7 +155,7 @@ mod tests {
         let test = "test = \"X(1) < X(2); X(5) <= X(4); X(7) <= X(6)\"\n";
         let second = "[[differs]]\ncomparison = 2\nleft = 5\nright = 4\nwhy = \"second\"\n";
         let third = "[[differs]]\ncomparison = 3\nleft = 7\nright = 6\nwhy = \"third\"\n";
-        let judged = |text: String| by_mean(&claim(&text), 1, &Plain).unwrap();
+        let judged = |text: String| by_mean(&claim(&text), None, &Plain).unwrap();
         assert!(judged(format!("{test}{second}")).why.is_none(), "the third has no reason");
         assert_eq!(judged(format!("{test}{second}{third}")).why.as_deref(), Some("second; third"));
         let moved = third.replace("left = 7", "left = 9");
@@ -161,14 +167,14 @@ mod tests {
     #[test]
     fn most_combinations_can_be_enough() {
         let text = "test = \"X(x) < 3\"\nfor = { x = [\"1\", \"2\", \"4\"] }\n";
-        assert!(!by_mean(&claim(text), 1, &Plain).unwrap().holds);
-        assert!(by_mean(&claim(&format!("{text}combinations = 2\n")), 1, &Plain).unwrap().holds);
+        assert!(!by_mean(&claim(text), None, &Plain).unwrap().holds);
+        assert!(by_mean(&claim(&format!("{text}combinations = 2\n")), None, &Plain).unwrap().holds);
     }
 
     #[test]
     fn a_share_of_the_repetitions_is_counted() {
         let text = "test = \"X(1,2,3,4) >= 3\"\n";
-        let with = |key: &str| by_repetition(&claim(&format!("{text}{key}\n")), 4, 4, &Plain).unwrap();
+        let with = |key: &str| by_repetition(&claim(&format!("{text}{key}\n")), 4, None, &Plain).unwrap();
         assert!(with("exists = true").holds && with("share = 0.5").holds);
         let few = with("share = 0.6");
         assert!(!few.holds && few.former && few.witness == Some(2), "{few:?}");

@@ -52,7 +52,7 @@ pub struct DualThreshold {
     armed: bool,
     /// The next packet that leaves is dropped.
     pending: bool,
-    /// Ledgers of the flows that lost one since it was armed.
+    /// Ledgers of the flows that lost one since the queue was below the soft threshold.
     dropped: Vec<u64>,
     arrivals: u32,
     last: Time,
@@ -88,9 +88,9 @@ impl DualThreshold {
         };
         if low {
             self.armed = true;
-            self.dropped.clear();
         }
         if !self.reaches(view, 1) {
+            self.dropped.clear();
             return Verdict::Pass;
         }
         self.arrivals = self.arrivals.saturating_add(1);
@@ -170,5 +170,8 @@ mod tests {
         assert_eq!(queue.comes(at(6, 0, 1)), Verdict::Drop);
         assert_eq!((queue.comes(at(7, 1, 50)), queue.comes(at(7, 0, 60))), (Verdict::Pass, Verdict::Pass));
         assert_eq!(queue.comes(at(7, 1, 61)), Verdict::Drop);
+        // Below the soft threshold, yet not at half of it: the first flow may lose one again, by the timer.
+        assert_eq!((queue.comes(at(5, 0, 70)), queue.comes(at(6, 0, 80))), (Verdict::Pass, Verdict::Pass));
+        assert_eq!(queue.comes(at(6, 0, 111)), Verdict::Drop);
     }
 }

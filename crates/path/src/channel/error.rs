@@ -34,6 +34,8 @@ impl Chance {
 pub enum Process {
     /// Always the same.
     Steady(Chance),
+    /// Of each frame, drawn when a state is entered: from what, and the present value, at most 1.
+    Drawn(Sampler, f64),
     /// A chain with a good and a bad state, moved before each frame.
     PerFrame {
         /// Probability of leaving the good state.
@@ -93,10 +95,18 @@ impl Errors {
         Errors { process, mode, stream, bad: false }
     }
 
+    /// The state that they belong to is entered: a probability that is drawn is drawn anew.
+    pub(crate) fn enter(&mut self) {
+        if let Process::Drawn(from, share) = &mut self.process {
+            *share = from.draw().min(1.0);
+        }
+    }
+
     /// Draws what becomes of a frame of so many bytes whose transmission ends `now`, and adds it.
     pub fn strike(&mut self, now: Time, bytes: u32, outcome: &mut Outcome) {
         let chance = match &mut self.process {
             Process::Steady(chance) => *chance,
+            Process::Drawn(_, share) => Chance::Frame(*share),
             Process::PerFrame { leave_good, leave_bad, good, bad } => {
                 let leave = if self.bad { leave_bad } else { leave_good };
                 self.bad ^= self.stream.uniform() < *leave;

@@ -35,8 +35,8 @@ pub enum Flush {
 /// What one state means for one link.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// The rate; none: as it would be. 0 freezes service in the middle of a frame.
-    pub rate: Option<Rate>,
+    /// The rate, bit/s, drawn when the state is entered; none: as it would be. 0 freezes service in the middle of a frame.
+    pub rate: Option<Sampler>,
     /// Propagation, nanoseconds, drawn for each packet; none: as it would be.
     pub delay: Option<Sampler>,
     /// Errors beside the link's own.
@@ -50,15 +50,31 @@ pub struct Setting {
 /// A machine that a link follows.
 #[derive(Clone, Debug)]
 pub struct Follower {
-    /// The machine's number in the network.
-    pub number: u16,
-    /// This link's copy of it.
-    pub machine: Machine,
-    /// What each state means here.
-    pub settings: Vec<Setting>,
+    number: u16,
+    machine: Machine,
+    settings: Vec<Setting>,
+    /// The rate that was drawn when the present state was entered.
+    rate: Option<Rate>,
 }
 
 impl Follower {
+    /// A link's copy of the machine with this number in the network, and what each of its states means here.
+    pub fn new(number: u16, machine: Machine, settings: Vec<Setting>) -> Self {
+        let mut follower = Follower { number, machine, settings, rate: None };
+        follower.enter();
+        follower
+    }
+
+    /// Draws what the present state draws once.
+    fn enter(&mut self) {
+        let Some(setting) = self.settings.get_mut(self.machine.state()) else { return };
+        let rate = setting.rate.as_mut().map(|rate| Rate::from_bps(rate.draw() as u64));
+        if let Some(errors) = &mut setting.errors {
+            errors.enter();
+        }
+        self.rate = rate;
+    }
+
     /// The least delay that its states say, as far as it is known before it is drawn; none if they say none.
     pub(crate) fn least_delay(&self) -> Option<Span> {
         let said = self.settings.iter().filter_map(|setting| setting.delay.as_ref());
@@ -97,6 +113,7 @@ impl Followers {
         let next = self.next_change();
         let follower = self.list.iter_mut().find(|f| f.machine.next_change() == next)?;
         let change = follower.machine.step(now)?;
+        follower.enter();
         let number = follower.number;
         self.paused = self.paused.max(change.at + change.pause);
         Some((number, change))
@@ -107,6 +124,7 @@ impl Followers {
         let follower = self.list.iter_mut().find(|f| f.number == number)?;
         let state = usize::from(state).min(follower.settings.len().saturating_sub(1));
         let change = follower.machine.trigger(now, state);
+        follower.enter();
         self.paused = self.paused.max(change.at + change.pause);
         Some(change)
     }
@@ -117,8 +135,8 @@ impl Followers {
         follower.and_then(Follower::setting).map_or(Flush::None, |s| s.flush)
     }
 
-    pub(crate) fn rate(&mut self) -> Option<Rate> {
-        self.list.iter_mut().filter_map(|f| f.setting()?.rate).next_back()
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.list.iter().filter_map(|f| f.rate).next_back()
     }
 
     pub(crate) fn service(&mut self) -> Service {

@@ -128,8 +128,8 @@ impl User {
     fn in_new_cell(&mut self, change: Change, t: Time) {
         let faults = self.mobility.faults();
         for i in 0..usize::from(faults.resent_frames).min(2) {
-            if let Some((octets, packet)) = self.recent[i] {
-                let copy = self.frames.copy(octets, packet);
+            if let Some((octets, packet, serial)) = self.recent[i] {
+                let copy = self.frames.copy(octets, packet, serial);
                 self.backlog.push_back(copy);
             }
         }
@@ -145,6 +145,8 @@ impl User {
     /// Deletes what the PCU holds for the mobile.
     fn flush(&mut self, t: Time, side: &mut Side) {
         let mut gone = Vec::new();
+        let octets = self.down.sender.feed.pdus().filter(|p| !p.delivered).map(|p| p.size).sum();
+        side.content(|log| log.flush(t, self.me, octets));
         self.down.sender.feed.clear(|id, delivered| gone.push((id, delivered)));
         for (id, delivered) in gone {
             if !delivered {

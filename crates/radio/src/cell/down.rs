@@ -1,6 +1,7 @@
 //! Downlink blocks: data, dummy blocks, polls, uplink reports.
 
 use super::config::IdleRepeat;
+use super::content::Sent;
 use super::user::User;
 use super::{Air, Direction, RESERVED, RRBP, Side};
 use crate::coding::Scheme;
@@ -149,6 +150,11 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
     user.useful += u64::from(useful);
     note(side, me, false, slot, n, &block, arrived);
+    let keeps = user.tbf.permanent || !user.tbf.hold_down.is_zero();
+    side.content(|log| {
+        let frames = &user.frames;
+        log.block(Sent { user: me, up: false, slot, tick: n, arrived }, &d.sender, frames, &block, 15, keeps);
+    });
     if d.sender.is_stalled() && !d.was_stalled {
         d.was_stalled = true;
         d.counts.stalls += 1;
@@ -163,7 +169,8 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         user.deliver(Direction::Down, complete, t, side);
     }
     if due {
-        poll(user, air, slot, n);
+        let reserved = poll(user, air, slot, n);
+        side.content(|log| log.polled(reserved));
     }
 }
 
@@ -174,18 +181,22 @@ fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) 
     d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
     let arrived = d.quality.decodes(n, Scheme::Cs1, true);
     note_empty(side, user.me, false, slot, n, BlockUse::Dummy, arrived);
+    let me = user.me;
+    side.content(|log| log.dummy(Sent { user: me, up: false, slot, tick: n, arrived }));
     if arrived {
-        poll(user, air, slot, n);
+        let reserved = poll(user, air, slot, n);
+        side.content(|log| log.polled(reserved));
     }
 }
 
-/// Reserves an uplink block for a report.
-fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick) {
+/// Reserves an uplink block for a report; how many block periods later it is.
+fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick) -> Option<u32> {
     let free = RRBP.map(|k| n + k).find(|t| air.reserved[slot][*t as usize % RESERVED] == 0);
     if let Some(at) = free {
         air.reserved[slot][at as usize % RESERVED] = user.me + 1;
         user.polls += 1;
     }
+    free.map(|at| at - n)
 }
 
 /// Sends the first control block that waits on a timeslot: an uplink report.
@@ -204,6 +215,8 @@ pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: 
     let (me, complete, end) = (u32::from(user.me), report.complete, report.end);
     side.note(tdma::start_of(n), || Event::RadioReport { user: me, up: true, complete, end, arrived });
     note_empty(side, user.me, false, slot, n, BlockUse::Control, arrived);
+    let (sent, scheme) = (Sent { user: user.me, up: false, slot, tick: n, arrived }, user.up.scheme);
+    side.content(|log| log.report(sent, scheme, &report, None));
     if arrived {
         user.up.reports.push_back((n + 1, report));
     } else if report.last {

@@ -1,5 +1,6 @@
 //! The cell as a network element: two ports for each mobile, downlink even, uplink odd.
 
+use super::content::Content;
 use super::{Cell, Direction, tdma};
 use base::event::Category;
 use base::packet::Packet;
@@ -19,6 +20,19 @@ pub const fn up(user: u16) -> Port {
 }
 
 impl Cell {
+    /// Learns what is recorded.
+    #[inline]
+    fn listen(&mut self, cx: &Cx<'_>) {
+        self.side.log = cx.records(Category::Radio);
+        if self.side.content.is_none() && cx.records(Category::Packets) {
+            self.side.content = Some(Box::new(Content::new(self.users.len())));
+            for user in &mut self.users {
+                user.down.sender.keep_cuts();
+                user.up.sender.keep_cuts();
+            }
+        }
+    }
+
     /// Sends on what has come to its end, records events, ends packets.
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
@@ -47,7 +61,7 @@ impl Cell {
 
 impl Element for Cell {
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
-        self.side.log = cx.records(Category::Radio);
+        self.listen(cx);
         let now = cx.now();
         self.catch_up_before(now);
         let direction = if port.0.is_multiple_of(2) { Direction::Down } else { Direction::Up };
@@ -56,7 +70,7 @@ impl Element for Cell {
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        self.side.log = cx.records(Category::Radio);
+        self.listen(cx);
         self.catch_up_before(cx.now());
         self.settle(cx);
     }
@@ -75,7 +89,7 @@ impl Element for Cell {
     /// A reselection of the mobile with this number.
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         let Signal::State { machine, .. } = signal else { return };
-        self.side.log = cx.records(Category::Radio);
+        self.listen(cx);
         let now = cx.now();
         self.catch_up_before(now);
         if let Some(user) = self.users.get_mut(usize::from(machine)) {

@@ -34,6 +34,8 @@ pub(crate) struct Frame {
     pub(crate) since: Time,
     /// It carries user data, not a repeat by a faulty mobile.
     pub(crate) genuine: bool,
+    /// Its number in the log of contents.
+    pub(crate) serial: u32,
 }
 
 /// A slab with a list of free places.
@@ -75,18 +77,20 @@ impl Frames {
         self.inside
     }
 
-    /// Takes a packet in and makes its frames; each gets one holder.
+    /// Takes a packet in and makes its frames; each gets one holder. Their numbers in the log count from `serial`.
     pub(crate) fn take(
         &mut self,
         packet: Packet,
+        serial: u32,
         sizes: impl Iterator<Item = u32>,
         mut each: impl FnMut(FrameId, u32),
     ) {
         let held = self.held.put(Held { packet, missing: 0, frames: 0, ended: false });
         self.inside += 1;
-        for octets in sizes {
-            let frame =
-                Frame { held, octets, delivered: false, holders: 1, since: Time::ZERO, genuine: true };
+        for (i, octets) in sizes.enumerate() {
+            let since = Time::ZERO;
+            let serial = serial + i as u32;
+            let frame = Frame { held, octets, delivered: false, holders: 1, since, genuine: true, serial };
             let id = self.frames.put(frame);
             let h = &mut self.held.all[held as usize];
             (h.missing, h.frames) = (h.missing + 1, h.frames + 1);
@@ -158,10 +162,10 @@ impl Frames {
     }
 
     /// A copy of an arrived frame that only uses the air.
-    pub(crate) fn copy(&mut self, octets: u32, packet: Packet) -> FrameId {
+    pub(crate) fn copy(&mut self, octets: u32, packet: Packet, serial: u32) -> FrameId {
         let held = self.held.put(Held { packet, missing: 0, frames: 1, ended: true });
         let since = Time::ZERO;
-        self.frames.put(Frame { held, octets, delivered: false, holders: 1, since, genuine: false })
+        self.frames.put(Frame { held, octets, delivered: false, holders: 1, since, genuine: false, serial })
     }
 }
 
@@ -173,12 +177,12 @@ mod tests {
     fn packets_leave_with_their_last_frame_and_end_with_the_first_lost() {
         let mut f = Frames::new();
         let mut ids = Vec::new();
-        f.take(Packet { id: 7, ..Packet::NONE }, [506, 506].into_iter(), |id, _| ids.push(id));
+        f.take(Packet { id: 7, ..Packet::NONE }, 0, [506, 506].into_iter(), |id, _| ids.push(id));
         assert_eq!((f.inside(), f.arrived(ids[0]).is_none()), (1, true));
         assert_eq!(f.arrived(ids[1]).map(|p| p.id), Some(7));
         assert_eq!(f.inside(), 0);
         ids.drain(..).for_each(|id| f.release(id));
-        f.take(Packet { id: 8, ..Packet::NONE }, [506, 100].into_iter(), |id, _| ids.push(id));
+        f.take(Packet { id: 8, ..Packet::NONE }, 0, [506, 100].into_iter(), |id, _| ids.push(id));
         assert_eq!(f.held.all.len(), 1, "places are used again");
         assert_eq!(f.lost(ids[1]).map(|p| p.id), Some(8));
         assert!(f.lost(ids[0]).is_none() && f.arrived(ids[0]).is_none());

@@ -12,19 +12,24 @@
 //! | `changes` | changes of cell and voice calls |
 //! | `frames`, `abm` | packets and LLC frames; acknowledged LLC |
 //! | `counts` | counters |
+//! | `gateway` | core network, SGSN queue and Gb, terminal |
+//! | `content` | log of what blocks and frames carry, for captures |
 //! | `element` | the network element |
 
 mod abm;
 mod changes;
 pub mod config;
+pub mod content;
 pub mod counts;
 mod down;
 pub mod element;
 mod frames;
+mod gateway;
 mod setup;
 mod up;
 mod user;
 
+use crate::llc::Segmentation;
 use crate::mac::ring::Ring;
 use crate::tdma::{self, Tick};
 use base::event::Event;
@@ -32,6 +37,7 @@ use base::packet::{DropReason, Packet};
 use base::rng::Seed;
 use base::{Span, Time};
 use config::CellConfig;
+use content::Content;
 use counts::{SlotCounts, UserCounts};
 use std::collections::VecDeque;
 use user::User;
@@ -101,6 +107,8 @@ const RRBP: std::ops::RangeInclusive<u32> = 3..=6;
 /// What a mobile does beside its own state: events and ends of packets.
 struct Side {
     log: bool,
+    /// What blocks and frames carry; none unless captured.
+    content: Option<Box<Content>>,
     events: Vec<(Time, Event)>,
     drops: Vec<(Packet, DropReason)>,
 }
@@ -111,6 +119,19 @@ impl Side {
         if self.log {
             self.events.push((t, event()));
         }
+    }
+
+    /// Writes into the log of contents, if there is one.
+    #[inline]
+    fn content(&mut self, write: impl FnOnce(&mut Content)) {
+        if let Some(content) = &mut self.content {
+            write(content);
+        }
+    }
+
+    /// Describes the frames of a packet in that log. Its number there of the first one.
+    fn describe(&mut self, user: u8, up: bool, packet: &Packet, segmentation: Segmentation) -> u32 {
+        self.content.as_mut().map_or(0, |log| log.describe(user, up, packet, segmentation))
     }
 }
 
@@ -138,7 +159,7 @@ impl Cell {
             control: vec![VecDeque::new(); slots],
             reserved: vec![[0; RESERVED]; slots],
         };
-        let mut side = Side { log: false, events: Vec::new(), drops: Vec::new() };
+        let mut side = Side { log: false, content: None, events: Vec::new(), drops: Vec::new() };
         let mut users: Vec<User> = Vec::new();
         for (i, user) in config.users.iter().take(32).enumerate() {
             users.push(User::new(i as u8, user, slots, seed));
@@ -215,6 +236,10 @@ impl Cell {
     pub fn slots(&self) -> SlotCounts {
         let used = |slots: &[Slot]| slots.iter().map(|s| s.used).collect();
         SlotCounts { down: used(&self.air.down), up: used(&self.air.up) }
+    }
+    /// What its blocks and frames carried, if that was captured.
+    pub fn content(&self) -> Option<&Content> {
+        self.side.content.as_deref()
     }
     /// How many mobiles it has.
     pub fn users(&self) -> usize {

@@ -299,7 +299,7 @@ impl User {
             if heard.all && report.last && self.up.step(UPLINK, Event::Acknowledged) {
                 self.release_up(n, air, side);
                 // What the countdown left over begins the next TBF.
-                self.admit_up(t);
+                self.admit_up(t, side);
             }
         }
     }

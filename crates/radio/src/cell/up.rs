@@ -1,6 +1,7 @@
 //! Uplink blocks: data with countdown, downlink reports, idle USFs.
 
 use super::config::IdleRepeat;
+use super::content::Sent;
 use super::down::{note, note_empty};
 use super::user::User;
 use super::{Air, Control, Direction, Side, reaction};
@@ -53,6 +54,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         // A USF that the mobile answers without data.
         d.counts.dummy += 1;
         d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
+        side.content(|log| log.dummy(Sent { user: me, up: true, slot, tick: n, arrived: true }));
         return note_empty(side, me, true, slot, n, BlockUse::Dummy, true);
     };
     d.busy += 1;
@@ -89,6 +91,21 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         d.counts.duplicates += 1;
     }
     note(side, me, true, slot, n, &block, arrived);
+    side.content(|log| {
+        // Blocks that remain after this one (TBC - BSN' - 1).
+        let behind = d.sender.vs().saturating_sub(block.first.bsn + 1);
+        let left = d.sender.feed.blocks_left(d.scheme.payload()) + behind;
+        let cv = if extended { 15 } else { countdown::value(left, u32::from(d.used), user.tbf.bs_cv_max) };
+        let frames = &user.frames;
+        log.block(
+            Sent { user: me, up: true, slot, tick: n, arrived },
+            &d.sender,
+            frames,
+            &block,
+            cv as u8,
+            true,
+        );
+    });
     if d.sender.is_stalled() && !d.was_stalled {
         d.was_stalled = true;
         d.counts.stalls += 1;
@@ -126,6 +143,12 @@ pub(super) fn report(user: &mut User, _air: &mut Air, side: &mut Side, slot: usi
     let (me, complete, end) = (u32::from(user.me), report.complete, report.end);
     side.note(tdma::start_of(n), || Event::RadioReport { user: me, up: false, complete, end, arrived });
     note_empty(side, user.me, true, slot, n, BlockUse::Control, arrived);
+    let wants = user.wants_channel.then(|| {
+        let frames = user.backlog.iter().map(|id| u64::from(user.frames.get(*id).octets)).sum::<u64>();
+        (user.up.sender.feed.waiting() + frames).min(u64::from(u16::MAX)) as u16
+    });
+    let (sent, scheme) = (Sent { user: user.me, up: true, slot, tick: n, arrived }, user.down.scheme);
+    side.content(|log| log.report(sent, scheme, &report, wants));
     if !arrived {
         user.unanswered += 1;
         return;

@@ -3,11 +3,12 @@
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
 use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, UserConfig};
+use super::content::Place;
 use super::counts::{DirectionCounts, UserCounts};
 use super::frames::{FrameId, Frames};
 use super::setup::Draws;
 use super::{Air, Direction, Side};
-use crate::bssgp::{Passed, Sgsn};
+use crate::bssgp::Sgsn;
 use crate::coding::Scheme;
 use crate::llc::{LlcMode, Segmentation};
 use crate::mac::multislot::Class;
@@ -204,15 +205,15 @@ pub(super) struct User {
     pub(super) frames: Frames,
     pub(super) abm: Option<[Abm; 2]>,
     /// Packets between GGSN and SGSN.
-    core: VecDeque<(Time, Packet)>,
+    pub(super) core: VecDeque<(Time, Packet)>,
     pub(super) sgsn: Sgsn<FrameId>,
-    sgsn_next: Option<Time>,
-    rlc_buffer: Option<u64>,
+    pub(super) sgsn_next: Option<Time>,
+    pub(super) rlc_buffer: Option<u64>,
     /// Frames between SGSN and PCU.
-    pcu: VecDeque<(Time, FrameId)>,
-    terminal: Room,
-    terminal_octets: u64,
-    terminal_packets: u32,
+    pub(super) pcu: VecDeque<(Time, FrameId)>,
+    pub(super) terminal: Room,
+    pub(super) terminal_octets: u64,
+    pub(super) terminal_packets: u32,
     /// Uplink frames that the TBF's countdown leaves to the next one.
     pub(super) backlog: VecDeque<FrameId>,
     pub(super) committed: bool,
@@ -233,17 +234,17 @@ pub(super) struct User {
     pub(super) voice: Option<path::gate::Gate>,
     pub(super) call: Time,
     /// Octets and packets of the last uplink frames that arrived, for a mobile that resends them.
-    pub(super) recent: [Option<(u32, Packet)>; 2],
+    pub(super) recent: [Option<(u32, Packet, u32)>; 2],
     /// Packets that leave the bearer, by direction: when, and which.
     pub(super) out: [VecDeque<(Time, Packet)>; 2],
-    cable_free: Time,
-    gb_up_free: Time,
-    gb: crate::bssgp::SgsnConfig,
+    pub(super) cable_free: Time,
+    pub(super) gb_up_free: Time,
+    pub(super) gb: crate::bssgp::SgsnConfig,
     pub(super) changes: [u64; 3],
     pub(super) useful: u64,
     pub(super) due: Tick,
     /// The RLC buffer was full when last looked at.
-    gated: bool,
+    pub(super) gated: bool,
     /// Room for frames that are handed over together.
     pub(super) arriving: Vec<(FrameId, bool)>,
 }
@@ -331,112 +332,6 @@ impl User {
         }
     }
 
-    /// A packet for the mobile; when it is at the SGSN.
-    pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
-        let at = now + self.delays.core;
-        self.core.push_back((at, packet));
-        self.advance_down(now, side);
-        at
-    }
-
-    /// A packet from the terminal; when it can be sent.
-    pub(super) fn enter_up(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
-        let octets = u64::from(packet.size);
-        let full = self.terminal.octets.is_some_and(|most| self.terminal_octets + octets > most)
-            || self.terminal.packets.is_some_and(|most| self.terminal_packets >= most);
-        if full {
-            self.up.counts.full += 1;
-            side.drops.push((packet, DropReason::QueueFull));
-            return now;
-        }
-        self.terminal_octets += octets;
-        self.terminal_packets += 1;
-        let me = u32::from(self.me);
-        let User { frames, abm, backlog, segmentation, .. } = self;
-        frames.take(packet, segmentation.frames(packet.size), |id, octets| {
-            side.note(now, || llc(me, true, packet.id, octets, FrameFate::Queued));
-            match abm {
-                Some([_, up]) => up.push(id),
-                None => backlog.push_back(id),
-            }
-        });
-        now
-    }
-
-    /// Core, SGSN and Gb up to `now`.
-    fn advance_down(&mut self, now: Time, side: &mut Side) {
-        while let Some((at, packet)) = self.core.front().copied().filter(|(t, _)| *t <= now) {
-            self.core.pop_front();
-            self.pass(at, side);
-            self.admit(at, packet, side);
-        }
-        self.pass(now, side);
-    }
-
-    /// A packet is at the SGSN.
-    fn admit(&mut self, at: Time, packet: Packet, side: &mut Side) {
-        let (mut pdus, mut octets) = (0, 0);
-        self.segmentation
-            .frames(packet.size)
-            .for_each(|n| (pdus, octets) = (pdus + 1, octets + u64::from(n)));
-        if !self.sgsn.has_room(pdus, octets) {
-            self.down.counts.full += 1;
-            side.drops.push((packet, DropReason::QueueFull));
-            return;
-        }
-        let User { frames, abm, sgsn, segmentation, .. } = self;
-        frames.take(packet, segmentation.frames(packet.size), |id, octets| match abm {
-            Some([down, _]) => down.push(id),
-            None => sgsn.push(at, octets, id),
-        });
-        self.sgsn_next = self.sgsn.next_pass();
-    }
-
-    /// Lets the SGSN pass what it may up to `now`, and the PCU take what is there.
-    fn pass(&mut self, now: Time, side: &mut Side) {
-        if self.sgsn_held > now {
-            return;
-        }
-        while self.sgsn_next.is_some_and(|t| t <= now) {
-            let queued = self.down.sender.feed.waiting();
-            // The SGSN goes on at the leak rate for a cell that the mobile has left, until it knows.
-            let left = self.change.is_some_and(|c| now < c.known);
-            if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
-                self.gated = true;
-                break;
-            }
-            if std::mem::take(&mut self.gated) {
-                self.sgsn.hold(now);
-            }
-            match self.sgsn.pass(now) {
-                Some(Passed::At(t, id)) => {
-                    self.pcu.push_back((t.max(self.sgsn_held), id));
-                    if self.rlc_buffer.is_some() {
-                        self.take_from_gb(now, side);
-                    }
-                }
-                Some(Passed::Expired(id)) => self.end(Direction::Down, id, DropReason::Expired, now, side),
-                None => {}
-            }
-            self.sgsn_next = self.sgsn.next_pass();
-        }
-        self.take_from_gb(now, side);
-    }
-
-    /// Frames that have come over Gb join the PCU's queue.
-    fn take_from_gb(&mut self, now: Time, side: &mut Side) {
-        while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
-            self.pcu.pop_front();
-            let frame = self.frames.get_mut(id);
-            frame.since = t;
-            let octets = frame.octets;
-            self.down.sender.feed.push(octets, id);
-            side.note(t, || {
-                llc(u32::from(self.me), false, self.frames.packet(id).id, octets, FrameFate::Queued)
-            });
-        }
-    }
-
     /// A frame that RLC or a queue held is lost.
     pub(super) fn end(
         &mut self,
@@ -487,6 +382,7 @@ impl User {
         let up = direction == Direction::Up;
         let frame = *self.frames.get(id);
         let packet = *self.frames.packet(id);
+        side.content(|log| log.frame(t, if up { Place::Gb } else { Place::Mobile }, frame.serial));
         let counts = if up { &mut self.up.counts } else { &mut self.down.counts };
         if frame.delivered || !frame.genuine {
             counts.twice += 1;
@@ -501,7 +397,7 @@ impl User {
             if up { upward.arrived(id, t) } else { down.arrived(id, t) }
         }
         if up {
-            self.recent = [Some((frame.octets, packet)), self.recent[0]];
+            self.recent = [Some((frame.octets, packet, frame.serial)), self.recent[0]];
         }
         let whole = self.frames.arrived(id);
         self.frames.release(id);
@@ -516,22 +412,6 @@ impl User {
         }
     }
 
-    /// When an uplink packet that is whole at the PCU at `t` leaves the core.
-    fn beyond_gb(&mut self, packet: &Packet, t: Time) -> Time {
-        let start = t.max(self.gb_up_free);
-        let octets = u64::from(packet.size + self.gb.gb_overhead);
-        self.gb_up_free = start + self.gb.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
-        self.gb_up_free + self.gb.gb_delay + self.delays.core
-    }
-
-    /// When a downlink packet that is whole at the mobile at `t` leaves the terminal.
-    fn beyond_cable(&mut self, packet: &Packet, t: Time) -> Time {
-        let start = (t + self.delays.terminal).max(self.cable_free);
-        let cable = self.delays.cable;
-        self.cable_free = start + cable.map_or(Span::ZERO, |rate| rate.span_of(u64::from(packet.size)));
-        self.cable_free
-    }
-
     /// Everything due before the blocks of tick `n`.
     pub(super) fn prepare(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.mobility.next() <= t || self.change.is_some() || self.call <= t {
@@ -542,7 +422,7 @@ impl User {
             self.link_control(t, n, air, side);
         }
         self.hear(n, t, air, side);
-        self.admit_up(t);
+        self.admit_up(t, side);
         if self.down.persistence.is_some() || self.up.persistence.is_some() {
             self.give_up_old(n, t, air, side);
         }
@@ -553,13 +433,15 @@ impl User {
     }
 
     /// Uplink frames join RLC unless its countdown has begun.
-    pub(super) fn admit_up(&mut self, t: Time) {
+    pub(super) fn admit_up(&mut self, t: Time, side: &mut Side) {
         if self.committed {
             return;
         }
         while let Some(id) = self.backlog.pop_front() {
             let frame = self.frames.get_mut(id);
             frame.since = t;
+            let serial = frame.serial;
+            side.content(|log| log.frame(t, Place::Mobile, serial));
             let octets = frame.octets;
             self.up.sender.feed.push(octets, id);
         }

@@ -103,6 +103,10 @@ impl<T: Copy> Feed<T> {
     pub fn pdus(&self) -> impl Iterator<Item = &Pdu<T>> {
         self.pdus.iter()
     }
+    /// The PDU with a number of [`Cut::pdu`], while it is held.
+    pub fn pdu(&self, number: u64) -> Option<&Pdu<T>> {
+        self.pdus.get(number.checked_sub(self.front)? as usize)
+    }
     /// PDUs that no block has begun to carry.
     pub fn untouched(&self) -> usize {
         self.pdus.len() - self.at - usize::from(self.offset > 0 && self.at < self.pdus.len())

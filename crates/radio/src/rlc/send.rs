@@ -166,6 +166,12 @@ impl<T: Copy> Sender<T> {
         self
     }
 
+    /// Keeps what each block carries from now on.
+    pub fn keep_cuts(&mut self) {
+        let blocks = self.states.len();
+        self.cuts.get_or_insert_with(|| vec![Cut::default(); blocks]);
+    }
+
     /// V(S).
     #[inline]
     pub fn vs(&self) -> Bsn {

@@ -205,6 +205,7 @@ impl Builder<'_> {
     fn errors(&self, kind: &ErrorKind, mode: &ErrorMode, weather: &str, chance: &str) -> Errors {
         let process = match kind {
             ErrorKind::Steady(chance) => Process::Steady(*chance),
+            ErrorKind::Drawn(share) => Process::Drawn(self.sampler(share, chance, "probability"), 0.0),
             ErrorKind::PerFrame { to_bad, to_good, good, bad } => {
                 Process::PerFrame { leave_good: *to_bad, leave_bad: *to_good, good: *good, bad: *bad }
             }
@@ -230,7 +231,7 @@ impl Builder<'_> {
             let weather = format!("{}.{}", of.name, state.name);
             let chance = format!("{weather}@{name}");
             Setting {
-                rate: on.and_then(|s| s.rate),
+                rate: on.and_then(|s| s.rate.as_ref()).map(|d| self.sampler(d, &chance, "rate")),
                 delay: on.and_then(|s| s.delay.as_ref()).map(|d| self.sampler(d, &chance, "delay")),
                 errors: on
                     .and_then(|s| s.error.as_ref())
@@ -239,11 +240,8 @@ impl Builder<'_> {
                 flush: state.flush,
             }
         };
-        Follower {
-            number: machine as u16,
-            machine: Machine::new(self.plans[machine].clone(), self.seed),
-            settings: of.states.iter().map(setting).collect(),
-        }
+        let plan = Machine::new(self.plans[machine].clone(), self.seed);
+        Follower::new(machine as u16, plan, of.states.iter().map(setting).collect())
     }
 
     /// Leads requests to flush from each watch to the link whose queue they empty.

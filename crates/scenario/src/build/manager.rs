@@ -40,7 +40,9 @@ impl Builder<'_> {
             let of_state = |state: usize| {
                 let settings = &machine.states[state].settings;
                 let on = settings.iter().rev().find(|(l, _)| *l == of.link).map(|(_, setting)| setting);
-                let rate = on.and_then(|s| s.rate).or(base_rate);
+                // Of a rate that is drawn the mean is known beforehand.
+                let rate =
+                    on.and_then(|s| s.rate.as_ref()).map(|d| Rate::from_bps(d.mean() as u64)).or(base_rate);
                 let delay = on.and_then(|s| s.delay.as_ref()).map(|d| Span::from_nanos(d.mean() as u64));
                 window(rate, delay.unwrap_or(base_delay))
             };

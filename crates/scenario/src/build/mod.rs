@@ -292,7 +292,8 @@ impl Builder<'_> {
                 let host = HostConfig { flow: flow_id, node, peer, role, start };
                 let other_paths = FlowId(path_numbers(self.model, index).start as u32);
                 let window = self.windows.entry((here, there)).or_default().clone();
-                let site = Site { host, flow, index, letters, seed: self.seed, other_paths, window };
+                let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
+                let site = Site { host, flow, index, letters, seed: self.seed, other_paths, window, codec };
                 return self.add(name, AnyEnd::new(spec.end(&site)));
             }
             Transport::Udp(udp) => {

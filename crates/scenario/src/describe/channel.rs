@@ -8,6 +8,8 @@ use crate::model::channel::{
     Setting, State, Trigger, When,
 };
 use crate::model::{Capacity, Link, Model, Queue};
+use base::Rate;
+use base::dist::Dist;
 use base::units::Limit;
 use std::fmt::Write;
 
@@ -168,6 +170,7 @@ fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
     };
     let kind = match kind {
         ErrorKind::Steady(chance) => of(chance),
+        ErrorKind::Drawn(share) => format!("a share, {} on average, of frames", share.mean()),
         ErrorKind::PerFrame { to_bad, to_good, good, bad } => {
             format!("{}, or {} in the bad state (in with {to_bad}, out with {to_good})", of(good), of(bad))
         }
@@ -220,7 +223,10 @@ fn state(state: &State, machine: &Machine) -> String {
 
 fn setting(setting: &Setting) -> String {
     let mut parts = Vec::new();
-    parts.extend(setting.rate.map(|rate| format!("rate {rate}")));
+    parts.extend(setting.rate.as_ref().map(|rate| match rate {
+        Dist::Constant(bps) => format!("rate {}", Rate::from_bps(*bps as u64)),
+        drawn => format!("rate drawn, {} on average", Rate::from_bps(drawn.mean() as u64)),
+    }));
     parts.extend(setting.delay.as_ref().map(|d| format!("delay {}", dist(d))));
     parts.extend(setting.error.as_ref().map(|(kind, mode)| errors(kind, mode)));
     match setting.service {

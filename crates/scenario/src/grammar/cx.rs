@@ -156,6 +156,10 @@ impl<'a> Cx<'a> {
                                         "one value a line: \"5 kB\", or a plain number of bytes"
                                     }
                                     Quantity::Number => "one plain number a line",
+                                    Quantity::Rate => {
+                                        "one value a line: \"30 kbit/s\", or a plain number of bit/s"
+                                    }
+                                    Quantity::Share => "one plain number from 0 to 1 a line",
                                 },
                             ),
                         );
@@ -166,6 +170,8 @@ impl<'a> Cx<'a> {
                 Quantity::Span => "times",
                 Quantity::Bytes => "amounts of data",
                 Quantity::Number => "numbers",
+                Quantity::Rate => "rates",
+                Quantity::Share => "probabilities",
             };
             if bad { Err(format!("`{path}` holds lines that are not {what}")) } else { Ok(Arc::from(values)) }
         });
@@ -325,7 +331,8 @@ impl<'a> Cx<'a> {
 fn plain(quantity: Quantity, text: &str) -> Result<f64, String> {
     match quantity {
         Quantity::Span => seconds(text).map(|span| span.as_nanos() as f64),
-        Quantity::Bytes | Quantity::Number => leaf::amount(Quantity::Number, text),
+        Quantity::Bytes | Quantity::Number | Quantity::Rate => leaf::amount(Quantity::Number, text),
+        Quantity::Share => leaf::amount(Quantity::Share, text),
     }
 }
 

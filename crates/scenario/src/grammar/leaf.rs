@@ -57,7 +57,9 @@ fn wrong(kind: Kind, tree: &Tree) -> Complaint {
         Kind::Span | Kind::Dist(Quantity::Span) => {
             complaint.help(format!("write the unit: \"{number} s\" or \"{number} ms\""))
         }
-        Kind::Rate => complaint.help(format!("write the unit: \"{number} kbit/s\" or \"{number} Mbit/s\"")),
+        Kind::Rate | Kind::Dist(Quantity::Rate) => {
+            complaint.help(format!("write the unit: \"{number} kbit/s\" or \"{number} Mbit/s\""))
+        }
         Kind::Bytes | Kind::Dist(Quantity::Bytes) => {
             complaint.help(format!("write the unit: \"{number} B\", \"{number} kB\" or \"{number} KiB\""))
         }
@@ -168,8 +170,12 @@ pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
 
 pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
     let kind = Kind::Dist(quantity);
-    if quantity == Quantity::Number && matches!(tree.value, Value::Integer(_) | Value::Number(_)) {
-        return number(tree, 0.0, f64::MAX).map(Dist::Constant);
+    if matches!(tree.value, Value::Integer(_) | Value::Number(_)) {
+        match quantity {
+            Quantity::Number => return number(tree, 0.0, f64::MAX).map(Dist::Constant),
+            Quantity::Share => return number(tree, 0.0, 1.0).map(Dist::Constant),
+            _ => {}
+        }
     }
     let text = text_of(kind, tree)?;
     let value = |s: &str| amount(quantity, s);
@@ -203,6 +209,11 @@ pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
         Quantity::Number => match text.trim().parse::<f64>() {
             Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
             _ => Err(format!("`{text}` is not a number, at least 0")),
+        },
+        Quantity::Rate => parse_rate(text).map(|rate| rate.bps() as f64),
+        Quantity::Share => match text.trim().parse::<f64>() {
+            Ok(x) if (0.0..=1.0).contains(&x) => Ok(x),
+            _ => Err(format!("`{text}` is not a number from 0 to 1")),
         },
     }
 }

@@ -135,6 +135,8 @@ fn one(kind: Kind) -> Value {
                 Quantity::Span => (json!("string"), "5 s"),
                 Quantity::Bytes => (json!("string"), "500 B"),
                 Quantity::Number => (json!(["string", "number"]), "5"),
+                Quantity::Rate => (json!("string"), "30 kbit/s"),
+                Quantity::Share => (json!(["string", "number"]), "0.01"),
             };
             let mut examples = vec![example];
             examples.extend(super::shape::DISTRIBUTIONS);

@@ -122,6 +122,10 @@ pub enum Quantity {
     Bytes,
     /// A number of things.
     Number,
+    /// A rate; bit/s inside.
+    Rate,
+    /// A probability, from 0 to 1.
+    Share,
 }
 
 /// A single value.
@@ -176,6 +180,10 @@ impl Kind {
                 "an amount of data such as \"500 B\" or \"lognormal(10 kB, 25 kB)\"".into()
             }
             Kind::Dist(Quantity::Number) => "a number such as 5, or \"uniform(1, 10)\"".into(),
+            Kind::Dist(Quantity::Rate) => {
+                "a rate such as \"30 kbit/s\" or \"uniform(10 kbit/s, 40 kbit/s)\"".into()
+            }
+            Kind::Dist(Quantity::Share) => "a number from 0 to 1, or \"uniform(0.01, 0.1)\"".into(),
             Kind::Ordinals => "packet numbers such as \"9-15\"".into(),
             Kind::File => "the name of a file".into(),
             Kind::Word(words) => {
@@ -199,6 +207,8 @@ impl Kind {
             Kind::Dist(Quantity::Span) => "time or distribution".into(),
             Kind::Dist(Quantity::Bytes) => "data or distribution".into(),
             Kind::Dist(Quantity::Number) => "number or distribution".into(),
+            Kind::Dist(Quantity::Rate) => "rate or distribution".into(),
+            Kind::Dist(Quantity::Share) => "a number from 0 to 1, or distribution".into(),
             Kind::Ordinals => "packet numbers".into(),
             Kind::File => "file".into(),
             Kind::Word(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),

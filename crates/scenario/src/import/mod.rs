@@ -1,14 +1,17 @@
-//! Import of netem and mahimahi commands and of recorded traces.
+//! Import of netem and mahimahi commands, of recorded traces and of access logs.
 //!
 //! Command lines of netem and mahimahi and recordings over time become scenario files. What was translated exactly,
 //! what roughly and what not at all is told beside the result; a word that means nothing to the tool itself is a
 //! mistake.
 
+mod access_log;
 mod draft;
 mod mahimahi;
 mod netem;
 mod recording;
 mod words;
+
+pub use access_log::{Classes, access_log};
 
 /// A scenario made of something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub enum Kind {
     Mahimahi,
     /// Columns of rate, delay and loss over time.
     Recording,
+    /// Requests and replies of a proxy or a web server.
+    AccessLog,
 }
 
 impl Kind {
@@ -59,6 +64,8 @@ impl Kind {
             Some(Kind::Mahimahi)
         } else if name == "tc" || name == "netem" || name == "tbf" {
             Some(Kind::Netem)
+        } else if access_log::is_log(line) {
+            Some(Kind::AccessLog)
         } else if line.contains(',') {
             Some(Kind::Recording)
         } else {
@@ -76,6 +83,7 @@ pub fn import(kind: Kind, text: &str) -> Result<Imported, Mistake> {
         Kind::Netem => netem::read(text)?,
         Kind::Mahimahi => mahimahi::read(text)?,
         Kind::Recording => recording::read(text)?,
+        Kind::AccessLog => return access_log(text, Classes::default()),
     };
     draft.finish(text)
 }

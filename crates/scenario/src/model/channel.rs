@@ -5,7 +5,7 @@
 
 use super::{Capacity, Queue};
 use base::dist::Dist;
-use base::{Rate, Span, Time};
+use base::{Span, Time};
 pub use path::channel::class::Kind;
 pub use path::channel::follow::{Flush, Service};
 pub use path::channel::frame::Framing;
@@ -115,6 +115,8 @@ pub struct Error {
 pub enum ErrorKind {
     /// Always the same.
     Steady(Chance),
+    /// Of each frame, with a probability that is drawn when a state of a machine is entered.
+    Drawn(Dist),
     /// Two states that change from frame to frame.
     PerFrame {
         /// Probability of turning bad before a frame.
@@ -183,8 +185,8 @@ pub struct State {
 /// What a state sets on a link; what it does not set is as it would be.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Setting {
-    /// The rate; 0 freezes service.
-    pub rate: Option<Rate>,
+    /// The rate, bit/s, drawn when the state is entered; 0 freezes service.
+    pub rate: Option<Dist>,
     /// Propagation, nanoseconds, drawn for each packet.
     pub delay: Option<Dist>,
     /// Errors beside those of the link.

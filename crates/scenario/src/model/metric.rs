@@ -53,6 +53,8 @@ named! {
         GateClosures = "gate_closures",
         /// Packets dropped anywhere.
         PacketsDropped = "packets_dropped",
+        /// Data segments dropped anywhere.
+        SegmentsDropped = "segments_dropped",
         /// Time in queues, seconds.
         QueueDelay = "queue_delay_s",
         /// Bytes of the flow, both directions, that the gateway of hops with `charging` has counted.
@@ -289,6 +291,7 @@ impl Metric {
             | Metric::GenuineEpisodes
             | Metric::SpuriousFastRetransmits
             | Metric::PacketsDropped
+            | Metric::SegmentsDropped
             | Metric::PagesAborted
             | Metric::MessagesLate
             | Metric::BlockErrorRate

@@ -27,9 +27,14 @@ presets! {
     "gprs-class-8",
     "gprs-class-10",
     "gprs-driving",
+    "gprs-rlc",
+    "gprs-rlc-openbts",
+    "hscsd",
     "edge",
     "edge-driving",
     "umts",
+    "umts-rlc",
+    "cdma2000",
     "hspa",
     "hspa-driving",
     "lte",
@@ -117,6 +122,7 @@ fn lay_under(above: &mut Tree, below: Tree) {
         match above.entries.iter_mut().find(|e| e.key == entry.key) {
             None => above.entries.push(entry),
             Some(mine) if named_tables(&entry.tree) => lay_faults_under(&mut mine.tree, entry.tree),
+            Some(mine) if entry.key == "radio" => bearer_under(&mut mine.tree, entry.tree),
             Some(mine) if split(&mine.tree) => one_direction(&mut mine.tree, entry.tree),
             Some(_) => {}
         }
@@ -148,6 +154,19 @@ fn lay_faults_under(above: &mut Tree, below: Tree) {
     }
     all.append(mine);
     *mine = all;
+}
+
+/// A bearer of the same kind, key by key; of another kind, the hop's alone.
+fn bearer_under(above: &mut Tree, below: Tree) {
+    let (Value::Table(above), Value::Table(below)) = (&mut above.value, below.value) else { return };
+    for kind in below.entries {
+        let Some(mine) = above.entries.iter_mut().find(|e| e.key == kind.key) else { continue };
+        let (Value::Table(mine), Value::Table(theirs)) = (&mut mine.tree.value, kind.tree.value) else {
+            continue;
+        };
+        let missing = theirs.entries.into_iter().filter(|e| mine.get(&e.key).is_none()).collect::<Vec<_>>();
+        mine.entries.extend(missing);
+    }
 }
 
 /// A fault changed in part keeps the rest; when it happens is one thing, so that a new `spikes` ends the old `every`.

@@ -5,12 +5,12 @@ use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Shape, TableShape};
 use crate::grammar::tree::Tree;
-use crate::model::{App, Flow};
+use crate::model::{App, Flow, Protocol};
 use crate::tables::flow::workload;
 use ::atp as atp_transport;
 use base::FlowId;
 use base::rng::Seed;
-use host::{FlowEnd, Host, HostConfig};
+use host::{CodecConfig, FlowEnd, Host, HostConfig, WireCodec};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -38,6 +38,14 @@ pub trait Spec: Any + Debug + Send + Sync {
     /// How packets are measured in results: "segment", "chunk", "packet".
     fn unit_word(&self) -> &'static str {
         "segment"
+    }
+    /// The kernel's protocol that its model can speak with, packet by packet, if there is one.
+    fn speaks(&self) -> Option<Protocol> {
+        None
+    }
+    /// Whether its packets are datagrams that are never acknowledged or repeated.
+    fn datagrams(&self) -> bool {
+        false
     }
     /// How many network paths it uses at once; each is a route of its own through the network.
     fn paths(&self) -> usize {
@@ -95,6 +103,8 @@ pub struct Site<'a> {
     pub other_paths: FlowId,
     /// The congestion window of all flows from this node to that one, for protocols that share it.
     pub window: atp_transport::SharedWindow,
+    /// How it shows to a kernel at the other end, if there is one.
+    pub codec: Option<CodecConfig>,
 }
 
 impl Site<'_> {
@@ -103,6 +113,12 @@ impl Site<'_> {
     pub fn holding<E: Endpoint>(&self, endpoint: E, manner: Manner) -> Box<dyn FlowEnd> {
         let host = Host::holding(&self.host, endpoint, self.application(manner));
         Box::new(host.with_paths(self.other_paths))
+    }
+
+    /// A host whose other end is a kernel.
+    pub fn coded<E: Endpoint>(&self, endpoint: E, codec: impl WireCodec<E> + 'static) -> Box<dyn FlowEnd> {
+        let host = Host::holding(&self.host, endpoint, self.application(Manner::default()));
+        Box::new(host.over(Box::new(codec)))
     }
 
     fn application(&self, manner: Manner) -> Box<dyn Application> {
@@ -152,7 +168,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { atp, dccp, sctp, tfrc }
+protocols! { atp, dccp, icmp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {

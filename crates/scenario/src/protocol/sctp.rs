@@ -3,11 +3,12 @@
 use super::{Misfit, Site, Sizes, Spec, same};
 use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::model::App;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use host::FlowEnd;
+use crate::model::{App, Protocol};
+use host::{CodecConfig, FlowEnd};
 use sctp::config::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
+use sctp::wire::Codec;
 use sctp::{Association, chunk};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -26,6 +27,9 @@ const COUNT: Shape = Shape::One(Kind::Count(1, 1 << 30));
 const FLAG: Shape = Shape::One(Kind::Flag);
 const SPAN: Shape = Shape::One(Kind::Span);
 const BYTES: Shape = Shape::One(Kind::Bytes);
+
+/// A peer refuses an association whose window is smaller, bytes.
+const LEAST_WINDOW: u64 = 1500;
 
 /// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares.
 const PROFILES: &[&str] = &["rfc9260", "rfc4960", "rfc2960", "ns2-2002", "ns2-2.35"];
@@ -55,6 +59,7 @@ pub(super) static TABLE: TableShape = table(
         field("missing", Shape::One(Kind::Word(Missing::NAMES)), NO, "Which chunks a SACK counts as missing."),
         field("fast-recovery", FLAG, NO, "The window shrinks once for all losses of a flight."),
         field("grows-if-full", FLAG, NO, "The congestion window grows only if it was used up."),
+        field("idle-decay", FLAG, NO, "The congestion window shrinks in pauses of the application."),
         field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
         field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "What the burst limit bounds."),
         field("max-burst", COUNT, NO, "Max.Burst, packets."),
@@ -118,6 +123,12 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.window, bytes("window"));
     let packet = c.packet();
     over(&mut c.window, count("window-chunks").map(|n| u64::from(n) * packet));
+    if c.window < LEAST_WINDOW {
+        let place = reader.place(if reader.get("window").is_some() { "window" } else { "window-chunks" });
+        let message = format!("a receive buffer of SCTP has at least {LEAST_WINDOW} B (RFC 9260 section 3.3.2)");
+        cx.push(Diagnostic::error("bad-value", place, message).help("write window = \"1500 B\" or more"));
+        return None;
+    }
     over(&mut c.initial_window, word("initial-window").and_then(InitialWindow::from_name));
     c.initial_threshold = bytes("initial-threshold").or(c.initial_threshold);
     over(&mut c.least_threshold, count("least-threshold"));
@@ -126,6 +137,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.missing, word("missing").and_then(Missing::from_name));
     over(&mut c.fast_recovery, reader.flag("fast-recovery"));
     over(&mut c.grows_if_full, reader.flag("grows-if-full"));
+    over(&mut c.idle_decay, reader.flag("idle-decay"));
     over(&mut c.sends_on_duplicates, reader.flag("sends-on-duplicates"));
     over(&mut c.burst, word("burst").and_then(Burst::from_name));
     over(&mut c.max_burst, count("max-burst"));
@@ -206,11 +218,20 @@ impl Spec for Sctp {
         // As in captures of TCP: the opening end's port tells flows apart.
         let ports = [49_152 + (site.index % 16_384) as u16, 5001 + (site.index / 16_384) as u16];
         let ports = if site.host.role == Role::Active { ports } else { [ports[1], ports[0]] };
+        if let Some(codec) = &site.codec {
+            let ports = CodecConfig::ports(site.host.role == Role::Active);
+            let association = Association::new(config, site.host.role, ports, chance);
+            return site.coded(association, Codec::new(codec, ports));
+        }
         site.holding(Association::new(config, site.host.role, ports, chance), manner)
     }
 
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)
+    }
+
+    fn speaks(&self) -> Option<Protocol> {
+        Some(Protocol::Sctp)
     }
 
     fn unit_word(&self) -> &'static str {

@@ -215,6 +215,7 @@ impl Player {
             moment.wrong = true;
         }
         Failure {
+            rungs: Vec::new(),
             t: since(wrong.t),
             line,
             why: wrong.why,

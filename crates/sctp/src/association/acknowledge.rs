@@ -61,6 +61,7 @@ impl Association {
         let outstanding: u64 =
             self.sent.iter().filter(|s| s.fate == Fate::Flight).map(|s| self.weight(s.data.len)).sum();
         self.peer.window = u64::from(sack.window).saturating_sub(outstanding);
+        self.peer.closed = sack.window == 0;
         self.advance();
         if self.advanced > self.una && newly.advanced {
             self.queue_forward();

@@ -1,14 +1,17 @@
 //! Association set-up (RFC 9260 section 5): four ways with a cookie, so that the passive end keeps nothing before it has
 //! come back.
 
+use super::cookie::Cookie;
+use super::receipt::Receipt;
 use super::{Association, Control, IDLE, State};
-use crate::chunk::encode::cookie_fields;
-use crate::chunk::{Chunk, Cookie, Failure, Init, Packet};
+use crate::chunk::{Chunk, Failure, Init, Opaque, Packet};
+use crate::path::Path;
 use base::{Span, Time};
-use siphasher::sip::SipHasher24;
-use std::hash::Hasher as _;
 use transport::Io;
 use transport::endpoint::Role;
+
+/// The least window that INIT and INIT ACK may offer, bytes (RFC 9260 section 3.3.2).
+const LEAST_WINDOW: u32 = 1500;
 
 impl Association {
     fn init(&self) -> Init {
@@ -21,6 +24,7 @@ impl Association {
             addresses: self.paths.len() as u8,
             ecn: self.config.ecn,
             forward_tsn: self.config.forward_tsn,
+            unrecognized: Vec::new(),
         }
     }
 
@@ -53,63 +57,90 @@ impl Association {
         }
         // Another address may be reachable (section 6.4).
         self.data_path = (self.data_path + 1) % self.paths.len() as u8;
-        match (self.state, self.cookie) {
+        match (self.state, self.cookie.clone()) {
             (State::CookieWait, _) => self.send_init(io),
             (State::CookieEchoed, Some(cookie)) => self.echo(io, cookie),
             _ => self.control = IDLE,
         }
     }
 
-    fn echo(&mut self, io: &mut Io<'_, Packet>, cookie: Cookie) {
+    fn echo(&mut self, io: &mut Io<'_, Packet>, cookie: Opaque) {
         self.send_alone(io, self.data_path, Chunk::CookieEcho(cookie));
         self.arm(io.now);
     }
 
-    fn authenticator(&self, cookie: &Cookie) -> u64 {
-        let mut hasher = SipHasher24::new_with_keys(self.secret[0], self.secret[1]);
-        hasher.write(&cookie_fields(cookie));
-        hasher.finish()
-    }
-
     /// An INIT: answered with a cookie, and nothing is kept (section 5.1.3). An association that stands answers as well,
-    /// with its own tag, so that a peer that was restarted learns of it (section 5.2.2).
+    /// with a new tag and those of the association in the cookie, for a peer that was restarted (section 5.2.2).
     pub(super) fn on_init(&mut self, io: &mut Io<'_, Packet>, init: &Init, path: u8) {
-        if self.role != Role::Passive || init.tag == 0 || init.outbound == 0 || init.inbound == 0 {
+        if init.tag == 0 {
             return;
         }
-        let mut cookie = Cookie {
-            made: io.now.as_nanos(),
-            own_tag: self.tag,
-            own_initial: self.initial,
-            peer: *init,
-            mac: 0,
-        };
-        cookie.mac = self.authenticator(&cookie);
-        let answer = Packet {
+        let answer = |own: [u32; 2], chunk| Packet {
             ports: self.ports,
             tag: init.tag,
-            initial: [self.initial, init.initial],
-            chunks: vec![Chunk::InitAck(self.init(), cookie)],
+            initial: [own[1], init.initial],
+            chunks: vec![chunk],
         };
-        self.emit(io, path, answer);
+        let own = [self.tag, self.initial];
+        let refuses = self.role != Role::Passive && self.state == State::Closed;
+        //= RFC 9260 section 3.3.2: no streams, or a window below 1500 B, are answered by ABORT
+        if refuses || init.outbound == 0 || init.inbound == 0 || init.window < LEAST_WINDOW {
+            let cause = (!refuses).then_some(Failure::InvalidParameter);
+            let abort = answer(own, Chunk::Abort { reflected: false, cause });
+            return self.emit(io, path, abort);
+        }
+        //= RFC 9260 section 9.2: in SHUTDOWN-ACK-SENT, an INIT is discarded and SHUTDOWN ACK sent again
+        if self.state == State::ShutdownAckSent {
+            return self.send_alone(io, path, Chunk::ShutdownAck);
+        }
+        let (own, ties) = match self.state {
+            State::Closed | State::CookieWait => (own, [0; 2]),
+            //= RFC 9260 section 5.2.1: an INIT collision is answered with the tag of the own INIT
+            State::CookieEchoed => (own, [self.tag, self.peer.tag]),
+            _ => {
+                let fresh = [(self.chance.bits() as u32).max(1), self.chance.bits() as u32];
+                (fresh, [self.tag, self.peer.tag])
+            }
+        };
+        let cookie =
+            Cookie { made: io.now, own, ties, peer: Init { unrecognized: Vec::new(), ..init.clone() } };
+        let own_init =
+            Init { tag: own[0], initial: own[1], unrecognized: init.unrecognized.clone(), ..self.init() };
+        let packet = Packet {
+            ports: self.ports,
+            tag: init.tag,
+            initial: [own[1], init.initial],
+            chunks: vec![Chunk::InitAck(own_init, cookie.write(self.secret))],
+        };
+        self.emit(io, path, packet);
     }
 
     /// An INIT ACK: the cookie goes back (section 5.1, C).
-    pub(super) fn on_init_ack(&mut self, io: &mut Io<'_, Packet>, init: &Init, cookie: &Cookie) {
-        if self.state != State::CookieWait || init.tag == 0 {
+    pub(super) fn on_init_ack(&mut self, io: &mut Io<'_, Packet>, init: &Init, cookie: &Opaque) {
+        if self.state != State::CookieWait {
             return;
         }
+        //= RFC 9260 section 3.3.3: a tag of 0 destroys the association
+        if init.tag == 0 || init.outbound == 0 || init.inbound == 0 || init.window < LEAST_WINDOW {
+            if init.tag != 0 {
+                self.peer.tag = init.tag;
+                let cause = Some(Failure::InvalidParameter);
+                self.send_alone(io, self.data_path, Chunk::Abort { reflected: false, cause });
+            }
+            return self.end(true);
+        }
         self.learn(init);
-        self.cookie = Some(*cookie);
+        self.cookie = Some(cookie.clone());
         self.state = State::CookieEchoed;
         self.control = IDLE;
-        self.echo(io, *cookie);
+        self.echo(io, cookie.clone());
     }
 
     /// What the peer's INIT or INIT ACK says.
     fn learn(&mut self, init: &Init) {
         self.peer.tag = init.tag;
         self.peer.initial = init.initial;
+        self.peer.outbound = init.outbound;
         self.peer.window = u64::from(init.window);
         self.peer.ecn = init.ecn && self.config.ecn;
         self.peer.forward_tsn = init.forward_tsn && self.config.forward_tsn;
@@ -121,39 +152,80 @@ impl Association {
         }
     }
 
-    /// A COOKIE ECHO (section 5.1.5): authentic and fresh, it makes the association.
-    pub(super) fn on_cookie_echo(&mut self, io: &mut Io<'_, Packet>, cookie: &Cookie, path: u8) {
-        let authentic = cookie.mac == self.authenticator(cookie) && cookie.own_tag == self.tag;
-        if self.role != Role::Passive || !authentic {
+    /// A COOKIE ECHO in a packet with this tag (sections 5.1.5, 5.2.4): authentic and fresh, it makes the association, or makes
+    /// it anew for a peer that was restarted.
+    pub(super) fn on_cookie_echo(&mut self, io: &mut Io<'_, Packet>, bytes: &Opaque, tag: u32, path: u8) {
+        let Some(cookie) = Cookie::read(bytes, self.secret).filter(|cookie| cookie.own[0] == tag) else {
             return;
-        }
-        if self.state != State::Closed {
-            //= RFC 9260 section 5.2.4, action D: both tags match, the COOKIE ACK was lost
-            if cookie.peer.tag == self.peer.tag {
-                self.waiting.push_back((path, Chunk::CookieAck));
-            }
-            return;
-        }
-        let age = io.now.since(Time::from_nanos(cookie.made).min(io.now));
-        if age > self.config.cookie_life {
+        };
+        let (ours, theirs) = (cookie.own[0] == self.tag, cookie.peer.tag == self.peer.tag);
+        let stands = self.state != State::Closed;
+        let age = io.now.since(cookie.made.min(io.now));
+        if age > self.config.cookie_life && !(stands && ours && theirs) {
             //= RFC 9260 section 5.1.5: a stale cookie is answered by an ERROR that says how late it is
             let late = age.as_nanos().saturating_sub(self.config.cookie_life.as_nanos()) / 1000;
             let late = u32::try_from(late).unwrap_or(u32::MAX);
             let error = Packet {
                 ports: self.ports,
                 tag: cookie.peer.tag,
-                initial: [self.initial, cookie.peer.initial],
+                initial: [cookie.own[1], cookie.peer.initial],
                 chunks: vec![Chunk::Error(Failure::StaleCookie(late))],
             };
-            self.emit(io, path, error);
-            return;
+            return self.emit(io, path, error);
         }
-        if self.una > 0 || self.next > 0 || self.receipt.next > 0 {
-            return; // this end had its association; it takes no second one
+        match (ours, theirs) {
+            _ if !stands => {
+                let had_one = self.una > 0 || self.next > 0 || self.receipt.next > 0;
+                if self.role != Role::Passive || !ours || had_one {
+                    return;
+                }
+                self.learn(&cookie.peer);
+                self.establish(io.now);
+            }
+            //= RFC 9260 section 5.2.4, action A: the peer was restarted
+            (false, false) if cookie.ties == [self.tag, self.peer.tag] => {
+                if self.state == State::ShutdownAckSent {
+                    self.send_alone(io, path, Chunk::ShutdownAck);
+                    return self.send_alone(io, path, Chunk::Error(Failure::ShuttingDown));
+                }
+                self.restart(cookie.own);
+                self.learn(&cookie.peer);
+                self.establish(io.now);
+            }
+            //= RFC 9260 section 5.2.4, action B: both have sent an INIT
+            (true, false) => {
+                self.learn(&cookie.peer);
+                if !self.associated() {
+                    self.establish(io.now);
+                }
+            }
+            //= RFC 9260 section 5.2.4, action D: both tags match, the COOKIE ACK was lost or crosses
+            (true, true) => {
+                if self.state == State::CookieEchoed {
+                    self.establish(io.now);
+                }
+            }
+            //= RFC 9260 section 5.2.4, action C: a cookie that comes late is discarded
+            (false, _) => return,
         }
-        self.learn(&cookie.peer);
-        self.establish(io.now);
         self.waiting.push_back((path, Chunk::CookieAck));
+    }
+
+    /// The association begins again with these numbers: what was outstanding is lost, what was not begun is kept.
+    fn restart(&mut self, own: [u32; 2]) {
+        [self.tag, self.initial] = own;
+        (self.una, self.next, self.resends, self.advanced, self.errors) = (0, 0, 0, 0, 0);
+        self.sent.clear();
+        self.waiting.clear();
+        self.rush = None;
+        self.cookie = None;
+        self.outbound.restart();
+        self.inbound.restart();
+        self.receipt = Receipt::new();
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            *path = Path::new(&self.config, index == 0);
+        }
+        self.counts.restarts += 1;
     }
 
     /// A COOKIE ACK ends the set-up (section 5.1, E).

@@ -1,9 +1,9 @@
 //! SCTP heartbeats and failover (RFC 9260 sections 5.4, 6.4, 8.1 to 8.3).
 
 use super::Association;
-use crate::chunk::{Chunk, Heartbeat, Packet};
+use crate::chunk::{Chunk, Opaque, Packet};
 use crate::path::Reach;
-use base::{Span, Time};
+use base::Time;
 use transport::Io;
 
 impl Association {
@@ -57,25 +57,42 @@ impl Association {
         let busy = std::mem::take(&mut p.used) || p.flight > 0;
         if !(busy && p.reach == Reach::Active) {
             let nonce = chance.bits();
-            p.beat = Some(nonce);
+            p.beat = Some((nonce, io.now));
             counts.heartbeats += 1;
-            self.waiting
-                .push_back((path, Chunk::Heartbeat(Heartbeat { path, sent: io.now.as_nanos(), nonce })));
+            self.waiting.push_back((path, Chunk::Heartbeat(information(path, io.now, nonce))));
         }
         p.schedule_beat(config, io.now, chance);
     }
 
     /// A heartbeat came back by its path.
-    pub(super) fn on_heartbeat_ack(&mut self, now: Time, beat: &Heartbeat) {
-        let Some(path) = self.paths.get_mut(usize::from(beat.path)) else { return };
-        if path.beat != Some(beat.nonce) {
+    pub(super) fn on_heartbeat_ack(&mut self, now: Time, info: &Opaque) {
+        let Some((index, path)) = info.first().and_then(|i| Some((*i, self.paths.get_mut(usize::from(*i))?)))
+        else {
+            return;
+        };
+        let Some((nonce, sent)) = path.beat else { return };
+        if **info != *information(index, sent, nonce) {
             return;
         }
         path.beat = None;
+        let confirmed = path.reach == Reach::Unconfirmed;
         path.reached();
-        path.sample(Span::from_nanos(now.as_nanos().saturating_sub(beat.sent)));
+        path.sample(now.since(sent));
+        if confirmed {
+            //= RFC 9260 section 5.4: once an address is confirmed, it is tested as any other
+            path.schedule_beat(&self.config, now, &mut self.chance);
+        }
         self.errors = 0;
         self.counts.heartbeats_acked += 1;
         self.choose_path();
     }
+}
+
+/// The information of a heartbeat (section 3.3.5): its path, when it was sent, and a random number that shows that the path
+/// leads to the peer.
+fn information(path: u8, sent: Time, nonce: u64) -> Opaque {
+    let mut out = vec![path, 0, 0, 0];
+    out.extend(sent.as_nanos().to_be_bytes());
+    out.extend(nonce.to_be_bytes());
+    out.into()
 }

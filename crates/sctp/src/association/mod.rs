@@ -1,6 +1,7 @@
 //! Association: one end of an SCTP association, from INIT to SHUTDOWN COMPLETE (RFC 9260).
 
 mod acknowledge;
+mod cookie;
 mod endpoint;
 mod handshake;
 mod heartbeat;
@@ -11,7 +12,7 @@ mod shutdown;
 mod timers;
 mod transmit;
 
-use crate::chunk::{Chunk, Cookie, Data, Packet};
+use crate::chunk::{Chunk, Data, Opaque, Packet};
 use crate::config::Config;
 use crate::path::Path;
 use crate::stream::{Inbound, Outbound};
@@ -81,6 +82,12 @@ struct Sent {
 struct Peer {
     tag: u32,
     initial: u32,
+    /// Its outbound streams.
+    outbound: u16,
+    /// The last window that it offered was 0.
+    closed: bool,
+    /// It has answered since the last timeout.
+    heard: bool,
     /// Room in its buffer for new data, as known here.
     window: u64,
     ecn: bool,
@@ -117,6 +124,8 @@ pub struct Counts {
     pub fast_retransmits: u64,
     /// Expirations of T3-rtx.
     pub timeouts: u64,
+    /// Restarts by the peer (section 5.2).
+    pub restarts: u64,
 }
 
 /// One end of an association.
@@ -132,7 +141,7 @@ pub struct Association {
     secret: [u64; 2],
     chance: Stream,
     /// Kept to be repeated.
-    cookie: Option<Cookie>,
+    cookie: Option<Opaque>,
     outbound: Outbound,
     inbound: Inbound,
     receipt: Receipt,
@@ -145,6 +154,8 @@ pub struct Association {
     resends: u64,
     /// The next packet of retransmissions leaves whatever the window says.
     rush: Option<u8>,
+    /// A probe of the peer's closed window may leave.
+    probe: bool,
     /// Everything below is acknowledged or given up (RFC 3758, Advanced.Peer.Ack.Point).
     advanced: u64,
     paths: Vec<Path>,
@@ -196,6 +207,7 @@ impl Association {
             next: 0,
             resends: 0,
             rush: None,
+            probe: false,
             advanced: 0,
             paths,
             primary: 0,

@@ -21,6 +21,7 @@ impl Association {
             self.out_of_the_blue(io, packet, by);
             return;
         }
+        self.peer.heard = true;
         let (mut data, mut duplicate, mut at_once) = (false, false, false);
         self.clocked = true;
         for chunk in &packet.chunks {
@@ -35,6 +36,17 @@ impl Association {
                     }
                 }
                 Chunk::Sack(sack) if self.associated() => self.on_sack(io, sack),
+                Chunk::CookieEcho(cookie) => {
+                    self.on_cookie_echo(io, cookie, packet.tag, by);
+                    if packet.tag != self.tag {
+                        return;
+                    }
+                }
+                Chunk::Unknown(kind, flags, value) => {
+                    if !self.on_unknown(*kind, *flags, value, by) {
+                        break;
+                    }
+                }
                 other => self.on_control(io, other, by),
             }
         }
@@ -54,6 +66,8 @@ impl Association {
         let own = packet.tag == self.tag;
         match packet.chunks.first() {
             Some(Chunk::Init(_)) => packet.tag == 0,
+            // Of an association that is restarted, the tag is that of its cookie.
+            Some(Chunk::CookieEcho(_)) => true,
             Some(Chunk::Abort { reflected, .. } | Chunk::ShutdownComplete { reflected }) => {
                 if *reflected {
                     packet.tag == self.peer.tag && self.peer.tag != 0
@@ -71,30 +85,34 @@ impl Association {
         match chunk {
             Chunk::Init(init) => self.on_init(io, init, by),
             Chunk::InitAck(init, cookie) => self.on_init_ack(io, init, cookie),
-            Chunk::CookieEcho(cookie) => self.on_cookie_echo(io, cookie, by),
             Chunk::CookieAck => self.on_cookie_ack(io.now),
             Chunk::Error(Failure::StaleCookie(_)) => self.on_stale_cookie(io),
             Chunk::Abort { .. } => self.end(true),
             // What follows needs an association.
             _ if !self.associated() => {}
-            Chunk::Heartbeat(beat) => self.waiting.push_back((by, Chunk::HeartbeatAck(*beat))),
-            Chunk::HeartbeatAck(beat) => self.on_heartbeat_ack(io.now, beat),
+            Chunk::Heartbeat(info) => self.waiting.push_back((by, Chunk::HeartbeatAck(info.clone()))),
+            Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(io.now, info),
             Chunk::Shutdown(cumulative) => self.on_shutdown(io, *cumulative),
             Chunk::ShutdownAck => self.on_shutdown_ack(io),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Ecne(tsn) => self.on_mark(io, *tsn),
-            Chunk::Cwr(tsn) => {
-                if self.receipt.marked.is_some_and(|marked| marked <= *tsn) {
-                    self.receipt.marked = None;
-                }
+            Chunk::Cwr(tsn) if self.receipt.marked.is_some_and(|marked| marked <= *tsn) => {
+                self.receipt.marked = None;
             }
             Chunk::ForwardTsn(cumulative, streams) => self.on_forward(*cumulative, streams),
-            //= RFC 9260 section 3.2: the highest bits of the type ask for a report of what is not known
-            Chunk::Unknown(kind) if kind & 0x40 != 0 => {
-                self.waiting.push_back((by, Chunk::Error(Failure::Other(6))));
-            }
-            Chunk::Unknown(_) | Chunk::Error(_) | Chunk::Data(_) | Chunk::Sack(_) => {}
+            _ => {}
         }
+    }
+
+    //= RFC 9260 section 3.2: of the type's two highest bits, one asks to go on behind the chunk, the other to report it
+    /// A chunk of unknown type; whether what follows it is to be read.
+    fn on_unknown(&mut self, kind: u8, flags: u8, value: &[u8], by: u8) -> bool {
+        if kind & 0x40 != 0 && self.associated() {
+            let [high, low] = (4 + value.len() as u16).to_be_bytes();
+            let shown = [&[kind, flags, high, low], value].concat();
+            self.waiting.push_back((by, Chunk::Error(Failure::UnrecognizedChunk(shown.into()))));
+        }
+        kind & 0x80 != 0
     }
 
     /// A DATA chunk; false if it is a duplicate, or has no room.
@@ -118,6 +136,11 @@ impl Association {
         io.record(|| Event::DataReceived { packet, seq: data.tsn, len: 1, duplicate: !new });
         if !new {
             return false;
+        }
+        if data.stream >= self.peer.outbound {
+            //= RFC 9260 section 6.5: acknowledged, reported, discarded
+            self.waiting.push_back((self.receipt.path, Chunk::Error(Failure::InvalidStream(data.stream))));
+            return true;
         }
         let Association { inbound, events, slow, unread, .. } = self;
         inbound.receive(*data, |message| {

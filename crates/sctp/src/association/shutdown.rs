@@ -1,7 +1,7 @@
 //! Shutdown (RFC 9260 section 9.2) and answers to packets of no association (section 8.4).
 
-use super::{Association, IDLE, State};
-use crate::chunk::{Chunk, Packet, Sack};
+use super::{Association, Fate, IDLE, State};
+use crate::chunk::{Chunk, Failure, Packet, Sack};
 use transport::Io;
 
 impl Association {
@@ -63,7 +63,10 @@ impl Association {
             _ => return,
         }
         let window = u32::try_from(self.peer.window + self.flight()).unwrap_or(u32::MAX);
-        self.on_sack(io, &Sack { cumulative, window, ..Sack::default() });
+        // It says nothing of gaps: what was reported stays reported.
+        let reported = self.sent.iter().filter(|s| s.fate == Fate::Acked && s.data.tsn >= cumulative);
+        let gaps = reported.map(|s| (s.data.tsn, s.data.tsn + 1)).collect();
+        self.on_sack(io, &Sack { cumulative, window, gaps, ..Sack::default() });
     }
 
     /// A SHUTDOWN ACK: the answer is SHUTDOWN COMPLETE, and the association is gone.
@@ -98,7 +101,10 @@ impl Association {
         let silent = packet.chunks.iter().any(|chunk| {
             matches!(
                 chunk,
-                Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::Error(_) | Chunk::CookieAck
+                Chunk::Abort { .. }
+                    | Chunk::ShutdownComplete { .. }
+                    | Chunk::Error(Failure::StaleCookie(_))
+                    | Chunk::CookieAck
             )
         });
         if silent {

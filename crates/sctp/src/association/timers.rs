@@ -51,6 +51,10 @@ impl Association {
         self.paths[index].timer.stop();
         let ours = |s: &&mut super::Sent| s.path == path && s.fate == Fate::Flight;
         let Some(first) = self.sent.iter_mut().find(ours).map(|s| s.data.tsn) else {
+            if self.peer.closed && !self.outbound.is_empty() {
+                self.probe = true;
+                return;
+            }
             // A FORWARD TSN was not answered.
             self.queue_forward();
             if self.advanced > self.una {
@@ -73,8 +77,9 @@ impl Association {
         self.paths[index].flight = 0;
         let expirations = self.paths[index].errors + 1;
         io.record(|| Event::RtoFired { seq: first, rto, expirations });
-        // A window of nothing is the peer's choice, not an error of the path (section 6.1, A).
-        if self.error_on(path) {
+        //= RFC 9260 section 6.1, A: probes of a closed window are no errors while the peer goes on to answer
+        let probed = self.peer.closed && std::mem::take(&mut self.peer.heard);
+        if !probed && self.error_on(path) {
             io.record(|| Event::GaveUp { seq: first });
             self.end(true);
             return;

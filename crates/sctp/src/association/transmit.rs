@@ -198,6 +198,7 @@ impl Association {
             self.peer.window = self.peer.window.saturating_sub(u64::from(sent.data.len));
             target.flight += u64::from(sent.data.len);
             target.used = true;
+            target.last_sent = now;
             chosen.push(sent.data);
             //= RFC 9260 section 6.3.2, R1 and 7.2.4: the timer runs anew where the first outstanding chunk is resent
             if target.timer.deadline().is_never() || first == Some(i) {
@@ -209,17 +210,28 @@ impl Association {
     /// Cuts the next new chunk, if the windows have room for it.
     fn select_new(&mut self, now: Time, path: u8, limits: &[u64], room: u32) -> Option<Data> {
         let index = usize::from(path);
+        let config = self.config.clone();
         let most = self.config.chunk().min((room / 4 * 4).saturating_sub(crate::chunk::DATA_HEADER));
         let len = self.outbound.peek(self.config.chunk()).filter(|len| *len > 0 && *len <= most)?;
         let target = &self.paths[index];
         if target.flight >= limits[index] || target.flight >= target.cwnd {
             return None;
         }
-        //= RFC 9260 section 6.1, A: with a window of nothing, one chunk may be outstanding
+        //= RFC 9260 section 6.1, A: whatever the window, one chunk may be outstanding; of a closed one after a timeout
         let weight = self.weight(len);
-        if weight > self.peer.window && self.flight() > 0 {
-            return None;
+        if weight > self.peer.window {
+            if self.flight() > 0 {
+                return None;
+            }
+            if self.peer.closed && !std::mem::take(&mut self.probe) {
+                let timer = &mut self.paths[index].timer;
+                if timer.deadline().is_never() {
+                    timer.restart(now);
+                }
+                return None;
+            }
         }
+        self.paths[index].after_pause(&config, now);
         let fragment = self.outbound.cut(len)?;
         let data = Data {
             tsn: self.next,

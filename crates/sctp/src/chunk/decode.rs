@@ -1,7 +1,7 @@
 //! Bytes to SCTP packets (RFC 9260 sections 3, 6.8, 6.10): every length is checked, and nothing is believed of a peer.
 
 use super::encode::{kind, parameter};
-use super::{Chunk, Cookie, Data, Failure, Heartbeat, Init, Packet, Sack, crc32c};
+use super::{Chunk, Data, Failure, Init, Opaque, Packet, Sack, crc32c};
 use base::truth::Cause;
 use base::wire::unwrap;
 
@@ -46,9 +46,6 @@ fn u16_at(b: &[u8], at: usize) -> Option<u16> {
 }
 fn u32_at(b: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(b.get(at..at + 4)?.try_into().ok()?))
-}
-fn u64_at(b: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_be_bytes(b.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// Reads a packet, from the common header on.
@@ -103,16 +100,18 @@ fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> 
             immediate: bit(3),
             cause: Cause::New,
         }),
-        kind::INIT => Chunk::Init(init(value)?),
-        kind::INIT_ACK => Chunk::InitAck(init(value)?, cookie(find(value.get(16..)?, parameter::COOKIE)?)?),
+        kind::INIT => Chunk::Init(init(value, false)?),
+        kind::INIT_ACK => {
+            Chunk::InitAck(init(value, true)?, find(value.get(16..)?, parameter::COOKIE)?.into())
+        }
         kind::SACK => Chunk::Sack(sack(value, of_own)?),
-        kind::HEARTBEAT => Chunk::Heartbeat(heartbeat(value)?),
-        kind::HEARTBEAT_ACK => Chunk::HeartbeatAck(heartbeat(value)?),
+        kind::HEARTBEAT => Chunk::Heartbeat(find(value, parameter::HEARTBEAT_INFO)?.into()),
+        kind::HEARTBEAT_ACK => Chunk::HeartbeatAck(find(value, parameter::HEARTBEAT_INFO)?.into()),
         kind::ABORT => Chunk::Abort { reflected: bit(0), cause: failure(value) },
         kind::SHUTDOWN => Chunk::Shutdown(of_own(u32_at(value, 0)?.wrapping_add(1))),
         kind::SHUTDOWN_ACK => Chunk::ShutdownAck,
         kind::ERROR => Chunk::Error(failure(value)?),
-        kind::COOKIE_ECHO => Chunk::CookieEcho(cookie(value)?),
+        kind::COOKIE_ECHO => Chunk::CookieEcho(value.into()),
         kind::COOKIE_ACK => Chunk::CookieAck,
         kind::ECNE => Chunk::Ecne(of_own(u32_at(value, 0)?)),
         kind::CWR => Chunk::Cwr(of_peer(u32_at(value, 0)?)),
@@ -123,62 +122,59 @@ fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> 
             let one = |b: &[u8]| Some((u16_at(b, 0)?, u64::from(u16_at(b, 2)?)));
             Chunk::ForwardTsn(cumulative, streams.filter_map(one).collect())
         }
-        other => Chunk::Unknown(other),
+        other => Chunk::Unknown(other, flags, value.into()),
+    })
+}
+
+/// The parameters in these bytes: type, the whole of it without padding.
+fn parameters(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let (kind, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
+        let whole = bytes.get(..length).filter(|whole| whole.len() >= 4)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, whole))
     })
 }
 
 /// The value of the first parameter of this type.
-fn find(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let (kind, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
-        let value = bytes.get(4..length)?;
-        if kind == wanted {
-            return Some(value);
-        }
-        bytes = bytes.get(length.max(4).next_multiple_of(4)..)?;
-    }
+fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    parameters(bytes).find(|(kind, _)| *kind == wanted).map(|(_, whole)| &whole[4..])
 }
 
-fn init(value: &[u8]) -> Option<Init> {
-    let parameters = value.get(16..)?;
-    let mut addresses = 0u8;
-    let mut rest = parameters;
-    while let (Some(kind), Some(length)) = (u16_at(rest, 0), u16_at(rest, 2)) {
-        addresses = addresses.saturating_add(u8::from(kind == parameter::IPV4));
-        let Some(next) = rest.get(usize::from(length).max(4).next_multiple_of(4)..) else { break };
-        rest = next;
-    }
-    Some(Init {
+/// INIT, or INIT ACK with the parameters that it reports.
+fn init(value: &[u8], reports: bool) -> Option<Init> {
+    let mut init = Init {
         tag: u32_at(value, 0)?,
         window: u32_at(value, 4)?,
         outbound: u16_at(value, 8)?,
         inbound: u16_at(value, 10)?,
         initial: u32_at(value, 12)?,
-        addresses: addresses.max(1),
-        ecn: find(parameters, parameter::ECN_CAPABLE).is_some(),
-        forward_tsn: find(parameters, parameter::FORWARD_TSN).is_some(),
-    })
-}
-
-fn cookie(value: &[u8]) -> Option<Cookie> {
-    let peer = Init {
-        tag: u32_at(value, 16)?,
-        window: u32_at(value, 20)?,
-        outbound: u16_at(value, 24)?,
-        inbound: u16_at(value, 26)?,
-        initial: u32_at(value, 28)?,
-        addresses: *value.get(32)?,
-        ecn: *value.get(33)? == 1,
-        forward_tsn: *value.get(34)? == 1,
+        addresses: 0,
+        ecn: false,
+        forward_tsn: false,
+        unrecognized: Vec::new(),
     };
-    let mac = u64_at(value, super::COOKIE as usize - 8)?;
-    Some(Cookie {
-        made: u64_at(value, 0)?,
-        own_tag: u32_at(value, 8)?,
-        own_initial: u32_at(value, 12)?,
-        peer,
-        mac,
-    })
+    for (kind, whole) in parameters(value.get(16..)?) {
+        match kind {
+            parameter::IPV4 | parameter::IPV6 => init.addresses = init.addresses.saturating_add(1),
+            parameter::ECN_CAPABLE => init.ecn = true,
+            parameter::FORWARD_TSN => init.forward_tsn = true,
+            parameter::COOKIE | parameter::ADDRESS_TYPES => {}
+            parameter::UNRECOGNIZED if reports => init.unrecognized.push(whole[4..].into()),
+            parameter::UNRECOGNIZED => {}
+            //= RFC 9260 section 3.2.2: the two highest bits: report what is unknown, and go on or stop
+            other => {
+                if other & 0x4000 != 0 && !reports {
+                    init.unrecognized.push(whole.into());
+                }
+                if other & 0x8000 == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    init.addresses = init.addresses.max(1);
+    Some(init)
 }
 
 fn sack(value: &[u8], of_own: impl Fn(u32) -> u64) -> Option<Sack> {
@@ -201,17 +197,17 @@ fn sack(value: &[u8], of_own: impl Fn(u32) -> u64) -> Option<Sack> {
     })
 }
 
-fn heartbeat(value: &[u8]) -> Option<Heartbeat> {
-    let info = find(value, parameter::HEARTBEAT_INFO)?;
-    Some(Heartbeat { path: *info.first()?, sent: u64_at(info, 4)?, nonce: u64_at(info, 12)? })
-}
-
 fn failure(value: &[u8]) -> Option<Failure> {
     let (code, info) = (u16_at(value, 0)?, value.get(4..)?);
+    let length = usize::from(u16_at(value, 2)?).checked_sub(4)?;
     Some(match code {
         1 => Failure::InvalidStream(u16_at(info, 0)?),
         3 => Failure::StaleCookie(u32_at(info, 0)?),
+        6 => Failure::UnrecognizedChunk(Opaque::from(info.get(..length)?)),
+        7 => Failure::InvalidParameter,
         9 => Failure::NoUserData(u32_at(info, 0)?),
+        10 => Failure::ShuttingDown,
+        11 => Failure::NewAddresses,
         12 => Failure::UserAbort,
         13 => Failure::ProtocolViolation,
         other => Failure::Other(other),

@@ -1,6 +1,6 @@
 //! SCTP packets to bytes (RFC 9260 section 3): chunks with their parameters and padding, and the CRC32c.
 
-use super::{Chunk, Cookie, Failure, Heartbeat, Init, Packet, crc32c};
+use super::{Chunk, Failure, Init, Packet, crc32c};
 
 pub(super) mod kind {
     //! Chunk types (RFC 9260 section 3.2, RFC 3758, RFC 4960 appendix A).
@@ -26,7 +26,10 @@ pub(super) mod parameter {
     //! Parameter types of INIT and INIT ACK, and of heartbeats.
     pub(in crate::chunk) const HEARTBEAT_INFO: u16 = 1;
     pub(in crate::chunk) const IPV4: u16 = 5;
+    pub(in crate::chunk) const IPV6: u16 = 6;
     pub(in crate::chunk) const COOKIE: u16 = 7;
+    pub(in crate::chunk) const UNRECOGNIZED: u16 = 8;
+    pub(in crate::chunk) const ADDRESS_TYPES: u16 = 12;
     pub(in crate::chunk) const ECN_CAPABLE: u16 = 0x8000;
     pub(in crate::chunk) const FORWARD_TSN: u16 = 0xc000;
 }
@@ -43,13 +46,14 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) {
     out.extend(packet.ports[1].to_be_bytes());
     out.extend(packet.tag.to_be_bytes());
     out.extend([0; 4]);
+    let mut body = Vec::new();
     for chunk in &packet.chunks {
-        let at = out.len();
         let (kind, flags) = head(chunk);
-        out.extend([kind, flags, 0, 0]);
-        value(chunk, packet.initial, out);
-        let length = (out.len() - at) as u16;
-        out[at + 2..at + 4].copy_from_slice(&length.to_be_bytes());
+        body.clear();
+        value(chunk, packet.initial, &mut body);
+        let [high, low] = (4 + body.len() as u16).to_be_bytes();
+        out.extend([kind, flags, high, low]);
+        out.extend(&body);
         while !(out.len() - start).is_multiple_of(4) {
             out.push(0);
         }
@@ -79,7 +83,7 @@ fn head(chunk: &Chunk) -> (u8, u8) {
         Chunk::Cwr(_) => (kind::CWR, 0),
         Chunk::ShutdownComplete { reflected } => (kind::SHUTDOWN_COMPLETE, bit(0, *reflected)),
         Chunk::ForwardTsn(..) => (kind::FORWARD_TSN, 0),
-        Chunk::Unknown(kind) => (*kind, 0),
+        Chunk::Unknown(kind, flags, _) => (*kind, *flags),
     }
 }
 
@@ -95,9 +99,7 @@ fn value(chunk: &Chunk, [own, peer]: [u32; 2], out: &mut Vec<u8>) {
         Chunk::Init(init) => self::init(init, out),
         Chunk::InitAck(init, cookie) => {
             self::init(init, out);
-            out.extend(parameter::COOKIE.to_be_bytes());
-            out.extend((4 + super::COOKIE as u16).to_be_bytes());
-            self::cookie(cookie, out);
+            self::parameter(parameter::COOKIE, cookie, out);
         }
         Chunk::Sack(sack) => {
             out.extend(wire(peer, sack.cumulative).wrapping_sub(1).to_be_bytes());
@@ -113,13 +115,15 @@ fn value(chunk: &Chunk, [own, peer]: [u32; 2], out: &mut Vec<u8>) {
                 out.extend(wire(peer, *tsn).to_be_bytes());
             }
         }
-        Chunk::Heartbeat(beat) | Chunk::HeartbeatAck(beat) => heartbeat(beat, out),
-        Chunk::Abort { cause, .. } => cause.iter().for_each(|cause| failure(*cause, out)),
-        Chunk::Error(cause) => failure(*cause, out),
+        Chunk::Heartbeat(info) | Chunk::HeartbeatAck(info) => {
+            self::parameter(parameter::HEARTBEAT_INFO, info, out);
+        }
+        Chunk::Abort { cause, .. } => cause.iter().for_each(|cause| failure(cause, out)),
+        Chunk::Error(cause) => failure(cause, out),
         Chunk::Shutdown(cumulative) => out.extend(wire(peer, *cumulative).wrapping_sub(1).to_be_bytes()),
         Chunk::Ecne(tsn) => out.extend(wire(peer, *tsn).to_be_bytes()),
         Chunk::Cwr(tsn) => out.extend(wire(own, *tsn).to_be_bytes()),
-        Chunk::CookieEcho(cookie) => self::cookie(cookie, out),
+        Chunk::CookieEcho(bytes) | Chunk::Unknown(_, _, bytes) => out.extend(bytes.iter()),
         Chunk::ForwardTsn(cumulative, streams) => {
             out.extend(wire(own, *cumulative).wrapping_sub(1).to_be_bytes());
             for (stream, ssn) in streams {
@@ -127,7 +131,7 @@ fn value(chunk: &Chunk, [own, peer]: [u32; 2], out: &mut Vec<u8>) {
                 out.extend((*ssn as u16).to_be_bytes());
             }
         }
-        Chunk::ShutdownAck | Chunk::CookieAck | Chunk::ShutdownComplete { .. } | Chunk::Unknown(_) => {}
+        Chunk::ShutdownAck | Chunk::CookieAck | Chunk::ShutdownComplete { .. } => {}
     }
 }
 
@@ -146,52 +150,35 @@ fn init(init: &Init, out: &mut Vec<u8>) {
         [(init.ecn, parameter::ECN_CAPABLE), (init.forward_tsn, parameter::FORWARD_TSN)]
     {
         if wanted {
-            out.extend(parameter.to_be_bytes());
-            out.extend([0, 4]);
+            self::parameter(parameter, &[], out);
         }
+    }
+    for report in &init.unrecognized {
+        parameter(parameter::UNRECOGNIZED, report, out);
     }
 }
 
-fn cookie(cookie: &Cookie, out: &mut Vec<u8>) {
-    out.extend(cookie_fields(cookie));
-    out.extend(cookie.mac.to_be_bytes());
+/// A parameter or cause: type, length, value. The padding of the one before is a part of the chunk, that of the last is not
+/// (section 3.2).
+fn parameter(kind: u16, value: &[u8], out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend(kind.to_be_bytes());
+    out.extend((4 + value.len() as u16).to_be_bytes());
+    out.extend(value);
 }
 
-/// What the authenticator of a cookie covers.
-pub(crate) fn cookie_fields(cookie: &Cookie) -> Vec<u8> {
-    let Cookie { made, own_tag, own_initial, peer, .. } = cookie;
-    let mut out = Vec::with_capacity(super::COOKIE as usize);
-    out.extend(made.to_be_bytes());
-    out.extend(own_tag.to_be_bytes());
-    out.extend(own_initial.to_be_bytes());
-    out.extend(peer.tag.to_be_bytes());
-    out.extend(peer.window.to_be_bytes());
-    out.extend(peer.outbound.to_be_bytes());
-    out.extend(peer.inbound.to_be_bytes());
-    out.extend(peer.initial.to_be_bytes());
-    out.extend([peer.addresses, u8::from(peer.ecn), u8::from(peer.forward_tsn), 0]);
-    out.resize(super::COOKIE as usize - 8, 0);
-    out
-}
-
-fn heartbeat(beat: &Heartbeat, out: &mut Vec<u8>) {
-    out.extend(parameter::HEARTBEAT_INFO.to_be_bytes());
-    out.extend(24u16.to_be_bytes());
-    out.extend([beat.path, 0, 0, 0]);
-    out.extend(beat.sent.to_be_bytes());
-    out.extend(beat.nonce.to_be_bytes());
-}
-
-fn failure(failure: Failure, out: &mut Vec<u8>) {
+fn failure(failure: &Failure, out: &mut Vec<u8>) {
     let (code, info): (u16, Vec<u8>) = match failure {
         Failure::InvalidStream(stream) => (1, [stream.to_be_bytes(), [0, 0]].concat()),
         Failure::StaleCookie(late) => (3, late.to_be_bytes().to_vec()),
+        Failure::UnrecognizedChunk(chunk) => (6, chunk.to_vec()),
+        Failure::InvalidParameter => (7, Vec::new()),
         Failure::NoUserData(tsn) => (9, tsn.to_be_bytes().to_vec()),
+        Failure::ShuttingDown => (10, Vec::new()),
+        Failure::NewAddresses => (11, Vec::new()),
         Failure::UserAbort => (12, Vec::new()),
         Failure::ProtocolViolation => (13, Vec::new()),
-        Failure::Other(code) => (code, Vec::new()),
+        Failure::Other(code) => (*code, Vec::new()),
     };
-    out.extend(code.to_be_bytes());
-    out.extend((4 + info.len() as u16).to_be_bytes());
-    out.extend(info);
+    parameter(code, &info, out);
 }

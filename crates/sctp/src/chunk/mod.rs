@@ -9,6 +9,7 @@ pub use decode::{Malformed, Origins, decode};
 use base::body::{Body, Channel, Range};
 use base::packet::Flags;
 use base::truth::Cause;
+use std::sync::Arc;
 
 /// Common header, bytes (RFC 9260 section 3.1).
 pub const COMMON_HEADER: u32 = 12;
@@ -16,8 +17,9 @@ pub const COMMON_HEADER: u32 = 12;
 pub const DATA_HEADER: u32 = 16;
 /// Header of IPv4, bytes.
 pub const IP_HEADER: u32 = 20;
-/// Bytes of the state cookie of this implementation: the fields of [`Cookie`] and its authenticator.
-pub const COOKIE: u32 = 60;
+/// Bytes that only their sender understands: a state cookie, the information of a heartbeat, a chunk or parameter of unknown
+/// type. The peer repeats them as they are.
+pub type Opaque = Arc<[u8]>;
 
 /// A DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +47,7 @@ pub struct Data {
 }
 
 /// INIT and INIT ACK (sections 3.3.2, 3.3.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Init {
     /// Verification tag that the peer is to use.
     pub tag: u32,
@@ -63,21 +65,9 @@ pub struct Init {
     pub ecn: bool,
     /// The sender knows FORWARD TSN (RFC 3758).
     pub forward_tsn: bool,
-}
-
-/// A state cookie: what the passive end needs to make the association, so that it keeps nothing before (section 5.1.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cookie {
-    /// When it was made, nanoseconds.
-    pub made: u64,
-    /// The tag of the end that made it.
-    pub own_tag: u32,
-    /// Its initial sequence number.
-    pub own_initial: u32,
-    /// The peer's INIT.
-    pub peer: Init,
-    /// Authenticator over all of it.
-    pub mac: u64,
+    /// Parameters of unknown types that are to be reported (section 3.2.2): of an INIT those it has, of an INIT ACK those it
+    /// reports.
+    pub unrecognized: Vec<Opaque>,
 }
 
 /// A SACK (section 3.3.4).
@@ -93,24 +83,21 @@ pub struct Sack {
     pub duplicates: Vec<u64>,
 }
 
-/// HEARTBEAT and its acknowledgement (sections 3.3.5, 3.3.6): the information comes back as it was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heartbeat {
-    /// The path that it tests.
-    pub path: u8,
-    /// When it was sent, nanoseconds.
-    pub sent: u64,
-    /// Random number that shows that the path leads to the peer.
-    pub nonce: u64,
-}
-
 /// Causes of ERROR and ABORT that this implementation tells apart (section 3.3.10).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// Invalid stream identifier (1).
     InvalidStream(u16),
     /// Stale cookie: so many microseconds too late (3).
     StaleCookie(u32),
+    /// Invalid or unresolvable mandatory parameter (7).
+    InvalidParameter,
+    /// A chunk of unknown type (6), with its first bytes.
+    UnrecognizedChunk(Opaque),
+    /// COOKIE ECHO during a shutdown (10).
+    ShuttingDown,
+    /// Restart of an association with new addresses (11).
+    NewAddresses,
     /// A DATA chunk without user data (9), with its number as on the wire.
     NoUserData(u32),
     /// The user asks to abort (12).
@@ -129,13 +116,13 @@ pub enum Chunk {
     /// INIT.
     Init(Init),
     /// INIT ACK with its cookie.
-    InitAck(Init, Cookie),
+    InitAck(Init, Opaque),
     /// SACK.
     Sack(Sack),
     /// HEARTBEAT.
-    Heartbeat(Heartbeat),
+    Heartbeat(Opaque),
     /// HEARTBEAT ACK.
-    HeartbeatAck(Heartbeat),
+    HeartbeatAck(Opaque),
     /// ABORT; with the T bit, the tag is the peer's own.
     Abort {
         /// The T bit.
@@ -150,7 +137,7 @@ pub enum Chunk {
     /// ERROR.
     Error(Failure),
     /// COOKIE ECHO.
-    CookieEcho(Cookie),
+    CookieEcho(Opaque),
     /// COOKIE ACK.
     CookieAck,
     /// ECNE: the lowest number that came in a marked packet.
@@ -164,8 +151,9 @@ pub enum Chunk {
     },
     /// FORWARD TSN (RFC 3758): everything below is given up, and of these streams everything up to these numbers.
     ForwardTsn(u64, Vec<(u16, u64)>),
-    /// A chunk that is not known, by its type; the two highest bits say what to do with it (section 3.2).
-    Unknown(u8),
+    /// A chunk of unknown type: its type, flags and value. The two highest bits of the type say what to do with it
+    /// (section 3.2).
+    Unknown(u8, u8, Opaque),
 }
 
 /// To a multiple of four: chunks are padded (section 3.2).
@@ -179,14 +167,15 @@ impl Chunk {
         match self {
             Chunk::Data(data) => padded(DATA_HEADER + data.len),
             Chunk::Init(init) => init.size(),
-            Chunk::InitAck(init, _) => init.size() + 4 + COOKIE,
+            Chunk::InitAck(init, cookie) => init.size() + padded(4 + cookie.len() as u32),
             Chunk::Sack(sack) => 16 + 4 * (sack.gaps.len() + sack.duplicates.len()) as u32,
-            Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) => 4 + 24,
-            Chunk::Abort { cause, .. } => 4 + cause.map_or(0, Failure::size),
+            Chunk::Heartbeat(info) | Chunk::HeartbeatAck(info) => 4 + padded(4 + info.len() as u32),
+            Chunk::Abort { cause, .. } => 4 + cause.as_ref().map_or(0, Failure::size),
             Chunk::Shutdown(_) | Chunk::Ecne(_) | Chunk::Cwr(_) => 8,
             Chunk::Error(failure) => 4 + failure.size(),
-            Chunk::CookieEcho(_) => 4 + COOKIE,
-            Chunk::ShutdownAck | Chunk::CookieAck | Chunk::ShutdownComplete { .. } | Chunk::Unknown(_) => 4,
+            Chunk::CookieEcho(cookie) => padded(4 + cookie.len() as u32),
+            Chunk::ShutdownAck | Chunk::CookieAck | Chunk::ShutdownComplete { .. } => 4,
+            Chunk::Unknown(_, _, value) => padded(4 + value.len() as u32),
             Chunk::ForwardTsn(_, streams) => 8 + 4 * streams.len() as u32,
         }
     }
@@ -201,15 +190,17 @@ impl Init {
     /// Bytes of the chunk without a cookie: addresses, ECN and FORWARD TSN are parameters.
     fn size(&self) -> u32 {
         let addresses = if self.addresses > 1 { 8 * u32::from(self.addresses) } else { 0 };
-        20 + addresses + 4 * (u32::from(self.ecn) + u32::from(self.forward_tsn))
+        let reports: u32 = self.unrecognized.iter().map(|p| padded(4 + p.len() as u32)).sum();
+        20 + addresses + 4 * (u32::from(self.ecn) + u32::from(self.forward_tsn)) + reports
     }
 }
 
 impl Failure {
-    fn size(self) -> u32 {
+    fn size(&self) -> u32 {
         match self {
             Failure::InvalidStream(_) | Failure::StaleCookie(_) | Failure::NoUserData(_) => 8,
-            Failure::UserAbort | Failure::ProtocolViolation | Failure::Other(_) => 4,
+            Failure::UnrecognizedChunk(chunk) => padded(4 + chunk.len() as u32),
+            _ => 4,
         }
     }
 }

@@ -105,6 +105,8 @@ pub struct Config {
     pub fast_recovery: bool,
     /// The window grows only if it was used up (section 7.2.1).
     pub grows_if_full: bool,
+    /// The window shrinks in pauses of the application (section 7.2.1).
+    pub idle_decay: bool,
     /// A SACK that acknowledges nothing new lets new data out, if the window has room.
     pub sends_on_duplicates: bool,
     /// What the burst limit bounds.

@@ -51,6 +51,7 @@ pub(super) fn rfc9260() -> Config {
         missing: Missing::HighestNewlyAcked,
         fast_recovery: true,
         grows_if_full: true,
+        idle_decay: true,
         sends_on_duplicates: true,
         burst: Burst::Window,
         max_burst: 4,
@@ -94,6 +95,7 @@ fn ns2_2002() -> Config {
     Config {
         sends_on_duplicates: false,
         reports_duplicates: true,
+        idle_decay: false,
         bundle: false,
         data_header: Some(52),
         sack_size: Some(68),
@@ -110,6 +112,7 @@ fn ns2_235() -> Config {
         repeated_timeouts: Repeated::Keeps,
         missing_reports: 3,
         burst: Burst::Packets,
+        idle_decay: false,
         window_counts_headers: true,
         bundle: false,
         heartbeat: None,

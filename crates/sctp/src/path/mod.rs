@@ -55,10 +55,12 @@ pub struct Path {
     pub(crate) marks_below: u64,
     /// When the next heartbeat is due; [`Time::NEVER`] if none is.
     pub(crate) beat_due: Time,
-    /// The heartbeat that was not acknowledged yet: its nonce.
-    pub(crate) beat: Option<u64>,
+    /// The heartbeat that was not acknowledged yet: its nonce, and when it was sent.
+    pub(crate) beat: Option<(u64, Time)>,
     /// Data were sent here since the last heartbeat was due.
     pub(crate) used: bool,
+    /// When data were last sent here.
+    pub(crate) last_sent: Time,
 }
 
 impl Path {
@@ -78,6 +80,7 @@ impl Path {
             beat_due: Time::NEVER,
             beat: None,
             used: false,
+            last_sent: Time::NEVER,
         }
     }
 
@@ -148,6 +151,20 @@ impl Path {
             //= RFC 9260 section 7.2.2: set partial_bytes_acked to cwnd
             self.partial = self.cwnd;
         }
+    }
+
+    //= RFC 9260 section 7.2.1: max(cwnd / 2, 4 * PMDCS) once per RTO without data, ssthresh = cwnd before the first
+    /// Data are about to be sent: the window shrinks for every timeout without any. It never grows by that.
+    pub(crate) fn after_pause(&mut self, config: &Config, now: Time) {
+        let pause = if self.last_sent > now { Span::ZERO } else { now.since(self.last_sent) };
+        let periods = pause.as_nanos() / self.timer.timeout().as_nanos().max(1);
+        self.last_sent = now;
+        if !config.idle_decay || self.flight > 0 || periods == 0 {
+            return;
+        }
+        let least = u64::from(config.least_threshold) * config.packet();
+        self.threshold = self.cwnd;
+        self.cwnd = self.cwnd.min((self.cwnd >> periods.min(63)).max(least));
     }
 
     /// Nothing is outstanding here any more (section 7.2.2, the last rule).

@@ -126,6 +126,14 @@ impl Inbound {
         }
     }
 
+    /// The association begins again: what was not delivered is lost, and stream sequence numbers begin at 0.
+    pub fn restart(&mut self) {
+        self.fragments.clear();
+        self.waiting.clear();
+        self.held = 0;
+        self.streams.values_mut().for_each(|(next, _)| *next = 0);
+    }
+
     /// Bytes received and not delivered.
     pub fn held(&self) -> u64 {
         self.held

@@ -175,6 +175,13 @@ impl Outbound {
         });
     }
 
+    /// The association begins again: stream sequence numbers too. Of a message that was begun, the rest is lost.
+    pub fn restart(&mut self) {
+        self.queue.retain(|pending| !pending.begun || pending.id.is_none());
+        self.waiting = self.queue.iter().map(|pending| pending.left).sum();
+        self.next.fill(0);
+    }
+
     /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0

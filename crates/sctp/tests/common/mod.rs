@@ -6,13 +6,14 @@ use base::packet::{FlowId, NodeId};
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
-use host::{Host, HostConfig};
+use host::{ADDRESSES, CodecConfig, Host, HostConfig};
 use path::capacity::Capacity;
 use path::gate::{Closures, Gate};
 use path::hold::Hold;
 use path::link::{Link, LinkConfig, QueueLimit};
 use path::loss::{Loss, Rule};
 use path::{ElementId, Network, Port};
+use sctp::wire::Codec;
 use sctp::{Association, Config};
 use transport::app::App;
 use transport::endpoint::Role;
@@ -83,6 +84,22 @@ pub(crate) fn recorded(
     apps: [Box<dyn App>; 2],
     categories: &[Category],
 ) -> Lab {
+    build(config, ways, seed, apps, categories, false)
+}
+
+/// Two ends whose packets are bytes on the path, as between a model and a kernel.
+pub(crate) fn coded(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
+    build(config, ways, seed, apps, &[Category::Transport], true)
+}
+
+fn build(
+    config: &Config,
+    ways: &[Way],
+    seed: u64,
+    apps: [Box<dyn App>; 2],
+    categories: &[Category],
+    bytes: bool,
+) -> Lab {
     let mut network = Network::new(ways.len(), Tracer::of(categories));
     let config = Config { paths: ways.len() as u8, ..config.clone() };
     let [writes, reads] = apps;
@@ -95,11 +112,14 @@ pub(crate) fn recorded(
             role,
             start: Time::ZERO,
         };
-        let ports = if role == Role::Active { [1000, 2000] } else { [2000, 1000] };
+        let ports = CodecConfig::ports(role == Role::Active);
         let name = if role == Role::Active { "from" } else { "to" };
         let chance = Seed { seed, repetition: 0 }.stream("test", name);
         let association = Association::new(config.clone(), role, ports, chance);
-        network.add(Host::holding(&host, association, app).with_paths(FlowId(1)))
+        let held = Host::holding(&host, association, app).with_paths(FlowId(1));
+        let [here, there] = [ADDRESSES[0][usize::from(here)], ADDRESSES[0][usize::from(1 - here)]];
+        let codec = Codec::new(&CodecConfig { here, there, origin: [0; 2] }, ports);
+        network.add(if bytes { held.over(Box::new(codec)) } else { held })
     };
     let to = end(&mut network, Role::Passive, reads);
     let there: Vec<_> = ways.iter().map(|way| chain(&mut network, way, true, seed)).collect();

@@ -56,6 +56,13 @@ impl Case<'_> {
             });
         }
         sections.extend(order.iter().take(DRAWN).filter_map(|(number, flow)| self.connection(*number, flow)));
+        let frame = Frame {
+            layers: self.layers.clone(),
+            from: self.window.0,
+            until: self.window.1,
+            ..Frame::default()
+        };
+        sections.extend(super::associations::sections(self.read, &frame));
         if order.len() > DRAWN {
             sections.push(Section {
                 heading: "Further connections".to_owned(),

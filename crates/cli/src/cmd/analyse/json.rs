@@ -30,10 +30,12 @@ impl Serialize for Document<'_> {
         all.serialize_entry("start_unix_s", &read.start.as_secs_f64())?;
         all.serialize_entry("frames", &read.frames)?;
         all.serialize_entry("tcp_packets", &read.tcp)?;
+        all.serialize_entry("sctp_packets", &read.sctp)?;
         all.serialize_entry("notices", &read.notices)?;
         all.serialize_entry("story", &[&story.what, &story.sure, &story.advice])?;
         all.serialize_entry("jain_index", &story.jain_index)?;
         all.serialize_entry("flows", &Flows(self))?;
+        all.serialize_entry("associations", &super::associations::documents(read))?;
         all.end()
     }
 }

@@ -1,6 +1,7 @@
 //! `williwaw analyse`: verdicts on the connections of a capture.
 
 mod anonymise;
+mod associations;
 mod below;
 mod html;
 mod json;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 /// Say why the transfers in a capture were slow
 ///
-/// Reads pcap and pcapng. Every retransmission is judged needed or unneeded, every timeout spurious or
+/// Reads pcap and pcapng, TCP and SCTP. Every retransmission is judged needed or unneeded, every timeout spurious or
 /// genuine, with the evidence; what the capture does not tell is called unknown. The answer begins
 /// with what cost the most time, how sure that is, and what to do.
 #[derive(Debug, clap::Args)]
@@ -91,7 +92,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         read.notices.extend(other.notices);
         others = other.flows;
     }
-    which.select(&mut read.flows)?;
+    which.select_associations(&mut read.associations);
+    if read.tcp > 0 || read.associations.is_empty() {
+        which.select(&mut read.flows)?;
+    }
     let whole = args.from.is_none() && args.until.is_none();
     if let (Some(flow), true) = (&args.flow, whole && read.flows.is_empty() && read.tcp > 0) {
         return Err(Failure::usage(
@@ -106,15 +110,19 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let layers = super::layers::read(&args.layers, start)?;
     let below = (!args.layers.is_empty()).then(|| below::Below::of(&layers));
     let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
-    if read.tcp == 0 && args.from.is_none() && args.until.is_none() {
+    if read.tcp == 0 && !read.associations.is_empty() {
+        let mut sentences = associations::story(&read).into_iter();
+        told.what = sentences.next().unwrap_or_default();
+        told.sure = sentences.next().unwrap_or_default();
+        told.advice = sentences.next().unwrap_or_default();
+    } else if read.tcp == 0 && args.from.is_none() && args.until.is_none() {
         told.what = match read.frames {
             0 => "This capture holds no packets.".to_owned(),
             1 => "The one packet in this capture is not TCP.".to_owned(),
             n => format!("None of the {n} packets in this capture is TCP."),
         };
         if read.frames > 0 {
-            told.sure =
-                "Nothing can be judged: UDP, QUIC and SCTP are counted and not looked into.".to_owned();
+            told.sure = "Nothing can be judged: UDP and QUIC are counted and not looked into.".to_owned();
         }
     }
     for notice in &read.notices {

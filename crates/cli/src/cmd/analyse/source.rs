@@ -5,6 +5,7 @@
 use crate::console::exit::Failure;
 use crate::console::progress;
 use crate::console::talk::Talk;
+use analyse::association::{Association, Associations};
 use analyse::{Analyser, Endpoint, Flow, Keep, Observation, join};
 use base::{Span, Time};
 use std::fs::File;
@@ -19,6 +20,9 @@ pub(in crate::cmd) struct Read {
     /// Frames in the file, and how many of them were TCP.
     pub(in crate::cmd) frames: u64,
     pub(in crate::cmd) tcp: u64,
+    /// Packets of SCTP, and its associations.
+    pub(in crate::cmd) sctp: u64,
+    pub(in crate::cmd) associations: Vec<Association>,
     /// At how many interfaces TCP was captured.
     interfaces: usize,
     /// What was wrong with the file.
@@ -69,6 +73,17 @@ impl Which {
         is(a) || is(b)
     }
 
+    /// Leaves the associations that have the end that was asked for.
+    pub(in crate::cmd) fn select_associations(&self, all: &mut Vec<Association>) {
+        let is = |e: &Endpoint| match &self.end {
+            None | Some(End::Number(_)) => true,
+            Some(End::Port(port)) => e.port == *port,
+            Some(End::Address(address)) => e.address == *address,
+            Some(End::Both(end)) => e.address == end.ip() && e.port == end.port(),
+        };
+        all.retain(|association| association.ends.iter().any(is));
+    }
+
     /// Leaves the connection that was asked for by its number.
     pub(in crate::cmd) fn select(&self, flows: &mut Vec<(usize, Flow)>) -> Result<(), Failure> {
         if let Some(End::Number(n)) = self.end {
@@ -106,11 +121,14 @@ pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) 
     let beside = Keep { arrivals: true, ..keep };
     let mut analyser = Analyser::new(keep);
     let mut each: Vec<(u32, Analyser)> = Vec::new();
-    let mut read = pass(path, which, talk, |o| analyser.push(o))?;
+    let mut associations = Associations::new(keep.points);
+    let mut read = pass(path, which, talk, Some(&mut associations), |o| analyser.push(o))?;
+    read.sctp = associations.packets();
+    read.associations = associations.finish();
     read.flows = analyser.finish().into_iter().enumerate().collect();
     let passed_several = |(_, f): &(usize, Flow)| f.copies_apart > COPIES || f.captured_twice == 0;
     if read.interfaces > 1 && path.is_file() && read.flows.iter().any(passed_several) {
-        pass(path, which, talk, |o| {
+        pass(path, which, talk, None, |o| {
             let place = each.iter().position(|(i, _)| *i == o.interface).unwrap_or_else(|| {
                 each.push((o.interface, Analyser::new(beside)));
                 each.len() - 1
@@ -172,6 +190,7 @@ fn pass(
     path: &Path,
     which: &Which,
     talk: &Talk,
+    mut associations: Option<&mut Associations>,
     mut take: impl FnMut(&Observation),
 ) -> Result<Read, Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {
@@ -212,6 +231,8 @@ fn pass(
                         interfaces.push(o.interface);
                     }
                 }
+            } else if let Some(associations) = &mut associations {
+                associations.push(&frame);
             }
         }
     });
@@ -228,6 +249,8 @@ fn pass(
         start: Time::from_nanos(start.and_then(|s| u64::try_from(s).ok()).unwrap_or(0)),
         frames: reader.frames(),
         tcp,
+        sctp: 0,
+        associations: Vec::new(),
         notices,
     })
 }

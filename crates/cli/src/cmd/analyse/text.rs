@@ -1,5 +1,6 @@
 //! What `williwaw analyse` says on a terminal: the story, a table of connections, what happened in them.
 
+use super::associations;
 use super::below::{Below, silences};
 use super::source::Read;
 use crate::console::talk::Talk;
@@ -30,6 +31,21 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: 
         out += &terminal::text(&table(shown), talk.width, talk.colour);
         if order.len() > shown.len() {
             out += &format!("{} more connections; --most shows them\n", order.len() - shown.len());
+        }
+    }
+    if !read.associations.is_empty() {
+        if read.tcp > 0 {
+            out.push('\n');
+            for line in terminal::wrap(&associations::story(read).join(" "), width) {
+                out += &line;
+                out.push('\n');
+            }
+        }
+        out.push('\n');
+        out += &terminal::text(&associations::table(read, most), talk.width, talk.colour);
+        let more = read.associations.len().saturating_sub(most);
+        if more > 0 {
+            out += &format!("{more} more associations; --most shows them\n");
         }
     }
     for (number, flow) in shown {

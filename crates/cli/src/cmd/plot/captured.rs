@@ -7,6 +7,7 @@ use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::input::plan::VERSION;
 use crate::output::terminal;
+use analyse::association::Association;
 use analyse::{Flow, Keep, join};
 use report::{Layer, Under};
 use serde_json::json;
@@ -80,6 +81,12 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         read.notices.extend(other.notices);
         others = other.flows;
     }
+    if read.flows.is_empty() && matches!(all.kind, Kind::TimeSequence) {
+        which.select_associations(&mut read.associations);
+        if let Some(association) = largest(&read.associations, all.flow.as_deref()) {
+            return association_picture(all, &read, association, talk);
+        }
+    }
     which.select(&mut read.flows)?;
     for notice in &read.notices {
         talk.note(&format!("note: {notice}"));
@@ -144,6 +151,59 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(path) = &args.receiver {
         provenance.push(("receiver's capture".to_owned(), path.display().to_string()));
     }
+    for (path, format) in all.places() {
+        drawn.write(&path, format, all.size, &name, &provenance, talk)?;
+    }
+    Ok(End::Good)
+}
+
+/// The association of this number, or the largest.
+fn largest<'a>(all: &'a [Association], flow: Option<&str>) -> Option<&'a Association> {
+    let number = flow.and_then(|word| word.parse::<usize>().ok());
+    match number {
+        Some(number) => all.get(number),
+        None => all.iter().max_by_key(|a| a.ways[a.main()].bytes),
+    }
+}
+
+/// Draws an association of SCTP.
+fn association_picture(
+    all: &super::Args,
+    read: &source::Read,
+    association: &Association,
+    talk: &Talk,
+) -> Result<End, Failure> {
+    let name = all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let mut layers = all.layers(read.start.as_nanos() as f64 / 1e9)?;
+    let counted = view::layers::panels(&mut layers);
+    let frame = Frame { title: name.clone(), layers, from: all.captured.from, until: all.captured.until };
+    let mut picture = view::association::picture(association, read.start, frame);
+    picture.panels.extend(counted);
+    let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
+    let layers = picture.layers.clone();
+    let ends = association.ends;
+    let drawn = Drawn::Sequence(Box::new(picture));
+    let caption = drawn.caption();
+    if all.json {
+        let mut document = json!({
+            "schema": "williwaw-plot/1",
+            "capture": name,
+            "version": VERSION,
+            "from": ends[0].to_string(),
+            "to": ends[1].to_string(),
+            "caption": caption,
+            "under": under,
+        });
+        if let Drawn::Sequence(picture) = &drawn {
+            document["picture"] = json!(picture);
+        }
+        talk.document(&document)?;
+    } else {
+        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
+        talk.data(&format!("{}\n", lines.join("\n")))?;
+        talk.data(&under_text(&under, &layers))?;
+    }
+    let provenance = vec![("version".to_owned(), VERSION.to_owned()), ("capture".to_owned(), name.clone())];
     for (path, format) in all.places() {
         drawn.write(&path, format, all.size, &name, &provenance, talk)?;
     }

@@ -32,6 +32,9 @@ pub(super) struct Simulated {
     /// same repetition
     #[arg(long, value_name = "CSV")]
     layers_out: Option<PathBuf>,
+    /// Write window, timer, queues, gates, states and losses as a timeline that ui.perfetto.dev opens
+    #[arg(long, value_name = "JSON")]
+    perfetto: Option<PathBuf>,
     /// The kernel of flows with `transport = "linux"`: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     linux: Option<String>,
@@ -52,6 +55,7 @@ impl Simulated {
             ("--seed", self.seed.is_some()),
             ("--set", !self.changes.set.is_empty()),
             ("--layers-out", self.layers_out.is_some()),
+            ("--perfetto", self.perfetto.is_some()),
             ("--linux", self.linux.is_some()),
             ("--look", self.look.is_some()),
         ];
@@ -78,6 +82,21 @@ impl Simulated {
         let stage = Stage::for_models(std::iter::once(model), &wish)?;
         let mut pictures = stage.pictures(model, self.rep)?;
         Ok(pictures.swap_remove(flow).1)
+    }
+}
+
+impl Simulated {
+    /// Writes the timeline of the repetition.
+    fn timeline(&self, model: &Model, picture: &Picture, path: &Path) -> Result<(), Failure> {
+        if let Some(real) = lab::sweep::real(model) {
+            return Err(Failure::usage(
+                format!("`{real}` is a real kernel or program: its path has no timeline"),
+                "leave --perfetto out",
+            ));
+        }
+        let film = lab::film::film(model, self.rep);
+        let document = lab::timeline::timeline(picture, &film);
+        crate::output::atomic_write::whole(path, document.to_string())
     }
 }
 
@@ -114,7 +133,11 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         crate::output::atomic_write::whole(path, table)?;
         talk.note(&format!("wrote {}", path.display()));
     }
-    picture.layers = all.layers(0.0)?;
+    if let Some(path) = &args.perfetto {
+        args.timeline(&model, &picture, path)?;
+        talk.note(&format!("wrote {}; open it in ui.perfetto.dev", path.display()));
+    }
+    picture.layers.extend(all.layers(0.0)?);
     picture.panels.extend(view::layers::panels(&mut picture.layers));
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let provenance = [
@@ -179,6 +202,7 @@ fn below(picture: &Picture) -> Vec<Layer> {
         };
         add(&drop.place, event);
     }
+    layers.extend(picture.layers.iter().cloned());
     layers
 }
 

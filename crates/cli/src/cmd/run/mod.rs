@@ -12,7 +12,7 @@ use crate::input::plan::{Output, Place, Plan, VERSION};
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::{self, Board};
-use crate::output::{folder, page};
+use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
 use lab::part::{Part, Shard};
 use lab::sweep::{Control, Player, Progress, Sweep};
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Write one line per repetition and flow to FILE; without one, to stdout in place of the table
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub(crate) csv: Option<Option<PathBuf>>,
-    /// Write report.html with pictures into the folder
+    /// Write report.html with pictures into the folder; of a grid also explore.html, in which the axes are sliders
     #[arg(long)]
     pub(crate) report: bool,
     /// Write packet captures of repetitions into the folder, at every host and both sides of every link
@@ -309,6 +309,16 @@ impl Found<'_> {
         let path = folder.join("report.html");
         crate::output::atomic_write::whole(&path, page.html())?;
         talk.note(&format!("report: {}", path.display()));
+        if self.verb == "run"
+            && let Some(grid) = explore::explore(self.plan, self.sweep, self.rows, &summaries)
+        {
+            let path = folder.join("explore.html");
+            let (html, left_out) = grid.html();
+            crate::output::atomic_write::whole(&path, html)?;
+            let missing =
+                if left_out > 0 { format!("; {left_out} pictures are left out") } else { String::new() };
+            talk.note(&format!("report with sliders: {}{missing}", path.display()));
+        }
         Ok(())
     }
 

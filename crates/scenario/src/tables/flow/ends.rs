@@ -3,7 +3,7 @@
 //! Two kernels that speak the same over the same version of IP, and a kernel with a model of TCP whose words can all
 //! be said in bytes.
 
-use crate::model::{Protocol, Transport};
+use crate::model::{Ip, Protocol, Transport};
 use transport::tcp::config::{Handshake, Spurious};
 
 /// Why two ends cannot.
@@ -17,6 +17,8 @@ pub(crate) enum Apart {
     NotTcp(usize),
     /// Kernels whose sockets are of different kinds.
     Protocols,
+    /// The kernel at this end has a version of IP that the model lacks.
+    Version(usize),
     /// Kernels with different versions of IP.
     Versions,
     /// The kernel at this end speaks something else than TCP to a model.
@@ -35,6 +37,7 @@ impl Apart {
             Apart::Datagrams(end)
             | Apart::NotTcp(end)
             | Apart::Other(end)
+            | Apart::Version(end)
             | Apart::OneWay(end)
             | Apart::Flag(end) => end == 1,
         }
@@ -45,8 +48,11 @@ impl Apart {
         match self {
             Apart::Models => "both ends are models, and models of one flow share their choices",
             Apart::Datagrams(_) => "datagrams of the model are the same at both ends",
-            Apart::NotTcp(_) => "only a model of TCP can have another end than its own",
-            Apart::Protocols => "the kernels at the two ends speak different protocols",
+            Apart::NotTcp(_) => {
+                "only a model of TCP or SCTP, opposite a kernel, can have another end than its own"
+            }
+            Apart::Protocols => "the two ends speak different protocols",
+            Apart::Version(_) => "a model of this protocol uses IPv4, and this kernel IPv6",
             Apart::Versions => "the kernels at the two ends use different versions of IP",
             Apart::Other(_) => {
                 "a model at the other end speaks TCP, and this kernel is asked for something else"
@@ -68,6 +74,7 @@ impl Apart {
                 "write transport = \"udp\", or transport = { linux = { protocol = \"udp\" } } for a kernel's"
             }
             Apart::NotTcp(_) => "write the protocol for both ends, such as transport = \"sctp\"",
+            Apart::Version(_) => "leave `ip` out",
             Apart::Protocols => "write the same `protocol` at both ends",
             Apart::Versions => "write the same `ip` at both ends",
             Apart::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
@@ -83,7 +90,15 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
         return Err(Apart::Datagrams(end));
     }
     if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Model(_))) {
-        return Err(Apart::NotTcp(end));
+        let (Some(spec), Transport::Linux(linux)) = (ends[end].model(), &ends[1 - end]) else {
+            return Err(Apart::NotTcp(end));
+        };
+        return match spec.speaks() {
+            None => Err(Apart::NotTcp(end)),
+            Some(protocol) if protocol != linux.protocol => Err(Apart::Protocols),
+            Some(_) if linux.ip != Ip::V4 => Err(Apart::Version(1 - end)),
+            Some(_) => Ok(()),
+        };
     }
     match ends {
         [Transport::Linux(a), Transport::Linux(b)] => {

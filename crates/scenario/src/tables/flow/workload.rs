@@ -353,6 +353,14 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
         cx.push(Diagnostic::error("impossible", place, message).help(help));
     };
     match (app, transport) {
+        (App::Ask(_) | App::Tell(_), Transport::Ends(ends))
+            if ends.iter().any(|end| end.model().is_some()) =>
+        {
+            complain(
+                "a model of this protocol opposite a kernel carries bulk data",
+                "write app = { bulk = {} }, or the same transport for both ends",
+            );
+        }
         (_, Transport::Ends(ends)) => ends.iter().for_each(|end| fits(app, end, place, cx)),
         (app, Transport::Model(spec)) => {
             if let Err(misfit) = spec.fits(app) {

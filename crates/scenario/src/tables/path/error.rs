@@ -10,6 +10,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::model::channel::{Chance, Error, ErrorKind, ErrorMode};
+use base::dist::Dist;
 
 const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
 const OF: Field = field(
@@ -41,6 +42,12 @@ static OVER_TIME: TableShape = table(
 
 const PROBABILITY: Field =
     field("probability", SHARE, Need::Optional, "Each frame is wrong with this probability.");
+const PROBABILITY_OF_STATE: Field = field(
+    "probability",
+    Shape::One(Kind::Dist(Quantity::Share)),
+    Need::Optional,
+    "Each frame is wrong with this probability. A distribution is drawn each time the state is entered.",
+);
 const BIT: Field = field(
     "bit-probability",
     SHARE,
@@ -102,7 +109,7 @@ static ERROR: TableShape = TableShape {
 pub(crate) static OF_STATE: TableShape = TableShape {
     name: "error",
     doc: "Frames that come wrong in this state, beside those that do anyway.",
-    fields: &[PROBABILITY, BIT, TWO_STATE, MODE, DELAY],
+    fields: &[PROBABILITY_OF_STATE, BIT, TWO_STATE, MODE, DELAY],
     one_of: ONE_OF,
     needs: &[],
 };
@@ -156,6 +163,12 @@ fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
 }
 
 fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
+    if reader.get("probability").is_some_and(|tree| tree.text().is_some()) {
+        return match reader.dist("probability", cx)? {
+            Dist::Constant(p) => Some(ErrorKind::Steady(Chance::Frame(p))),
+            drawn => Some(ErrorKind::Drawn(drawn)),
+        };
+    }
     if reader.get("probability").is_some() {
         return reader.number("probability").map(|p| ErrorKind::Steady(Chance::Frame(p)));
     }

@@ -18,7 +18,7 @@ use crate::model::channel::{ErrorMode, Flush, Machine, Service, Setting, State};
 use crate::model::{Delay, Direction};
 use crate::topology::Graph;
 
-static RATE: Shape = Shape::One(Kind::Rate);
+static RATE: Shape = Shape::One(Kind::Dist(Quantity::Rate));
 static DELAY: Shape = Shape::One(Kind::Dist(Quantity::Span));
 static ERROR: Shape = Shape::Table(&error::OF_STATE);
 static SERVICE: Shape = Shape::One(Kind::Word(&["go", "hold", "drop"]));
@@ -32,7 +32,8 @@ static ON: TableShape = table(
             "rate",
             Shape::PerDirection(&RATE),
             Need::Optional,
-            "How fast it serves; 0 freezes service in the middle of a frame.",
+            "How fast it serves; 0 freezes service in the middle of a frame. A distribution is drawn each time the state is \
+             entered.",
         ),
         field(
             "delay",
@@ -269,7 +270,7 @@ fn one_setting<'t>(
 ) -> Option<Setting> {
     let mut setting = Setting::default();
     if let Some(tree) = pick("rate") {
-        setting.rate = Some(leaf::rate(tree).ok()?);
+        setting.rate = Some(leaf::dist(tree, Quantity::Rate, cx).ok()?);
     }
     if let Some(tree) = pick("delay") {
         if !matches!(delay, Delay::Constant(_)) {

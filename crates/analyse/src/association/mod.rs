@@ -1,0 +1,508 @@
+//! SCTP association of a capture (RFC 9260): retransmissions, timeouts, gap reports and round trips of each direction.
+//!
+//! Transmission sequence numbers are told apart chunk by chunk, so each retransmission is of known chunks, and a receiver's
+//! duplicate reports say which were unneeded. A capture at several interfaces shows a packet several times: each interface
+//! has associations of its own, and [`Associations::finish`] keeps that nearest to the sender of the data.
+
+use crate::Endpoint;
+use base::wire::sctp::{self, RawChunk, RawSack, kind};
+use base::wire::{self, IpHead};
+use base::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Chunks of one direction that are kept as points, at most.
+const MOST_POINTS: usize = 200_000;
+/// Associations that are followed, at most.
+const MOST: usize = 4096;
+/// Where numbers begin while they are followed.
+const FIRST: u64 = 1 << 20;
+/// Missing reports that make a fast retransmit (RFC 9260 section 7.2.4).
+const MISSING: u32 = 3;
+
+/// Why a chunk was sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// It had enough missing reports.
+    Fast,
+    /// The retransmission timer expired: nothing else asked for it.
+    Timeout,
+    /// It followed one of these, in the flight that they repair.
+    Repair,
+}
+
+/// What is known of a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judged {
+    /// The receiver reported a duplicate of its chunk: the first copy had arrived.
+    Spurious,
+    /// Its chunk was acknowledged without such a report.
+    Genuine,
+    /// Its chunk was not acknowledged in the capture.
+    Unknown,
+}
+
+/// A timeout.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Timeout {
+    /// When its first chunk was sent again.
+    pub t: Time,
+    /// That chunk.
+    pub tsn: u64,
+    /// How long the sender had sent nothing.
+    pub waited: Span,
+    /// Whether it was needed.
+    pub judged: Judged,
+}
+
+/// A chunk that was sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// When.
+    pub t: Time,
+    /// Its number, from the first that was seen.
+    pub tsn: u64,
+    /// Why it was sent again, if it was.
+    pub again: Option<Why>,
+}
+
+/// An acknowledgement that came back.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ack {
+    /// When.
+    pub t: Time,
+    /// Everything below is acknowledged.
+    pub below: u64,
+    /// Ranges above that were reported.
+    pub gaps: Vec<(u64, u64)>,
+    /// It reported duplicates.
+    pub duplicates: bool,
+}
+
+/// Round trips, seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rtt {
+    /// How many were measured.
+    pub samples: u64,
+    /// The least.
+    pub min_s: f64,
+    /// Their mean.
+    pub mean_s: f64,
+    /// The greatest.
+    pub max_s: f64,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// Packets.
+    pub packets: u64,
+    /// DATA chunks, retransmissions included.
+    pub chunks: u64,
+    /// Bytes of user data, retransmissions included.
+    pub bytes: u64,
+    /// Bytes of user data that were acknowledged cumulatively.
+    pub acknowledged_bytes: u64,
+    /// Messages that were begun.
+    pub messages: u64,
+    /// Streams that carried data.
+    pub streams: u64,
+    /// DATA chunks sent again.
+    pub resent: u64,
+    /// Of those, how many the receiver reported as duplicates.
+    pub unneeded: u64,
+    /// Fast retransmits: losses found by missing reports.
+    pub fast_retransmits: u64,
+    /// Timeouts, in order.
+    pub timeouts: Vec<Timeout>,
+    /// SACKs that came back.
+    pub sacks: u64,
+    /// Of those, how many had gap blocks, and how many blocks they had.
+    pub gap_sacks: u64,
+    /// Gap blocks in all.
+    pub gap_blocks: u64,
+    /// Duplicates that came back in reports.
+    pub duplicates: u64,
+    /// SACKs that closed the window.
+    pub closed_windows: u64,
+    /// HEARTBEATs, and how many were answered.
+    pub heartbeats: u64,
+    /// HEARTBEAT ACKs that came back.
+    pub heartbeats_answered: u64,
+    /// FORWARD TSNs.
+    pub forwards: u64,
+    /// Addresses that packets went to.
+    pub destinations: u64,
+    /// Round trips, of chunks that were sent once.
+    pub rtt: Option<Rtt>,
+    /// From the first DATA chunk to the last, or to the last acknowledgement of new ones.
+    pub span: Option<(Time, Time)>,
+    /// Chunks, if they are kept.
+    pub points: Vec<Point>,
+    /// Acknowledgements, if they are kept.
+    pub acks: Vec<Ack>,
+}
+
+impl Way {
+    /// Timeouts of a kind.
+    pub fn judged(&self, judged: Judged) -> usize {
+        self.timeouts.iter().filter(|timeout| timeout.judged == judged).count()
+    }
+    /// Time that the sender waited for its timer.
+    pub fn waited(&self) -> Span {
+        self.timeouts.iter().fold(Span::ZERO, |sum, timeout| sum + timeout.waited)
+    }
+    /// Bytes a second acknowledged, while data were sent; none of fewer than two chunks.
+    pub fn goodput_bps(&self) -> Option<f64> {
+        let (from, until) = self.span?;
+        let seconds = until.since(from).as_secs_f64();
+        (seconds > 0.0).then(|| self.acknowledged_bytes as f64 * 8.0 / seconds)
+    }
+}
+
+/// An association.
+#[derive(Clone, Debug)]
+pub struct Association {
+    /// Its ends: the one that opened it first, as far as that was seen.
+    pub ends: [Endpoint; 2],
+    /// Its set-up was captured.
+    pub opened: bool,
+    /// How it ended: "shutdown" or "abort"; none: it did not, in the capture.
+    pub ended: Option<&'static str>,
+    /// First and last packet.
+    pub first: Time,
+    /// The last.
+    pub last: Time,
+    /// Its directions: from the first end, and from the second.
+    pub ways: [Way; 2],
+    /// The interface at which it was captured.
+    pub interface: u32,
+}
+
+impl Association {
+    /// The direction that carried more data.
+    pub fn main(&self) -> usize {
+        usize::from(self.ways[1].bytes > self.ways[0].bytes)
+    }
+}
+
+/// A chunk that is outstanding.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    last: Time,
+    times: u32,
+    missing: u32,
+    len: u32,
+    reported: bool,
+}
+
+/// What is followed of one direction.
+#[derive(Default)]
+struct Follow {
+    way: Way,
+    /// The first number that was seen, on the wire.
+    base: Option<u32>,
+    /// One past the highest.
+    next: u64,
+    below: u64,
+    outstanding: BTreeMap<u64, Outstanding>,
+    /// Repairs end when this is acknowledged.
+    repairs_to: u64,
+    /// When data were last sent.
+    busy: Option<Time>,
+    streams: BTreeSet<u16>,
+    destinations: BTreeSet<std::net::IpAddr>,
+    rtt_sum: f64,
+}
+
+impl Follow {
+    fn offset(&mut self, near: u64, tsn: u32) -> u64 {
+        // What was sent before the first number that was seen gets the numbers below it.
+        let base = *self.base.get_or_insert(tsn.wrapping_sub(FIRST as u32));
+        wire::unwrap(near.max(FIRST), tsn.wrapping_sub(base))
+    }
+
+    fn data(&mut self, t: Time, data: &sctp::RawData, begins: bool, keep: bool) {
+        let tsn = self.offset(self.next, data.tsn);
+        self.way.chunks += 1;
+        self.way.bytes += u64::from(data.len);
+        self.streams.insert(data.stream);
+        let first = self.way.span.map_or(t, |(first, _)| first);
+        self.way.span = Some((first, t));
+        let new = tsn >= self.next;
+        self.way.messages += u64::from(new && begins);
+        let again = (!new).then(|| self.why(t, tsn));
+        self.next = self.next.max(tsn + 1);
+        let known = self.outstanding.get(&tsn).copied();
+        let times = known.map_or(u32::from(!new), |chunk| chunk.times) + 1;
+        if new || known.is_some() {
+            let chunk = Outstanding { last: t, times, missing: 0, len: data.len, reported: false };
+            self.outstanding.insert(tsn, chunk);
+        }
+        self.way.resent += u64::from(!new);
+        self.busy = Some(t);
+        if keep && self.way.points.len() < MOST_POINTS {
+            self.way.points.push(Point { t, tsn, again });
+        }
+    }
+
+    /// Why a chunk is sent again.
+    fn why(&mut self, t: Time, tsn: u64) -> Why {
+        let lowest = self.outstanding.iter().find(|(_, chunk)| !chunk.reported).map(|(tsn, _)| *tsn);
+        let chunk = self.outstanding.get(&tsn).copied();
+        if chunk.is_some_and(|chunk| chunk.missing >= MISSING && chunk.times == 1) {
+            self.way.fast_retransmits += u64::from(tsn >= self.repairs_to || self.below >= self.repairs_to);
+            self.repairs_to = self.next;
+            return Why::Fast;
+        }
+        let repairing = self.below < self.repairs_to && tsn < self.repairs_to;
+        // In a repair, only the oldest chunk, sent once more, tells of another timeout.
+        if repairing && (lowest != Some(tsn) || chunk.is_none_or(|chunk| chunk.times == 1)) {
+            return Why::Repair;
+        }
+        let waited = self.busy.map_or(Span::ZERO, |busy| t.since(busy));
+        self.way.timeouts.push(Timeout { t, tsn, waited, judged: Judged::Unknown });
+        self.repairs_to = self.next;
+        Why::Timeout
+    }
+
+    fn sack(&mut self, t: Time, sack: &RawSack, keep: bool) {
+        self.way.sacks += 1;
+        self.way.gap_sacks += u64::from(!sack.gaps.is_empty());
+        self.way.gap_blocks += sack.gaps.len() as u64;
+        self.way.closed_windows += u64::from(sack.window == 0);
+        let below = self.offset(self.below, sack.cumulative) + 1;
+        let gaps: Vec<(u64, u64)> =
+            sack.gaps.iter().map(|&(a, b)| (self.offset(below, a), self.offset(below, b) + 1)).collect();
+        let mut highest = None;
+        let moved = below > self.below;
+        if let (true, Some((first, _))) = (moved, self.way.span) {
+            self.way.span = Some((first, t));
+        }
+        self.below = self.below.max(below);
+        let kept = self.outstanding.split_off(&below);
+        for (tsn, chunk) in std::mem::replace(&mut self.outstanding, kept) {
+            self.way.acknowledged_bytes += u64::from(chunk.len);
+            if !chunk.reported {
+                self.sample(t, &chunk);
+                highest = highest.max(Some(tsn));
+            }
+            let timeouts = self.way.timeouts.iter_mut().rev();
+            for timeout in
+                timeouts.take_while(|timeout| timeout.tsn >= tsn).filter(|timeout| timeout.tsn == tsn)
+            {
+                timeout.judged = Judged::Genuine;
+            }
+        }
+        for &(from, to) in &gaps {
+            let newly: Vec<u64> = self
+                .outstanding
+                .range(from..to.max(from))
+                .filter(|(_, c)| !c.reported)
+                .map(|(tsn, _)| *tsn)
+                .collect();
+            for tsn in newly {
+                let Some(chunk) = self.outstanding.get_mut(&tsn) else { continue };
+                chunk.reported = true;
+                let chunk = *chunk;
+                self.sample(t, &chunk);
+                highest = highest.max(Some(tsn));
+            }
+        }
+        let repairing = self.below < self.repairs_to && moved;
+        let counted = if repairing { gaps.last().map(|(_, to)| *to) } else { highest };
+        if let (Some(highest), false) = (counted, gaps.is_empty()) {
+            let below = self.outstanding.range_mut(..highest).filter(|(_, chunk)| !chunk.reported);
+            below.for_each(|(_, chunk)| chunk.missing += 1);
+        }
+        for tsn in &sack.duplicates {
+            let tsn = self.offset(self.below, *tsn);
+            self.way.duplicates += 1;
+            self.way.unneeded += 1;
+            // A chunk that timed out twice has two copies, and each is reported by itself.
+            let open = |timeout: &&mut Timeout| timeout.tsn == tsn && timeout.judged != Judged::Spurious;
+            let of = self.way.timeouts.iter_mut().rev().find(open);
+            if let Some(timeout) = of {
+                timeout.judged = Judged::Spurious;
+            }
+        }
+        if keep && self.way.acks.len() < MOST_POINTS {
+            self.way.acks.push(Ack { t, below, gaps, duplicates: !sack.duplicates.is_empty() });
+        }
+    }
+
+    /// A round trip, of a chunk that was sent once.
+    fn sample(&mut self, t: Time, chunk: &Outstanding) {
+        if chunk.times != 1 {
+            return;
+        }
+        let seconds = t.since(chunk.last).as_secs_f64();
+        let rtt = self.way.rtt.get_or_insert(Rtt { min_s: f64::INFINITY, ..Rtt::default() });
+        rtt.samples += 1;
+        rtt.min_s = rtt.min_s.min(seconds);
+        rtt.max_s = rtt.max_s.max(seconds);
+        self.rtt_sum += seconds;
+        rtt.mean_s = self.rtt_sum / rtt.samples as f64;
+    }
+}
+
+/// What is followed of one association.
+struct Open {
+    association: Association,
+    follows: [Follow; 2],
+}
+
+/// The direction of a packet by what stands in it: interface, ports and verification tag.
+type Key = (u32, u16, u16, u32);
+
+/// Follows the associations of a capture.
+#[derive(Default)]
+pub struct Associations {
+    all: Vec<Open>,
+    by_tag: BTreeMap<Key, (usize, usize)>,
+    keep: bool,
+    packets: u64,
+}
+
+impl Associations {
+    /// None were seen. `points`: chunks and acknowledgements are kept, for pictures.
+    pub fn new(points: bool) -> Self {
+        Associations { keep: points, ..Associations::default() }
+    }
+
+    /// SCTP packets that were seen.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Takes in a frame; true if it carries SCTP.
+    pub fn push(&mut self, frame: &capture::Frame<'_>) -> bool {
+        let Ok(packet) = frame.decode() else { return false };
+        let (ip, at) = (packet.ip, packet.network + packet.ip.header as usize);
+        if ip.protocol != wire::SCTP {
+            return false;
+        }
+        self.packets += 1;
+        let bytes = frame.bytes.get(at..).unwrap_or_default();
+        let end = ((ip.size - ip.header) as usize).min(bytes.len());
+        let t = Time::from_nanos(u64::try_from(frame.time_ns).unwrap_or(0));
+        self.packet(t, frame.interface, &ip, bytes.get(..end).unwrap_or_default());
+        true
+    }
+
+    fn packet(&mut self, t: Time, interface: u32, ip: &IpHead, bytes: &[u8]) {
+        let Some((head, chunks)) = sctp::read(bytes) else { return };
+        let chunks: Vec<RawChunk<'_>> = chunks.collect();
+        let opening = chunks.first().is_some_and(|chunk| chunk.kind == kind::INIT);
+        let ends = [
+            Endpoint { address: ip.source, port: head.source },
+            Endpoint { address: ip.destination, port: head.destination },
+        ];
+        let key = (interface, head.source, head.destination, head.tag);
+        let Some((index, side)) = self.find(key, ends, opening, t) else { return };
+        // The tag that the other end is to use.
+        if let Some((tag, _)) = chunks.first().and_then(RawChunk::init) {
+            self.by_tag.insert((interface, head.destination, head.source, tag), (index, 1 - side));
+        }
+        let keep = self.keep;
+        let Some(Open { association, follows }) = self.all.get_mut(index) else { return };
+        association.last = association.last.max(t);
+        association.opened |= opening;
+        follows[side].way.packets += 1;
+        follows[side].destinations.insert(ip.destination);
+        for chunk in &chunks {
+            if let Some(data) = chunk.data() {
+                follows[side].data(t, &data, chunk.flags & 2 != 0, keep);
+            } else if let Some(sack) = chunk.sack() {
+                follows[1 - side].sack(t, &sack, keep);
+            }
+            match chunk.kind {
+                kind::HEARTBEAT => follows[side].way.heartbeats += 1,
+                kind::HEARTBEAT_ACK => follows[1 - side].way.heartbeats_answered += 1,
+                kind::FORWARD_TSN => follows[side].way.forwards += 1,
+                kind::ABORT => association.ended = Some("abort"),
+                kind::SHUTDOWN_COMPLETE if association.ended.is_none() => {
+                    association.ended = Some("shutdown")
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The association and the direction of a packet; a new one if it is of none.
+    fn find(&mut self, key: Key, ends: [Endpoint; 2], opening: bool, t: Time) -> Option<(usize, usize)> {
+        let (interface, source, destination, tag) = key;
+        if !opening && let Some(known) = self.by_tag.get(&key) {
+            return Some(*known);
+        }
+        let turned = [ends[1], ends[0]];
+        let ended = |open: &Open| open.association.ended.is_some();
+        // An INIT that is repeated, and packets of an association whose set-up was not captured.
+        let same = |open: &&Open| {
+            let a = &open.association;
+            a.interface == interface && (a.ends == ends || a.ends == turned) && !(opening && ended(open))
+        };
+        let found =
+            self.all.iter().rev().take(64).position(|open| same(&open)).map(|back| self.all.len() - 1 - back);
+        let index = match found {
+            Some(index) => index,
+            None if self.all.len() >= MOST => return None,
+            None => {
+                let association = Association {
+                    ends,
+                    opened: false,
+                    ended: None,
+                    first: t,
+                    last: t,
+                    ways: Default::default(),
+                    interface,
+                };
+                self.all.push(Open { association, follows: Default::default() });
+                self.all.len() - 1
+            }
+        };
+        let side = usize::from(self.all[index].association.ends != ends);
+        if !opening {
+            self.by_tag.insert((interface, source, destination, tag), (index, side));
+        }
+        Some((index, side))
+    }
+
+    /// What was seen. Of an association that passed several interfaces, that at the one nearest to the sender of the data.
+    pub fn finish(self) -> Vec<Association> {
+        let mut all: Vec<Association> = Vec::new();
+        for Open { mut association, follows } in self.all {
+            association.ways = follows.map(|follow| {
+                let (streams, destinations) = (follow.streams.len() as u64, follow.destinations.len() as u64);
+                let mut way = Way { streams, destinations, ..follow.way };
+                let number = |tsn: u64| tsn.saturating_sub(FIRST);
+                way.timeouts.iter_mut().for_each(|timeout| timeout.tsn = number(timeout.tsn));
+                way.points.iter_mut().for_each(|point| point.tsn = number(point.tsn));
+                for ack in &mut way.acks {
+                    ack.below = number(ack.below);
+                    ack.gaps.iter_mut().for_each(|gap| *gap = (number(gap.0), number(gap.1)));
+                }
+                way
+            });
+            let same = |other: &&mut Association| {
+                let turned = [other.ends[1], other.ends[0]];
+                let overlap = other.first <= association.last && association.first <= other.last;
+                let ends = association.ends == other.ends || association.ends == turned;
+                ends && overlap && other.interface != association.interface
+            };
+            match all.iter_mut().find(same) {
+                None => all.push(association),
+                Some(other) => {
+                    // What was lost on the way is missing behind it, and round trips are longest at the sender.
+                    let rank = |a: &Association| {
+                        let way = &a.ways[a.main()];
+                        (way.chunks, way.rtt.map_or(0, |rtt| (rtt.mean_s * 1e9) as u64))
+                    };
+                    if rank(&association) > rank(other) {
+                        *other = association;
+                    }
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,183 @@
+//! SCTP common header and chunks (RFC 9260 section 3) read from bytes, also from packets of which a capture kept the beginning
+//! only. Chunks that are cut off are left out, but for DATA chunks: their header tells their length.
+
+use super::{u16_at, u32_at};
+
+/// Chunk types that are told apart here (RFC 9260 section 3.2, RFC 3758 section 3.2).
+pub mod kind {
+    /// DATA.
+    pub const DATA: u8 = 0;
+    /// INIT.
+    pub const INIT: u8 = 1;
+    /// INIT ACK.
+    pub const INIT_ACK: u8 = 2;
+    /// SACK.
+    pub const SACK: u8 = 3;
+    /// HEARTBEAT.
+    pub const HEARTBEAT: u8 = 4;
+    /// HEARTBEAT ACK.
+    pub const HEARTBEAT_ACK: u8 = 5;
+    /// ABORT.
+    pub const ABORT: u8 = 6;
+    /// SHUTDOWN.
+    pub const SHUTDOWN: u8 = 7;
+    /// SHUTDOWN ACK.
+    pub const SHUTDOWN_ACK: u8 = 8;
+    /// COOKIE ECHO.
+    pub const COOKIE_ECHO: u8 = 10;
+    /// COOKIE ACK.
+    pub const COOKIE_ACK: u8 = 11;
+    /// SHUTDOWN COMPLETE.
+    pub const SHUTDOWN_COMPLETE: u8 = 14;
+    /// FORWARD TSN.
+    pub const FORWARD_TSN: u8 = 192;
+}
+
+/// Bytes of the common header.
+const COMMON: usize = 12;
+/// Bytes of the header of a DATA chunk.
+const DATA: usize = 16;
+/// Chunks of one packet that are read: more are noise.
+const MOST: usize = 400;
+
+/// The common header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SctpHead {
+    /// Source port.
+    pub source: u16,
+    /// Destination port.
+    pub destination: u16,
+    /// Verification tag.
+    pub tag: u32,
+}
+
+/// A chunk as it stands in the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawChunk<'a> {
+    /// Type: see [`kind`].
+    pub kind: u8,
+    /// Flags.
+    pub flags: u8,
+    /// Length with its header, without padding, bytes.
+    pub length: u16,
+    /// What is here of its value.
+    pub value: &'a [u8],
+}
+
+/// A DATA chunk's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawData {
+    /// Transmission sequence number.
+    pub tsn: u32,
+    /// Stream.
+    pub stream: u16,
+    /// Stream sequence number.
+    pub ssn: u16,
+    /// Bytes of user data.
+    pub len: u32,
+}
+
+/// A SACK's numbers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RawSack {
+    /// Cumulative TSN ack.
+    pub cumulative: u32,
+    /// Advertised window, bytes.
+    pub window: u32,
+    /// Gap ack blocks: first and last number above, both received.
+    pub gaps: Vec<(u32, u32)>,
+    /// Duplicates.
+    pub duplicates: Vec<u32>,
+}
+
+/// Reads the common header, and returns it with the chunks behind it; none if it is cut off.
+pub fn read(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> {
+    let head = SctpHead { source: u16_at(bytes, 0)?, destination: u16_at(bytes, 2)?, tag: u32_at(bytes, 4)? };
+    let mut rest = bytes.get(COMMON..).unwrap_or_default();
+    let chunks = std::iter::from_fn(move || {
+        let (kind, flags, length) = (*rest.first()?, *rest.get(1)?, u16_at(rest, 2)?);
+        let whole = usize::from(length);
+        if whole < 4 || (whole > rest.len() && (kind != kind::DATA || rest.len() < DATA)) {
+            return None;
+        }
+        let value = rest.get(4..whole.min(rest.len()))?;
+        rest = rest.get(whole.next_multiple_of(4)..).unwrap_or_default();
+        Some(RawChunk { kind, flags, length, value })
+    });
+    Some((head, chunks.take(MOST)))
+}
+
+/// Bytes of user data in a packet.
+pub fn payload(bytes: &[u8]) -> u32 {
+    let Some((_, chunks)) = read(bytes) else { return 0 };
+    chunks.filter_map(|chunk| chunk.data()).map(|data| data.len).sum()
+}
+
+impl RawChunk<'_> {
+    /// Its numbers, if it is DATA.
+    pub fn data(&self) -> Option<RawData> {
+        (self.kind == kind::DATA).then_some(())?;
+        Some(RawData {
+            tsn: u32_at(self.value, 0)?,
+            stream: u16_at(self.value, 4)?,
+            ssn: u16_at(self.value, 6)?,
+            len: u32::from(self.length).checked_sub(DATA as u32)?,
+        })
+    }
+
+    /// Its numbers, if it is a SACK.
+    pub fn sack(&self) -> Option<RawSack> {
+        (self.kind == kind::SACK).then_some(())?;
+        let cumulative = u32_at(self.value, 0)?;
+        let (gaps, copies) = (usize::from(u16_at(self.value, 8)?), usize::from(u16_at(self.value, 10)?));
+        let above = |at| Some(cumulative.wrapping_add(u32::from(u16_at(self.value, at)?)));
+        Some(RawSack {
+            cumulative,
+            window: u32_at(self.value, 4)?,
+            gaps: (0..gaps).map_while(|i| Some((above(12 + 4 * i)?, above(14 + 4 * i)?))).collect(),
+            duplicates: (0..copies).map_while(|i| u32_at(self.value, 12 + 4 * (gaps + i))).collect(),
+        })
+    }
+
+    /// Tag and initial sequence number of its sender, if it is INIT or INIT ACK.
+    pub fn init(&self) -> Option<(u32, u32)> {
+        matches!(self.kind, kind::INIT | kind::INIT_ACK).then_some(())?;
+        Some((u32_at(self.value, 0)?, u32_at(self.value, 12)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_of_data_and_sack_are_read() {
+        let mut bytes = vec![0, 9, 4, 0, 0, 0, 0, 7, 0, 0, 0, 0];
+        bytes.extend([3, 0, 0, 24, 0, 0, 0, 10, 0, 0, 1, 0, 0, 1, 0, 1, 0, 2, 0, 3, 0, 0, 0, 9]);
+        bytes.extend([0, 3, 0, 18, 0, 0, 0, 5, 0, 1, 0, 2, 0, 0, 0, 0, 1, 2, 0, 0]);
+        let (head, chunks) = read(&bytes).unwrap();
+        assert_eq!(head, SctpHead { source: 9, destination: 1024, tag: 7 });
+        let all: Vec<_> = chunks.collect();
+        let sack = RawSack { cumulative: 10, window: 256, gaps: vec![(12, 13)], duplicates: vec![9] };
+        assert_eq!(all[0].sack(), Some(sack));
+        assert_eq!(all[1].data(), Some(RawData { tsn: 5, stream: 1, ssn: 2, len: 2 }));
+        assert_eq!(payload(&bytes), 2);
+        // Of a packet that is cut off, a DATA chunk is counted by its header.
+        let mut cut = bytes[..12].to_vec();
+        cut.extend([0, 3, 5, 188, 0, 0, 0, 5, 0, 1, 0, 2, 0, 0, 0, 0]);
+        assert_eq!(payload(&cut), 1452);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some((_, chunks)) = read(&bytes) {
+                for chunk in chunks {
+                    let _ = (chunk.data(), chunk.sack(), chunk.init());
+                }
+            }
+            let _ = payload(&bytes);
+        }
+    }
+}

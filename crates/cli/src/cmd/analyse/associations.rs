@@ -1,0 +1,198 @@
+//! SCTP associations of a capture: sentences, table, document, pictures.
+
+use super::source::Read;
+use crate::output::table::Board;
+use analyse::association::{Association, Judged, Way};
+use analyse::story::{bytes, count};
+use base::Time;
+use report::{Item, Section};
+use serde_json::{Value, json};
+use view::sequence::Frame;
+
+/// Associations that are drawn on a page.
+const DRAWN: usize = 4;
+
+/// The associations, the largest first, with their numbers.
+fn sorted(read: &Read) -> Vec<(usize, &Association)> {
+    let mut all: Vec<(usize, &Association)> = read.associations.iter().enumerate().collect();
+    all.sort_by_key(|(number, a)| (std::cmp::Reverse(a.ways[a.main()].bytes), *number));
+    all
+}
+
+/// What happened, how sure that is, and what follows, in three sentences; empty without an association.
+pub(super) fn story(read: &Read) -> Vec<String> {
+    let Some((number, a)) = sorted(read).first().copied() else { return Vec::new() };
+    let way = &a.ways[a.main()];
+    let span = way.span.map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
+    let rate = way.goodput_bps().map_or(String::new(), |bps| format!(" ({:.1} kbit/s)", bps / 1e3));
+    let which = match read.associations.len() {
+        1 => "One SCTP association".to_owned(),
+        n => format!("Of {n} SCTP associations the largest, {number},"),
+    };
+    let mut what = format!(
+        "{which} carried {} in {span:.2} s{rate}: {} of {} sent again",
+        bytes(way.acknowledged_bytes),
+        way.resent,
+        count(way.chunks, "chunk"),
+    );
+    if way.timeouts.is_empty() {
+        what += ", and no timeout.";
+    } else {
+        let timeouts = count(way.timeouts.len() as u64, "timeout");
+        what += &format!(", {timeouts}, for which the sender waited {:.2} s.", way.waited().as_secs_f64());
+    }
+    let mut out = vec![what];
+    if way.resent > 0 {
+        let mut sure = format!("The receiver reported {} as duplicates.", count(way.unneeded, "chunk"));
+        if !way.timeouts.is_empty() {
+            let judged =
+                [Judged::Spurious, Judged::Genuine, Judged::Unknown].map(|judged| way.judged(judged));
+            sure += &format!(
+                " Of the timeouts {} were spurious, {} genuine, {} unknown.",
+                judged[0], judged[1], judged[2]
+            );
+        }
+        out.push(sure);
+    }
+    out.extend(advice(way).map(str::to_owned));
+    out
+}
+
+fn advice(way: &Way) -> Option<&'static str> {
+    if way.judged(Judged::Spurious) > 0 {
+        return Some("A larger RTO.Min at the sender, or one path less variable, avoids spurious timeouts.");
+    }
+    if way.judged(Judged::Genuine) > 0 && way.fast_retransmits == 0 {
+        return Some(
+            "Losses were found by the timer alone: the window was too small for three missing reports.",
+        );
+    }
+    (way.closed_windows > 0).then_some(
+        "The receiver closed its window: its application reads too slowly, or its buffer is small.",
+    )
+}
+
+/// A row for each association.
+pub(super) fn table(read: &Read, most: usize) -> Board {
+    let heads = [
+        "no",
+        "from",
+        "to",
+        "data",
+        "time",
+        "goodput",
+        "chunks",
+        "resent",
+        "unneeded",
+        "timeouts",
+        "spurious",
+        "fast",
+        "gap sacks",
+        "rtt min",
+        "mean",
+        "ended",
+    ];
+    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    for (number, a) in sorted(read).into_iter().take(most) {
+        let main = a.main();
+        let way = &a.ways[main];
+        let span = way.span.map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
+        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| {
+            (format!("{:.3} s", r.min_s), format!("{:.3} s", r.mean_s))
+        });
+        board.rows.push(vec![
+            number.to_string(),
+            a.ends[main].to_string(),
+            a.ends[1 - main].to_string(),
+            bytes(way.acknowledged_bytes),
+            format!("{span:.2} s"),
+            way.goodput_bps().map_or("-".into(), |bps| format!("{:.1} kbit/s", bps / 1e3)),
+            way.chunks.to_string(),
+            way.resent.to_string(),
+            way.unneeded.to_string(),
+            way.timeouts.len().to_string(),
+            way.judged(Judged::Spurious).to_string(),
+            way.fast_retransmits.to_string(),
+            way.gap_sacks.to_string(),
+            least,
+            mean,
+            a.ended.unwrap_or("-").to_owned(),
+        ]);
+    }
+    board
+}
+
+/// Each association as a document; times are seconds from the first packet.
+pub(super) fn documents(read: &Read) -> Vec<Value> {
+    let at = |t: Time| t.as_secs_f64() - read.start.as_secs_f64();
+    let way = |way: &Way| {
+        let timeouts = way.timeouts.iter().map(|timeout| {
+            json!({
+                "t": at(timeout.t),
+                "tsn": timeout.tsn,
+                "waited_s": timeout.waited.as_secs_f64(),
+                "kind": match timeout.judged {
+                    Judged::Spurious => "spurious",
+                    Judged::Genuine => "genuine",
+                    Judged::Unknown => "unknown",
+                },
+            })
+        });
+        json!({
+            "packets": way.packets,
+            "data_chunks": way.chunks,
+            "data_bytes": way.bytes,
+            "acknowledged_bytes": way.acknowledged_bytes,
+            "messages": way.messages,
+            "streams": way.streams,
+            "destination_addresses": way.destinations,
+            "chunks_resent": way.resent,
+            "duplicates_reported": way.unneeded,
+            "fast_retransmits": way.fast_retransmits,
+            "timeouts": timeouts.collect::<Vec<_>>(),
+            "sacks": way.sacks,
+            "sacks_with_gaps": way.gap_sacks,
+            "gap_blocks": way.gap_blocks,
+            "closed_windows": way.closed_windows,
+            "heartbeats": way.heartbeats,
+            "heartbeats_answered": way.heartbeats_answered,
+            "forward_tsns": way.forwards,
+            "rtt_s": way.rtt.map(|r| json!({ "samples": r.samples, "min": r.min_s, "mean": r.mean_s, "max": r.max_s })),
+            "goodput_bps": way.goodput_bps(),
+            "waited_s": way.waited().as_secs_f64(),
+        })
+    };
+    let one = |(number, a): (usize, &Association)| {
+        json!({
+            "number": number,
+            "ends": [a.ends[0].to_string(), a.ends[1].to_string()],
+            "opened": a.opened,
+            "ended": a.ended,
+            "first_s": at(a.first),
+            "last_s": at(a.last),
+            "interface": a.interface,
+            "main": a.main(),
+            "ways": [way(&a.ways[0]), way(&a.ways[1])],
+        })
+    };
+    read.associations.iter().enumerate().map(one).collect()
+}
+
+/// Sections of a page: the table, and the picture of each of the largest.
+pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
+    if read.associations.is_empty() {
+        return Vec::new();
+    }
+    let table = crate::output::page::table("SCTP associations, the largest first", &table(read, 100));
+    let mut out = vec![Section {
+        heading: "SCTP associations".to_owned(),
+        text: story(read).join("\n\n"),
+        items: vec![table.into()],
+    }];
+    for (number, a) in sorted(read).into_iter().take(DRAWN) {
+        let frame = Frame { title: "Time and sequence".to_owned(), ..frame.clone() };
+        let items: Vec<Item> = vec![view::association::picture(a, read.start, frame).into()];
+        out.push(Section { heading: format!("SCTP association {number}"), text: String::new(), items });
+    }
+    out
+}

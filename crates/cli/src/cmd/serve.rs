@@ -1,0 +1,105 @@
+//! `williwaw serve`: starts the control tool, a local web page, and builds it first where that was not done yet.
+
+use crate::console::exit::{End, Failure};
+use crate::console::talk::Talk;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Serve the control tool: a local web page to compose, run, watch and compare scenarios
+///
+/// It listens on this machine only and prints the address to open, with the token that the page needs. What was queued
+/// is kept in the folder: a server that is started again, also after a kill, continues where it was.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  williwaw serve\n  williwaw serve --dir lab --port 8017\n  williwaw serve --read-only"
+)]
+pub(crate) struct Args {
+    /// Keep scenarios, queue and results in this folder
+    #[arg(long, value_name = "DIR", default_value = "williwaw-serve")]
+    dir: PathBuf,
+    /// Listen on this port; without it, on a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Show only: nothing can be saved, started or changed
+    #[arg(long)]
+    read_only: bool,
+}
+
+/// The program beside this one.
+const PROGRAM: &str = "williwaw-serve";
+
+/// Does it.
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    let here = std::env::current_exe()
+        .map_err(|error| Failure::machine(format!("cannot find this program's folder: {error}"), ""))?;
+    let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+    if !is_current(&program, &here) {
+        build(&here, talk)?;
+    }
+    let mut command = Command::new(&program);
+    command.arg("--williwaw").arg(&here).arg("--dir").arg(&args.dir);
+    command.arg("--port").arg(args.port.to_string()).args(args.read_only.then_some("--read-only"));
+    let failed = |error: std::io::Error| {
+        Failure::machine(format!("cannot start `{}`: {error}", program.display()), "")
+    };
+    // In place of this process, so that signals reach the server itself.
+    #[cfg(unix)]
+    return Err(failed(std::os::unix::process::CommandExt::exec(&mut command)));
+    #[cfg(not(unix))]
+    {
+        let status = command.status().map_err(failed)?;
+        Ok(End::Command(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+    }
+}
+
+/// Whether the program is there and not older than this one, as it is after a change in a checkout.
+fn is_current(program: &Path, here: &Path) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
+    match (changed(program), changed(here)) {
+        (Ok(theirs), Ok(ours)) => theirs >= ours || checkout(here).is_none(),
+        (there, _) => there.is_ok(),
+    }
+}
+
+/// The checkout that this program was built in, and the profile.
+fn checkout(here: &Path) -> Option<(PathBuf, String)> {
+    let profile = here.parent()?.file_name()?.to_str()?.to_owned();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
+    (here.starts_with(root) && root.join("crates/serve/Cargo.toml").is_file())
+        .then(|| (root.to_owned(), if profile == "debug" { "dev".to_owned() } else { profile }))
+}
+
+/// Builds the control tool: it is not part of `make`, whose time a web server and a database would lengthen.
+fn build(here: &Path, talk: &Talk) -> Result<(), Failure> {
+    let Some((root, profile)) = checkout(here) else {
+        return Err(Failure::machine(
+            format!("the control tool is not installed: there is no `{PROGRAM}` beside this program"),
+            format!(
+                "in a checkout: cargo build --release -p {PROGRAM}, and copy it beside `{}`",
+                here.display()
+            ),
+        ));
+    };
+    talk.note("building the control tool; this happens once and takes a minute or two");
+    let status = Command::new("cargo")
+        .args(["build", "--quiet", "--locked", "-p", PROGRAM, "--profile", &profile])
+        .current_dir(&root)
+        .status();
+    match status {
+        Ok(status) if status.success() => {
+            // A build that had nothing to do leaves the file's time as it was.
+            let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+            let _ = std::fs::File::open(program).and_then(|file| file.set_modified(modified(here)?));
+            Ok(())
+        }
+        Ok(_) => Err(Failure::machine("the control tool could not be built", "see the messages above")),
+        Err(error) => Err(Failure::machine(
+            format!("cargo cannot be started: {error}"),
+            format!("build it by hand: cargo build --release -p {PROGRAM}"),
+        )),
+    }
+}
+
+fn modified(path: &Path) -> std::io::Result<std::time::SystemTime> {
+    path.metadata()?.modified()
+}

@@ -1,0 +1,113 @@
+//! Explorable report of a grid: every cell's numbers, and pictures of its typical and worst repetition.
+
+use super::labels;
+use crate::input::plan::{Plan, VERSION};
+use lab::sweep::Sweep;
+use report::{Axis, Explore, Metric, Variant};
+use results::Row;
+use results::cells::CellSummary;
+use std::collections::BTreeMap;
+
+/// What the repetitions are ordered by: the first that was measured.
+const MAIN: [&str; 3] = ["completion_time_s", "download_time_s", "throughput_bps"];
+
+/// The page of a grid whose repetitions can be played again in virtual time; none for a single cell.
+pub(crate) fn explore(
+    plan: &Plan,
+    sweep: &Sweep,
+    rows: &[Row],
+    cells: &[CellSummary<'_>],
+) -> Option<Explore> {
+    let header = &sweep.header;
+    if cells.len() < 2 || sweep.cells.iter().any(|cell| lab::sweep::real(&cell.model).is_some()) {
+        return None;
+    }
+    let measured = |at: usize| cells.iter().any(|cell| cell.metrics[at].is_some());
+    let main = MAIN.iter().filter_map(|name| header.column(name)).find(|at| measured(*at))?;
+    let rest = (0..header.columns.len()).filter(|at| *at != main && measured(*at));
+    let columns: Vec<usize> = std::iter::once(main).chain(rest).collect();
+    let scenario = &plan.input.scenario;
+    let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
+    Some(Explore {
+        title: title.to_owned(),
+        provenance: [
+            ("version", VERSION.to_owned()),
+            ("scenario", scenario.name().to_owned()),
+            ("hash", scenario.hash()),
+            ("seed", plan.seed.to_string()),
+            ("repetitions", plan.repetitions.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec(),
+        axes: axes(sweep),
+        metrics: columns
+            .iter()
+            .map(|&at| Metric {
+                name: header.columns[at].name.clone(),
+                unit: header.columns[at].unit.clone(),
+            })
+            .collect(),
+        cells: cells.iter().map(|cell| variant(sweep, rows, cell, &columns)).collect(),
+    })
+}
+
+/// The axes with their values in the order of the grid.
+fn axes(sweep: &Sweep) -> Vec<Axis> {
+    let keys: Vec<&str> = sweep.cells[0].params.iter().map(|(key, _)| key.as_str()).collect();
+    // An axis of several paths is called by the first.
+    let first: Vec<&str> = keys.iter().map(|key| key.split(',').next().unwrap_or(key).trim()).collect();
+    let names = labels::short(&first);
+    let mut axes: Vec<Axis> = names.into_iter().map(|name| Axis { name, values: Vec::new() }).collect();
+    for cell in &sweep.cells {
+        for (axis, (_, value)) in axes.iter_mut().zip(&cell.params) {
+            if !axis.values.contains(value) {
+                axis.values.push(value.clone());
+            }
+        }
+    }
+    axes
+}
+
+fn variant(sweep: &Sweep, rows: &[Row], cell: &CellSummary<'_>, columns: &[usize]) -> Variant {
+    let summary = |at: &usize| cell.metrics[*at].map(|m| [m.mean, m.p10, m.median, m.p90]);
+    let main = columns[0];
+    let own = rows.iter().filter(|row| row.cell == cell.cell.index);
+    let mut by_repetition: BTreeMap<u64, Vec<Option<f64>>> = BTreeMap::new();
+    for row in own {
+        by_repetition.entry(row.repetition).or_default().push(row.values[main]);
+    }
+    let combine = sweep.header.columns[main].combine;
+    let values: Vec<(u64, Option<f64>)> =
+        by_repetition.into_iter().map(|(number, flows)| (number, combine.over(flows))).collect();
+    Variant {
+        repetitions: cell.repetitions,
+        summaries: columns.iter().map(summary).collect(),
+        values: values.iter().map(|(_, value)| *value).collect(),
+        pictures: pictures(sweep, cell, &values, main),
+    }
+}
+
+/// Pictures of the repetition nearest to the median and of the one with the largest value.
+fn pictures(
+    sweep: &Sweep,
+    cell: &CellSummary<'_>,
+    values: &[(u64, Option<f64>)],
+    main: usize,
+) -> Vec<(String, u64, report::Picture)> {
+    let model = &sweep.cells[cell.cell.index as usize].model;
+    let (Some(summary), false) = (cell.metrics[main], model.flows.is_empty()) else { return Vec::new() };
+    let known = || values.iter().filter_map(|(number, value)| Some((*number, (*value)?)));
+    let far = |value: f64| (value - summary.median).abs();
+    let typical = known().min_by(|a, b| far(a.1).total_cmp(&far(b.1)).then(a.0.cmp(&b.0)));
+    let worst = known().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+    let named = [("typical", typical), ("worst", worst)];
+    let mut all: Vec<(String, u64, report::Picture)> = Vec::new();
+    for (name, chosen) in named {
+        let Some((repetition, _)) = chosen else { continue };
+        if all.iter().any(|(_, drawn, _)| *drawn == repetition) {
+            continue;
+        }
+        all.push((name.to_owned(), repetition, lab::picture::picture(model, repetition, 0)));
+    }
+    all
+}

@@ -1,0 +1,379 @@
+//! Data dictionary of results: definition, unit, scope and empty values of every metric.
+//!
+//! The page docs/results.md is made of it; a test compares the page with the columns of a Parquet file.
+
+use crate::measure::columns;
+use crate::series::SERIES;
+use scenario::metric::Metric;
+
+/// Metrics of one scope.
+struct Group {
+    title: &'static str,
+    /// Which flows have them.
+    scope: &'static str,
+    /// When there is no value, unless an entry says more.
+    empty: &'static str,
+    entries: &'static [Entry],
+}
+
+/// Metric, definition, and the words of the papers or what else empties it; both may be empty.
+type Entry = (Metric, &'static str, &'static str);
+
+use Metric as M;
+
+const GROUPS: &[Group] = &[
+    Group {
+        title: "Time and rate",
+        scope: "every flow",
+        empty: "",
+        entries: &[
+            (
+                M::DownloadTime,
+                "from the start of the workload to the last byte delivered. Empty when the workload is not done at `run.limit`",
+                "response time of the delays paper; time seen at the receiver",
+            ),
+            (
+                M::CompletionTime,
+                "from the start of the workload until its sender knows that all was delivered. Empty when the workload is not done at `run.limit`",
+                "download time in tables 2 of the GPRS study and 1 to 4 of the study of responses, whose simulators measured at the sender",
+            ),
+            (
+                M::Throughput,
+                "payload delivered, over the time to the last byte; over the whole run where it is not done",
+                "throughput; in HSCSD and tracing of the application's bytes",
+            ),
+            (
+                M::QueueDelay,
+                "time that data packets spent in the queues of their links, per data packet sent. Empty when nothing was sent",
+                "queueing delay",
+            ),
+            (
+                M::LongestSilence,
+                "longest time in which the sender sent no data although it was not done, without the time of closed gates; silences of up to 1 s are not looked at. Bulk data only",
+                "idle time after a spike",
+            ),
+            (
+                M::GateClosures,
+                "gate closures that began while the workload ran",
+                "delay spikes, cell reselections",
+            ),
+            (
+                M::JainIndex,
+                "Jain's fairness index of the throughputs of all flows: 1/n to 1; equal in every row of a repetition. Empty when no flow delivered anything",
+                "fairness index",
+            ),
+        ],
+    },
+    Group {
+        title: "Segments and goodput",
+        scope: "every flow with a transport model; of datagrams and messages where they have the number",
+        empty: "a real kernel does not show the number",
+        entries: &[
+            (
+                M::GoodputRatio,
+                "minimum number of segments over data segments sent",
+                "goodput, where drops at the queue count",
+            ),
+            (
+                M::GoodputLinkRatio,
+                "minimum number of segments over data segments that reached the link (sent, less those that a queue dropped)",
+                "goodput in table 3 of the GPRS study",
+            ),
+            (
+                M::SegmentsSent,
+                "data segments sent, first and repeated; SYN and FIN are not counted",
+                "data sent in tables 1 to 4 of the study of responses",
+            ),
+            (M::SegmentsDelivered, "data segments delivered, each once", ""),
+            (M::SegmentsRetransmitted, "data segments sent again, needed or not", "retransmissions"),
+            (
+                M::UnneededRetransmissions,
+                "segments sent again of which an earlier copy of every byte arrives",
+                "unnecessary or spurious retransmissions",
+            ),
+            (M::UnneededLinkRatio, "the same for each data segment that reached the link", ""),
+            (
+                M::PacketsDropped,
+                "packets dropped on the flow's links, by queues, losses and managers, in the direction of data",
+                "segments lost",
+            ),
+        ],
+    },
+    Group {
+        title: "Timeouts and fast retransmits",
+        scope: "bulk flows whose sender has a retransmission timer that can be seen",
+        empty: "other workloads and protocols, real kernels",
+        entries: &[
+            (
+                M::SpuriousTimeouts,
+                "expirations whose resent segment is an unneeded retransmission (truth of the ledger, not a detector)",
+                "",
+            ),
+            (M::GenuineTimeouts, "all other expirations on data", ""),
+            (
+                M::SpuriousEpisodes,
+                "rows of expirations for one segment, of which the first was spurious",
+                "spurious timeouts of the study of responses, which counts a backed-off row once",
+            ),
+            (M::GenuineEpisodes, "all other rows", "genuine timeouts of the study of responses"),
+            (
+                M::SpuriousFastRetransmits,
+                "fast retransmits of what arrives anyway",
+                "spurious fast retransmits by reordering",
+            ),
+            (
+                M::TimeoutsJudgedSpurious,
+                "expirations that the sender's own detector called spurious. Empty without a detector",
+                "",
+            ),
+            (
+                M::TimeoutsJudgedGenuine,
+                "expirations that it called genuine; those not judged are in neither. Empty without a detector",
+                "",
+            ),
+            (
+                M::FastRetransmitsJudgedSpurious,
+                "fast retransmits that it called spurious. Empty without a detector",
+                "",
+            ),
+            (
+                M::OutstandingAtTimeout,
+                "data segments outstanding at the first expiration. Empty without an expiration",
+                "",
+            ),
+        ],
+    },
+    Group {
+        title: "Requests and pages",
+        scope: "flows of requests, pages and file transfers",
+        empty: "other workloads; no answer or page was whole",
+        entries: &[
+            (
+                M::ResponseTime,
+                "from a request to the last byte of its answer, opening of the connection included: mean of a repetition",
+                "ping time, response time",
+            ),
+            (M::ResponseTimeMedian, "median of a repetition", ""),
+            (M::ResponseTimeP90, "90th percentile of a repetition", ""),
+            (M::ResponseTimeMin, "the shortest of a repetition", ""),
+            (M::ResponseTimeMax, "the longest of a repetition", ""),
+            (
+                M::ResponseTimeAlternation,
+                "mean of every second response less the mean of the others",
+                "alternating ping times of GPRS",
+            ),
+            (M::Responses, "requests answered; 0 where none was", ""),
+            (
+                M::PageTime,
+                "from the first request of a page to the last byte of its last object: mean of a repetition",
+                "page load time",
+            ),
+            (M::PageTimeMedian, "median of a repetition", ""),
+            (M::PageTimeP90, "90th percentile of a repetition", ""),
+            (M::PageTimeMax, "the longest of a repetition", ""),
+            (M::Pages, "pages that were there whole; 0 where none was", ""),
+            (M::PagesAborted, "pages, or single requests, that were given up", ""),
+            (M::Connections, "connections opened", ""),
+        ],
+    },
+    Group {
+        title: "Messages and datagrams",
+        scope: "flows of messages: constant rate, bursts, tickers, telemetry, over any transport",
+        empty: "other workloads; nothing arrived, for the delays",
+        entries: &[
+            (M::MessagesSent, "messages made by the application", "ADUs sent"),
+            (M::MessagesDelivered, "messages that arrived whole", ""),
+            (M::MessagesLate, "those of them that arrived after their lifetime", "expired ADUs"),
+            (
+                M::MessageDelay,
+                "from the making of a message to the arrival of its last byte: mean of a repetition",
+                "",
+            ),
+            (M::MessageDelayP99, "99th percentile of a repetition", ""),
+            (M::MessageDelayMax, "the longest of a repetition", ""),
+            (M::LossRatio, "messages that did not arrive whole, of those made", "loss rate"),
+            (
+                M::Jitter,
+                "interarrival jitter at the end (RFC 3550 section 6.4.1). Empty with fewer than two messages",
+                "",
+            ),
+            (M::Reordered, "datagrams that arrived behind one sent after them", ""),
+            (M::PacketsLate, "data packets that arrived after their deadline", "packets of no use"),
+            (
+                M::LateSpan,
+                "from the first to the last late packet. Datagrams only; empty without one",
+                "time during which expired data arrive",
+            ),
+            (M::PacketsValid, "data packets that arrived before their deadline, or have none", ""),
+            (
+                M::UnneededRatio,
+                "data packets late or repeated without need, of all that arrived",
+                "useless traffic of the lifetime study",
+            ),
+            (
+                M::UnitsInTime,
+                "application data units whole and in time, of all made",
+                "ADUs delivered in time",
+            ),
+        ],
+    },
+    Group {
+        title: "Protocols with counters of their own",
+        scope: "flows of the protocol that is named",
+        empty: "other protocols",
+        entries: &[
+            (M::PacketsReportedLost, "DCCP, TFRC: data packets that acknowledgements call lost", ""),
+            (M::LossEvents, "TFRC: loss events at the receiver (RFC 5348 section 5)", ""),
+            (
+                M::CongestionEvents,
+                "DCCP, TFRC: reductions of the window, or rises of the loss event rate",
+                "",
+            ),
+            (M::Synchronisations, "DCCP: Sync packets sent", ""),
+            (
+                M::UnitsInfeasible,
+                "ATP: units given up before sending because they could not arrive in time",
+                "",
+            ),
+            (M::UnitsExpired, "ATP: units whose lifetime ended in its buffer or on the way", ""),
+            (M::MessagesAbandoned, "SCTP: messages given up before delivery (RFC 3758)", ""),
+            (M::DuplicatesReceived, "SCTP, DCCP: chunks or packets that arrived a second time", ""),
+            (M::Heartbeats, "SCTP: heartbeats of both ends (RFC 9260 section 8.3)", ""),
+            (M::Failovers, "SCTP: changes of the path of new data, both ends (RFC 9260 section 6.4)", ""),
+        ],
+    },
+    Group {
+        title: "Volume and bills",
+        scope: "flows over hops with `charging`",
+        empty: "no hop of the flow has `charging`",
+        entries: &[
+            (M::BilledGateway, "bytes of the flow, both directions, counted at the gateway", "volume billed"),
+            (M::BilledRadio, "bytes counted at the radio side", ""),
+            (
+                M::BilledResent,
+                "of these, bytes of data that the transport had sent before",
+                "overcharge by retransmissions",
+            ),
+        ],
+    },
+    Group {
+        title: "Radio bearers",
+        scope: "flows over hops with `radio`",
+        empty: "no hop of the flow has `radio`, or its bearer has no such counter",
+        entries: &[
+            (
+                M::RadioBlocks,
+                "radio blocks on the air of the mobile's bearer, both directions, all purposes",
+                "",
+            ),
+            (M::RadioBlocksRepeated, "radio blocks of data that had been sent before", ""),
+            (
+                M::RadioBlocksIdle,
+                "of them, those sent because nothing else could be",
+                "idle or preventive retransmission",
+            ),
+            (M::RadioBlocksDuplicate, "radio blocks with nothing new for their receiver", ""),
+            (M::RadioBlocksDummy, "radio blocks without data that keep a TBF", ""),
+            (M::RadioDecodedForNothing, "downlink radio blocks that the mobile decoded for nothing", ""),
+            (M::RadioSignalling, "messages of set-up of TBFs and of changes of cell", ""),
+            (M::TbfSetups, "TBFs set up", ""),
+            (M::TbfsLost, "TBFs lost", ""),
+            (M::RlcReports, "RLC reports sent", ""),
+            (M::RlcStalls, "times that an RLC window closed with data waiting", "RLC stalls"),
+            (M::RlcStalled, "time in which it was closed", ""),
+            (
+                M::RlcRepair,
+                "from the first report of a missing block, or its first loss, to its arrival: mean",
+                "",
+            ),
+            (M::RadioSlotTime, "timeslots times seconds assigned to the mobile, both directions", ""),
+            (M::RadioBlocksPerKilobyte, "radio blocks for each kilobyte of packets delivered", ""),
+            (M::LlcDuplicates, "LLC frames that arrived twice", ""),
+            (M::LlcRepeated, "LLC frames that acknowledged LLC sent again", ""),
+            (M::LlcRepeatedOctets, "their octets", ""),
+            (M::PacketsFlushed, "packets lost with a cell", ""),
+            (M::CellChanges, "changes of cell; of a circuit, losses of the connection", "reselections"),
+            (
+                M::LlcGap,
+                "longest time between two LLC frames around a change of cell. Empty without a change",
+                "delay of a reselection",
+            ),
+        ],
+    },
+    Group {
+        title: "Populations of networks of cells",
+        scope: "rows of a population (`[[system]]`); the row's `flow` is its name",
+        empty: "rows of flows",
+        entries: &[
+            (
+                M::TransferRate,
+                "bytes of a page or reply over its time: mean over the transfers",
+                "user throughput of the EGPRS study",
+            ),
+            (M::RoundTrip, "mean way of a packet to its mobile and of one back", ""),
+            (M::Erlang, "timeslots in use by packet data in a cell, on average", "load"),
+            (M::ReselectionsPerTransfer, "changes of cell in a transfer, on average", ""),
+            (M::TimeoutsAfterFirst, "spurious timeouts for each first change of cell of a transfer", ""),
+            (M::TimeoutsAfterLater, "spurious timeouts for each later change", ""),
+            (M::BlockErrorRate, "share of RLC blocks lost in the system, downlink", "BLER"),
+            (M::CiP10, "C/I that a tenth of radio blocks falls below, dB, downlink", ""),
+            (M::CiMedian, "C/I that half of radio blocks fall below, dB, downlink", ""),
+        ],
+    },
+];
+
+/// What stands above the tables.
+const HEAD: &str = include_str!("dictionary_head.md");
+
+/// The page.
+///
+/// # Errors
+/// A metric without an entry, or with two.
+pub fn page() -> Result<String, String> {
+    let columns = columns();
+    let mut seen = vec![0; Metric::ALL.len()];
+    let mut out = HEAD.to_owned();
+    for group in GROUPS {
+        out.push_str(&format!("\n### {}\n\nScope: {}.", group.title, group.scope));
+        if !group.empty.is_empty() {
+            out.push_str(&format!(" Empty: {}.", group.empty));
+        }
+        out.push_str(
+            "\n\n| metric | unit | several flows | definition | in the papers |\n|---|---|---|---|---|\n",
+        );
+        for (metric, definition, papers) in group.entries {
+            let at = Metric::ALL.iter().position(|m| m == metric).unwrap_or_default();
+            seen[at] += 1;
+            let column = &columns[at];
+            let unit = if column.unit.is_empty() { "1" } else { &column.unit };
+            out.push_str(&format!(
+                "| `{}` | {unit} | {} | {definition} | {papers} |\n",
+                metric.name(),
+                column.combine
+            ));
+        }
+    }
+    let wrong = Metric::ALL.iter().zip(&seen).find(|(_, n)| **n != 1);
+    if let Some((metric, n)) = wrong {
+        return Err(format!("crates/lab/src/dictionary.rs: `{}` has {n} entries", metric.name()));
+    }
+    out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");
+    for (name, unit, about) in SERIES {
+        let unit = if unit.is_empty() { "1" } else { unit };
+        out.push_str(&format!("| `{name}` | {unit} | {about} |\n"));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_one_entry() {
+        let page = page().unwrap();
+        for metric in Metric::NAMES {
+            assert_eq!(page.matches(&format!("\n| `{metric}` |")).count(), 1, "{metric}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Radio taps of a capture in other eyes: tshark's gsm_rlcmac, llcgprs, sndcp and bssgp dissectors read every block
+//! and frame. Without tshark the test says so.
+
+mod common;
+
+use capture::Reader;
+use lab::capture::capture;
+use scenario::Model;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+fn model(radio: &str, flows: &str) -> Model {
+    let text = format!(
+        r#"
+        williwaw = 1
+        title = "radio"
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        [hop.radio.gprs]
+        {radio}
+        {flows}
+        [run]
+        limit = "1 h"
+        "#
+    );
+    common::model::<&str>(&text, &[])
+}
+
+fn flow(name: &str, from: &str, to: &str, size: &str) -> String {
+    format!(
+        r#"
+        [[flow]]
+        name = "{name}"
+        from = "{from}"
+        to = "{to}"
+        app = {{ bulk = {{ bytes = "{size}" }} }}
+        "#
+    )
+}
+
+/// Bearers that differ in what they put into blocks.
+fn cases() -> Vec<(&'static str, Model)> {
+    let down = flow("download", "server", "phone", "150 kB");
+    let both = format!("{down}{}", flow("upload", "phone", "server", "40 kB"));
+    vec![
+        (
+            "gprs",
+            model(
+                r#"
+                class = 4
+                scheme = "cs-2"
+                errors = { c-i = { db = 12 } }
+                tbf = { hold = { down = "1 s", up = "0 s" }, t3192 = "500 ms" }
+                "#,
+                &both,
+            ),
+        ),
+        (
+            "egprs",
+            model(
+                r#"
+                class = 4
+                scheme = "mcs-9"
+                rlc = { window = 384, resegment = true }
+                errors = { c-i = { db = 14 } }
+                "#,
+                &both,
+            ),
+        ),
+        (
+            "acknowledged",
+            model(
+                r#"
+                class = 4
+                scheme = "cs-3"
+                llc = { mode = "acknowledged" }
+                errors = { c-i = { db = 14 } }
+                "#,
+                &down,
+            ),
+        ),
+    ]
+}
+
+/// The value of each wanted field in each frame.
+fn fields(file: &Path, wanted: &[&str]) -> Option<Vec<Vec<String>>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-n").arg("-r").arg(file).args(["-T", "fields", "-E", "separator=;"]);
+    wanted.iter().for_each(|f| _ = tshark.args(["-e", f]));
+    let out = tshark.output().ok()?;
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    Some(text.lines().map(|l| l.split(';').map(str::to_owned).collect()).collect())
+}
+
+/// 10 000 blocks and what lies above them, without one that tshark cannot read.
+#[test]
+fn tshark_reads_every_block_and_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = std::env::var_os("WILLIWAW_KEEP").map(std::path::PathBuf::from);
+    let folder = keep.as_deref().unwrap_or(folder.path());
+    let (mut blocks, mut protocols) = (0, BTreeSet::new());
+    for (name, model) in cases() {
+        let file = folder.join(format!("{name}.pcapng"));
+        let bytes = capture(&model, 0).write(Vec::new(), None, 96, "test").unwrap();
+        let mut reader = Reader::open(&bytes[..]).unwrap();
+        let mut frames: BTreeMap<u32, u64> = BTreeMap::new();
+        while let Some(frame) = reader.next().unwrap() {
+            *frames.entry(frame.interface).or_default() += 1;
+        }
+        let named: Vec<_> = reader.interfaces().iter().filter_map(|i| i.name.clone()).collect();
+        assert_eq!(named, ["server", "phone", "radio air", "radio gb", "radio llc"], "{name}");
+        blocks += frames[&2];
+        std::fs::write(&file, bytes).unwrap();
+        let wanted = [
+            "frame.interface_name",
+            "frame.protocols",
+            "_ws.malformed",
+            "_ws.expert.message",
+            "llcgprs.fcs",
+            "frame.number",
+        ];
+        let Some(rows) = fields(&file, &wanted) else {
+            eprintln!("skipped: tshark is not installed");
+            return;
+        };
+        for row in rows.iter().filter(|r| r[0].starts_with("radio ")) {
+            protocols.extend(row[1].split(':').map(str::to_owned));
+            assert!(row[2].is_empty(), "{name}: {row:?}");
+            let air = row[0] == "radio air";
+            assert!(!air || row[1].contains("gsm_rlcmac"), "{name}: {row:?}");
+            assert!(air || row[1].contains("llcgprs") || row[1].ends_with("bssgp"), "{name}: {row:?}");
+            assert!(!row[3].contains("FCS") && !row[3].contains("error"), "{name}: {row:?}");
+        }
+    }
+    assert!(blocks >= 10_000, "{blocks} blocks");
+    for wanted in ["gsmtap", "gsm_rlcmac", "llcgprs", "sndcp", "gprs-ns", "bssgp"] {
+        assert!(protocols.contains(wanted), "{wanted} among {protocols:?}");
+    }
+    eprintln!("tshark reads {blocks} blocks; {protocols:?}");
+}
+
+/// A change of cell lies under the timeout that it causes, with its steps.
+#[test]
+fn the_picture_names_the_change_of_cell_under_a_timeout() {
+    let radio = r#"
+        class = 4
+        scheme = "cs-2"
+        reselection = { at = ["20 s"], outage = "5 s" }
+    "#;
+    let model = model(radio, &flow("download", "server", "phone", "150 kB"));
+    let picture = lab::picture::picture(&model, 0, 0);
+    let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
+    let named = |u: &report::Under| u.events.iter().any(|e| e.event.event == "cell reselection");
+    assert!(under.iter().any(named), "{:?}", picture.layers);
+    assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
+}

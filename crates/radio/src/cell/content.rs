@@ -1,0 +1,259 @@
+//! Log of what radio blocks and LLC frames carry, for captures (3GPP TS 44.060, 44.064, 44.065, 48.018).
+//!
+//! The model moves sizes and tokens. With this log whoever has the packets' octets can write each block and frame as
+//! it would have been on the air, on Gb and at the mobile: [`Content::frames`] says which octets of which packet an
+//! LLC frame carries, [`Content::entries`] says which octets of which frames a block carries.
+
+use super::frames::{FrameId, Frames};
+use crate::coding::Scheme;
+use crate::llc::Segmentation;
+use crate::rlc::Bsn;
+use crate::rlc::receive::{Part, Report};
+use crate::rlc::send::{RadioBlock, Reason, Sender, Unit};
+use crate::tdma::{self, Tick};
+use crate::wire::llc::Numbers;
+use base::Time;
+use base::packet::Packet;
+
+/// An LLC frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Its mobile.
+    pub user: u8,
+    /// Its packet's number in the run.
+    pub packet: u64,
+    /// Octets of the packet before it, and in it.
+    pub from: u32,
+    /// Octets of the packet in it.
+    pub octets: u32,
+    /// Its headers.
+    pub numbers: Numbers,
+}
+
+/// Octets of an LLC frame in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Index of [`Content::frames`].
+    pub frame: u32,
+    /// Octets of the frame before.
+    pub from: u32,
+    /// Octets here.
+    pub octets: u32,
+    /// The frame ends with them.
+    pub ends: bool,
+}
+
+/// An RLC block of a radio block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RlcBlock {
+    /// Its number from the start of the TBF.
+    pub bsn: Bsn,
+    /// Which part of it.
+    pub part: Part,
+    /// Why it is sent.
+    pub reason: Reason,
+    /// The scheme that fixed its content.
+    pub first_scheme: Scheme,
+    /// Transmissions before.
+    pub attempt: u8,
+    /// The final block indicator.
+    pub last: bool,
+    /// A length indicator of value 0.
+    pub zero: bool,
+    /// What it carries.
+    pub pieces: Vec<Piece>,
+}
+
+/// Where an LLC frame was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At the PCU's end of Gb.
+    Gb,
+    /// At the mobile, between LLC and RLC.
+    Mobile,
+}
+
+/// What was seen.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A block with data.
+    Data {
+        /// Its coding scheme.
+        scheme: Scheme,
+        /// One RLC block, or two.
+        blocks: Vec<RlcBlock>,
+        /// Uplink: countdown value.
+        cv: u8,
+    },
+    /// A block without data.
+    Dummy,
+    /// A report.
+    Report {
+        /// The data that it is about are EGPRS blocks.
+        egprs: bool,
+        /// Scheme of the data.
+        scheme: Scheme,
+        /// What it says.
+        report: Box<Report>,
+        /// Downlink report with a channel request for so many octets.
+        wants: Option<u16>,
+    },
+    /// An LLC frame, by its index in [`Content::frames`].
+    Frame(Place, u32),
+    /// FLUSH-LL and its answer: octets that the PCU deleted.
+    Flush(u32),
+}
+
+/// Something on the air, on Gb or at a mobile.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// When: of blocks the start of their block period.
+    pub t: Time,
+    /// The mobile.
+    pub user: u8,
+    /// Sent by the mobile.
+    pub up: bool,
+    /// Timeslot of a block.
+    pub slot: u8,
+    /// A block that could be decoded.
+    pub arrived: bool,
+    /// A downlink block polls: the answer is so many block periods later.
+    pub poll: Option<u32>,
+    /// What.
+    pub what: What,
+}
+
+/// Where and when a block is sent, and whether it arrives.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) user: u8,
+    pub(super) up: bool,
+    pub(super) slot: usize,
+    pub(super) tick: Tick,
+    pub(super) arrived: bool,
+}
+
+/// Numbers given last in one direction of a mobile.
+#[derive(Clone, Copy, Default, Debug)]
+struct Given {
+    frames: u32,
+    packets: u32,
+}
+
+/// The log of a cell.
+#[derive(Clone, Debug)]
+pub struct Content {
+    frames: Vec<Frame>,
+    entries: Vec<Entry>,
+    given: Vec<[Given; 2]>,
+}
+
+impl Content {
+    pub(super) fn new(users: usize) -> Content {
+        Content { frames: Vec::new(), entries: Vec::new(), given: vec![[Given::default(); 2]; users] }
+    }
+
+    /// All LLC frames, in the order in which they were made.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+    /// What was seen, in the order in which it was executed; times of LLC frames can lie ahead.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn describe(&mut self, user: u8, up: bool, packet: &Packet, by: Segmentation) -> u32 {
+        let serial = self.frames.len() as u32;
+        let Some(pair) = self.given.get_mut(usize::from(user)) else { return serial };
+        let other = pair[usize::from(!up)].frames;
+        let given = &mut pair[usize::from(up)];
+        let (mut from, all) = (0, by.segments(packet.size).count());
+        for (i, octets) in by.segments(packet.size).enumerate() {
+            let numbers = Numbers {
+                mode: by.mode,
+                up,
+                frame: given.frames,
+                expected: other,
+                packet: given.packets,
+                segment: i as u8,
+                more: i + 1 < all,
+            };
+            self.frames.push(Frame { user, packet: packet.id, from, octets, numbers });
+            from += octets;
+            given.frames += 1;
+        }
+        given.packets += 1;
+        serial
+    }
+
+    fn push(&mut self, sent: Sent, what: What) {
+        let Sent { user, up, slot, tick, arrived } = sent;
+        let t = tdma::start_of(tick);
+        self.entries.push(Entry { t, user, up, slot: slot as u8, arrived, poll: None, what });
+    }
+
+    /// A block with data. `keeps`: the TBF is not ended by its last block.
+    pub(super) fn block(
+        &mut self,
+        sent: Sent,
+        sender: &Sender<FrameId>,
+        frames: &Frames,
+        block: &RadioBlock,
+        cv: u8,
+        keeps: bool,
+    ) {
+        let blocks = block.units().map(|unit| rlc_block(sender, frames, unit, keeps)).collect();
+        self.push(sent, What::Data { scheme: block.scheme, blocks, cv });
+    }
+
+    pub(super) fn dummy(&mut self, sent: Sent) {
+        self.push(sent, What::Dummy);
+    }
+
+    pub(super) fn report(&mut self, sent: Sent, scheme: Scheme, report: &Report, wants: Option<u16>) {
+        let egprs = scheme.is_egprs();
+        self.push(sent, What::Report { egprs, scheme, report: Box::new(*report), wants });
+    }
+
+    /// The block that was logged last polls.
+    pub(super) fn polled(&mut self, after: Option<u32>) {
+        if let Some(entry) = self.entries.last_mut() {
+            entry.poll = after;
+        }
+    }
+
+    pub(super) fn frame(&mut self, t: Time, place: Place, serial: u32) {
+        let Some(frame) = self.frames.get(serial as usize) else { return };
+        let (user, up) = (frame.user, frame.numbers.up);
+        let what = What::Frame(place, serial);
+        self.entries.push(Entry { t, user, up, slot: 0, arrived: true, poll: None, what });
+    }
+
+    pub(super) fn flush(&mut self, t: Time, user: u8, octets: u32) {
+        let what = What::Flush(octets);
+        self.entries.push(Entry { t, user, up: false, slot: 0, arrived: true, poll: None, what });
+    }
+}
+
+fn rlc_block(sender: &Sender<FrameId>, frames: &Frames, unit: Unit, keeps: bool) -> RlcBlock {
+    let cut = sender.cut_of(unit.bsn).unwrap_or_default();
+    let (mut left, mut from, mut number) = (u32::from(cut.octets), cut.offset, cut.pdu);
+    let mut pieces = Vec::new();
+    while left > 0 {
+        let Some(pdu) = sender.feed.pdu(number) else { break };
+        let octets = left.min(pdu.size.saturating_sub(from));
+        let ends = pieces.len() < usize::from(cut.ends);
+        pieces.push(Piece { frame: frames.get(pdu.token).serial, from, octets, ends });
+        (left, from, number) = (left - octets, 0, number + 1);
+    }
+    RlcBlock {
+        bsn: unit.bsn,
+        part: unit.part,
+        reason: unit.reason,
+        first_scheme: unit.first_scheme,
+        attempt: unit.attempt,
+        last: unit.last && !keeps,
+        zero: cut.zero,
+        pieces,
+    }
+}

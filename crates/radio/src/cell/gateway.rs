@@ -1,0 +1,137 @@
+//! The way of packets outside of the radio interface: core network, SGSN queue, Gb, terminal, cable.
+
+use super::content::Place;
+use super::user::{User, llc};
+use super::{Direction, Side};
+use crate::bssgp::Passed;
+use base::event::FrameFate;
+use base::packet::{DropReason, Packet};
+use base::{Span, Time};
+
+impl User {
+    /// A packet for the mobile; when it is at the SGSN.
+    pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
+        let at = now + self.delays.core;
+        self.core.push_back((at, packet));
+        self.advance_down(now, side);
+        at
+    }
+
+    /// A packet from the terminal; when it can be sent.
+    pub(super) fn enter_up(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
+        let octets = u64::from(packet.size);
+        let full = self.terminal.octets.is_some_and(|most| self.terminal_octets + octets > most)
+            || self.terminal.packets.is_some_and(|most| self.terminal_packets >= most);
+        if full {
+            self.up.counts.full += 1;
+            side.drops.push((packet, DropReason::QueueFull));
+            return now;
+        }
+        self.terminal_octets += octets;
+        self.terminal_packets += 1;
+        let me = u32::from(self.me);
+        let User { frames, abm, backlog, segmentation, .. } = self;
+        let serial = side.describe(self.me, true, &packet, *segmentation);
+        frames.take(packet, serial, segmentation.frames(packet.size), |id, octets| {
+            side.note(now, || llc(me, true, packet.id, octets, FrameFate::Queued));
+            match abm {
+                Some([_, up]) => up.push(id),
+                None => backlog.push_back(id),
+            }
+        });
+        now
+    }
+
+    /// Core, SGSN and Gb up to `now`.
+    pub(super) fn advance_down(&mut self, now: Time, side: &mut Side) {
+        while let Some((at, packet)) = self.core.front().copied().filter(|(t, _)| *t <= now) {
+            self.core.pop_front();
+            self.pass(at, side);
+            self.admit(at, packet, side);
+        }
+        self.pass(now, side);
+    }
+
+    /// A packet is at the SGSN.
+    fn admit(&mut self, at: Time, packet: Packet, side: &mut Side) {
+        let (mut pdus, mut octets) = (0, 0);
+        self.segmentation
+            .frames(packet.size)
+            .for_each(|n| (pdus, octets) = (pdus + 1, octets + u64::from(n)));
+        if !self.sgsn.has_room(pdus, octets) {
+            self.down.counts.full += 1;
+            side.drops.push((packet, DropReason::QueueFull));
+            return;
+        }
+        let User { frames, abm, sgsn, segmentation, .. } = self;
+        let serial = side.describe(self.me, false, &packet, *segmentation);
+        frames.take(packet, serial, segmentation.frames(packet.size), |id, octets| match abm {
+            Some([down, _]) => down.push(id),
+            None => sgsn.push(at, octets, id),
+        });
+        self.sgsn_next = self.sgsn.next_pass();
+    }
+
+    /// Lets the SGSN pass what it may up to `now`, and the PCU take what is there.
+    pub(super) fn pass(&mut self, now: Time, side: &mut Side) {
+        if self.sgsn_held > now {
+            return;
+        }
+        while self.sgsn_next.is_some_and(|t| t <= now) {
+            let queued = self.down.sender.feed.waiting();
+            // The SGSN goes on at the leak rate for a cell that the mobile has left, until it knows.
+            let left = self.change.is_some_and(|c| now < c.known);
+            if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
+                self.gated = true;
+                break;
+            }
+            if std::mem::take(&mut self.gated) {
+                self.sgsn.hold(now);
+            }
+            match self.sgsn.pass(now) {
+                Some(Passed::At(t, id)) => {
+                    let serial = self.frames.get(id).serial;
+                    side.content(|log| log.frame(t, Place::Gb, serial));
+                    self.pcu.push_back((t.max(self.sgsn_held), id));
+                    if self.rlc_buffer.is_some() {
+                        self.take_from_gb(now, side);
+                    }
+                }
+                Some(Passed::Expired(id)) => self.end(Direction::Down, id, DropReason::Expired, now, side),
+                None => {}
+            }
+            self.sgsn_next = self.sgsn.next_pass();
+        }
+        self.take_from_gb(now, side);
+    }
+
+    /// Frames that have come over Gb join the PCU's queue.
+    fn take_from_gb(&mut self, now: Time, side: &mut Side) {
+        while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
+            self.pcu.pop_front();
+            let frame = self.frames.get_mut(id);
+            frame.since = t;
+            let octets = frame.octets;
+            self.down.sender.feed.push(octets, id);
+            side.note(t, || {
+                llc(u32::from(self.me), false, self.frames.packet(id).id, octets, FrameFate::Queued)
+            });
+        }
+    }
+
+    /// When an uplink packet that is whole at the PCU at `t` leaves the core.
+    pub(super) fn beyond_gb(&mut self, packet: &Packet, t: Time) -> Time {
+        let start = t.max(self.gb_up_free);
+        let octets = u64::from(packet.size + self.gb.gb_overhead);
+        self.gb_up_free = start + self.gb.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
+        self.gb_up_free + self.gb.gb_delay + self.delays.core
+    }
+
+    /// When a downlink packet that is whole at the mobile at `t` leaves the terminal.
+    pub(super) fn beyond_cable(&mut self, packet: &Packet, t: Time) -> Time {
+        let start = (t + self.delays.terminal).max(self.cable_free);
+        let cable = self.delays.cable;
+        self.cable_free = start + cable.map_or(Span::ZERO, |rate| rate.span_of(u64::from(packet.size)));
+        self.cable_free
+    }
+}

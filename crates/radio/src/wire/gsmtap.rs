@@ -1,0 +1,64 @@
+//! GSMTAP header, version 2, around radio blocks and LLC frames (the pseudo-header of libosmocore).
+
+/// UDP port (IANA).
+pub const PORT: u16 = 4729;
+
+/// What follows the header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Payload {
+    /// A block of the radio interface.
+    Block {
+        /// Sent by the mobile.
+        up: bool,
+        /// Timeslot.
+        slot: u8,
+        /// TDMA frame in which it begins.
+        frame: u32,
+        /// It is a control message (PACCH) and not data (PDTCH).
+        control: bool,
+    },
+    /// An LLC frame.
+    Llc {
+        /// Sent by the mobile.
+        up: bool,
+    },
+}
+
+/// The channel number that captures show; the model has one carrier.
+const ARFCN: u16 = 1;
+
+/// The header and the payload behind it.
+pub fn wrap(payload: Payload, octets: &[u8]) -> Vec<u8> {
+    const UM: u8 = 1;
+    const GB_LLC: u8 = 8;
+    const PACCH: u8 = 11;
+    const PDTCH: u8 = 13;
+    let (kind, up, slot, frame, channel) = match payload {
+        Payload::Block { up, slot, frame, control } => {
+            (UM, up, slot, frame, if control { PACCH } else { PDTCH })
+        }
+        Payload::Llc { up } => (GB_LLC, up, 0, 0, 0),
+    };
+    let arfcn = ARFCN | if up { 0x4000 } else { 0 };
+    // Version 2, four words of header.
+    let mut out = vec![2, 4, kind, slot];
+    out.extend(arfcn.to_be_bytes());
+    // Signal and signal to noise: not known.
+    out.extend([0, 0]);
+    out.extend(frame.to_be_bytes());
+    out.extend([channel, 0, 0, 0]);
+    out.extend_from_slice(octets);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_has_sixteen_octets() {
+        let out = wrap(Payload::Block { up: true, slot: 3, frame: 0x0102_0304, control: false }, &[9]);
+        assert_eq!(out, [2, 4, 1, 3, 0x40, 1, 0, 0, 1, 2, 3, 4, 13, 0, 0, 0, 9]);
+        assert_eq!(wrap(Payload::Llc { up: false }, &[]).len(), 16);
+    }
+}

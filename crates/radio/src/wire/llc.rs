@@ -1,0 +1,231 @@
+//! LLC frames and SNDCP segments as octets: UI and I frames, SN-UNITDATA and SN-DATA (3GPP TS 44.064 section 6,
+//! 44.065 section 7).
+
+use crate::llc::LlcMode;
+
+/// SAPI of user data with the first priority.
+pub const SAPI: u8 = 3;
+/// The first NSAPI that a context can have.
+pub const NSAPI: u8 = 5;
+
+/// Where a segment stands in its packet, and the numbers of its frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    /// The mode, which chooses the headers.
+    pub mode: LlcMode,
+    /// Sent by the mobile.
+    pub up: bool,
+    /// N(U) or N(S), modulo 512.
+    pub frame: u32,
+    /// N(R) of an I frame, modulo 512.
+    pub expected: u32,
+    /// N-PDU number: modulo 4096 unacknowledged, 256 acknowledged.
+    pub packet: u32,
+    /// Segment of the packet, from 0.
+    pub segment: u8,
+    /// More segments follow.
+    pub more: bool,
+}
+
+/// The remainder of CRC-24 for each octet; bits reflected, generator of 44.064 section 5.5.
+const TABLE: [u32; 256] = table();
+
+const fn table() -> [u32; 256] {
+    // x^24 + x^23 + x^21 + x^20 + x^19 + x^17 + x^16 + x^15 + x^13 + x^8 + x^7 + x^5 + x^4 + x^2 + 1, reflected.
+    let generator = 0x00bb_a1b5u32.reverse_bits() >> 8;
+    let mut all = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let mut value = i as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 1 == 1 { value >> 1 ^ generator } else { value >> 1 };
+            bit += 1;
+        }
+        all[i] = value;
+        i += 1;
+    }
+    all
+}
+
+/// The frame check sequence of a frame.
+pub fn check(frame: &[u8]) -> u32 {
+    let crc =
+        frame.iter().fold(0x00ff_ffff, |c: u32, o| c >> 8 ^ TABLE[((c ^ u32::from(*o)) & 255) as usize]);
+    !crc & 0x00ff_ffff
+}
+
+/// A frame with one segment of a packet.
+pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
+    // PD 0; commands have C/R 0 from the mobile and 1 to it.
+    let mut out = vec![u8::from(!numbers.up) << 6 | SAPI];
+    let number = numbers.frame % 512;
+    match numbers.mode {
+        LlcMode::Unacknowledged => {
+            // E 0: not ciphered. PM 1: the whole frame is checked.
+            out.extend([0xc0 | (number >> 6) as u8, ((number & 63) << 2) as u8 | 1]);
+        }
+        LlcMode::Acknowledged => {
+            let expected = numbers.expected % 512;
+            // A 1 asks for a supervisory frame; S 0 is RR.
+            out.push(0x40 | (number >> 4) as u8);
+            out.push(((number & 15) << 4) as u8 | (expected >> 6) as u8);
+            out.push(((expected & 63) << 2) as u8);
+        }
+    }
+    let unacknowledged = numbers.mode == LlcMode::Unacknowledged;
+    let first = numbers.segment == 0;
+    out.push(u8::from(first) << 6 | u8::from(unacknowledged) << 5 | u8::from(numbers.more) << 4 | NSAPI);
+    if first {
+        // Neither data nor headers are compressed.
+        out.push(0);
+    }
+    if unacknowledged {
+        let packet = numbers.packet % 4096;
+        out.extend([(numbers.segment & 15) << 4 | (packet >> 8) as u8, packet as u8]);
+    } else if first {
+        out.push(numbers.packet as u8);
+    }
+    out.extend_from_slice(segment);
+    let fcs = check(&out);
+    out.extend_from_slice(&fcs.to_le_bytes()[..3]);
+    out
+}
+
+/// A frame that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Read<'a> {
+    /// SAPI.
+    pub sapi: u8,
+    /// N(U) of a UI frame; none for other frames.
+    pub number: Option<u32>,
+    /// The information field.
+    pub information: &'a [u8],
+}
+
+/// Reads a frame; none if its check is wrong or it is too short.
+pub fn read(frame: &[u8]) -> Option<Read<'_>> {
+    let end = frame.len().checked_sub(3)?;
+    let fcs = u32::from_le_bytes([frame[end], frame[end + 1], frame[end + 2], 0]);
+    let address = *frame.first()?;
+    let control = *frame.get(1)?;
+    let second = *frame.get(2)?;
+    let is_ui = control & 0xe0 == 0xc0;
+    // PM 0: only the headers and N202 octets are checked.
+    let checked = if is_ui && second & 1 == 0 { end.min(7) } else { end };
+    if check(frame.get(..checked)?) != fcs {
+        return None;
+    }
+    let head = if is_ui || control & 0xc0 == 0x80 {
+        3
+    } else if control & 0xe0 == 0xe0 {
+        2
+    } else {
+        4
+    };
+    let number = is_ui.then(|| u32::from(control & 7) << 6 | u32::from(second >> 2));
+    Some(Read { sapi: address & 15, number, information: frame.get(head..end)? })
+}
+
+/// A segment that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment<'a> {
+    /// NSAPI.
+    pub nsapi: u8,
+    /// N-PDU number; none in a later segment of SN-DATA.
+    pub packet: Option<u32>,
+    /// Segment number; none in SN-DATA.
+    pub segment: Option<u8>,
+    /// It is the first one.
+    pub first: bool,
+    /// More follow.
+    pub more: bool,
+    /// Octets of the packet.
+    pub octets: &'a [u8],
+}
+
+/// Reads the information field of a frame of user data.
+pub fn read_segment(information: &[u8]) -> Option<Segment<'_>> {
+    let head = *information.first()?;
+    let (first, unacknowledged) = (head & 0x40 != 0, head & 0x20 != 0);
+    let at = 1 + usize::from(first);
+    let (packet, segment, at) = if unacknowledged {
+        let (high, low) = (*information.get(at)?, *information.get(at + 1)?);
+        (Some(u32::from(high & 15) << 8 | u32::from(low)), Some(high >> 4), at + 2)
+    } else if first {
+        (Some(u32::from(*information.get(at)?)), None, at + 1)
+    } else {
+        (None, None, at)
+    };
+    let octets = information.get(at..)?;
+    Some(Segment { nsapi: head & 15, packet, segment, first, more: head & 0x10 != 0, octets })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::Segmentation;
+    use proptest::prelude::*;
+
+    /// GP-22, GP-23: the octets are as many as the segmentation counts, and are read back.
+    #[test]
+    fn gp_22_gp_23_frames_have_their_sizes() {
+        let packet: Vec<u8> = (0..1500u32).map(|i| i as u8).collect();
+        for mode in [LlcMode::Unacknowledged, LlcMode::Acknowledged] {
+            let segmentation = Segmentation { n201: 500, mode };
+            let (mut at, mut back) = (0, Vec::new());
+            let sizes: Vec<u32> = segmentation.segments(1500).collect();
+            for (i, (octets, size)) in sizes.iter().zip(segmentation.frames(1500)).enumerate() {
+                let numbers = Numbers {
+                    mode,
+                    up: false,
+                    frame: 511,
+                    expected: 300,
+                    packet: 4095,
+                    segment: i as u8,
+                    more: i + 1 < sizes.len(),
+                };
+                let bytes = frame(&numbers, &packet[at..at + *octets as usize]);
+                assert_eq!(bytes.len(), size as usize, "{mode} {i}");
+                at += *octets as usize;
+                let read = read(&bytes).expect("its check is right");
+                assert_eq!(
+                    (read.sapi, read.number),
+                    (SAPI, (mode == LlcMode::Unacknowledged).then_some(511))
+                );
+                let segment = read_segment(read.information).unwrap();
+                assert_eq!((segment.nsapi, segment.first, segment.more), (NSAPI, i == 0, numbers.more));
+                back.extend_from_slice(segment.octets);
+            }
+            assert_eq!(back, packet);
+        }
+    }
+
+    /// Each single wrong bit is found.
+    #[test]
+    fn the_check_finds_a_wrong_bit() {
+        let numbers = Numbers {
+            mode: LlcMode::Unacknowledged,
+            up: true,
+            frame: 0,
+            expected: 0,
+            packet: 0,
+            segment: 0,
+            more: false,
+        };
+        let good = frame(&numbers, b"packet");
+        for bit in 0..good.len() * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            // A UI frame whose PM bit turned to 0 is checked over its headers only, and fails that check.
+            assert!(read(&bad).is_none(), "bit {bit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let _ = (read(&bytes), read_segment(&bytes));
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! RLC/MAC control messages as octets: Ack/Nack, dummy blocks, control acknowledgement (3GPP TS 44.060 section 11.2).
+//!
+//! Each is one CS-1 block of 23 octets: the MAC header, the message in 22, spare bits filled.
+
+use super::bits::{BitReader, BitWriter};
+use crate::rlc::receive::Report;
+use crate::rlc::{Bsn, Numbering};
+
+/// Octets of a control block.
+pub const OCTETS: usize = 23;
+
+/// Message types of the uplink (44.060 table 11.2.0.2).
+mod up {
+    pub(super) const CONTROL_ACK: u64 = 1;
+    pub(super) const DOWNLINK_ACK: u64 = 2;
+    pub(super) const DUMMY: u64 = 3;
+    pub(super) const EGPRS_DOWNLINK_ACK: u64 = 8;
+}
+
+/// Message types of the downlink (44.060 table 11.2.0.1).
+mod down {
+    pub(super) const UPLINK_ACK: u64 = 9;
+    pub(super) const DUMMY: u64 = 0b10_0101;
+}
+
+/// What a report says, as a message carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckNack {
+    /// TFI of the data.
+    pub tfi: u8,
+    /// The final block has come, and all before it.
+    pub last: bool,
+    /// SSN: V(R) on the wire.
+    pub ssn: u8,
+    /// The 64 blocks before SSN, the oldest in the most significant bit.
+    pub received: u64,
+}
+
+impl AckNack {
+    /// A GPRS report.
+    pub fn of(tfi: u8, report: &Report) -> AckNack {
+        let has = |bsn: Option<Bsn>| bsn.is_none_or(|b| b < report.complete || report.received.get(b));
+        let received =
+            (1..=64u32).rev().fold(0, |bits, i| bits << 1 | u64::from(has(report.end.checked_sub(i))));
+        AckNack { tfi, last: report.last, ssn: Numbering::GPRS.wire(report.end) as u8, received }
+    }
+    /// Whether it says of a number on the wire that it has come; none if it says nothing about it.
+    pub fn has(&self, wire: u32) -> Option<bool> {
+        let back = u32::from(self.ssn).wrapping_sub(wire) & 127;
+        (1..=64).contains(&back).then(|| self.received >> (back - 1) & 1 == 1)
+    }
+}
+
+/// The MAC header of a downlink control block.
+fn down_head(poll: Option<u8>, usf: u8) -> BitWriter {
+    BitWriter::new()
+        .put(1, 2)
+        .put(u64::from(poll.unwrap_or(0)), 2)
+        .put(u64::from(poll.is_some()), 1)
+        .put(u64::from(usf), 3)
+}
+
+/// The MAC header of an uplink control block.
+fn up_head() -> BitWriter {
+    BitWriter::new().put(1, 2).put(0, 6)
+}
+
+/// Packet Downlink Ack/Nack (section 11.2.6). `wants` octets: the mobile asks for an uplink TBF.
+pub fn downlink_ack(ack: &AckNack, wants: Option<u16>) -> Vec<u8> {
+    let mut w = up_head()
+        .put(up::DOWNLINK_ACK, 6)
+        .put(u64::from(ack.tfi), 5)
+        .put(u64::from(ack.last), 1)
+        .put(u64::from(ack.ssn), 7)
+        .put(ack.received, 64);
+    w = channel_request(w, wants);
+    // Channel quality: C_VALUE, RXQUAL, SIGN_VAR; no interference levels; no additions of release 99.
+    w.put(30, 6).put(0, 3).put(0, 6).put(0, 8).put(0, 1).filled(OCTETS)
+}
+
+/// Channel Request Description: peak throughput class 1, radio priority 4, acknowledged RLC, LLC data first.
+fn channel_request(w: BitWriter, wants: Option<u16>) -> BitWriter {
+    match wants {
+        None => w.put(0, 1),
+        Some(octets) => w.put(1, 1).put(1, 4).put(3, 2).put(0, 1).put(0, 1).put(u64::from(octets), 16),
+    }
+}
+
+/// EGPRS Packet Downlink Ack/Nack (section 11.2.6a).
+pub fn egprs_downlink_ack(tfi: u8, report: &Report, wants: Option<u16>) -> Vec<u8> {
+    let w = up_head()
+        .put(up::EGPRS_DOWNLINK_ACK, 6)
+        .put(u64::from(tfi), 5)
+        // MS_OUT_OF_MEMORY, no channel quality report.
+        .put(0, 2);
+    let w = channel_request(w, wants);
+    // No PFI, no extension.
+    egprs_description(w.put(0, 2), report).filled(OCTETS)
+}
+
+/// EGPRS Ack/Nack Description without compression (section 12.3.1): as many blocks as find room, and their number
+/// in a length field.
+fn egprs_description(w: BitWriter, report: &Report) -> BitWriter {
+    const HEAD: usize = 1 + 8 + 1 + 1 + 1 + 11 + 1;
+    let room = (OCTETS * 8).saturating_sub(w.len() + HEAD + 1);
+    // The first bit is for V(Q) + 1: V(Q) itself is missing by definition.
+    let all = report.end.saturating_sub(report.complete + 1) as usize;
+    let shown = all.min(room);
+    let numbering = Numbering { space: 2048, window: 64 };
+    let length = (shown + HEAD - 9) as u64;
+    let mut w = w
+        .put(1, 1)
+        .put(length, 8)
+        .put(u64::from(report.last), 1)
+        // The window begins with V(Q), so its beginning is always there.
+        .put(1, 1)
+        .put(u64::from(shown == all), 1)
+        .put(u64::from(numbering.wire(report.complete + 1)), 11)
+        .put(0, 1);
+    for bsn in report.complete + 1..report.complete + 1 + shown as u32 {
+        w.push(report.received.get(bsn));
+    }
+    w
+}
+
+/// Packet Uplink Ack/Nack of a GPRS TBF (section 11.2.28), answering a poll if the TBF ends.
+pub fn uplink_ack(ack: &AckNack, scheme: u8, poll: Option<u8>, usf: u8) -> Vec<u8> {
+    down_head(poll, usf)
+        .put(down::UPLINK_ACK, 6)
+        // Page mode: normal; then the TFI; then "GPRS".
+        .put(0, 2)
+        .put(0, 2)
+        .put(u64::from(ack.tfi), 5)
+        .put(0, 1)
+        .put(u64::from(scheme.saturating_sub(1)), 2)
+        .put(u64::from(ack.last), 1)
+        .put(u64::from(ack.ssn), 7)
+        .put(ack.received, 64)
+        // No TLLI, timing advance, power control, extension, fixed allocation, additions.
+        .put(0, 6)
+        .filled(OCTETS)
+}
+
+/// Packet Uplink Ack/Nack of an EGPRS TBF (section 11.2.28).
+pub fn egprs_uplink_ack(tfi: u8, report: &Report, scheme: u8, poll: Option<u8>, usf: u8) -> Vec<u8> {
+    let w = down_head(poll, usf)
+        .put(down::UPLINK_ACK, 6)
+        .put(0, 2)
+        .put(0, 2)
+        .put(u64::from(tfi), 5)
+        // EGPRS, its first form.
+        .put(1, 1)
+        .put(0, 2)
+        .put(u64::from(scheme.saturating_sub(1)), 4)
+        // RESEGMENT, PRE_EMPTIVE_TRANSMISSION, two requests for the mobile's capabilities.
+        .put(0, 4)
+        // No TLLI; TBF_EST; no timing advance in two forms, power control, extension.
+        .put(0, 6);
+    egprs_description(w, report).filled(OCTETS)
+}
+
+/// Packet Downlink Dummy Control Block (section 11.2.8).
+pub fn downlink_dummy(poll: Option<u8>, usf: u8) -> Vec<u8> {
+    down_head(poll, usf).put(down::DUMMY, 6).put(0, 2).put(0, 1).filled(OCTETS)
+}
+
+/// Packet Uplink Dummy Control Block (section 11.2.8b).
+pub fn uplink_dummy(tlli: u32) -> Vec<u8> {
+    up_head().put(up::DUMMY, 6).put(u64::from(tlli), 32).filled(OCTETS)
+}
+
+/// Packet Control Acknowledgement (section 11.2.2).
+pub fn control_ack(tlli: u32) -> Vec<u8> {
+    up_head().put(up::CONTROL_ACK, 6).put(u64::from(tlli), 32).put(3, 2).filled(OCTETS)
+}
+
+/// A control message that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// Packet Downlink Ack/Nack of GPRS; octets that the mobile wants to send.
+    DownlinkAck(AckNack, Option<u16>),
+    /// Packet Uplink Ack/Nack of GPRS; the TLLI that resolves contention.
+    UplinkAck(AckNack, Option<u32>),
+    /// Packet Downlink Dummy Control Block.
+    DownlinkDummy,
+    /// Packet Uplink Dummy Control Block.
+    UplinkDummy(u32),
+    /// Packet Control Acknowledgement.
+    ControlAck(u32),
+    /// Another one, by its type.
+    Other(u8),
+}
+
+/// The MAC header of a downlink control block and its message; none if it is not one.
+pub fn read_down(block: &[u8]) -> Option<(Option<u8>, u8, Message)> {
+    let mut r = BitReader::new(block.get(..OCTETS)?);
+    let payload = r.take(2)?;
+    let (rrbp, polls, usf) = (r.take(2)? as u8, r.flag()?, r.take(3)? as u8);
+    if payload == 2 {
+        // An optional octet of segmentation precedes the message; messages of one block are what is read.
+        r.take(8)?;
+    } else if payload != 1 {
+        return None;
+    }
+    let kind = r.take(6)?;
+    let message = match kind {
+        down::DUMMY => Message::DownlinkDummy,
+        down::UPLINK_ACK => uplink_ack_of(r).unwrap_or(Message::Other(kind as u8)),
+        _ => Message::Other(kind as u8),
+    };
+    Some((polls.then_some(rrbp), usf, message))
+}
+
+fn uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
+    r.take(4)?;
+    let tfi = r.take(5)? as u8;
+    if r.flag()? {
+        return None;
+    }
+    r.take(2)?;
+    let (last, ssn, received) = (r.flag()?, r.take(7)? as u8, r.take(64)?);
+    let tlli = if r.flag()? { Some(r.take(32)? as u32) } else { None };
+    Some(Message::UplinkAck(AckNack { tfi, last, ssn, received }, tlli))
+}
+
+/// The message of an uplink control block; none if it is not one.
+pub fn read_up(block: &[u8]) -> Option<Message> {
+    let mut r = BitReader::new(block.get(..OCTETS)?);
+    if r.take(2)? != 1 {
+        return None;
+    }
+    r.take(6)?;
+    let kind = r.take(6)?;
+    Some(match kind {
+        up::DOWNLINK_ACK => {
+            let tfi = r.take(5)? as u8;
+            let (last, ssn, received) = (r.flag()?, r.take(7)? as u8, r.take(64)?);
+            let wants = if r.flag()? {
+                r.take(8)?;
+                Some(r.take(16)? as u16)
+            } else {
+                None
+            };
+            Message::DownlinkAck(AckNack { tfi, last, ssn, received }, wants)
+        }
+        up::DUMMY => Message::UplinkDummy(r.take(32)? as u32),
+        up::CONTROL_ACK => Message::ControlAck(r.take(32)? as u32),
+        _ => Message::Other(kind as u8),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rlc::Mode;
+    use crate::rlc::receive::{Part, Receiver};
+    use proptest::prelude::*;
+
+    fn report(blocks: &[u32], numbering: Numbering) -> Report {
+        let mut receiver = Receiver::new(numbering, Mode::Acknowledged, false);
+        blocks.iter().for_each(|b| _ = receiver.take(*b, Part::Whole, false));
+        receiver.report()
+    }
+
+    #[test]
+    fn reports_come_back_with_their_bits() {
+        let report = report(&[0, 1, 3, 4, 7], Numbering::GPRS);
+        let ack = AckNack::of(9, &report);
+        assert_eq!(ack.ssn, 8);
+        let known: Vec<_> = (0..8).map(|b| ack.has(b)).collect();
+        assert_eq!(known, [true, true, false, true, true, false, false, true].map(Some));
+        assert_eq!((ack.has(8), ack.has(71)), (None, None));
+        assert_eq!(read_up(&downlink_ack(&ack, Some(1500))), Some(Message::DownlinkAck(ack, Some(1500))));
+        let block = uplink_ack(&ack, 2, Some(1), 3);
+        assert_eq!(read_down(&block), Some((Some(1), 3, Message::UplinkAck(ack, None))));
+    }
+
+    #[test]
+    fn other_messages_come_back() {
+        assert_eq!(read_up(&uplink_dummy(0xc000_0001)), Some(Message::UplinkDummy(0xc000_0001)));
+        assert_eq!(read_up(&control_ack(0xc000_0001)), Some(Message::ControlAck(0xc000_0001)));
+        let dummy = downlink_dummy(None, 7);
+        // The dummy block of a real PCU begins with these octets.
+        assert_eq!(dummy[..3], [0x47, 0x94, 0x2b]);
+        assert_eq!(read_down(&dummy), Some((None, 7, Message::DownlinkDummy)));
+        assert!(read_down(&[0; 23]).is_none() && read_up(&[0x40; 5]).is_none());
+        let long = report(&(1..600).collect::<Vec<_>>(), Numbering::egprs(1024));
+        assert_eq!(egprs_downlink_ack(3, &long, None).len(), OCTETS);
+        assert_eq!(egprs_uplink_ack(3, &long, 9, None, 7).len(), OCTETS);
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_read(block in proptest::collection::vec(any::<u8>(), 0..30)) {
+            let _ = (read_up(&block), read_down(&block));
+        }
+    }
+}

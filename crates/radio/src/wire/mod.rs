@@ -1,0 +1,19 @@
+//! Wire formats of GPRS and EGPRS: RLC/MAC blocks, LLC and SNDCP frames, BSSGP and NS PDUs, GSMTAP.
+//!
+//! | file | subject | specification |
+//! |---|---|---|
+//! | `bits` | bit strings in both orders | 24.007 annex B (CSN.1), 44.060 section 10.0b |
+//! | `block` | RLC data blocks, GPRS and EGPRS | 44.060 sections 10.2 to 10.4 |
+//! | `message` | RLC/MAC control messages | 44.060 section 11.2 |
+//! | `llc` | UI and I frames, SN-UNITDATA and SN-DATA | 44.064 section 6, 44.065 section 7 |
+//! | `gb` | BSSGP and network service over UDP | 48.018 sections 10 and 11, 48.016 section 9 |
+//! | `gsmtap` | GSMTAP version 2 | the header of libosmocore |
+//!
+//! Parsers take anything: what is too short or out of range gives none.
+
+pub mod bits;
+pub mod block;
+pub mod gb;
+pub mod gsmtap;
+pub mod llc;
+pub mod message;

@@ -1,0 +1,307 @@
+//! Dialogue player against an SCTP association: between the events of the file its timers run.
+
+use super::chunk::{Pattern, seen};
+use super::stage::{Stage, at, seconds};
+use super::{Dialogue, Event, Tag, What, options};
+use crate::ladder::{Arrow, Rung};
+use crate::player::{Failure, Reading, Verdict};
+use base::{Span, Time};
+use sctp::chunk::Chunk;
+use toml::{Table, Value};
+use transport::app::Socket as _;
+use transport::app::message::Message;
+use transport::endpoint::Endpoint as _;
+
+/// How late something expected may be, unless the dialogue says otherwise, seconds.
+const TOLERANCE: f64 = 0.01;
+/// Instants closer than this are the same, seconds.
+const SAME: f64 = 1e-6;
+/// Values of clocks are compared to the millisecond.
+const MILLISECOND: f64 = 1e-3;
+
+/// What is wrong: when, why, expected, seen, and the place in the log.
+struct Wrong {
+    t: f64,
+    why: &'static str,
+    expected: String,
+    seen: String,
+    rung: Option<usize>,
+}
+
+enum Stop {
+    Unsupported(String),
+    Wrong(Wrong),
+}
+
+impl From<Wrong> for Stop {
+    fn from(wrong: Wrong) -> Stop {
+        Stop::Wrong(wrong)
+    }
+}
+
+struct Player<'a> {
+    stage: Stage,
+    reading: Reading,
+    unasked: usize,
+    /// Nothing leaves before, seconds.
+    quiet_until: f64,
+    rest: &'a [Event],
+}
+
+/// Plays a dialogue.
+pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
+    if let Some(word) = dialogue.unknown.first() {
+        return Verdict::Unsupported(word.clone());
+    }
+    let options = match options::read(&dialogue.options) {
+        Ok(options) => options,
+        Err(word) => return Verdict::Unsupported(word),
+    };
+    let mut player = Player {
+        stage: Stage::new(&options),
+        reading,
+        unasked: 0,
+        quiet_until: f64::NEG_INFINITY,
+        rest: &[],
+    };
+    let mut last = 1;
+    for (i, event) in dialogue.events.iter().enumerate() {
+        player.rest = &dialogue.events[i + 1..];
+        last = event.line;
+        match player.event(event.t, &event.what) {
+            Ok(()) if player.stage.restless() => {
+                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+            }
+            Ok(()) => {}
+            Err(Stop::Unsupported(word)) => {
+                return Verdict::Unsupported(format!("{word} (line {})", event.line));
+            }
+            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, wrong))),
+        }
+    }
+    match player.nothing_left() {
+        Ok(()) => Verdict::Pass { unasked: player.unasked },
+        Err(wrong) => Verdict::Fail(Box::new(player.failure(last, wrong))),
+    }
+}
+
+fn words(packet: &[Pattern]) -> String {
+    packet.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+}
+
+impl Player<'_> {
+    fn event(&mut self, t: f64, what: &What) -> Result<(), Stop> {
+        match what {
+            What::Expect { packets, path, tol } => return Ok(self.expect(t, packets, *path, *tol)?),
+            What::Silence(until) => {
+                self.quiet_until = self.quiet_until.max(*until);
+                let limit = self.limit(*until).min(earlier(at(*until)));
+                self.stage.run_until(limit);
+                return Ok(self.keep_quiet()?);
+            }
+            What::State(values) => {
+                self.stage.run_until(at(t));
+                return Ok(self.compare(t, values)?);
+            }
+            _ => {}
+        }
+        self.stage.run_before(at(t));
+        self.nothing_left()?;
+        match what {
+            What::Connect => {
+                self.stage.note("connect".to_owned());
+                self.stage.run(|association, io| association.open(io));
+            }
+            What::Write(bytes) => {
+                self.stage.note(format!("write {bytes}"));
+                self.stage.association.write(*bytes);
+                self.stage.run(|association, io| association.transmit(io));
+            }
+            What::Message { bytes, stream, unordered, lifetime, retransmissions } => {
+                self.stage.note(format!("send {bytes}"));
+                let message = Message {
+                    bytes: *bytes,
+                    stream: *stream,
+                    unordered: *unordered,
+                    lifetime: lifetime.map(Span::from_secs_f64),
+                    retransmissions: *retransmissions,
+                };
+                self.stage.association.send(message);
+                self.stage.run(|association, io| association.transmit(io));
+            }
+            What::Close => {
+                self.stage.note("close".to_owned());
+                self.stage.association.close();
+                self.stage.run(|association, io| association.transmit(io));
+            }
+            What::Abort => {
+                self.stage.note("abort".to_owned());
+                self.stage.association.abort();
+                self.stage.run(|association, io| association.transmit(io));
+            }
+            What::Read(bytes) => {
+                self.stage.note(format!("read {bytes}"));
+                if *bytes == 0 {
+                    self.stage.association.read_slowly(true);
+                }
+                self.stage.association.read(*bytes);
+                self.stage.run(|association, io| association.transmit(io));
+            }
+            What::Receive { chunks, tag, path, marked } => self.receive(chunks, *tag, *path, *marked)?,
+            What::Told(events) => {
+                let told = std::mem::take(&mut self.stage.told);
+                if told != *events {
+                    let (expected, seen) = (events.join(", "), told.join(", "));
+                    let why = "the application was told something else";
+                    return Err(Wrong { t, why, expected, seen, rung: None }.into());
+                }
+            }
+            What::Expect { .. } | What::Silence(_) | What::State(_) => {}
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, chunks: &[Pattern], tag: Tag, path: u8, marked: bool) -> Result<(), Stop> {
+        if usize::from(path) >= self.stage.association.paths().len() {
+            return Err(Stop::Unsupported(format!("path {path}: the association has fewer")));
+        }
+        let chunks: Result<Vec<Chunk>, String> =
+            chunks.iter().map(|c| c.chunk(&self.stage.context)).collect();
+        let chunks = chunks.map_err(Stop::Unsupported)?;
+        let right = self.stage.tag_for(chunks.first());
+        let tag = match tag {
+            Tag::Right => right,
+            Tag::Wrong => right ^ 0x0101,
+            Tag::Peer => self.stage.association.tags()[1],
+        };
+        self.stage.receive(chunks, tag, path, marked);
+        Ok(())
+    }
+
+    /// Until when the clock may run: not to what comes in next.
+    fn limit(&self, t: f64) -> Time {
+        let injects = |e: &&Event| !matches!(e.what, What::Expect { .. } | What::Silence(_) | What::State(_));
+        match self.rest.iter().find(injects) {
+            Some(next) => at(t).min(earlier(at(next.t))),
+            None => at(t),
+        }
+    }
+
+    fn expect(
+        &mut self,
+        t: f64,
+        packets: &[Vec<Pattern>],
+        path: Option<u8>,
+        tol: Option<f64>,
+    ) -> Result<(), Wrong> {
+        let latest = t + tol.unwrap_or(TOLERANCE);
+        let limit = self.limit(latest).max(at(t));
+        for wanted in packets {
+            if self.stage.left.is_empty() {
+                // No further than to the next packet: what leaves later may be another expectation's.
+                while self.stage.left.is_empty() && self.stage.association.next_timeout() <= limit {
+                    let next = self.stage.association.next_timeout();
+                    self.stage.run_until(next.max(self.stage.now));
+                    if self.stage.restless() {
+                        return Ok(());
+                    }
+                }
+            }
+            let expected = format!("{} from {t} to {latest} s", words(wanted));
+            let Some(left) = self.stage.left.pop_front() else {
+                let (why, seen) = ("nothing left", "nothing".to_owned());
+                return Err(Wrong { t: latest, why, expected, seen, rung: None });
+            };
+            let chunks = &left.packet.chunks;
+            let fits = chunks.len() == wanted.len() && wanted.iter().zip(chunks).all(|(w, c)| w.fits(c));
+            let why = match () {
+                () if !fits => "something else left",
+                () if left.t < t - SAME => "it left too early",
+                () if left.t > latest + SAME => "it left too late",
+                () if path.is_some_and(|path| path != left.path) => "it left on another path",
+                () => continue,
+            };
+            let seen = format!("{} at {} s on path {}", seen(chunks, wanted), left.t, left.path);
+            return Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) });
+        }
+        Ok(())
+    }
+
+    fn keep_quiet(&mut self) -> Result<(), Wrong> {
+        let until = self.quiet_until;
+        let Some(left) = self.stage.left.iter().find(|left| left.t < until - SAME) else { return Ok(()) };
+        let seen = seen(&left.packet.chunks, &[]);
+        let (why, expected) = ("something left in a silence", format!("nothing until {until} s"));
+        Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
+    }
+
+    /// What has left and was not expected.
+    fn nothing_left(&mut self) -> Result<(), Wrong> {
+        self.keep_quiet()?;
+        if self.reading == Reading::AsWritten {
+            self.unasked += self.stage.left.len();
+            self.stage.left.clear();
+        }
+        let Some(left) = self.stage.left.front() else { return Ok(()) };
+        let seen = seen(&left.packet.chunks, &[]);
+        let (why, expected) = ("something left that nothing expected", "nothing".to_owned());
+        Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
+    }
+
+    fn compare(&self, t: f64, values: &Table) -> Result<(), Wrong> {
+        for (key, expected) in values.iter().flat_map(flat) {
+            let seen = self.stage.value(&key);
+            let good = match (&seen, expected) {
+                (Some(Value::Float(seen)), wanted) => {
+                    let wanted = wanted.as_float().or(wanted.as_integer().map(|n| n as f64));
+                    wanted.is_some_and(|wanted| (seen - wanted).abs() < MILLISECOND)
+                }
+                (Some(seen), wanted) => seen == wanted,
+                (None, _) => false,
+            };
+            if !good {
+                let seen = seen.map_or_else(|| "no such value".to_owned(), |v| format!("{key} = {v}"));
+                let why = "a value is not as it should be";
+                return Err(Wrong { t, why, expected: format!("{key} = {expected}"), seen, rung: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
+        let Wrong { t, why, expected, seen, rung } = wrong;
+        match rung.and_then(|rung| self.stage.rungs.get_mut(rung)) {
+            Some(rung) => rung.wrong = true,
+            None => {
+                let words = "missing".to_owned();
+                self.stage.rungs.push(Rung {
+                    t: seconds(self.stage.now),
+                    wrong: true,
+                    arrow: Arrow::None,
+                    words,
+                });
+            }
+        }
+        Failure {
+            t,
+            line,
+            why: why.to_owned(),
+            expected,
+            seen,
+            rungs: std::mem::take(&mut self.stage.rungs),
+            ..Failure::default()
+        }
+    }
+}
+
+/// `1.cwnd` may be written as a table in a table.
+fn flat<'a>((key, value): (&'a String, &'a Value)) -> Vec<(String, &'a Value)> {
+    match value {
+        Value::Table(inner) => inner.iter().map(|(k, v)| (format!("{key}.{k}"), v)).collect(),
+        _ => vec![(key.clone(), value)],
+    }
+}
+
+fn earlier(t: Time) -> Time {
+    Time::from_nanos(t.as_nanos().saturating_sub(crate::stage::SAME.as_nanos()))
+}

@@ -1,0 +1,106 @@
+//! State cookie (RFC 9260 section 5.1.3): what the passive end needs to make the association, authenticated, so that it keeps
+//! nothing before the cookie has come back.
+
+use crate::chunk::{Init, Opaque};
+use base::Time;
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher as _;
+
+/// Bytes of a cookie: the fields below, the authenticator, and room for fields to come.
+const SIZE: usize = 60;
+/// Bytes that the authenticator covers.
+const COVERED: usize = SIZE - 8;
+
+/// What a state cookie says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Cookie {
+    /// When it was made.
+    pub(super) made: Time,
+    /// The tag and the initial number of the end that made it.
+    pub(super) own: [u32; 2],
+    /// The tags of an association that was there already, its maker's first; 0 without one (section 5.2.2).
+    pub(super) ties: [u32; 2],
+    /// The peer's INIT.
+    pub(super) peer: Init,
+}
+
+fn authenticator(secret: [u64; 2], bytes: &[u8]) -> u64 {
+    let mut hasher = SipHasher24::new_with_keys(secret[0], secret[1]);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+impl Cookie {
+    /// Its bytes, authenticated by this key.
+    pub(super) fn write(&self, secret: [u64; 2]) -> Opaque {
+        let Cookie { made, own, ties, peer } = self;
+        let mut out = Vec::with_capacity(SIZE);
+        out.extend(made.as_nanos().to_be_bytes());
+        for word in [own[0], own[1], ties[0], ties[1], peer.tag, peer.window, peer.initial] {
+            out.extend(word.to_be_bytes());
+        }
+        out.extend(peer.outbound.to_be_bytes());
+        out.extend(peer.inbound.to_be_bytes());
+        out.extend([peer.addresses, u8::from(peer.ecn), u8::from(peer.forward_tsn)]);
+        out.resize(COVERED, 0);
+        out.extend(authenticator(secret, &out).to_be_bytes());
+        out.into()
+    }
+
+    /// Reads a cookie; none if it was not made with this key.
+    pub(super) fn read(bytes: &[u8], secret: [u64; 2]) -> Option<Cookie> {
+        let (covered, mac) = bytes.split_at_checked(COVERED)?;
+        if u64::from_be_bytes(mac.try_into().ok()?) != authenticator(secret, covered) {
+            return None;
+        }
+        let made = u64::from_be_bytes(covered.get(..8)?.try_into().ok()?);
+        let word = |i: usize| Some(u32::from_be_bytes(covered.get(8 + 4 * i..12 + 4 * i)?.try_into().ok()?));
+        let short = |at: usize| Some(u16::from_be_bytes(covered.get(at..at + 2)?.try_into().ok()?));
+        let peer = Init {
+            tag: word(4)?,
+            window: word(5)?,
+            initial: word(6)?,
+            outbound: short(36)?,
+            inbound: short(38)?,
+            addresses: covered[40],
+            ecn: covered[41] == 1,
+            forward_tsn: covered[42] == 1,
+            unrecognized: Vec::new(),
+        };
+        Some(Cookie {
+            made: Time::from_nanos(made),
+            own: [word(0)?, word(1)?],
+            ties: [word(2)?, word(3)?],
+            peer,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_comes_back_and_no_altered_bit_is_accepted() {
+        let peer = Init {
+            tag: 1,
+            window: 2,
+            outbound: 3,
+            inbound: 4,
+            initial: 5,
+            addresses: 2,
+            ecn: true,
+            forward_tsn: false,
+            unrecognized: Vec::new(),
+        };
+        let cookie = Cookie { made: Time::from_nanos(77), own: [8, 9], ties: [10, 11], peer };
+        let bytes = cookie.write([1, 2]);
+        assert_eq!(Cookie::read(&bytes, [1, 2]), Some(cookie));
+        assert_eq!(Cookie::read(&bytes, [1, 3]), None);
+        for bit in 0..bytes.len() * 8 {
+            let mut altered = bytes.to_vec();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Cookie::read(&altered, [1, 2]), None, "bit {bit}");
+        }
+    }
+}

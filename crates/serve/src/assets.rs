@@ -1,0 +1,31 @@
+//! The built page: markup, program, style, embedded in the binary.
+//!
+//! `page/dist` is made by `npm run build` in `page/` and is part of the repository, so that no Node is needed here.
+
+use axum::http::header;
+use axum::response::IntoResponse;
+
+const MARKUP: &str = include_str!("../page/dist/index.html");
+const PROGRAM: &str = include_str!("../page/dist/app.js");
+const STYLE: &str = include_str!("../page/dist/app.css");
+const ICON: &str = include_str!("../page/dist/icon.svg");
+
+fn file(kind: &'static str, text: &'static str) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, kind)], text)
+}
+
+pub(crate) async fn markup() -> impl IntoResponse {
+    file("text/html; charset=utf-8", MARKUP)
+}
+
+pub(crate) async fn program() -> impl IntoResponse {
+    file("text/javascript; charset=utf-8", PROGRAM)
+}
+
+pub(crate) async fn style() -> impl IntoResponse {
+    file("text/css; charset=utf-8", STYLE)
+}
+
+pub(crate) async fn icon() -> impl IntoResponse {
+    file("image/svg+xml", ICON)
+}

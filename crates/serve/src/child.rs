@@ -1,0 +1,132 @@
+//! Child processes of the `williwaw` command: verbs that answer with one JSON document, and sets.
+//!
+//! No output is parsed but documents that a `schema` key versions. Arguments are handed over as a list, never through a
+//! shell; a file name never begins with a dash, because it is an absolute path.
+
+use crate::error::Problem;
+use crate::library::Library;
+use crate::store::{Clock, Set};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, Command};
+
+/// The command that plays sets and answers questions.
+#[derive(Debug)]
+pub(crate) struct Williwaw(PathBuf);
+
+/// Longest time of a question.
+const PATIENCE: Duration = Duration::from_secs(100);
+/// Largest document, bytes.
+const DOCUMENT: u64 = 64 << 20;
+
+impl Williwaw {
+    pub(crate) fn new(path: PathBuf) -> Williwaw {
+        Williwaw(path)
+    }
+
+    /// Asks a verb for its document.
+    pub(crate) async fn ask(&self, arguments: &[OsString]) -> Result<Value, Problem> {
+        let mut child = Command::new(&self.0)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| self.absent(&error))?;
+        let (out, talk) = (child.stdout.take(), child.stderr.take());
+        let whole = async {
+            let (mut document, mut said) = (Vec::new(), Vec::new());
+            let read_out = async {
+                if let Some(out) = out {
+                    let _ = out.take(DOCUMENT).read_to_end(&mut document).await;
+                }
+            };
+            let read_talk = async {
+                if let Some(talk) = talk {
+                    let _ = talk.take(1 << 16).read_to_end(&mut said).await;
+                }
+            };
+            tokio::join!(read_out, read_talk);
+            let _ = child.wait().await;
+            (document, said)
+        };
+        let answered = tokio::time::timeout(PATIENCE, whole).await;
+        let Ok((document, said)) = answered else {
+            return Err(Problem::wrong(
+                format!("no answer within {} s", PATIENCE.as_secs()),
+                "ask on the command line, which does not give up",
+            ));
+        };
+        serde_json::from_slice(&document).map_err(|_| {
+            let said = String::from_utf8_lossy(&said);
+            Problem::wrong(said.trim().trim_start_matches("error: ").to_owned(), "")
+        })
+    }
+
+    /// Starts or continues the process of a set. Its process group is its own: an interrupt at the terminal reaches
+    /// the server, which passes it on in order.
+    pub(crate) fn play(&self, set: &Set, library: &Library) -> Result<Child, Problem> {
+        let folder = library.set(set.id);
+        let log = folder.join("log");
+        let failed = |error: std::io::Error| Problem::machine(format!("`{}`: {error}", log.display()));
+        let log = File::create(&log).map_err(failed)?;
+        let mut command = Command::new(&self.0);
+        command.args(arguments(set, &folder, &library.run(set.id)));
+        command.process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.spawn().map_err(|error| self.absent(&error))
+    }
+
+    fn absent(&self, error: &std::io::Error) -> Problem {
+        Problem::machine(format!("`{}` cannot be started: {error}", self.0.display()))
+    }
+}
+
+/// The arguments that begin a set, or continue its run folder.
+fn arguments(set: &Set, folder: &Path, run: &Path) -> Vec<OsString> {
+    let verb = match set.clock {
+        Clock::Virtual => "run",
+        Clock::Real => "emulate",
+    };
+    let mut all: Vec<OsString> = vec![verb.into()];
+    if run.join(results::folder::RUN).is_file() {
+        all.extend(["--resume".into(), run.into()]);
+    } else {
+        all.extend([folder.join("scenario.toml").into(), "--out".into(), run.into()]);
+    }
+    all.extend(["--reps".into(), set.repetitions.to_string().into(), "--json".into()]);
+    if set.clock == Clock::Virtual {
+        all.push("--yes".into());
+    }
+    all
+}
+
+/// Asks a process to end in order, as an interrupt at its terminal would.
+pub(crate) fn interrupt(process: u32) {
+    signal(process, rustix::process::Signal::INT);
+}
+
+/// Ends a process that does not end in order.
+pub(crate) fn kill(process: u32) {
+    signal(process, rustix::process::Signal::KILL);
+}
+
+fn signal(process: u32, signal: rustix::process::Signal) {
+    if let Some(process) = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw) {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(process, signal);
+    }
+}
+
+/// Whether the process plays this run folder: numbers of processes are used again.
+pub(crate) fn plays(process: u32, run: &Path) -> bool {
+    let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let run = run.as_os_str().as_encoded_bytes();
+    line.split(|b| *b == 0).any(|argument| argument == run)
+}

@@ -1,0 +1,79 @@
+//! Errors of the server: status, sentence, remedy, as JSON.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// Why a request, or the start of the server, failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    status: StatusCode,
+    message: String,
+    help: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>, help: impl Into<String>) -> Problem {
+        Problem { status, message: message.into(), help: help.into() }
+    }
+
+    /// The request asks for something that cannot be.
+    pub(crate) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, message, help)
+    }
+
+    pub(crate) fn missing(what: impl std::fmt::Display) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, format!("there is no {what}"), "")
+    }
+
+    /// This machine or the server's folder is at fault.
+    pub(crate) fn machine(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, message, "")
+    }
+
+    pub(crate) fn read_only() -> Problem {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "this server only shows: it was started with --read-only",
+            "start it without --read-only to save or run",
+        )
+    }
+
+    pub(crate) fn busy() -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy with other pictures", "try again")
+    }
+
+    /// The server cannot be started.
+    pub fn start(message: impl Into<String>) -> Problem {
+        Problem::machine(message)
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// How to mend it; may be empty.
+    pub fn help(&self) -> &str {
+        &self.help
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Problem {
+        Problem::machine(format!("the queue cannot be read or written: {error}"))
+    }
+}
+
+impl From<results::Error> for Problem {
+    fn from(error: results::Error) -> Problem {
+        Problem::machine(error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.status(), Json(json!({ "error": self.message, "help": self.help }))).into_response()
+    }
+}

@@ -1,0 +1,97 @@
+//! Request admission: Host and Origin check, bearer token, response headers.
+//!
+//! A page of any other origin can make a browser send requests to loopback, and a name of its own can be pointed at
+//! 127.0.0.1 (DNS rebinding). So the `Host` has to be this server's, an `Origin` has to be absent or this server's, and
+//! every request for data carries the token in `Authorization`, which no browser adds by itself. The page and its
+//! program hold no secret and are served without the token.
+
+use crate::error::Problem;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+
+/// What a request is compared with.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard(Arc<Known>);
+
+#[derive(Debug)]
+struct Known {
+    token: String,
+    hosts: [String; 3],
+}
+
+/// The page's scripts and styles come from here, and it reaches nothing else. Styles in attributes place the glyphs.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+impl Guard {
+    pub(crate) fn new(token: &str, port: u16) -> Guard {
+        let hosts = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+        Guard(Arc::new(Known { token: token.to_owned(), hosts }))
+    }
+
+    /// Why a request is refused, if it is.
+    fn refusal(&self, request: &Request) -> Option<Problem> {
+        let text = |name: header::HeaderName| request.headers().get(name).map(|v| v.to_str().unwrap_or("?"));
+        let here = |host: &str| self.0.hosts.iter().any(|known| known == host);
+        if !text(header::HOST).is_some_and(here) {
+            return Some(Problem::new(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this request names another host",
+                "open the address that `williwaw serve` printed",
+            ));
+        }
+        let own = |origin: &str| origin.strip_prefix("http://").is_some_and(here);
+        let foreign = text(header::ORIGIN).is_some_and(|origin| !own(origin));
+        let site = request.headers().get("sec-fetch-site").and_then(|v| v.to_str().ok());
+        let api = request.uri().path().starts_with("/api/");
+        // An address that a user opens from another program is `none` or, from a link, `cross-site`: the page itself
+        // may be opened so, its data may not.
+        if foreign || (api && matches!(site, Some("cross-site" | "same-site"))) {
+            return Some(Problem::new(
+                StatusCode::FORBIDDEN,
+                "this request comes from another site",
+                "open the address that `williwaw serve` printed",
+            ));
+        }
+        if !api {
+            return None;
+        }
+        let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        if given.is_some_and(|given| same(given.as_bytes(), self.0.token.as_bytes())) {
+            return None;
+        }
+        Some(Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "the token is missing or wrong",
+            "open the address that `williwaw serve` printed, with everything behind the #",
+        ))
+    }
+}
+
+/// Comparison whose duration does not depend on where the texts differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+/// Admits a request or refuses it, and dresses every answer.
+pub(crate) async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let mut response = match guard.refusal(&request) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    let mut set = |name: &'static str, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    set("content-security-policy", POLICY);
+    set("x-content-type-options", "nosniff");
+    set("referrer-policy", "no-referrer");
+    set("cross-origin-resource-policy", "same-origin");
+    set("cross-origin-opener-policy", "same-origin");
+    set("x-frame-options", "DENY");
+    headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,291 @@
+//! Player of the queue: one process at a time, paused, stopped, continued.
+//!
+//! The state in the database is what should be; the run folder and its lock are what is. A server that was killed
+//! leaves the process of its set running. The next server sees the folder's lock, waits for the process as for its own,
+//! and continues the folder if the process was ended too.
+
+use crate::child::{self, Williwaw};
+use crate::error::Problem;
+use crate::library::{self, Library};
+use crate::store::{New, Set, State, Store};
+use results::RunFolder;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::process::Child;
+use tokio::sync::{Notify, watch};
+
+/// The queue and what plays it.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    store: Arc<Store>,
+    library: Arc<Library>,
+    williwaw: Arc<Williwaw>,
+    /// Something was queued or asked for.
+    stirred: Notify,
+    /// What the user wants of the set that is being played, where that is not its end.
+    wanted: Mutex<BTreeMap<i64, State>>,
+    /// The sets as JSON, whenever they change.
+    told: watch::Sender<Arc<Value>>,
+    closing: AtomicBool,
+}
+
+/// An interrupted process is given this long to write what it has.
+const GRACE: Duration = Duration::from_secs(20);
+/// Interval at which progress is looked at.
+const LOOK: Duration = Duration::from_millis(400);
+
+impl Queue {
+    pub(crate) fn new(store: Arc<Store>, library: Arc<Library>, williwaw: Arc<Williwaw>) -> Queue {
+        Queue {
+            store,
+            library,
+            williwaw,
+            stirred: Notify::new(),
+            wanted: Mutex::default(),
+            told: watch::channel(Arc::new(json!([]))).0,
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// The sets as they change.
+    pub(crate) fn listen(&self) -> watch::Receiver<Arc<Value>> {
+        self.told.subscribe()
+    }
+
+    /// Puts a set at the end of the queue; `files` are those that its scenario names.
+    pub(crate) fn add(&self, new: &New, files: &BTreeMap<String, Vec<u8>>) -> Result<i64, Problem> {
+        let id = self.store.add(new)?;
+        let kept = self.keep(id, new, files);
+        if let Err(problem) = kept {
+            self.store.remove(id)?;
+            return Err(problem);
+        }
+        self.stirred.notify_one();
+        Ok(id)
+    }
+
+    fn keep(&self, id: i64, new: &New, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Problem> {
+        let folder = self.library.set(id);
+        let make = |path: &Path| {
+            std::fs::create_dir_all(path)
+                .map_err(|error| Problem::machine(format!("`{}` cannot be made: {error}", path.display())))
+        };
+        make(&folder)?;
+        for (name, bytes) in files.iter().filter(|(name, _)| library::inside(name)) {
+            let path = folder.join(name);
+            path.parent().map_or(Ok(()), make)?;
+            library::write(&path, bytes)?;
+        }
+        library::write(&folder.join("scenario.toml"), new.text.as_bytes())
+    }
+
+    /// Does what the user asks of a set.
+    pub(crate) fn ask(&self, id: i64, what: &str) -> Result<(), Problem> {
+        let set = self.store.get(id)?;
+        let running = set.state == State::Running;
+        match (what, set.state) {
+            ("pause" | "stop", State::Running) => {
+                let state = if what == "pause" { State::Paused } else { State::Stopped };
+                self.wanted().insert(id, state);
+                let run = self.library.run(id);
+                if let Some(process) = set.process.filter(|process| child::plays(*process, &run)) {
+                    child::interrupt(process);
+                }
+            }
+            ("pause", State::Queued) => self.store.set_state(id, State::Paused, "")?,
+            ("stop", State::Queued | State::Paused) => self.store.set_state(id, State::Stopped, "")?,
+            ("resume", State::Paused | State::Stopped | State::Failed) => {
+                self.store.set_state(id, State::Queued, "")?;
+            }
+            ("first", State::Queued) => self.store.first(id)?,
+            ("delete", _) if !running => {
+                self.store.remove(id)?;
+                // What cannot be removed is in nobody's way: numbers of sets are not used again.
+                let _ = std::fs::remove_dir_all(self.library.set(id));
+            }
+            _ => {
+                return Err(Problem::wrong(
+                    format!(
+                        "a set that is {} cannot be asked to {what}",
+                        json!(set.state).as_str().unwrap_or("?")
+                    ),
+                    "",
+                ));
+            }
+        }
+        self.stirred.notify_one();
+        Ok(())
+    }
+
+    fn wanted(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, State>> {
+        self.wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Plays one set after the other, for ever.
+    pub(crate) async fn play(self: Arc<Queue>) {
+        loop {
+            let next = self.store.next().ok().flatten().filter(|_| !self.closing.load(Ordering::Relaxed));
+            let Some(set) = next else {
+                let _ = tokio::time::timeout(Duration::from_secs(5), self.stirred.notified()).await;
+                continue;
+            };
+            if let Err(problem) = self.play_one(&set).await {
+                let _ = self.store.set_state(set.id, State::Failed, &problem.to_string());
+            }
+        }
+    }
+
+    async fn play_one(&self, set: &Set) -> Result<(), Problem> {
+        let run = self.library.run(set.id);
+        if locked(&run) {
+            self.store.set_state(set.id, State::Running, "")?;
+            self.store.set_process(set.id, set.process)?;
+            while locked(&run) {
+                tokio::time::sleep(LOOK).await;
+            }
+            return self.settle(set, None);
+        }
+        if set.state == State::Running && complete(&run) {
+            return self.settle(set, None);
+        }
+        let mut child = self.williwaw.play(set, &self.library)?;
+        self.store.set_state(set.id, State::Running, "")?;
+        self.store.set_process(set.id, child.id())?;
+        let status = self.end_of(set, &mut child).await?;
+        if self.closing.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.settle(set, status)
+    }
+
+    /// The exit status of the set's process; one that was asked to end and does not is killed.
+    async fn end_of(&self, set: &Set, child: &mut Child) -> Result<Option<i32>, Problem> {
+        let lost =
+            |error: std::io::Error| Problem::machine(format!("the process of the set is lost: {error}"));
+        let mut asked = Duration::ZERO;
+        loop {
+            if let Ok(ended) = tokio::time::timeout(LOOK, child.wait()).await {
+                return Ok(ended.map_err(lost)?.code());
+            }
+            if self.closing.load(Ordering::Relaxed) || self.wanted().contains_key(&set.id) {
+                asked += LOOK;
+            }
+            if asked > GRACE {
+                child.start_kill().map_err(lost)?;
+            }
+        }
+    }
+
+    /// Writes down how a set ended. Without a status the process was another server's.
+    fn settle(&self, set: &Set, status: Option<i32>) -> Result<(), Problem> {
+        let wanted = self.wanted().remove(&set.id);
+        let run = self.library.run(set.id);
+        let (state, message) = match (status, wanted) {
+            (Some(0), _) => (State::Done, String::new()),
+            (Some(1), _) => (State::Done, "an expectation or a command failed".to_owned()),
+            (Some(4), _) => (State::Done, "not faithful: packets left too late too often".to_owned()),
+            (_, Some(wanted)) => (wanted, String::new()),
+            (None, None) if complete(&run) => (State::Done, String::new()),
+            // Ended by somebody else: its turn comes again.
+            (None | Some(130), None) => (State::Queued, String::new()),
+            (Some(_), None) => (State::Failed, self.log(set.id)),
+        };
+        self.store.set_state(set.id, state, &message)
+    }
+
+    /// The end of what the set's process said.
+    fn log(&self, id: i64) -> String {
+        let text = std::fs::read(self.library.set(id).join("log")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned();
+        text.trim().trim_start_matches("error: ").to_owned()
+    }
+
+    /// Tells the sets and their progress whenever they change, for ever.
+    pub(crate) async fn watch(self: Arc<Queue>) {
+        let mut seen = BTreeMap::new();
+        loop {
+            let queue = self.clone();
+            let looked = tokio::task::spawn_blocking(move || {
+                let sets = queue.described(&mut seen);
+                (sets, seen)
+            });
+            let Ok((sets, kept)) = looked.await else { return };
+            seen = kept;
+            if let Ok(sets) = sets {
+                self.told.send_if_modified(|told| {
+                    let changed = **told != sets;
+                    if changed {
+                        *told = Arc::new(sets);
+                    }
+                    changed
+                });
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The sets with their progress; `seen` holds the size of each journal and what it said.
+    fn described(&self, seen: &mut BTreeMap<i64, (u64, u64)>) -> Result<Value, Problem> {
+        let one = |set: &Set| {
+            let total = set.cells * u64::from(set.repetitions);
+            let done = match set.state {
+                State::Done => total,
+                _ => self.progress(set, seen).min(total),
+            };
+            let mut value = json!(set);
+            value["done"] = json!(done);
+            value["total"] = json!(total);
+            value
+        };
+        Ok(self.store.all()?.iter().map(one).collect())
+    }
+
+    /// Finished repetitions, counted anew only where the results have grown.
+    fn progress(&self, set: &Set, seen: &mut BTreeMap<i64, (u64, u64)>) -> u64 {
+        let run = self.library.run(set.id);
+        let size = |name: &str| std::fs::metadata(run.join(name)).map_or(0, |m| m.len());
+        let size = size(results::folder::JOURNAL) + size(results::folder::TABLE);
+        if let Some((_, done)) = seen.get(&set.id).filter(|(before, _)| *before == size) {
+            return *done;
+        }
+        let rows = results::folder::read(&run).map(|(_, rows)| rows);
+        let done = rows.map_or(0, |rows| results::row::finished(&rows).len() as u64);
+        seen.insert(set.id, (size, done));
+        done
+    }
+
+    /// Interrupts the set in hand and waits for it; it stays in the queue.
+    pub(crate) async fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        let sets = self.store.all().unwrap_or_default();
+        let running: Vec<&Set> = sets.iter().filter(|set| set.state == State::Running).collect();
+        for set in &running {
+            let run = self.library.run(set.id);
+            if let Some(process) = set.process.filter(|process| child::plays(*process, &run)) {
+                child::interrupt(process);
+                let mut left = GRACE;
+                while locked(&run) && left > LOOK {
+                    tokio::time::sleep(LOOK).await;
+                    left -= LOOK;
+                }
+                if locked(&run) {
+                    child::kill(process);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a process writes into the run folder.
+fn locked(run: &Path) -> bool {
+    run.is_dir() && matches!(RunFolder::open(run), Err(results::Error::Locked { .. }))
+}
+
+/// Whether the run in the folder has all of its repetitions.
+fn complete(run: &Path) -> bool {
+    results::folder::read_run(run).is_ok_and(|record| record["complete"] == json!(true))
+}

@@ -1,0 +1,330 @@
+//! Requests about replication sets: queue, ask, table, picture, film, comparison.
+
+use crate::App;
+use crate::compose::{self, Read};
+use crate::error::Problem;
+use crate::store::{Clock, New, Set};
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, http::StatusCode};
+use results::folder;
+use scenario::Model;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+
+/// A set as the page asks for it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    #[serde(default)]
+    name: String,
+    text: String,
+    clock: Clock,
+    repetitions: Option<u32>,
+    /// The user has seen the commands of this scenario and wants them run.
+    #[serde(default)]
+    confirm: bool,
+}
+
+/// Repetitions of a set at most, all cells together: one more is a slip of a digit.
+const RUNS: u64 = 10_000_000;
+
+/// Queues a set.
+pub(crate) async fn add(State(app): State<App>, Json(wanted): Json<Wanted>) -> Result<Response, Problem> {
+    if app.read_only {
+        return Err(Problem::read_only());
+    }
+    let heavy = app.heavy.clone().try_acquire_owned().map_err(|_| Problem::busy())?;
+    blocking(move || {
+        let _heavy = heavy;
+        let name = if wanted.name.is_empty() { "scenario" } else { &wanted.name };
+        let Read { scenario, files } = compose::sound(name, &wanted.text, &app.library)?;
+        let hash = scenario.hash();
+        let first = scenario.first();
+        if !first.commands.is_empty() {
+            if wanted.confirm {
+                app.store.confirm(&hash)?;
+            } else if !app.store.is_confirmed(&hash)? {
+                return Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    "this scenario runs commands on this machine",
+                    "read them and confirm",
+                ));
+            }
+        }
+        let repetitions = wanted.repetitions.unwrap_or(first.run.repetitions).max(1);
+        let cells = scenario.cost().cells;
+        if cells.saturating_mul(u64::from(repetitions)) > RUNS {
+            return Err(Problem::wrong(
+                format!("this set has more than {RUNS} repetitions"),
+                "run it in parts",
+            ));
+        }
+        let title = scenario.title().to_owned();
+        let new = New {
+            name: name.to_owned(),
+            title,
+            text: wanted.text.clone(),
+            clock: wanted.clock,
+            repetitions,
+            cells,
+        };
+        let id = app.queue.add(&new, &files)?;
+        Ok(Json(json!({ "id": id })).into_response())
+    })
+    .await
+}
+
+/// Pauses, stops, continues, moves or deletes a set.
+pub(crate) async fn ask(
+    State(app): State<App>,
+    Path((id, what)): Path<(i64, String)>,
+) -> Result<Json<Value>, Problem> {
+    if app.read_only {
+        return Err(Problem::read_only());
+    }
+    blocking(move || app.queue.ask(id, &what)).await?;
+    Ok(Json(json!({ "ok": true })))
+}
+
+/// A set with its table, as far as it has come.
+pub(crate) async fn get(State(app): State<App>, Path(id): Path<i64>) -> Result<Json<Value>, Problem> {
+    blocking(move || {
+        let set = app.store.get(id)?;
+        let mut document = json!({ "set": &set, "text": &set.text, "table": table(&app, &set)? });
+        document["commands"] = json!(commands(&set));
+        if let Ok(record) = folder::read_run(&app.library.run(id)) {
+            document["record"] = json!({
+                "version": record["version"], "seed": record["seed"], "hash": record["hash"],
+                "seconds": record["seconds"], "host": record["host"], "emulation": record["emulation"],
+            });
+        }
+        document["folder"] = json!(app.library.run(id).display().to_string());
+        Ok(Json(document))
+    })
+    .await
+}
+
+/// The document of `williwaw run --json` of what has finished; null before the first repetition has.
+pub(crate) fn table(app: &App, set: &Set) -> Result<Value, Problem> {
+    match folder::read(&app.library.run(set.id)) {
+        Ok((header, rows)) => {
+            let mut document = results::json::run_document(&set.name, &header, &rows)?;
+            document["columns"] = header
+                .columns
+                .iter()
+                .map(|column| json!({ "name": column.name, "unit": column.unit }))
+                .collect();
+            Ok(document)
+        }
+        Err(results::Error::Empty { .. } | results::Error::Io { .. }) => Ok(Value::Null),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The command lines that do what the set does.
+pub(crate) fn commands(set: &Set) -> Vec<String> {
+    let verb = match set.clock {
+        Clock::Virtual => "run",
+        Clock::Real => "emulate",
+    };
+    let file = format!("{}.toml", set.name.replace('\'', ""));
+    let file = if file.contains(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
+        format!("'{file}'")
+    } else {
+        file
+    };
+    vec![
+        format!("williwaw check {file}"),
+        format!("williwaw {verb} {file} --reps {}", set.repetitions),
+        format!("williwaw plot {file} --rep 0"),
+    ]
+}
+
+/// Which repetition of which cell.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Which {
+    pub(crate) cell: u64,
+    pub(crate) rep: u64,
+    pub(crate) flow: usize,
+}
+
+/// A scenario text to look at without queueing it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Look {
+    text: String,
+    #[serde(default)]
+    cell: u64,
+    #[serde(default)]
+    rep: u64,
+    #[serde(default)]
+    flow: usize,
+}
+
+/// Events of one repetition at most: a picture of more is a matter of the command line.
+const EVENTS: f64 = 3e6;
+
+/// The model of one cell, if a repetition of it can be simulated within a request.
+fn model(app: &App, name: &str, text: &str, which: Which) -> Result<Model, Problem> {
+    let Read { scenario, .. } = compose::sound(name, text, &app.library)?;
+    if let Some(real) = lab::sweep::real(scenario.first()) {
+        return Err(Problem::wrong(
+            format!("`{real}` is a real program or kernel: there is no picture without running it"),
+            "run the set; its captures can be opened here",
+        ));
+    }
+    let cost = scenario.cost();
+    if which.cell >= cost.cells {
+        return Err(Problem::missing(format!("cell {}", which.cell)));
+    }
+    let forecast = lab::forecast::forecast(&scenario, &cost);
+    let events = forecast.events / (cost.runs.max(1) as f64);
+    if events > EVENTS {
+        return Err(Problem::wrong(
+            format!("one repetition has about {events:.0} events, too many for a picture here"),
+            "use `williwaw plot` on the command line",
+        ));
+    }
+    let cell = scenario.cell(which.cell).map_err(|wrong| Problem::wrong(format!("{wrong:?}"), ""))?;
+    if which.flow >= cell.model.flows.len() {
+        return Err(Problem::missing(format!("flow {}", which.flow)));
+    }
+    Ok(cell.model)
+}
+
+fn figure(model: &Model, which: Which) -> Result<Json<Value>, Problem> {
+    let picture = lab::picture::picture(model, which.rep, which.flow);
+    let curve = |pick: &dyn Fn(&report::WindowSample) -> Option<f64>| -> Vec<Option<f64>> {
+        picture.window.iter().map(pick).collect()
+    };
+    Ok(Json(json!({
+        "html": picture.figure(1),
+        "segment": picture.segment_bytes,
+        "window": {
+            "t": picture.window.iter().map(|w| w.t).collect::<Vec<_>>(),
+            "cwnd": curve(&|w| Some(w.cwnd as f64)),
+            "ssthresh": curve(&|w| w.ssthresh.map(|s| s as f64)),
+            "flight": curve(&|w| Some(w.flight as f64)),
+        },
+    })))
+}
+
+/// The time-sequence picture of one repetition of a set, simulated again with its trace.
+pub(crate) async fn picture(
+    State(app): State<App>,
+    Path(id): Path<i64>,
+    Query(which): Query<Which>,
+) -> Result<Json<Value>, Problem> {
+    heavy(app, move |app| {
+        let set = app.store.get(id)?;
+        figure(&model(app, &set.name, &set.text, which)?, which)
+    })
+    .await
+}
+
+/// The film of one repetition of a set.
+pub(crate) async fn film(
+    State(app): State<App>,
+    Path(id): Path<i64>,
+    Query(which): Query<Which>,
+) -> Result<Json<Value>, Problem> {
+    heavy(app, move |app| {
+        let set = app.store.get(id)?;
+        let film = lab::film::film(&model(app, &set.name, &set.text, which)?, which.rep);
+        Ok(Json(json!(film)))
+    })
+    .await
+}
+
+/// The picture and the film of a text that is not queued.
+pub(crate) async fn look(State(app): State<App>, Json(look): Json<Look>) -> Result<Json<Value>, Problem> {
+    heavy(app, move |app| {
+        let which = Which { cell: look.cell, rep: look.rep, flow: look.flow };
+        let model = model(app, "scenario", &look.text, which)?;
+        let Json(mut document) = figure(&model, which)?;
+        document["film"] = json!(lab::film::film(&model, which.rep));
+        Ok(Json(document))
+    })
+    .await
+}
+
+/// Two sets.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Pair {
+    a: i64,
+    b: i64,
+}
+
+/// What the second of two sets changes, as `williwaw compare` says it.
+pub(crate) async fn compare(
+    State(app): State<App>,
+    Query(pair): Query<Pair>,
+) -> Result<Json<Value>, Problem> {
+    let _heavy = app.heavy.clone().try_acquire_owned().map_err(|_| Problem::busy())?;
+    let folder = |id: i64| -> Result<OsString, Problem> {
+        app.store.get(id)?;
+        Ok(app.library.run(id).into())
+    };
+    let arguments = ["compare".into(), folder(pair.a)?, folder(pair.b)?, "--json".into()];
+    let mut document = app.williwaw.ask(&arguments).await?;
+    // Sentences name the sides by their folders; here they have numbers.
+    let names = [pair.a, pair.b].map(|id| (app.library.run(id).display().to_string(), format!("set {id}")));
+    rename(&mut document, &names);
+    Ok(Json(document))
+}
+
+/// Replaces words in every text of a document.
+fn rename(value: &mut Value, names: &[(String, String)]) {
+    match value {
+        Value::String(text) => names.iter().for_each(|(from, to)| *text = text.replace(from, to)),
+        Value::Array(list) => list.iter_mut().for_each(|value| rename(value, names)),
+        Value::Object(entries) => entries.values_mut().for_each(|value| rename(value, names)),
+        _ => {}
+    }
+}
+
+/// The self-contained page of a set.
+pub(crate) async fn export(State(app): State<App>, Path(id): Path<i64>) -> Result<Response, Problem> {
+    heavy(app, move |app| {
+        let set = app.store.get(id)?;
+        let html = crate::export::page(app, &set, &mut |which| {
+            let model = model(app, &set.name, &set.text, which)?;
+            Ok(lab::picture::picture(&model, which.rep, which.flow))
+        })?;
+        let name = format!("attachment; filename=\"williwaw-{id}.html\"");
+        Ok((
+            [
+                (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+                (header::CONTENT_DISPOSITION, name),
+            ],
+            html,
+        )
+            .into_response())
+    })
+    .await
+}
+
+/// Runs `work` on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::machine(format!("a fault in this program: {error}")))?
+}
+
+/// As [`blocking`], for work that takes a core for a while.
+pub(crate) async fn heavy<T: Send + 'static>(
+    app: App,
+    work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let permit = app.heavy.clone().acquire_owned().await.map_err(|_| Problem::busy())?;
+    blocking(move || {
+        let _permit = permit;
+        work(&app)
+    })
+    .await
+}

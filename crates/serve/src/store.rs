@@ -1,0 +1,273 @@
+//! The queue on disk: replication sets and confirmed scenario texts in SQLite.
+//!
+//! Every change is durable before it is answered (`synchronous = FULL`), so that neither the end of the server nor that
+//! of the machine loses a set. Results are not here: they lie in the set's run folder.
+
+use crate::error::Problem;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+/// Which clock drives a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Clock {
+    /// `williwaw run`.
+    Virtual,
+    /// `williwaw emulate`.
+    Real,
+}
+
+/// Where a set stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// It waits for its turn.
+    Queued,
+    /// A process plays it.
+    Running,
+    /// Interrupted by the user; it keeps its place and continues on request.
+    Paused,
+    /// Ended by the user; what finished is kept.
+    Stopped,
+    /// Every repetition is there.
+    Done,
+    /// Its process failed.
+    Failed,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Paused => "paused",
+            State::Stopped => "stopped",
+            State::Done => "done",
+            State::Failed => "failed",
+        }
+    }
+
+    fn of(name: &str) -> State {
+        let all = [State::Queued, State::Running, State::Paused, State::Stopped, State::Done];
+        all.into_iter().find(|state| state.name() == name).unwrap_or(State::Failed)
+    }
+}
+
+/// A replication set.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Set {
+    pub(crate) id: i64,
+    /// The scenario's name.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    #[serde(skip)]
+    pub(crate) text: String,
+    pub(crate) clock: Clock,
+    pub(crate) repetitions: u32,
+    pub(crate) cells: u64,
+    pub(crate) state: State,
+    /// What went wrong, or what is worth knowing of its end.
+    pub(crate) message: String,
+    /// UTC.
+    pub(crate) created: String,
+    pub(crate) ended: Option<String>,
+    /// The process that plays it, while it does.
+    #[serde(skip)]
+    pub(crate) process: Option<u32>,
+}
+
+/// A set that is to be queued.
+#[derive(Clone, Debug)]
+pub(crate) struct New {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) text: String,
+    pub(crate) clock: Clock,
+    pub(crate) repetitions: u32,
+    pub(crate) cells: u64,
+}
+
+/// The database.
+#[derive(Debug)]
+pub(crate) struct Store(Mutex<Connection>);
+
+const TABLES: &str = "
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    CREATE TABLE IF NOT EXISTS sets (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, clock TEXT NOT NULL,
+        repetitions INTEGER NOT NULL, cells INTEGER NOT NULL,
+        state TEXT NOT NULL, message TEXT NOT NULL DEFAULT '', place INTEGER NOT NULL,
+        created TEXT NOT NULL DEFAULT (datetime('now')), ended TEXT, process INTEGER
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS confirmed (
+        hash TEXT PRIMARY KEY, at TEXT NOT NULL DEFAULT (datetime('now'))
+    ) STRICT;
+    PRAGMA user_version = 1;
+";
+
+const COLUMNS: &str =
+    "id, name, title, text, clock, repetitions, cells, state, message, created, ended, process";
+
+impl Store {
+    pub(crate) fn open(path: &Path) -> Result<Store, Problem> {
+        let connection = Connection::open(path)?;
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version > 1 {
+            return Err(Problem::wrong(
+                format!("`{}` was written by a newer williwaw", path.display()),
+                "use that version, or another folder with --dir",
+            ));
+        }
+        connection.execute_batch(TABLES)?;
+        Ok(Store(Mutex::new(connection)))
+    }
+
+    fn open_connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic while holding it leaves the database as the last statement left it.
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, new: &New) -> Result<i64, Problem> {
+        let db = self.open_connection();
+        db.execute(
+            "INSERT INTO sets (name, title, text, clock, repetitions, cells, state, place)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'queued', (SELECT coalesce(max(place), 0) + 1 FROM sets))",
+            params![new.name, new.title, new.text, clock(new.clock), new.repetitions, new.cells as i64],
+        )?;
+        Ok(db.last_insert_rowid())
+    }
+
+    /// All sets, in the order of the queue.
+    pub(crate) fn all(&self) -> Result<Vec<Set>, Problem> {
+        let db = self.open_connection();
+        let mut query = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sets ORDER BY place, id"))?;
+        let sets = query.query_map([], set)?.collect::<rusqlite::Result<Vec<Set>>>()?;
+        Ok(sets)
+    }
+
+    pub(crate) fn get(&self, id: i64) -> Result<Set, Problem> {
+        let db = self.open_connection();
+        let found =
+            db.query_row(&format!("SELECT {COLUMNS} FROM sets WHERE id = ?1"), [id], set).optional()?;
+        found.ok_or_else(|| Problem::missing(format!("set {id}")))
+    }
+
+    /// The set to play: one that was being played when the server ended, or the first that waits.
+    pub(crate) fn next(&self) -> Result<Option<Set>, Problem> {
+        let db = self.open_connection();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM sets WHERE state IN ('running', 'queued')
+             ORDER BY state = 'running' DESC, place, id LIMIT 1"
+        );
+        Ok(db.query_row(&sql, [], set).optional()?)
+    }
+
+    pub(crate) fn set_state(&self, id: i64, state: State, message: &str) -> Result<(), Problem> {
+        let over = matches!(state, State::Done | State::Failed | State::Stopped);
+        self.open_connection().execute(
+            "UPDATE sets SET state = ?2, message = ?3, process = NULL,
+             ended = CASE WHEN ?4 THEN datetime('now') END WHERE id = ?1",
+            params![id, state.name(), message, over],
+        )?;
+        Ok(())
+    }
+
+    pub(crate) fn set_process(&self, id: i64, process: Option<u32>) -> Result<(), Problem> {
+        self.open_connection().execute("UPDATE sets SET process = ?2 WHERE id = ?1", params![id, process])?;
+        Ok(())
+    }
+
+    /// Brings a set before all others that wait.
+    pub(crate) fn first(&self, id: i64) -> Result<(), Problem> {
+        self.open_connection().execute(
+            "UPDATE sets SET place = (SELECT coalesce(min(place), 0) - 1 FROM sets) WHERE id = ?1",
+            [id],
+        )?;
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, id: i64) -> Result<(), Problem> {
+        self.open_connection().execute("DELETE FROM sets WHERE id = ?1", [id])?;
+        Ok(())
+    }
+
+    /// Whether the commands of exactly this scenario text were confirmed.
+    pub(crate) fn is_confirmed(&self, hash: &str) -> Result<bool, Problem> {
+        let db = self.open_connection();
+        let found = db.query_row("SELECT 1 FROM confirmed WHERE hash = ?1", [hash], |_| Ok(())).optional()?;
+        Ok(found.is_some())
+    }
+
+    pub(crate) fn confirm(&self, hash: &str) -> Result<(), Problem> {
+        self.open_connection().execute("INSERT OR IGNORE INTO confirmed (hash) VALUES (?1)", [hash])?;
+        Ok(())
+    }
+}
+
+fn clock(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Virtual => "virtual",
+        Clock::Real => "real",
+    }
+}
+
+fn set(row: &Row<'_>) -> rusqlite::Result<Set> {
+    let clock: String = row.get(4)?;
+    let state: String = row.get(7)?;
+    Ok(Set {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        title: row.get(2)?,
+        text: row.get(3)?,
+        clock: if clock == "real" { Clock::Real } else { Clock::Virtual },
+        repetitions: row.get(5)?,
+        cells: row.get::<_, i64>(6)?.max(0) as u64,
+        state: State::of(&state),
+        message: row.get(8)?,
+        created: row.get(9)?,
+        ended: row.get(10)?,
+        process: row.get(11)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(name: &str) -> New {
+        let text = format!("# {name}");
+        New { name: name.into(), title: "<b>".into(), text, clock: Clock::Virtual, repetitions: 3, cells: 2 }
+    }
+
+    #[test]
+    fn the_queue_outlives_its_connection_and_keeps_its_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue.sqlite");
+        let [a, b, c] = {
+            let store = Store::open(&path).unwrap();
+            let ids = ["a", "b", "c"].map(|name| store.add(&new(name)).unwrap());
+            store.set_state(ids[1], State::Running, "").unwrap();
+            store.set_process(ids[1], Some(7)).unwrap();
+            store.confirm("4f").unwrap();
+            ids
+        };
+        let store = Store::open(&path).unwrap();
+        // What was running when the server ended comes first.
+        assert_eq!(store.next().unwrap().unwrap().id, b);
+        assert_eq!(store.get(b).unwrap().process, Some(7));
+        store.set_state(b, State::Done, "").unwrap();
+        assert!(store.get(b).unwrap().ended.is_some() && store.get(b).unwrap().process.is_none());
+        store.first(c).unwrap();
+        assert_eq!(store.next().unwrap().unwrap().id, c);
+        let order: Vec<i64> = store.all().unwrap().into_iter().map(|set| set.id).collect();
+        assert_eq!(order, [c, a, b]);
+        store.remove(c).unwrap();
+        assert_eq!(store.next().unwrap().unwrap().text, "# a");
+        assert!(store.get(c).is_err());
+        assert!(store.is_confirmed("4f").unwrap() && !store.is_confirmed("4e").unwrap());
+    }
+}
