@@ -54,11 +54,15 @@ def _toml_value(value: Any) -> str:
 
 
 def _read(text: str, name: str, folder: str | None, changes: list[str], files: dict[str, bytes]) -> _core.Scene:
+    report = document = ""
+    scene = None
     try:
         scene = _core.Scene(text, name, folder, changes, files)
     except _core.WrongScenario as error:
         report, document = error.args
-        raise ScenarioError(report, json.loads(document)["diagnostics"]) from None
+    if scene is None:
+        # Raised here, so that it has no context that another process could not read.
+        raise ScenarioError(report, json.loads(document)["diagnostics"])
     if scene.warnings:
         warnings.warn(scene.warnings, ScenarioWarning, stacklevel=4)
     return scene

@@ -122,6 +122,11 @@ impl Quality {
         self.blocks = self.blocks.saturating_add(1);
     }
 
+    /// Averaged C/I, dB; none before the first block.
+    pub(crate) fn ci(&self) -> Option<f32> {
+        (self.blocks > 0).then_some(self.ci)
+    }
+
     /// What a report says now; `error` dB is added.
     pub(crate) fn report(&self, error: f32) -> Option<[f32; 3]> {
         let spread = libm::sqrtf((self.square - self.mean * self.mean).max(0.0));

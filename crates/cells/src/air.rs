@@ -27,17 +27,21 @@ pub(crate) struct UpBlock {
 
 /// The state of the air in one block period.
 pub(crate) struct Medium {
-    row: usize,
+    /// Rows of the tape that the lanes of a group fill.
+    chunks: usize,
+    /// Rows of powers of a timeslot: bursts times carriers, or one for average curves.
+    layers: usize,
     slots: usize,
     carriers: usize,
     hopping: Hopping,
     interface: Interface,
-    /// [group][slot][burst][carrier][lane]: transmitted power relative to the largest.
-    powers: Vec<f32>,
+    /// [group][slot][burst][carrier][lane]: transmitted power relative to the largest, by rows of the tape. Average
+    /// curves need no bursts and no carriers: [group][slot][lane].
+    powers: Vec<[f32; WIDTH]>,
     /// [group][slot]: any power set.
     used: Vec<bool>,
-    /// Carrier of each cell, [burst][cell].
-    carrier: Vec<u8>,
+    /// Carrier of each cell in each burst.
+    carrier: Vec<[u8; BURSTS]>,
     /// Uplink blocks by [group][slot].
     up: Vec<Vec<UpBlock>>,
     /// Noise relative to the largest power, downlink and uplink.
@@ -60,15 +64,18 @@ impl Medium {
         let rows = |speed: f64| {
             (speed.max(r.least_speed) * FRAME / wavelength * ROWS_PER_WAVELENGTH * 65_536.0) as u64
         };
+        let layers = if config.interface == Interface::Average { 1 } else { BURSTS * carriers };
+        let chunks = layout.row / WIDTH;
         Medium {
-            row: layout.row,
+            chunks,
+            layers,
             slots,
             carriers,
             hopping: config.hopping,
             interface: config.interface,
-            powers: vec![0.0; groups * slots * BURSTS * carriers * layout.row],
+            powers: vec![[0.0; WIDTH]; groups * slots * layers * chunks],
             used: vec![false; groups * slots],
-            carrier: vec![0; BURSTS * layout.cells()],
+            carrier: vec![[0; BURSTS]; layout.cells()],
             up: vec![Vec::new(); groups * slots],
             noise: [
                 libm::pow(10.0, (r.noise_dbm - r.eirp_dbm) / 10.0) as f32,
@@ -84,16 +91,16 @@ impl Medium {
 
     /// Clears the air and draws the carriers of a block period.
     pub(crate) fn clear(&mut self, layout: &Layout, tick: Tick) {
-        let span = BURSTS * self.carriers * self.row;
+        let span = self.layers * self.chunks;
         for (i, used) in self.used.iter_mut().enumerate().filter(|(_, used)| **used) {
-            self.powers[i * span..(i + 1) * span].fill(0.0);
+            self.powers[i * span..(i + 1) * span].fill([0.0; WIDTH]);
             *used = false;
         }
         self.up.iter_mut().for_each(Vec::clear);
         if self.carriers == 1 {
             return;
         }
-        let (cells, carriers) = (layout.cells(), self.carriers as u64);
+        let carriers = self.carriers as u64;
         for burst in 0..BURSTS {
             let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
             for site in 0..layout.sites() {
@@ -104,7 +111,7 @@ impl Medium {
                 for sector in 0..3 {
                     // Sectors of a site hop in step and never collide.
                     let carrier = (base + sector) % carriers;
-                    self.carrier[burst * cells + 3 * site + sector as usize] = carrier as u8;
+                    self.carrier[3 * site + sector as usize][burst] = carrier as u8;
                 }
             }
         }
@@ -116,9 +123,15 @@ impl Medium {
         let (group, lane) = layout.lane[cell];
         let at = group as usize * self.slots + slot;
         self.used[at] = true;
-        for burst in 0..BURSTS {
-            let carrier = usize::from(self.carrier[burst * layout.cells() + cell]);
-            self.powers[((at * BURSTS + burst) * self.carriers + carrier) * self.row + lane as usize] = power;
+        let (chunk, lane) = (lane as usize / WIDTH, lane as usize % WIDTH);
+        let layer = at * self.layers;
+        if self.layers == 1 {
+            self.powers[layer * self.chunks + chunk][lane] = power;
+            return;
+        }
+        for (burst, carrier) in self.carrier[cell].into_iter().enumerate() {
+            let layer = layer + burst * self.carriers + usize::from(carrier);
+            self.powers[layer * self.chunks + chunk][lane] = power;
         }
     }
 
@@ -154,39 +167,32 @@ impl Medium {
         }
         let (group, lane) = layout.lane[cell];
         let (group, lane) = (group as usize, lane as usize);
-        let stride = layout.stride();
-        let from = mobile * stride + group * self.row;
-        let gains = &gains[from..from + self.row];
-        let at = group * self.slots + slot;
+        let from = mobile * layout.stride() + group * layout.row;
+        let gains = gains[from..from + layout.row].as_chunks::<WIDTH>().0;
+        let layer = (group * self.slots + slot) * self.layers;
+        let (chunk, lane) = (lane / WIDTH, lane % WIDTH);
+        if self.interface == Interface::Average {
+            let powers = &self.powers[layer * self.chunks..(layer + 1) * self.chunks];
+            let own = gains[chunk][lane] * powers[chunk][lane];
+            let total: f32 = gains.iter().zip(powers).map(|(g, p)| weighted(g, p, &[1.0; WIDTH])).sum();
+            let sinr = own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0]);
+            return Air { sinr: [sinr; BURSTS] };
+        }
+        let first = u64::from(tick) * BURSTS as u64;
         let mut sinr = [0.0; BURSTS];
-        for (burst, sinr) in sinr.iter_mut().enumerate() {
-            let carrier = usize::from(self.carrier[burst * layout.cells() + cell]);
-            let start = ((at * BURSTS + burst) * self.carriers + carrier) * self.row;
-            let powers = &self.powers[start..start + self.row];
-            if self.interface == Interface::Average {
-                let own = gains[lane] * powers[lane];
-                let total = self.mean_total(gains, at, burst);
-                *sinr = own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0]);
-                continue;
-            }
-            let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
-            let fade = self.fade_row(mobile, carrier, frame, 0);
+        for (burst, (sinr, carrier)) in sinr.iter_mut().zip(self.carrier[cell]).enumerate() {
+            let carrier = usize::from(carrier);
+            let fade = self.fade_row(mobile, carrier, first + burst as u64, 0);
+            let start = (layer + burst * self.carriers + carrier) * self.chunks;
+            let powers = &self.powers[start..start + self.chunks];
             let mut total = 0.0;
-            let rows = gains.as_chunks::<WIDTH>().0.iter().zip(powers.as_chunks::<WIDTH>().0);
-            for (chunk, (g, p)) in rows.enumerate() {
-                total += weighted(g, p, self.tape.row(fade + 613 * chunk));
+            for (at, (g, p)) in gains.iter().zip(powers).enumerate() {
+                total += weighted(g, p, self.tape.row(fade + 613 * at));
             }
-            let own = gains[lane] * powers[lane] * self.tape.row(fade + 613 * (lane / WIDTH))[lane % WIDTH];
+            let own = gains[chunk][lane] * powers[chunk][lane] * self.tape.row(fade + 613 * chunk)[lane];
             *sinr = own / ((total - own).max(0.0) + self.noise[0]);
         }
         Air { sinr }
-    }
-
-    /// Received power of a burst, all carriers together, without fades.
-    fn mean_total(&self, gains: &[f32], at: usize, burst: usize) -> f32 {
-        let start = (at * BURSTS + burst) * self.carriers * self.row;
-        let rows = self.powers[start..start + self.carriers * self.row].chunks(self.row);
-        rows.map(|row| row.iter().zip(gains).map(|(p, g)| p * g).sum::<f32>()).sum()
     }
 
     /// A draw for average curves: correlated as the fades are where nothing hops, else independent.
@@ -210,7 +216,7 @@ impl Medium {
         let others = &self.up[group as usize * self.slots + slot];
         let mut sinr = [0.0; BURSTS];
         for (burst, sinr) in sinr.iter_mut().enumerate() {
-            let carrier = self.carrier[burst * layout.cells() + cell];
+            let carrier = self.carrier[cell][burst];
             let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
             let fade = |mobile: u32, salt| {
                 if self.interface == Interface::Average {
@@ -223,7 +229,7 @@ impl Medium {
             for other in others.iter().filter(|o| o.cell != block.cell) {
                 let share = if self.interface == Interface::Average {
                     1.0 / self.carriers as f32
-                } else if self.carrier[burst * layout.cells() + other.cell as usize] == carrier {
+                } else if self.carrier[other.cell as usize][burst] == carrier {
                     fade(other.mobile, 2)
                 } else {
                     continue;
@@ -235,6 +241,11 @@ impl Medium {
             *sinr = own * branches / (interference + self.noise[1]);
         }
         Air { sinr }
+    }
+
+    /// Noise relative to the largest downlink power.
+    pub(crate) fn noise_down(&self) -> f32 {
+        self.noise[0]
     }
 
     /// Received level of a mobile's serving cell at largest power, dBm.

@@ -12,7 +12,7 @@ use std::fmt;
 pub const BUILT_IN: &str = include_str!("../data/curves.csv");
 
 /// Schemes of EGPRS.
-pub(crate) const SCHEMES: usize = 9;
+pub const SCHEMES: usize = 9;
 
 base::named! {
     /// A fading profile of the average curves.

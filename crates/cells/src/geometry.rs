@@ -209,6 +209,11 @@ impl Layout {
         Place { u: wrap(from.u + du), v: wrap(from.v + dv) }
     }
 
+    /// Boresight of a sector, turns from a1.
+    pub fn boresight(&self, sector: usize) -> f32 {
+        self.boresights[sector % 3]
+    }
+
     /// Cartesian coordinates of a place, m, for pictures.
     pub fn cartesian(&self, place: Place) -> (f32, f32) {
         (self.distance * (place.u + 0.5 * place.v), self.distance * HALF_SQRT_3 * place.v)

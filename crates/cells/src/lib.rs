@@ -16,6 +16,7 @@ pub mod link;
 pub mod meter;
 mod motion;
 mod numeric;
+pub mod observe;
 pub mod shadow;
 mod slots;
 pub mod system;

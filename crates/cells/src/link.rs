@@ -313,6 +313,63 @@ mod tests {
         }
     }
 
+    /// RLC octets a radio block of full buffers with redundancy in ideal hopping at a mean C/I, and mean and spread of
+    /// the quality as a receiver reports them.
+    fn throughput(link: &Link, scheme: Scheme, db: f64) -> (f64, [f32; 3]) {
+        let tape = Tape::shared();
+        // Power amplifiers send 8-PSK with less power.
+        let psk8 = scheme.properties().modulation == Modulation::Psk8;
+        let db = if psk8 { db - Config::default().radio.backoff_db } else { db };
+        let mean = from_db(db as f32);
+        let mut quality = crate::adaptation::Quality::NEW;
+        let blocks = usize::from(scheme.is_dual()) + 1;
+        let (mut soft, mut octets, n) = (vec![Soft::default(); blocks], 0.0, 6000);
+        for i in 0..n as u64 {
+            let row = |k: u64| tape.row(mix(16 * i + k) as usize % ROWS);
+            let sinr = std::array::from_fn(|b| {
+                link.capped(mean * row(b as u64)[0] / row(b as u64 + 4)[1].max(1e-6))
+            });
+            let air = Air { sinr };
+            let heard = link.heard(&air);
+            let x = link.quality(&heard);
+            quality.block(x, db as f32, 0.002);
+            if !link.header(&air, scheme, x, mix(16 * i + 10)) {
+                continue;
+            }
+            for (k, soft) in soft.iter_mut().enumerate() {
+                let hash = mix(16 * i + 11 + k as u64);
+                if link.data(&air, &heard, scheme, k == 1, scheme, soft, hash) == Fate::Arrived {
+                    octets += f64::from(scheme.payload());
+                    *soft = Soft::default();
+                }
+            }
+        }
+        (octets / f64::from(n), quality.report(0.0).unwrap())
+    }
+
+    /// EG-07: from 6 to 36 dB C/I the scheme that adaptation chooses brings at least 0.9 of what the best one brings:
+    /// the envelope of the throughput curves, measured block by block.
+    #[test]
+    fn eg_07_adaptation_follows_the_envelope() {
+        let config = Config::default();
+        let link = Link::new(&config, &Curves::built_in());
+        let chooser = crate::adaptation::Chooser::new(&config, &link);
+        for db in (6..=36).step_by(3) {
+            let db = f64::from(db);
+            let rates: Vec<(f64, [f32; 3])> =
+                Scheme::EGPRS.iter().map(|s| throughput(&link, *s, db)).collect();
+            let best = rates.iter().map(|r| r.0).fold(0.0, f64::max);
+            // Reports are of the scheme in use; where two schemes call for each other, both are looked at.
+            let mut used = [Scheme::Mcs6; 2];
+            for _ in 0..8 {
+                used = [used[1], chooser.choose(Some(rates[index(used[1])].1), used[1])];
+            }
+            let share = used.map(|s| rates[index(s)].0 / best);
+            println!("{db} dB: {} {:.3}, {} {:.3} of the best", used[0], share[0], used[1], share[1]);
+            assert!(0.5 * (share[0] + share[1]) > 0.9, "{db} dB: {used:?} {share:?}");
+        }
+    }
+
     /// EG-08: after MCS-9, a repeat with MCS-6 brings all coded bits at once.
     #[test]
     fn eg_08_a_repeat_with_mcs_6_counts_twice() {

@@ -1,4 +1,4 @@
-//! Counters of a network of cells: by mobile, cell, timeslot, scheme and C/I; the queue at the SGSN over time.
+//! Counters of a network of cells: by mobile, cell, timeslot, scheme and C/I; load and SGSN queue second by second.
 
 use crate::curve::SCHEMES;
 use crate::way::{DOWN, UP};
@@ -58,6 +58,36 @@ pub struct CellCounts {
     pub entered: u64,
 }
 
+/// Blocks at one C/I: a bin of a decibel.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RadioBin {
+    /// Radio blocks.
+    pub blocks: u64,
+    /// RLC blocks sent and lost by scheme, MCS-1 first.
+    pub schemes: [[u64; 2]; SCHEMES],
+}
+
+/// Totals at one instant; what lies between two of them is a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Second {
+    /// When.
+    pub t: Time,
+    /// Octets at the SGSN, all mobiles together.
+    pub queued: u64,
+    /// Of the mobile that has most.
+    pub queued_most: u64,
+    /// Mobiles with a downlink TBF.
+    pub active: u32,
+    /// Radio blocks sent so far.
+    pub blocks: [u64; 2],
+    /// RLC blocks sent so far.
+    pub rlc_sent: [u64; 2],
+    /// RLC blocks lost so far.
+    pub rlc_lost: [u64; 2],
+    /// Octets of packets delivered so far.
+    pub octets: [u64; 2],
+}
+
 /// All counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meter {
@@ -69,14 +99,10 @@ pub struct Meter {
     pub slots: [Vec<u64>; 2],
     /// Octets delivered by [way][cell][slot], RLC payload.
     pub slot_octets: [Vec<u64>; 2],
-    /// RLC blocks sent and lost by [way][scheme].
-    pub schemes: [[[u64; 2]; SCHEMES]; 2],
-    /// Radio blocks by C/I: [way][bin].
-    pub ci: [Vec<u64>; 2],
-    /// Octets at the SGSN, all mobiles together, once a second: mean, largest of a mobile.
-    pub queue: Vec<(Time, u64, u64)>,
-    /// Mobiles with a TBF, once a second.
-    pub active: Vec<(Time, u32)>,
+    /// Blocks by C/I: [way][bin].
+    pub radio: [Vec<RadioBin>; 2],
+    /// Once a second while a TBF lives.
+    pub seconds: Vec<Second>,
     /// Block periods so far.
     pub periods: u64,
 }
@@ -88,27 +114,55 @@ impl Meter {
             cells: vec![CellCounts::default(); cells],
             slots: [vec![0; cells * slots], vec![0; cells * slots]],
             slot_octets: [vec![0; cells * slots], vec![0; cells * slots]],
-            ci: [vec![0; CI_BINS], vec![0; CI_BINS]],
+            radio: [vec![RadioBin::default(); CI_BINS], vec![RadioBin::default(); CI_BINS]],
             ..Meter::default()
         }
     }
 
+    /// The bin of a C/I in dB.
     #[inline]
-    pub(crate) fn ci(&mut self, way: usize, db: f32) {
-        let bin = (db as i32 - CI_FROM).clamp(0, CI_BINS as i32 - 1) as usize;
-        self.ci[way][bin] += 1;
+    pub(crate) fn bin(db: f32) -> usize {
+        ((db + CI_BINS as f32) as i32 - CI_BINS as i32 - CI_FROM).clamp(0, CI_BINS as i32 - 1) as usize
+    }
+
+    /// Totals at this instant.
+    pub(crate) fn second(&self, t: Time, (queued, queued_most): (u64, u64), active: u32) -> Second {
+        let sum = |of: &dyn Fn(&CellCounts, usize) -> u64| {
+            [DOWN, UP].map(|way| self.cells.iter().map(|c| of(c, way)).sum())
+        };
+        Second {
+            t,
+            queued,
+            queued_most,
+            active,
+            blocks: sum(&|c, way| c.blocks[way]),
+            rlc_sent: sum(&|c, way| c.rlc_sent[way]),
+            rlc_lost: sum(&|c, way| c.rlc_lost[way]),
+            octets: sum(&|c, way| c.octets[way]),
+        }
+    }
+
+    /// RLC blocks sent and lost by scheme, MCS-1 first.
+    pub fn schemes(&self, way: usize) -> [[u64; 2]; SCHEMES] {
+        let mut all = [[0; 2]; SCHEMES];
+        for bin in &self.radio[way] {
+            for (sum, [sent, lost]) in all.iter_mut().zip(bin.schemes) {
+                *sum = [sum[0] + sent, sum[1] + lost];
+            }
+        }
+        all
     }
 
     /// A percentile (0 to 1) of the C/I of radio blocks, dB.
     pub fn ci_percentile(&self, way: usize, p: f64) -> Option<f64> {
-        let bins = &self.ci[way];
-        let total: u64 = bins.iter().sum();
+        let bins = &self.radio[way];
+        let total: u64 = bins.iter().map(|bin| bin.blocks).sum();
         let wanted = p * total as f64;
         let mut before = 0.0;
-        for (bin, n) in bins.iter().enumerate() {
-            let n = *n as f64;
+        for (at, bin) in bins.iter().enumerate() {
+            let n = bin.blocks as f64;
             if n > 0.0 && before + n >= wanted {
-                return Some(f64::from(CI_FROM) + bin as f64 + ((wanted - before) / n).clamp(0.0, 1.0));
+                return Some(f64::from(CI_FROM) + at as f64 + ((wanted - before) / n).clamp(0.0, 1.0));
             }
             before += n;
         }
@@ -124,7 +178,7 @@ impl Meter {
 
     /// Share of RLC blocks that were lost.
     pub fn block_error_rate(&self, way: usize) -> Option<f64> {
-        let (sent, lost) = self.schemes[way].iter().fold((0, 0), |(s, l), [a, b]| (s + a, l + b));
+        let (sent, lost) = self.schemes(way).iter().fold((0, 0), |(s, l), [a, b]| (s + a, l + b));
         (sent > 0).then(|| lost as f64 / sent as f64)
     }
 

@@ -12,6 +12,9 @@ use radio::tdma::{Tick, ticks};
 
 /// A mobile turns at the end of a stretch of this length, m (UMTS 30.03).
 const STRETCH: f32 = 20.0;
+/// Levels are computed anew after this way, m. Shadowing is interpolated over 29 m, so it changes by some 0.2 dB in
+/// between; path loss by 0.5 dB at 35 m from the site and 0.05 dB at 300 m.
+const FRESH: f32 = 1.0;
 
 /// Positions and levels of all mobiles, as parallel vectors.
 pub(crate) struct Motion {
@@ -19,6 +22,8 @@ pub(crate) struct Motion {
     headings: Vec<(f32, f32)>,
     speeds: Vec<f32>,
     left: Vec<f32>,
+    /// Way since levels were computed, m.
+    moved: Vec<f32>,
     streams: Vec<Stream>,
     /// Levels of all cells, [`Layout::stride`] for each mobile: ratios to the transmitted power.
     pub(crate) gains: Vec<f32>,
@@ -51,6 +56,7 @@ impl Motion {
             headings: Vec::with_capacity(n),
             speeds: config.mobiles.iter().map(|m| m.speed as f32).collect(),
             left: vec![STRETCH; n],
+            moved: vec![0.0; n],
             streams: Vec::with_capacity(n),
             gains: vec![0.0; n * stride],
             averages: vec![0.0; n * stride],
@@ -135,7 +141,11 @@ impl Motion {
     pub(crate) fn measure(&mut self, layout: &Layout, shadow: &Shadow, m: usize, now: Tick) -> Option<u32> {
         if self.speeds[m] > 0.0 {
             self.advance(layout, m);
-            self.level(layout, shadow, m);
+            self.moved[m] += self.speeds[m] * self.period_s;
+            if self.moved[m] >= FRESH {
+                self.moved[m] = 0.0;
+                self.level(layout, shadow, m);
+            }
         }
         let stride = layout.stride();
         let row = m * stride..(m + 1) * stride;

@@ -14,6 +14,7 @@ use crate::link::Link;
 use crate::meter::Meter;
 use crate::motion::Motion;
 use crate::numeric::key;
+use crate::observe::{Observe, Records, Watched};
 use crate::shadow::Shadow;
 use crate::slots::CellSlots;
 use crate::tick::OnAir;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub config: Config,
     /// Link-level curves.
     pub curves: Curves,
+    /// What to record beside the counters.
+    pub observe: Observe,
 }
 
 /// Packets of a mobile at the SGSN.
@@ -74,9 +77,8 @@ pub struct Cells {
     pub(crate) voice: Option<Voice>,
     pub(crate) meter: Meter,
     pub(crate) seed: u64,
-    /// Paths of mobiles for pictures: each mobile's place once in so many measurements; empty unless kept.
-    pub(crate) trail: Vec<Vec<(Place, u32)>>,
-    pub(crate) keeps_trail: bool,
+    pub(crate) observe: Observe,
+    pub(crate) records: Records,
     /// Lists of blocks on air, kept for their capacity.
     pub(crate) on_air: [Vec<OnAir>; 2],
 }
@@ -121,8 +123,8 @@ impl Cells {
             voice: Voice::new(&config, layout.cells(), name, seed),
             meter: Meter::new(mobiles, layout.cells(), mac.slots as usize),
             seed: bits,
-            trail: Vec::new(),
-            keeps_trail: false,
+            observe: plan.observe,
+            records: Records::default(),
             on_air: Default::default(),
             config,
             layout,
@@ -134,13 +136,6 @@ impl Cells {
         (0..mobiles).for_each(|m| cells.set_uplink_power(m));
         cells.plan_tick(Time::ZERO);
         cells
-    }
-
-    /// Keeps where mobiles are at each measurement, for pictures.
-    #[must_use]
-    pub fn keeping_trails(mut self) -> Cells {
-        self.keeps_trail = true;
-        self
     }
 
     /// The counters.
@@ -159,9 +154,31 @@ impl Cells {
     pub fn mobile(&self, mobile: usize) -> (u32, Place) {
         (self.motion.serving[mobile], self.motion.places[mobile])
     }
-    /// Places and serving cells of all mobiles at each measurement, if kept.
-    pub fn trails(&self) -> &[Vec<(Place, u32)>] {
-        &self.trail
+    /// What was recorded for pictures.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// The C/I in dB at a place from its strongest cell, all cells of that cell's group on air at full power.
+    pub fn static_ci(&self, place: Place) -> (u32, f32) {
+        let mut shadows = vec![0.0; self.layout.sites()];
+        self.shadow.at(place, &mut shadows);
+        let mut gains = vec![0.0; self.layout.stride()];
+        self.layout.gains(place, &shadows, &mut gains);
+        let gain = |cell: usize| gains[self.layout.index(cell)];
+        let best = (0..self.layout.cells()).max_by(|a, b| gain(*a).total_cmp(&gain(*b))).unwrap_or(0);
+        let group = &self.layout.groups[self.layout.lane[best].0 as usize];
+        let total: f32 = group.iter().map(|c| gain(*c as usize)).sum();
+        let noise = self.medium.noise_down();
+        (best as u32, crate::numeric::to_db(gain(best) / (total - gain(best) + noise)))
+    }
+
+    /// Records something about the mobile that is watched.
+    #[inline]
+    pub(crate) fn note(&mut self, m: usize, now: Tick, what: Watched) {
+        if self.observe.mobile == Some(m as u32) {
+            self.records.events.push((tdma::start_of(now), what));
+        }
     }
 
     /// Uplink power by the open loop.
@@ -220,6 +237,7 @@ impl Cells {
         let counted = self.counted(&packet);
         if self.sgsn[m].octets + counted > self.config.core.buffer {
             self.meter.mobiles[m].dropped += 1;
+            self.note(m, tdma::tick_of(cx.now()), Watched::Dropped { octets: packet.size });
             return cx.drop(packet, DropReason::QueueFull);
         }
         self.sgsn[m].octets += counted;
@@ -272,6 +290,7 @@ impl Cells {
             Some(first) => {
                 (w.first, w.tbf) = (first, Tbf::Active);
                 self.meter.mobiles[m].ways[way].tbfs += 1;
+                self.note(m, now, Watched::TbfBegins { way, first });
             }
             None => {
                 w.tbf = Tbf::Queued;
@@ -285,10 +304,14 @@ impl Cells {
         let w = &mut self.ways[m][way];
         match w.tbf {
             Tbf::Idle => return,
-            Tbf::Active => self.slots[cell].release(way, m as u32, w.first, w.slots),
+            Tbf::Active => {
+                self.slots[cell].release(way, m as u32, w.first, w.slots);
+                self.note(m, now, Watched::TbfEnds { way });
+            }
             Tbf::Queued => self.slots[cell].waiting[way].retain(|other| *other != m as u32),
             Tbf::Starting => {}
         }
+        let w = &mut self.ways[m][way];
         w.tbf = Tbf::Idle;
         w.restart(self.config.mac.resegment, self.config.mac.poll);
         self.live -= 1;
@@ -300,6 +323,7 @@ impl Cells {
     pub(crate) fn change_cell(&mut self, cx: &mut Cx<'_>, m: usize, from: u32, to: u32, now: Tick) {
         self.meter.mobiles[m].changes.push((cx.now(), to));
         self.meter.cells[to as usize].entered += 1;
+        self.note(m, now, Watched::Leaves { from, to });
         let data = self.config.reselection.data;
         let llc = self.config.core.llc_octets;
         let mut lost = Vec::new();

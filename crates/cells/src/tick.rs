@@ -6,7 +6,9 @@
 use crate::air::UpBlock;
 use crate::config::Interface;
 use crate::link::{Air, Fate, Soft};
+use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
+use crate::observe::{Fix, Watched};
 use crate::system::Cells;
 use crate::way::{DOWN, Event, Tbf, UP};
 use path::Cx;
@@ -99,6 +101,7 @@ impl Cells {
                 Event::Arrived { mobile } => {
                     let m = mobile as usize;
                     self.outage[m] = false;
+                    self.note(m, now, Watched::Arrived { cell: self.motion.serving[m] });
                     self.refill(m);
                     [DOWN, UP].into_iter().for_each(|way| self.start_tbf(m, way, now));
                 }
@@ -151,9 +154,14 @@ impl Cells {
                 self.set_uplink_power(m);
             }
         }
-        if self.keeps_trail {
-            let here = (0..self.ways.len()).map(|m| (self.motion.places[m], self.motion.serving[m]));
-            self.trail.push(here.collect());
+        if self.observe.trails {
+            let fix = |m: usize| Fix {
+                place: self.motion.places[m],
+                cell: self.motion.serving[m],
+                ci_db: self.ways[m][DOWN].quality.ci().filter(|_| self.ways[m][DOWN].tbf != Tbf::Idle),
+                changing: self.outage[m],
+            };
+            self.records.trails.push((cx.now(), (0..self.ways.len()).map(fix).collect()));
         }
     }
 
@@ -163,9 +171,13 @@ impl Cells {
             .sgsn
             .iter()
             .fold((0, 0), |(sum, most), s| (sum + u64::from(s.octets), u64::from(s.octets).max(most)));
-        self.meter.queue.push((cx.now(), sum, most));
         let active = self.ways.iter().filter(|w| w[DOWN].tbf == Tbf::Active).count();
-        self.meter.active.push((cx.now(), active as u32));
+        let second = self.meter.second(cx.now(), (sum, most), active as u32);
+        self.meter.seconds.push(second);
+        if let Some(m) = self.observe.mobile {
+            let queued = self.sgsn.get(m as usize).map_or(0, |s| s.octets);
+            self.records.events.push((cx.now(), Watched::Queue { octets: queued }));
+        }
     }
 
     /// First pass: what each cell sends on each timeslot.
@@ -224,9 +236,11 @@ impl Cells {
         self.meter.cells[cell].blocks[way] += 1;
         let at = cell * self.config.mac.slots as usize + slot;
         self.meter.slots[way][at] += 1;
-        self.meter.ci(way, ci);
+        let bin = Meter::bin(ci);
+        self.meter.radio[way][bin].blocks += 1;
         let forget = self.config.adaptation.forget as f32;
         self.ways[m][way].quality.block(quality, ci, forget);
+        let watched = self.observe.mobile == Some(on.mobile);
         let average = self.config.interface == Interface::Average;
         let heard = average || self.link.header(&air, on.block.scheme, quality, hash);
         for (second, rlc) in on.block.units().enumerate() {
@@ -235,9 +249,14 @@ impl Cells {
             } else {
                 Fate::NoHeader
             };
-            self.count(way, on, fate);
+            self.count(way, bin, on, fate);
             if fate == Fate::Arrived {
                 self.arrived(way, m, at, &rlc, on);
+            }
+            if watched {
+                let arrived = fate == Fate::Arrived;
+                let block = Watched::Block { way, scheme: on.block.scheme, ci_db: ci, arrived };
+                self.records.events.push((radio::tdma::start_of(now), block));
             }
         }
         self.poll(way, now, m, heard, hash);
@@ -277,9 +296,9 @@ impl Cells {
     }
 
     #[inline]
-    fn count(&mut self, way: usize, on: &OnAir, fate: Fate) {
+    fn count(&mut self, way: usize, bin: usize, on: &OnAir, fate: Fate) {
         let lost = u64::from(fate != Fate::Arrived);
-        let scheme = &mut self.meter.schemes[way][crate::link::index(on.block.scheme)];
+        let scheme = &mut self.meter.radio[way][bin].schemes[crate::link::index(on.block.scheme)];
         scheme[0] += 1;
         scheme[1] += lost;
         let counts = &mut self.meter.mobiles[on.mobile as usize].ways[way];

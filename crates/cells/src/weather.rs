@@ -17,8 +17,8 @@ struct Key {
 
 /// Fields in use lately. Making them costs as much as a minute of a small network.
 static LATELY: Mutex<Vec<(Key, Arc<Shadow>)>> = Mutex::new(Vec::new());
-/// How many are kept.
-const KEPT: usize = 4;
+/// How many are kept: a figure's repetitions: its variants meet them one after the other. A field of 75 cells takes 7 MB.
+const KEPT: usize = 10;
 
 /// The fields for a configuration; equal to newly made ones.
 pub(crate) fn shadow(config: &Config, layout: &Layout, name: &str, seed: Seed) -> Arc<Shadow> {

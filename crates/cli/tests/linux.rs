@@ -126,6 +126,33 @@ fn a_grid_of_kernels_is_a_grid() {
     assert!(String::from_utf8_lossy(&table.stderr).contains("cc = reno, download: TcpRetransSegs"));
 }
 
+/// EG-16: three Linux kernels among 500 mobiles of a network of cells: equal to the byte in two runs, a row and tables.
+#[test]
+fn eg_16_kernels_at_mobiles_of_a_network_of_cells() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/egprs/kernels.toml");
+    let args = ["run", file.to_str().unwrap(), "--linux", &kernel, "--no-out", "--reps", "1", "--json"];
+    let [first, second] = [(); 2].map(|()| williwaw(&cache, &args));
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    assert!(first.stdout == second.stdout, "two runs differ");
+    let document: serde_json::Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(document["complete"], true);
+    let flows = &document["cells"][0]["flows"];
+    assert_eq!(
+        flows.as_object().map(|flows| flows.keys().collect::<Vec<_>>()),
+        Some(vec![&"phones".into(), &"others".into()])
+    );
+    let rate = |flow: &str, metric: &str| flows[flow][metric]["mean"].as_f64().unwrap_or(0.0);
+    assert!(rate("others", "transfer_rate_bps") > 10e3 && rate("others", "erlang") > 0.5, "{flows:#}");
+    let phones = &document["kernels"]["repetitions"][0]["flows"];
+    for phone in ["phones-0", "phones-1", "phones-2"] {
+        assert!(phones[phone]["tcp_info"]["bytes_acked"].as_u64().is_some_and(|n| n >= 60_000), "{phone}");
+        assert!(phones[phone]["tcp_info"]["min_rtt"].as_u64().is_some_and(|us| us > 600_000), "core and air");
+    }
+    let system = &document["systems"][0][0];
+    assert!(system["down"]["schemes"]["mcs-9"]["rlc_blocks"].as_f64().is_some_and(|n| n > 0.0));
+}
+
 /// Two kernels, or one with two settings, are compared like anything else, with what they counted; so is a kernel with a model.
 #[test]
 fn kernels_are_compared_under_the_same_weather() {

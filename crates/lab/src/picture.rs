@@ -26,9 +26,12 @@ use transport::tcp::Role;
 
 /// Runs a repetition with its trace and draws one flow of it.
 pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
-    let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
+    let model = crate::system::picture::watching(model, flow);
+    let mut outcome = run_once(&model, repetition, Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
-    draw(model, repetition, flow, &outcome, &records)
+    let mut picture = draw(&model, repetition, flow, &outcome, &records);
+    crate::system::picture::add(&model, flow, &outcome, &mut picture);
+    picture
 }
 
 /// Draws one flow of a repetition that was run with its trace, by whichever clock.

@@ -4,8 +4,9 @@
 //! finished ones go to the run's journal, and the order in which they finish shows nowhere.
 
 use crate::measure::{self, FlowMeasures};
-use crate::once::{Options, run_until_stopped};
+use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
+use crate::system::tables;
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -26,6 +27,41 @@ pub struct Sweep {
     pub part: Part,
     /// What a run's results are stamped with.
     pub header: Header,
+    /// Tables of networks of cells, if a cell of the grid has one.
+    pub tables: Option<Tables>,
+}
+
+/// Tables beside the rows of flows.
+pub struct Tables {
+    /// Headers in the order of [`tables::all`].
+    pub headers: Vec<Header>,
+    /// The rows of those that are small: of each second and of each decibel.
+    kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
+}
+
+impl Tables {
+    /// Tables whose rows are kept for documents and pages.
+    const KEPT: [&'static str; 2] = ["system", "radio"];
+
+    /// The rows so far of a small table, in no particular order.
+    pub fn rows(&self, name: &str) -> Vec<Row> {
+        self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn keep(&self, name: &'static str, rows: &[Row]) {
+        if Tables::KEPT.contains(&name)
+            && let Ok(mut kept) = self.kept.lock()
+        {
+            kept.entry(name).or_default().extend_from_slice(rows);
+        }
+    }
+}
+
+/// What a repetition brings: the rows of flows, and those of each table beside.
+#[derive(Default)]
+struct Brought {
+    rows: Vec<Row>,
+    beside: Vec<Vec<Row>>,
 }
 
 /// A cell ready to run.
@@ -59,11 +95,31 @@ pub struct Control<'a> {
     pub player: Option<&'a dyn Player>,
 }
 
+/// What a repetition brings.
+#[derive(Default)]
+pub struct Played {
+    /// The measures of each flow, then of each command that does not serve, in the order of the model.
+    pub measures: Vec<FlowMeasures>,
+    /// Populations of networks of cells.
+    pub populations: Vec<(String, FlowMeasures)>,
+    /// Rows of the tables of networks of cells, in the order of [`tables::all`].
+    pub beside: Vec<tables::Rows>,
+}
+
+impl Played {
+    /// From an outcome; tables only where the model has a network of cells.
+    pub fn of(model: &Model, outcome: Outcome) -> Played {
+        let tables = !model.systems.is_empty();
+        let limit = base::Time::ZERO + model.run.limit;
+        let beside = if tables { tables::rows(model, &outcome.world, limit) } else { Vec::new() };
+        Played { measures: outcome.flows, populations: outcome.populations, beside }
+    }
+}
+
 /// Plays repetitions in which real kernels take part, in virtual time. Whoever implements it starts processes, which
 /// is no business of ours.
 pub trait Player: Sync {
-    /// Plays one repetition of a cell: the measures of each flow, then of each command that does not serve, in the
-    /// order of the model. None if it was stopped before its end.
+    /// Plays one repetition of a cell. None if it was stopped before its end.
     ///
     /// # Errors
     /// It cannot be played, on this machine or at all.
@@ -73,7 +129,7 @@ pub trait Player: Sync {
         model: &Model,
         repetition: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<Vec<FlowMeasures>>, Refused>;
+    ) -> Result<Option<Played>, Refused>;
 
     /// Which kernels they are; empty where nobody says.
     fn release(&self) -> String {
@@ -158,6 +214,14 @@ fn batch(todo: usize, threads: usize) -> usize {
     (todo / (4 * threads.max(1))).clamp(1, BATCH)
 }
 
+impl Brought {
+    fn add(&mut self, other: Brought) {
+        self.rows.extend(other.rows);
+        self.beside.resize_with(other.beside.len().max(self.beside.len()), Vec::new);
+        self.beside.iter_mut().zip(other.beside).for_each(|(all, rows)| all.extend(rows));
+    }
+}
+
 impl Sweep {
     /// Reads every cell of a scenario, to run it in virtual time. `repetitions` and `seed` replace the
     /// scenario's own.
@@ -199,8 +263,14 @@ impl Sweep {
             .collect();
         let seed = seed.unwrap_or(run.seed);
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
+        let tables = if cells.iter().any(|cell| !cell.model.systems.is_empty()) {
+            let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
+            Some(Tables { headers, kept: Mutex::default() })
+        } else {
+            None
+        };
         let repetitions = repetitions.unwrap_or(run.repetitions);
-        Ok(Sweep { cells, repetitions, part: Part::WHOLE, header })
+        Ok(Sweep { cells, repetitions, part: Part::WHOLE, header, tables })
     }
 
     /// The same sweep, of which only a part is run.
@@ -226,6 +296,11 @@ impl Sweep {
             Some(folder) => folder.start(&self.header)?,
             None => Vec::new(),
         };
+        if let (Some(folder), Some(tables)) = (folder.as_deref(), &self.tables) {
+            for name in Tables::KEPT {
+                tables.keep(name, &folder.table(name)?);
+            }
+        }
         // A run may be continued with fewer repetitions than it has: those beyond are left out.
         let cells = self.cells.len() as u64;
         rows.retain(|row| {
@@ -256,11 +331,11 @@ impl Sweep {
                 let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
                 let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
                 let mut ran = 0;
-                let mut new: Vec<Row> = Vec::new();
+                let mut new = Brought::default();
                 for &(cell, repetition) in batch.iter().take_while(|_| going()) {
                     match self.one_or_fault(cell, repetition, control) {
-                        Ok(Ok(Some(rows))) => {
-                            new.extend(rows);
+                        Ok(Ok(Some(brought))) => {
+                            new.add(brought);
                             ran += 1;
                         }
                         Ok(Ok(None)) => {}
@@ -285,13 +360,16 @@ impl Sweep {
                     return;
                 }
                 if let Some(folder) = folder
-                    && let Err(e) = folder.append(&new)
+                    && let Err(e) = self.append(folder, &new)
                 {
                     *error = Some(e);
                     control.stop.store(true, Ordering::Relaxed);
                     return;
                 }
-                rows.extend(new);
+                if let Some(tables) = &self.tables {
+                    tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
+                }
+                rows.extend(new.rows);
                 let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
                 (control.progress)(Progress { done, total });
             });
@@ -309,13 +387,22 @@ impl Sweep {
         Ok((rows, complete))
     }
 
+    /// Tables first: a repetition is finished by its rows of flows.
+    fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
+        let headers = self.tables.iter().flat_map(|tables| &tables.headers);
+        for ((table, header), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
+            folder.append_table(table.name, header, rows)?;
+        }
+        folder.append(&new.rows)
+    }
+
     /// Runs one repetition; a panic in it is told with what is needed to see it again.
     fn one_or_fault(
         &self,
         cell: u32,
         repetition: u64,
         control: &Control<'_>,
-    ) -> Result<Result<Option<Vec<Row>>, Refused>, String> {
+    ) -> Result<Result<Option<Brought>, Refused>, String> {
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
         std::panic::catch_unwind(run).map_err(|_| {
             let seed = self.cells[cell as usize].model.run.seed;
@@ -328,30 +415,25 @@ impl Sweep {
     }
 
     /// None if it was stopped in the middle.
-    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Vec<Row>>, Refused> {
+    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Brought>, Refused> {
         let model = &self.cells[cell as usize].model;
         let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
-        let mut populations = Vec::new();
-        let measured = match control.player {
+        let played = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
-            _ => run_until_stopped(model, repetition, options, control.stop).map(|outcome| {
-                populations = outcome.populations;
-                outcome.flows
-            }),
+            _ => run_until_stopped(model, repetition, options, control.stop)
+                .map(|outcome| Played::of(model, outcome)),
         };
-        let Some(measured) = measured else { return Ok(None) };
+        let Some(Played { measures, populations, beside }) = played else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
         let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
         // Members of a population stand in tables of their own; here they are one row.
-        let named = names.zip(measured).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
+        let named = names.zip(measures).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
         let named = named.map(|(_, named)| named).map(|(name, measures)| (name.clone(), measures));
         let named = named.chain(populations);
-        let row = |(name, measures): (String, FlowMeasures)| Row {
-            cell,
-            repetition,
-            flow: name,
-            values: measures.values,
-        };
-        Ok(Some(named.map(row).collect()))
+        let row = |(flow, values): (String, Vec<Option<f64>>)| Row { cell, repetition, flow, values };
+        let rows = named.map(|(name, measures)| row((name, measures.values))).collect();
+        let beside = beside.into_iter().filter(|_| self.tables.is_some());
+        let beside = beside.map(|rows| rows.into_iter().map(row).collect()).collect();
+        Ok(Some(Brought { rows, beside }))
     }
 }

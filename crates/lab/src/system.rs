@@ -1,4 +1,9 @@
-//! Measures of networks of cells: one row for each population, tables for users, cells, timeslots and the whole.
+//! Measures of networks of cells: one row for each population; [`tables`] for users, cells, timeslots and radio;
+//! [`picture`] draws them.
+
+pub mod picture;
+pub mod summary;
+pub mod tables;
 
 use crate::measure::{FlowMeasures, columns};
 use base::truth::{CONNECTION, Cause};
@@ -9,17 +14,6 @@ use scenario::build::World;
 use scenario::metric::Metric;
 use scenario::model::{Model, System};
 use transport::app::seen::Transfer;
-
-/// What one table of a system says: its subjects and their numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// File name without ending: `users`, `cells`, `slots`, `system`.
-    pub name: &'static str,
-    /// Names and units of the columns.
-    pub columns: &'static [(&'static str, &'static str)],
-    /// Subject and values.
-    pub rows: Vec<(String, Vec<Option<f64>>)>,
-}
 
 /// The rows of populations, from those of their members, which stand in `flows`.
 pub fn populations(
@@ -160,168 +154,6 @@ fn round_trip<'a>(mobiles: impl Iterator<Item = &'a MobileCounts> + Clone) -> Op
         (n > 0).then(|| sum / n as f64)
     };
     Some(mean(0)? + mean(1)?)
-}
-
-const USERS: &[(&str, &str)] = &[
-    ("transfers", ""),
-    ("transfer_rate_bps", "bit/s"),
-    ("round_trip_s", "s"),
-    ("octets_down", ""),
-    ("octets_up", ""),
-    ("radio_blocks_down", ""),
-    ("radio_blocks_up", ""),
-    ("block_error_rate_down", ""),
-    ("block_error_rate_up", ""),
-    ("ci_mean_down", "dB"),
-    ("ci_mean_up", "dB"),
-    ("tbfs_down", ""),
-    ("tbfs_up", ""),
-    ("reselections", ""),
-    ("dropped_at_sgsn", ""),
-    ("lost_in_reselections", ""),
-];
-const CELLS: &[(&str, &str)] = &[
-    ("erlang_down", ""),
-    ("erlang_up", ""),
-    ("octets_down", ""),
-    ("octets_up", ""),
-    ("throughput_down_bps", "bit/s"),
-    ("block_error_rate_down", ""),
-    ("block_error_rate_up", ""),
-    ("entered", ""),
-];
-const SLOTS: &[(&str, &str)] = &[
-    ("use_down", ""),
-    ("use_up", ""),
-    ("rlc_octets_down", ""),
-    ("rlc_octets_up", ""),
-    ("throughput_down_bps", "bit/s"),
-];
-const SYSTEM: &[(&str, &str)] = &[("value", "")];
-
-/// The tables of all systems of a run.
-pub fn tables(model: &Model, world: &World, limit: Time) -> Vec<Table> {
-    let mut tables: Vec<Table> = [("users", USERS), ("cells", CELLS), ("slots", SLOTS), ("system", SYSTEM)]
-        .map(|(name, columns)| Table { name, columns, rows: Vec::new() })
-        .into();
-    let lasted = limit.min(world.network.now()).since(Time::ZERO);
-    for (system, id) in model.systems.iter().zip(&world.systems) {
-        let Some(element) = world.network.element::<Cells>(*id) else { continue };
-        tables[0].rows.extend(users(model, world, system, element));
-        tables[1].rows.extend(cells_of(system, element, lasted));
-        tables[2].rows.extend(slots_of(system, element, lasted));
-        tables[3].rows.extend(whole(system, element, lasted));
-    }
-    tables
-}
-
-fn ratio(a: u64, b: u64) -> Option<f64> {
-    (b > 0).then(|| a as f64 / b as f64)
-}
-
-fn users(model: &Model, world: &World, system: &System, element: &Cells) -> Vec<(String, Vec<Option<f64>>)> {
-    let meter = element.meter();
-    let row = |(m, user): (usize, &scenario::model::User)| {
-        let counts = &meter.mobiles[m];
-        let [down, up] = &counts.ways;
-        let transfers = transfers(world, user.flow);
-        let rates: f64 =
-            transfers.iter().map(|t| 8.0 * t.bytes as f64 / t.took.as_secs_f64().max(1e-9)).sum();
-        let n = transfers.len() as u64;
-        let some = |x: u64| Some(x as f64);
-        let values = vec![
-            some(n),
-            (n > 0).then(|| rates / n as f64),
-            round_trip(std::iter::once(counts)),
-            some(down.octets),
-            some(up.octets),
-            some(down.blocks),
-            some(up.blocks),
-            ratio(down.rlc_lost, down.rlc_sent),
-            ratio(up.rlc_lost, up.rlc_sent),
-            (down.blocks > 0).then(|| down.ci_db / down.blocks as f64),
-            (up.blocks > 0).then(|| up.ci_db / up.blocks as f64),
-            some(down.tbfs),
-            some(up.tbfs),
-            some(counts.changes.len() as u64),
-            some(counts.dropped),
-            some(counts.flushed),
-        ];
-        (model.flows[user.flow].name.clone(), values)
-    };
-    system.users.iter().enumerate().map(row).collect()
-}
-
-fn cells_of(system: &System, element: &Cells, lasted: Span) -> Vec<(String, Vec<Option<f64>>)> {
-    let (meter, slots) = (element.meter(), element.config().mac.slots as usize);
-    let seconds = lasted.as_secs_f64().max(1e-9);
-    let erlang = |way: usize, cell: usize| {
-        let used: u64 = meter.slots[way][cell * slots..(cell + 1) * slots].iter().sum();
-        Some(used as f64 / (50.0 * seconds))
-    };
-    let row = |(cell, c): (usize, &cells::meter::CellCounts)| {
-        let values = vec![
-            erlang(0, cell),
-            erlang(1, cell),
-            Some(c.octets[0] as f64),
-            Some(c.octets[1] as f64),
-            Some(8.0 * c.octets[0] as f64 / seconds),
-            ratio(c.rlc_lost[0], c.rlc_sent[0]),
-            ratio(c.rlc_lost[1], c.rlc_sent[1]),
-            Some(c.entered as f64),
-        ];
-        (format!("{}-cell-{cell:03}", system.name), values)
-    };
-    meter.cells.iter().enumerate().map(row).collect()
-}
-
-fn slots_of(system: &System, element: &Cells, lasted: Span) -> Vec<(String, Vec<Option<f64>>)> {
-    let (meter, slots) = (element.meter(), element.config().mac.slots as usize);
-    let seconds = lasted.as_secs_f64().max(1e-9);
-    let row = |at: usize| {
-        let octets = [0, 1].map(|way: usize| meter.slot_octets[way][at] as f64);
-        let values = vec![
-            Some(meter.slots[0][at] as f64 / (50.0 * seconds)),
-            Some(meter.slots[1][at] as f64 / (50.0 * seconds)),
-            Some(octets[0]),
-            Some(octets[1]),
-            Some(8.0 * octets[0] / seconds),
-        ];
-        (format!("{}-cell-{:03}-slot-{}", system.name, at / slots, at % slots), values)
-    };
-    (0..meter.slots[0].len()).map(row).collect()
-}
-
-/// Numbers of a whole system, one a row: load, errors, schemes, C/I, the queue at the SGSN.
-fn whole(system: &System, element: &Cells, lasted: Span) -> Vec<(String, Vec<Option<f64>>)> {
-    let meter = element.meter();
-    let mut rows = vec![
-        ("erlang".to_owned(), Some(meter.erlang(lasted))),
-        ("round-trip-s".to_owned(), meter.round_trip_s()),
-        (
-            "reselections".to_owned(),
-            Some(meter.mobiles.iter().map(|m| m.changes.len()).sum::<usize>() as f64),
-        ),
-        ("dropped-at-sgsn".to_owned(), Some(meter.mobiles.iter().map(|m| m.dropped).sum::<u64>() as f64)),
-    ];
-    for (way, word) in ["down", "up"].into_iter().enumerate() {
-        rows.push((format!("block-error-rate-{word}"), meter.block_error_rate(way)));
-        for (k, [sent, lost]) in meter.schemes[way].iter().enumerate() {
-            rows.push((format!("mcs-{}-blocks-{word}", k + 1), Some(*sent as f64)));
-            rows.push((format!("mcs-{}-error-rate-{word}", k + 1), ratio(*lost, *sent)));
-        }
-        for p in [5, 10, 50, 90, 95] {
-            rows.push((format!("ci-p{p:02}-{word}-db"), meter.ci_percentile(way, f64::from(p) / 100.0)));
-        }
-        for (bin, n) in meter.ci[way].iter().enumerate().filter(|(_, n)| **n > 0) {
-            let from = cells::meter::CI_FROM + bin as i32;
-            rows.push((format!("ci-blocks-{word}-from-{from}-db"), Some(*n as f64)));
-        }
-    }
-    for (t, octets, _) in &meter.queue {
-        rows.push((format!("sgsn-octets-at-{:06.0}-s", t.as_secs_f64()), Some(*octets as f64)));
-    }
-    rows.into_iter().map(|(name, value)| (format!("{}-{name}", system.name), vec![value])).collect()
 }
 
 #[cfg(test)]

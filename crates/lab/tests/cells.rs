@@ -2,6 +2,7 @@
 
 use base::dist::Sampler;
 use base::rng::Seed;
+use lab::system::tables;
 use scenario::NoFiles;
 use scenario::metric::Metric;
 use scenario::model::App;
@@ -18,9 +19,9 @@ fn read(text: &str) -> Result<scenario::Scenario, String> {
     scenario::read("test", text.as_bytes(), &NoFiles).map_err(|d| d.to_string())
 }
 
-/// EG-16, EG-23, EG-24: a population has one row; its members are flows with TCP at both ends and calls again and again.
+/// EG-16, EG-23, EG-24, EG-25: a population has one row; its members are flows with TCP at both ends and calls again and again.
 #[test]
-fn eg_16_eg_23_eg_24_a_population_has_one_row() {
+fn eg_16_eg_23_eg_24_eg_25_a_population_has_one_row_and_tables() {
     let scenario = read(&text("count = 30\nstart = \"uniform(0 s, 5 s)\"", "")).unwrap();
     let model = scenario.first();
     assert_eq!((model.flows.len(), model.subjects()), (30, vec!["ftp".to_owned()]));
@@ -31,32 +32,48 @@ fn eg_16_eg_23_eg_24_a_population_has_one_row() {
     assert!(get(Metric::Pages) > 60.0 && get(Metric::TransferRate) > 20e3, "{}", get(Metric::Pages));
     assert!((0.8..3.0).contains(&get(Metric::RoundTrip)), "{}", get(Metric::RoundTrip));
     assert!(get(Metric::Erlang) > 0.02 && get(Metric::BlockErrorRate) > 0.0);
-    let tables = lab::system::tables(model, &outcome.world, base::Time::ZERO + model.run.limit);
-    let sizes: Vec<(&str, usize)> = tables.iter().map(|t| (t.name, t.rows.len())).collect();
+    let tables = tables::rows(model, &outcome.world, base::Time::ZERO + model.run.limit);
+    let all = tables::all();
+    let sizes: Vec<(&str, usize)> = all.iter().zip(&tables).map(|(t, rows)| (t.name, rows.len())).collect();
     assert_eq!(sizes[..3], [("users", 30), ("cells", 75), ("slots", 525)]);
-    assert!(tables.iter().all(|t| t.rows.iter().all(|(_, v)| v.len() == t.columns.len())));
-    let octets: f64 = tables[1].rows.iter().filter_map(|(_, v)| v[2]).sum();
-    assert_eq!(
-        octets,
-        tables[0].rows.iter().filter_map(|(_, v)| v[3]).sum::<f64>(),
-        "cells carry what users get"
-    );
+    for (table, rows) in all.iter().zip(&tables) {
+        assert!(rows.iter().all(|(_, v)| v.len() == table.columns.len()), "{}", table.name);
+    }
+    let sum = |table: &str, column: &str| -> f64 {
+        let i = all.iter().position(|t| t.name == table).unwrap();
+        let c = all[i].columns.iter().position(|c| c.name == column).unwrap();
+        tables[i].iter().filter_map(|(_, v)| v[c]).sum()
+    };
+    assert_eq!(sum("cells", "octets_down"), sum("users", "octets_down"), "cells carry what users get");
+    let blocks = sum("users", "radio_blocks_down") + sum("users", "radio_blocks_up");
+    assert_eq!(sum("radio", "radio_blocks"), blocks, "each radio block has one C/I");
+    let uses = sum("slots", "use_down") - sum("cells", "erlang_down");
+    assert!(uses.abs() < 1e-6 && (sum("cells", "erlang_down") / 75.0 - get(Metric::Erlang)).abs() < 1e-9);
+    let sent: f64 = (1..=9).map(|k| sum("radio", &format!("mcs_{k}_sent"))).sum();
+    let lost: f64 = (1..=9).map(|k| sum("radio", &format!("mcs_{k}_lost"))).sum();
+    assert!(sent > blocks && lost > 0.0 && lost < 0.4 * sent, "{lost} of {sent}");
+    assert!(sum("system", "sgsn_octets") > 0.0 && sizes[3].1 > 30);
+    let mean = sum("system", "erlang_down") / sizes[3].1 as f64;
+    assert!((mean / get(Metric::Erlang) - 1.0).abs() < 0.1, "{mean}: seconds add up to the run");
 }
 
-/// EG-14: packets beyond the SGSN's buffer are dropped there, and the core network's delay is in the round trip.
+/// EG-14: packets beyond the SGSN's buffer are dropped there, and the core network's delay is in the round trip: twice
+/// the difference where no packet waits for another (a reply of one segment), less where a file fills the queue.
 #[test]
 fn eg_14_core_network_and_buffer() {
-    let run = |egprs: &str| {
-        let scenario = read(&text("count = 20\nstart = \"0 s\"", egprs)).unwrap();
+    let run = |reply: &str, egprs: &str| {
+        let text = text("count = 20\nstart = \"0 s\"", egprs).replace("30 kB", reply);
+        let scenario = read(&text).unwrap();
         let outcome = lab::run_once(scenario.first(), 0, lab::once::Options::default());
         let row = outcome.populations[0].1.clone();
         (row.get(Metric::RoundTrip).unwrap(), row.get(Metric::PacketsDropped).unwrap())
     };
-    let (near, none) = run("core-delay = \"50 ms\"");
-    let (far, _) = run("core-delay = \"450 ms\"");
-    // Less than the 0.8 s added: with the longer round trip less of a short file waits at the SGSN.
-    assert!(none < 1.0 && far > near + 0.4, "{near} {far}");
-    assert!(run("sgsn-buffer = \"8 KiB\"").1 > 10.0);
+    let added = |reply| run(reply, "core-delay = \"450 ms\"").0 - run(reply, "core-delay = \"50 ms\"").0;
+    let (alone, queued) = (added("1 kB"), added("30 kB"));
+    assert!((alone - 0.8).abs() < 0.08, "{alone} s beside the 0.8 s of two crossings");
+    assert!(queued > 0.4 && queued < alone, "{queued} s: with the longer round trip less waits at the SGSN");
+    assert!(run("30 kB", "core-delay = \"50 ms\"").1 < 1.0);
+    assert!(run("30 kB", "sgsn-buffer = \"8 KiB\"").1 > 10.0);
 }
 
 /// EG-03: the transport changes neither places nor calls; each repetition has other ones.
@@ -73,6 +90,35 @@ fn eg_03_variants_meet_the_same_weather() {
     let reno = place("transport = { tcp = { profile = \"rfc-2002\" } }", 0);
     assert_eq!(reno, place("transport = { tcp = { profile = \"rfc\", mss = \"536 B\" } }", 0));
     assert_ne!(reno, place("transport = \"tcp\"", 1));
+}
+
+/// EG-25: the radio events of a user stand under its picture, and change nothing; the map has mobiles and cell changes.
+#[test]
+fn eg_25_pictures_of_a_network() {
+    let users = "count = 12\nspeed = 90\nstart = \"0 s\"";
+    let scenario = read(&text(users, "reselect-after = \"500 ms\", hysteresis = 0")).unwrap();
+    let model = scenario.first();
+    let changes = |m: usize| {
+        let outcome = lab::run_once(model, 0, lab::once::Options::default());
+        let cells = outcome.world.network.element::<cells::system::Cells>(outcome.world.systems[0]).unwrap();
+        cells.meter().mobiles[m].changes.len()
+    };
+    let picture = lab::picture::picture(model, 0, 3);
+    let layer = |name: &str| picture.layers.iter().find(|l| l.name == name).map_or(0, |l| l.events.len());
+    assert_eq!(layer("serving cell"), 2 * changes(3) + 1, "a stretch for each cell and each change");
+    assert!(changes(3) > 0 && layer("TBF down") > 3 && !picture.sent.is_empty());
+    let units: Vec<&str> = picture.panels.iter().map(|p| p.unit.as_str()).collect();
+    assert_eq!(units, ["C/I (dB)", "MCS", "RLC blocks lost (%)", "bytes"]);
+    let map = lab::system::picture::map(model, 0, 0).unwrap();
+    assert_eq!(
+        (map.sites.len(), map.ground.len(), map.moments[0].mobiles.len()),
+        (25, map.points * map.points, 12)
+    );
+    assert_eq!(map.changes.len(), (0..12).map(changes).sum::<usize>());
+    let mut ground = map.ground.clone();
+    ground.sort_by(f32::total_cmp);
+    // The static layout's median (radio-facts: 13.6 dB), here of one draw of the shadowing.
+    assert!((ground[ground.len() / 2] - 13.6).abs() < 1.0, "{}", ground[ground.len() / 2]);
 }
 
 #[test]

@@ -80,8 +80,13 @@ impl Picture {
         let bottom = h - 30.0 - legend::rows(&entries, w).len() as f64 * legend::LINE;
         let room = (bottom - top).max(60.0);
         let panel = |present: bool, share: f64| if present { room * share } else { 0.0 };
-        let (window, timer) = (panel(!self.window.is_empty(), 0.22), panel(!self.timer.is_empty(), 0.2));
-        let each = if self.panels.len() > 1 { 0.2 } else { 0.24 };
+        // Shares of the height of window, timer and each panel: many panels leave three tenths to the sequence.
+        let [high, low, each] = match self.panels.len() {
+            0 | 1 => [0.22, 0.2, 0.24],
+            2 => [0.22, 0.2, 0.2],
+            many => [0.14, 0.12, 0.44 / many as f64],
+        };
+        let (window, timer) = (panel(!self.window.is_empty(), high), panel(!self.timer.is_empty(), low));
         let lines = panel(!self.panels.is_empty(), each * self.panels.len() as f64);
         let below = layers::height(&self.layers);
         let main = room - window - timer - lines - below;

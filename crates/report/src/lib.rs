@@ -8,6 +8,7 @@
 //!   [`Picture::svg`] draws it for a paper.
 //! - [`Chart`] is one value over time, or a few that share an axis. [`Layer`]s under either show what happened
 //!   below the transport; [`under`] says which of it lies under which timeout.
+//! - [`Map`] is a radio network with its mobiles, moment by moment.
 //! - [`Table`] and [`Bars`] hold published values beside measured ones.
 //! - [`Page`] puts them together; [`Page::html`] writes the page.
 
@@ -20,6 +21,7 @@ mod events;
 mod explore;
 mod layers;
 mod legend;
+mod map;
 mod model;
 mod page;
 mod palette;
@@ -34,6 +36,7 @@ pub use bars::{Bar, BarGroup, Bars};
 pub use chart::Chart;
 pub use explore::{Axis, Explore, Metric, Variant};
 pub use layers::{Under, under};
+pub use map::{Change, Map, Moment, State as MobileState};
 pub use model::{
     Ack, Drop, FastRetransmit, Ink, Interval, Kind, Layer, LayerEvent, Panel, Picture, Received, Sent,
     Series, Style, Timeout, TimerSample, Truth, WindowSample,

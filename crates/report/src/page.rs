@@ -8,6 +8,7 @@ use crate::bars::Bars;
 use crate::chart::Chart;
 use crate::data::script_json;
 use crate::events;
+use crate::map::Map;
 use crate::model::Picture;
 use crate::table::Table;
 use crate::text::{escape, prose};
@@ -51,6 +52,8 @@ pub enum Item {
     Picture(Box<Picture>),
     /// Values over time.
     Chart(Box<Chart>),
+    /// A radio network over time.
+    Map(Box<Map>),
     /// Text as it is, in lines: a command, a file.
     Text(String),
 }
@@ -79,6 +82,14 @@ impl From<Chart> for Item {
     }
 }
 
+impl From<Map> for Item {
+    fn from(map: Map) -> Self {
+        Self::Map(Box::new(map))
+    }
+}
+
+/// The program of maps.
+const MAPS: &str = include_str!("../assets/map.js");
 pub(crate) const STYLE: &str = include_str!("../assets/page.css");
 pub(crate) const PROGRAM: [&str; 5] = [
     include_str!("../assets/tools.js"),
@@ -105,7 +116,7 @@ impl Page {
         }
         self.contents(&mut out);
         out.push_str("</header>\n<main>");
-        let mut pictures = 0;
+        let (mut pictures, mut maps) = (0, 0);
         for (i, section) in self.sections.iter().enumerate() {
             let _ = write!(out, "<section id=\"section-{}\">", i + 1);
             if !section.heading.is_empty() {
@@ -119,6 +130,10 @@ impl Page {
                     Item::Table(table) => table.html(&mut out),
                     Item::Bars(bars) => bars_html(bars, &mut out),
                     Item::Chart(chart) => chart_html(chart, &mut out),
+                    Item::Map(map) => {
+                        maps += 1;
+                        map.html(maps, &mut out);
+                    }
                     Item::Text(text) => {
                         let _ = write!(out, "<pre>{}</pre>", escape(text));
                     }
@@ -135,6 +150,9 @@ impl Page {
             out.push_str("<script>\n(function () {\n'use strict';\n");
             PROGRAM.iter().for_each(|part| out.push_str(part));
             out.push_str("})();\n</script>\n");
+        }
+        if maps > 0 {
+            let _ = write!(out, "<script>\n{MAPS}</script>\n");
         }
         out.push_str("</body></html>\n");
         out

@@ -5,6 +5,7 @@
 //! | `run.json` | from the start: what the caller tells about the run |
 //! | `flows.journal` | while repetitions are missing |
 //! | `flows.parquet` | once the run is finished |
+//! | `NAME.journal`, `NAME.parquet` | tables beside it, if the run has any ([`RunFolder::append_table`]) |
 //! | `.lock` | always; held by the process that writes, freed by the system when it dies |
 //!
 //! **The results of a folder are the rows of the table together with those of the journal**, each key once.
@@ -16,6 +17,7 @@
 //! The lock is advisory (flock, LockFileEx) and bound to the open file: a killed run leaves the file
 //! but not the lock, so nothing ever has to be cleaned up. Readers need no lock.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ const LOCK: &str = ".lock";
 pub struct RunFolder {
     path: PathBuf,
     journal: Option<Journal>,
+    /// Journals of the tables beside the main one, by name.
+    beside: BTreeMap<String, Journal>,
     /// Held, never read: closing it frees the lock.
     _lock: File,
 }
@@ -107,7 +111,7 @@ impl RunFolder {
                 _ => (),
             }
         }
-        Ok(RunFolder { path, journal: None, _lock: lock })
+        Ok(RunFolder { path, journal: None, beside: BTreeMap::new(), _lock: lock })
     }
 
     /// The folder.
@@ -171,11 +175,55 @@ impl RunFolder {
         self.writing()?.append(rows)
     }
 
+    /// Adds rows of finished repetitions to the table `name` beside the main one. They go first: a repetition counts as
+    /// finished by its rows in the main journal, and one that is run again brings equal rows.
+    ///
+    /// # Errors
+    /// [`Error::OtherRun`] when the folder holds such a table of another run; those of [`Journal::append`].
+    pub fn append_table(&mut self, name: &str, header: &Header, rows: &[Row]) -> Result<()> {
+        if !self.beside.contains_key(name) {
+            let (journal, _) = Journal::open_or_resume(self.file(&journal_of(name)), header)?;
+            self.beside.insert(name.to_owned(), journal);
+        }
+        self.beside.get_mut(name).map_or(Ok(()), |journal| journal.append(rows))
+    }
+
+    /// The rows of the table `name` in the table's order, finished or not; none if there is no such table.
+    ///
+    /// # Errors
+    /// As of [`read`].
+    pub fn table(&self, name: &str) -> Result<Vec<Row>> {
+        match read_named(&self.path, name) {
+            Ok((_, rows)) => Ok(rows),
+            Err(Error::Empty { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the tables beside the main one and removes their journals.
+    fn finish_beside(&mut self) -> Result<()> {
+        self.beside.clear();
+        // Those of an earlier process that was killed before its end too.
+        let here = fs::read_dir(&self.path).map_err(Error::io("read", &self.path))?;
+        let files = here.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let names = files.filter_map(|file| Some(file.strip_suffix(".journal")?.to_owned()));
+        let mut names: Vec<String> = names.filter(|name| journal_of(name) != JOURNAL).collect();
+        names.sort();
+        for name in names {
+            let (header, rows) = read_named(&self.path, &name)?;
+            write_flows(&self.file(&table_of(&name)), &header, &rows)?;
+            let path = self.file(&journal_of(&name));
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
     /// Waits until everything appended would survive the loss of power; a kill it survives without.
     ///
     /// # Errors
     /// [`Error::Order`] as for [`RunFolder::append`], [`Error::Io`].
     pub fn sync(&mut self) -> Result<()> {
+        self.beside.values_mut().try_for_each(Journal::sync)?;
         self.writing()?.sync()
     }
 
@@ -195,6 +243,7 @@ impl RunFolder {
     pub fn finish(&mut self) -> Result<Vec<Row>> {
         let path = self.file(JOURNAL);
         let header = self.writing()?.header().clone();
+        self.finish_beside()?;
         // Read back, not remembered: what becomes the table has passed its checks.
         let contents = journal::read(&path)?.ok_or_else(|| Error::Empty { path: self.path.clone() })?;
         journal::same_run(&path, &contents.header, &header)?;
@@ -209,6 +258,16 @@ impl RunFolder {
         durable::sync_folder_of(&path)?;
         Ok(rows)
     }
+}
+
+/// File name of the journal of a table.
+fn journal_of(name: &str) -> String {
+    format!("{name}.journal")
+}
+
+/// File name of a table.
+fn table_of(name: &str) -> String {
+    format!("{name}.parquet")
 }
 
 fn not_started(path: &Path) -> Error {
@@ -234,9 +293,17 @@ fn own_in_order(header: &Header, mut rows: Vec<Row>) -> Result<Vec<Row>> {
 /// [`Error::Empty`] when no results are there, [`Error::OtherRun`] when table and journal belong to
 /// different runs, [`Error::Damaged`], [`Error::Io`] and [`Error::Parquet`] when they cannot be read.
 pub fn read(path: &Path) -> Result<(Header, Vec<Row>)> {
+    read_named(path, "flows")
+}
+
+/// [`read`] of a table beside the main one.
+///
+/// # Errors
+/// As of [`read`].
+pub fn read_named(path: &Path, name: &str) -> Result<(Header, Vec<Row>)> {
     // The journal first: should the run finish meanwhile, the table is there when the journal is not.
-    let journal = journal_rows(&path.join(JOURNAL))?;
-    let table_path = path.join(TABLE);
+    let journal = journal_rows(&path.join(journal_of(name)))?;
+    let table_path = path.join(table_of(name));
     let table = if exists(&table_path)? { Some(read_flows(&table_path)?) } else { None };
     match (journal, table) {
         (None, None) => Err(Error::Empty { path: path.to_owned() }),

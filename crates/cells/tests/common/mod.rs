@@ -128,9 +128,16 @@ pub(crate) fn run_seed(
     seconds: u64,
     seed: u64,
 ) -> (Network, ElementId, ElementId) {
+    let (mut network, cells, load) = start(config, load, seed);
+    network.run_until(Time::ZERO + Span::from_secs(seconds));
+    (network, cells, load)
+}
+
+/// A network of cells with a load, at time 0.
+pub(crate) fn start(config: Config, load: Load, seed: u64) -> (Network, ElementId, ElementId) {
     let n = config.mobiles.len() as u16;
     config.check().unwrap();
-    let plan = Plan { config, curves: Curves::built_in() };
+    let plan = Plan { config, curves: Curves::built_in(), observe: Default::default() };
     let mut network = Network::new(0, Tracer::off());
     let cells = network.add(Cells::new(&plan, "net", Seed { seed, repetition: 0 }));
     let load = network.add(load);
@@ -139,6 +146,5 @@ pub(crate) fn run_seed(
         network.wire(cells, Port(m), load, Port(m));
     }
     network.start(None);
-    network.run_until(Time::ZERO + Span::from_secs(seconds));
     (network, cells, load)
 }

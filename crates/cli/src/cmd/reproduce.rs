@@ -300,10 +300,15 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
         talk.data(&format!("  {} not tested: {} [{}]\n", claim.id, claim.text, claim.why))?;
     }
     if !r.readings.is_empty() {
-        talk.data("  readings of what the paper leaves open, values inside:\n")?;
+        talk.data("  readings of what the paper leaves open; values inside, claims:\n")?;
         for reading in &r.readings {
             let of = reading.measured.len();
-            talk.data(&format!("    {:2} of {of}  {}\n", reading.within, reading.name))?;
+            let chosen = if reading.chosen { " (chosen)" } else { "" };
+            talk.data(&format!("    {:2} of {of}  {}{chosen}\n", reading.within, reading.name))?;
+            for (id, holds, detail) in &reading.claims {
+                let word = if *holds { "holds" } else { "fails" };
+                talk.data(&format!("             {id} {word} [{detail}]\n"))?;
+            }
         }
     }
     talk.data("\n")

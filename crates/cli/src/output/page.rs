@@ -6,7 +6,7 @@ use super::labels;
 use super::table::{self, Board, Choice};
 use crate::input::plan::{Plan, VERSION};
 use lab::sweep::Sweep;
-use report::{Bar, BarGroup, Bars, Page, Picture, Section, Table};
+use report::{Bar, BarGroup, Bars, Item, Page, Picture, Section, Table};
 use results::cells::CellSummary;
 
 /// At most so many repetitions are drawn.
@@ -36,7 +36,10 @@ pub(crate) fn page(
             ("seed".to_owned(), plan.seed.to_string()),
             ("repetitions".to_owned(), plan.repetitions.to_string()),
         ],
-        sections: vec![numbers(plan, sweep, cells), pictures(sweep, drawn)],
+        sections: [Some(numbers(plan, sweep, cells)), networks(sweep), Some(pictures(sweep, drawn))]
+            .into_iter()
+            .flatten()
+            .collect(),
     }
 }
 
@@ -132,6 +135,29 @@ fn values(params: &[(String, String)]) -> String {
 /// The cells of a grid that are drawn: spread evenly over it, the first and the last among them.
 pub(crate) fn chosen(cells: usize) -> Vec<usize> {
     spread(cells, PICTURES)
+}
+
+/// Networks of cells of the first cell of the grid that has one: map, distributions, load over time.
+fn networks(sweep: &Sweep) -> Option<Section> {
+    let tables = sweep.tables.as_ref()?;
+    let at = sweep.cells.iter().position(|cell| !cell.model.systems.is_empty())?;
+    let cell = &sweep.cells[at];
+    let mut items: Vec<Item> = Vec::new();
+    for (system, summary) in lab::system::summary::of(sweep, tables, at as u32).iter().enumerate() {
+        items.extend(lab::system::picture::map(&cell.model, 0, system).map(Item::from));
+        items.extend(summary.bars().into_iter().map(Item::from));
+        items.extend(summary.charts().into_iter().map(Item::from));
+    }
+    let label = labels::cell(&cell.params);
+    let place = if label.is_empty() { String::new() } else { format!(" with {label}") };
+    Some(Section {
+        heading: "The network of cells".to_owned(),
+        text: format!(
+            "The map is repetition 0{place}; distributions and load are of all repetitions. The tables `users.parquet`, \
+             `cells.parquet`, `slots.parquet`, `system.parquet` and `radio.parquet` beside this page have the numbers."
+        ),
+        items,
+    })
 }
 
 fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {

@@ -11,7 +11,7 @@ use crate::console::talk::Talk;
 use crate::output::labels;
 use base::{Span, units};
 use lab::measure::FlowMeasures;
-use lab::sweep::{Counters, Player, Refused, Sweep};
+use lab::sweep::{Counters, Played, Player, Refused, Sweep};
 use netns::facts::FlowFacts;
 use netns::job::CommandFacts;
 use report::Picture;
@@ -366,7 +366,7 @@ impl Player for Stage {
         model: &Model,
         repetition: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<Vec<FlowMeasures>>, Refused> {
+    ) -> Result<Option<Played>, Refused> {
         let outcome = uml::once(model, repetition, &self.kernels, &self.options, stop).map_err(refused)?;
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -378,14 +378,14 @@ impl Player for Stage {
         })?;
         let done = outcome.ran.world.network.triggers().done();
         let triggers = done.map(|(at, name)| (at.as_secs_f64(), name.to_owned())).collect();
-        let mut measures = outcome.ran.flows;
+        let mut played = Played::of(model, outcome.ran);
         let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
-        measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
+        played.measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
         let commands = outcome.commands.into_iter().map(|command| command.facts).collect();
         if let Ok(mut facts) = self.facts.lock() {
             facts.insert((cell, repetition), Said { flows: outcome.facts, commands, triggers });
         }
-        Ok(Some(measures))
+        Ok(Some(played))
     }
 
     fn release(&self) -> String {

@@ -56,7 +56,12 @@ fn experiment(r: &Reproduced) -> Value {
         .map(|x| {
             let measured: serde_json::Map<String, Value> =
                 x.measured.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
-            json!({ "name": x.name, "chosen": x.chosen, "within": x.within, "measured": measured })
+            let claims: Vec<Value> = (x.claims.iter())
+                .map(|(id, holds, detail)| json!({ "id": id, "holds": holds, "detail": detail }))
+                .collect();
+            json!({
+                "name": x.name, "chosen": x.chosen, "within": x.within, "measured": measured, "claims": claims,
+            })
         })
         .collect();
     json!({

@@ -149,7 +149,13 @@ impl<'a> Laboratory<'a> {
             }
         }
         if !new.is_empty() {
-            let first = Sweep { cells: new, repetitions: n, part: sweep.part, header: sweep.header.clone() };
+            let first = Sweep {
+                cells: new,
+                repetitions: n,
+                part: sweep.part,
+                header: sweep.header.clone(),
+                tables: None,
+            };
             let (rows, complete) = first.run(None, self.control)?;
             if !complete {
                 return Err(ReproduceError::Stopped);
@@ -182,17 +188,19 @@ impl<'a> Laboratory<'a> {
         let repetitions =
             experiment.reading_repetitions.unwrap_or(u32::MAX).min(self.settings.reading_repetitions);
         let mut all = Vec::new();
-        if repetitions == 0 || experiment.tables().next().is_none() {
+        if repetitions == 0 {
             return Ok(all);
         }
         for reading in &experiment.reading {
             let set: Vec<String> = experiment.reading_fixes.iter().chain(&reading.set).cloned().collect();
             let grid = self.grid(group, experiment, &set, self.settings.seed, repetitions)?;
             let values = values(experiment, claims, &grid)?;
+            let judged = verdict::claims(experiment, claims, &grid)?.0;
             all.push(ReadingResult {
                 name: reading.name.clone(),
                 chosen: reading.chosen,
                 within: values.iter().filter(|v| v.within).count(),
+                claims: judged.into_iter().map(|c| (c.id, c.holds, c.detail)).collect(),
                 measured: values.into_iter().map(|v| (v.key, v.measured)).collect(),
             });
         }

@@ -113,6 +113,8 @@ pub struct ReadingResult {
     pub measured: Vec<(String, f64)>,
     /// How many are inside.
     pub within: usize,
+    /// The experiment's claims: id, whether it holds, and the comparisons.
+    pub claims: Vec<(String, bool, String)>,
 }
 
 /// How robust the verdicts are: the share inside over several seeds at the paper's own repetitions.

@@ -218,21 +218,25 @@ fn readings(r: &Reproduced) -> Table {
     let mut columns = vec!["reading".to_owned(), "inside".to_owned()];
     if let Some(first) = r.readings.first() {
         columns.extend(first.measured.iter().map(|(key, _)| key.clone()));
+        columns.extend(first.claims.iter().map(|(id, _, _)| id.clone()));
     }
     let d = decimals(&r.values);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
-    if let Some(first) = r.readings.first() {
+    if let Some(first) = r.readings.first().filter(|first| !first.measured.is_empty()) {
         let mut published = vec![Cell::plain("published"), Cell::plain(String::new())];
         for (key, _) in &first.measured {
             let value = r.values.iter().find(|v| v.key == *key);
             published.push(Cell::plain(value.map_or_else(String::new, |v| v.published.to_string())));
         }
+        published.resize_with(columns.len(), || Cell::plain(String::new()));
         rows.push(published);
     }
     for x in &r.readings {
         let name = if x.chosen { format!("{} (chosen)", x.name) } else { x.name.clone() };
         let mut row = vec![Cell::plain(name), Cell::plain(format!("{} of {of}", x.within))];
         row.extend(x.measured.iter().map(|(_, v)| Cell::plain(format!("{v:.d$}"))));
+        let word = |holds: bool| if holds { "holds" } else { "fails" };
+        row.extend(x.claims.iter().map(|(_, holds, _)| Cell::plain(word(*holds))));
         rows.push(row);
     }
     Table {

@@ -125,7 +125,13 @@ impl Laboratory<'_> {
         }
         let header = part.sweep.header.clone();
         if !new.is_empty() {
-            self.play(Sweep { cells: new, repetitions, part: Part::WHOLE, header: header.clone() })?;
+            self.play(Sweep {
+                cells: new,
+                repetitions,
+                part: Part::WHOLE,
+                header: header.clone(),
+                tables: None,
+            })?;
         }
         let (mut rows, mut counted) = (Vec::new(), Vec::new());
         for (i, cell) in cells.iter().enumerate() {
@@ -134,7 +140,11 @@ impl Laboratory<'_> {
             rows.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
             counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
         }
-        Ok(Some(Rc::new(part.again(Sweep { cells, repetitions, part: Part::WHOLE, header }, &rows, counted))))
+        Ok(Some(Rc::new(part.again(
+            Sweep { cells, repetitions, part: Part::WHOLE, header, tables: None },
+            &rows,
+            counted,
+        ))))
     }
 
     fn find_played(&self, model: &Model, repetitions: u32) -> Option<&Played> {

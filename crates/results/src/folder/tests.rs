@@ -180,3 +180,45 @@ fn a_damaged_run_json_is_named() {
     let message = read_run(&path).unwrap_err().to_string();
     assert!(message.contains(RUN) && message.contains("is not JSON"), "{message}");
 }
+
+/// EG-25: tables beside the main one: made durable with it, continued after a kill, extended by more repetitions.
+#[test]
+fn eg_25_tables_beside_the_main_one() {
+    let cells = vec![Cell::new(0, [("recovery", "reno")])];
+    let columns = vec![Column::new("erlang", "", Combine::Mean)];
+    let beside = Header::new("4f1c", 1, "0.1.0", cells, columns).unwrap();
+    let of = |repetitions: std::ops::Range<u64>| -> Vec<Row> {
+        let names = ["cell-0", "cell-1"];
+        repetitions.flat_map(|r| names.map(|name| Row::new(0, r, name, [r as f64]))).collect()
+    };
+    let (_parent, path, mut folder) = begun();
+    folder.append_table("cells", &beside, &of(0..1)).unwrap();
+    folder.append(&rows(0..1)).unwrap();
+    // Killed between the two: the repetition is run again.
+    folder.append_table("cells", &beside, &of(1..2)).unwrap();
+    assert_eq!(folder.table("cells").unwrap(), of(0..2));
+    assert_eq!(folder.table("slots").unwrap(), []);
+    drop(folder);
+
+    let mut folder = RunFolder::open(&path).unwrap();
+    folder.start(&header()).unwrap();
+    for repetition in 1..3 {
+        folder.append_table("cells", &beside, &of(repetition..repetition + 1)).unwrap();
+        folder.append(&rows(repetition..repetition + 1)).unwrap();
+    }
+    folder.finish().unwrap();
+    assert_eq!(names(&path), [LOCK, "cells.parquet", TABLE, RUN]);
+    assert_eq!(read_named(&path, "cells").unwrap(), (beside.clone(), of(0..3)));
+
+    folder.start(&header()).unwrap();
+    folder.append_table("cells", &beside, &of(3..4)).unwrap();
+    folder.append(&rows(3..4)).unwrap();
+    assert_eq!(folder.table("cells").unwrap(), of(0..4));
+    folder.finish().unwrap();
+    assert_eq!(read_named(&path, "cells").unwrap().1, of(0..4));
+    let other = Header { seed: 2, ..beside };
+    folder.start(&header()).unwrap();
+    folder.append_table("cells", &other, &of(4..5)).unwrap();
+    folder.append(&rows(4..5)).unwrap();
+    assert!(matches!(folder.finish(), Err(Error::OtherRun { .. })), "tables of two runs do not mix");
+}

@@ -246,7 +246,7 @@ fn one(reader: Reader<'_>, graph: &mut Graph, flows: &mut Vec<Flow>, cx: &Cx<'_>
         cx.push(Diagnostic::error("impossible", place, wrong.message).help(wrong.help));
         return None;
     }
-    let plan = cells::system::Plan { config, curves: curves? };
+    let plan = cells::system::Plan { config, curves: curves?, observe: Default::default() };
     complete.then_some(System { name: name?, plan: Arc::new(plan), users })
 }
 

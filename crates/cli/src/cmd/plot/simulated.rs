@@ -217,6 +217,9 @@ fn source(all: &super::Args) -> Result<(Input, Option<u64>), Failure> {
     Ok((files::read(&all.file, &args.changes.set)?, args.seed))
 }
 
+/// Flows that a refusal names.
+const NAMED: usize = 12;
+
 fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
     if model.flows.is_empty() {
         return Err(Failure::usage(
@@ -226,7 +229,9 @@ fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
     }
     let Some(name) = name else { return Ok(0) };
     model.flows.iter().position(|flow| flow.name == name).ok_or_else(|| {
-        let names: Vec<&str> = model.flows.iter().map(|flow| flow.name.as_str()).collect();
-        Failure::usage(format!("there is no flow `{name}`"), format!("there is {}", names.join(", ")))
+        let names: Vec<&str> = model.flows.iter().map(|flow| flow.name.as_str()).take(NAMED).collect();
+        let more = model.flows.len() - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Failure::usage(format!("there is no flow `{name}`"), format!("there is {}{more}", names.join(", ")))
     })
 }

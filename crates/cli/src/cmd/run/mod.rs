@@ -274,6 +274,13 @@ impl Found<'_> {
         if let Some(stage) = &self.stage {
             document["kernels"] = stage.document(self.sweep);
         }
+        if let Some(tables) = &self.sweep.tables {
+            let cells = (0..self.sweep.cells.len() as u32).map(|cell| {
+                let systems = lab::system::summary::of(self.sweep, tables, cell);
+                systems.iter().map(lab::system::summary::Summary::document).collect::<Vec<Value>>()
+            });
+            document["systems"] = json!(cells.collect::<Vec<_>>());
+        }
         document["folder"] = json!(self.path.map(|path| path.display().to_string()));
         for (key, value) in &self.more {
             document[*key] = value.clone();
