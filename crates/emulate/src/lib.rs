@@ -8,7 +8,8 @@
 //! | part | what it holds |
 //! |---|---|
 //! | [`driver`] | the real-time thread, its triggers and its CPU budget |
-//! | [`nodes`], [`wire`] | machines of commands; links between interfaces or serial lines of this host |
+//! | [`once`], [`play`] | one repetition: machines of commands, threads, results |
+//! | [`wire`] | links between interfaces or serial lines of this host |
 //! | `sockets` | workloads over kernel sockets |
 //! | [`remote`] | nodes and flow ends at other hosts |
 //! | [`accuracy`] | lateness and faithfulness of a run |
@@ -20,21 +21,19 @@ pub mod accuracy;
 pub mod agreement;
 #[cfg(target_os = "linux")]
 pub mod driver;
-#[cfg(target_os = "linux")]
-pub mod nodes;
-#[cfg(target_os = "linux")]
-mod once;
 pub mod remote;
 #[cfg(target_os = "linux")]
-pub mod self_check;
+mod run;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
 pub mod wire;
 
+#[cfg(target_os = "linux")]
+pub use driver::self_check;
 pub use netns::rights;
 #[cfg(target_os = "linux")]
-pub use once::{once, play};
+pub use run::{once, play};
 
 use crate::accuracy::lateness::Timing;
 use base::Span;
@@ -122,7 +121,7 @@ pub struct Surroundings {
     pub program: Option<PathBuf>,
     /// Whose the commands are; none: they stay whose the process is.
     pub user: Option<netns::user::User>,
-    /// How many links there are around this one, below [`nodes::LEVELS`].
+    /// How many links there are around this one, below [`lab::machines::LEVELS`].
     pub level: u8,
     /// Variables of their environment.
     pub variables: Vec<(String, std::ffi::OsString)>,

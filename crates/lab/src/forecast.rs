@@ -6,7 +6,8 @@
 //! the driver show them. What no pilot can run, because real kernels take part, keeps the estimate of
 //! [`scenario::Cost`].
 
-use crate::once::{DRAIN, LOOK_EVERY, Running, finished};
+use crate::once::{LOOK_EVERY, Running, finished};
+use crate::run::DRAIN;
 use base::trace::Tracer;
 use base::{Span, Time};
 use path::Network;
@@ -191,9 +192,9 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
         wakes >= budget
     };
     let worked = running.work(&mut spent);
-    let worked_at = Reading::of(of, &running.world.network);
+    let worked_at = Reading::of(of, &running.world().network);
     let drained = worked && running.drain(&mut spent);
-    let now = Reading::of(of, &running.world.network);
+    let now = Reading::of(of, &running.world().network);
     let half = half.unwrap_or_default();
     let (exact, peak) = (f64::from(u8::from(drained)), peak as f64);
     let (end, then) = if drained {
@@ -202,7 +203,7 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
     } else if worked {
         (worked_at.at, drained_on(worked_at, now))
     } else {
-        worked_on(model, &running.world, half, now)
+        worked_on(model, running.world(), half, now)
     };
     let grown = (then.inside.max(peak) - now.inside.max(peak)) * BYTES[0] + (then.sent - now.sent) * BYTES[1];
     let forecast = Forecast {

@@ -12,6 +12,7 @@ pub mod picture;
 pub mod probe;
 mod radio;
 pub mod reproduce;
+pub mod run;
 pub mod series;
 pub mod sweep;
 pub mod system;

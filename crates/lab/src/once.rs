@@ -1,17 +1,17 @@
-//! One repetition in virtual time: build, run, drain.
+//! One repetition in virtual time.
 //!
-//! Built, driven until every workload is done, then until nothing is on its way any more, so that the truth about
-//! every packet is known.
+//! Driven until every workload is done, then until nothing is on its way any more, so that the truth about every packet
+//! is known ([`crate::run`]).
 
-use crate::measure::{self, FlowMeasures};
-use base::event::Category;
-use base::rng::Seed;
+use crate::run::{self, DRAIN, Pending, Run};
+use base::Time;
 use base::trace::Tracer;
-use base::{Span, Time};
-use path::{Network, Signal};
+use path::Network;
 use scenario::Model;
-use scenario::build::{Ends, World, build};
+use scenario::build::World;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use crate::run::{Outcome, finished};
 
 /// What to record beside the counters.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -22,31 +22,12 @@ pub struct Options {
     pub shuffle_ties: Option<u64>,
 }
 
-/// A repetition that has been run.
-pub struct Outcome {
-    /// What each flow measured, in the order of the model.
-    pub flows: Vec<FlowMeasures>,
-    /// The network as it was left, with its trace.
-    pub world: World,
-    /// Populations of networks of cells: name and numbers, in the order of the model.
-    pub populations: Vec<(String, FlowMeasures)>,
-    /// Every workload was done before the limit.
-    pub complete: bool,
-}
-
-/// How often the end is looked for: after so many wake-ups.
+/// Wake-ups between two looks at whether the run is over.
 pub(crate) const LOOK_EVERY: u32 = 16;
-/// What is still on its way when all workloads are done may take so long.
-pub(crate) const DRAIN: Span = Span::from_secs(3600);
 
 /// Runs repetition `repetition` of a model.
 pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
-    let tracer = if options.trace {
-        Tracer::of(&[Category::Path, Category::Transport, Category::Radio])
-    } else {
-        Tracer::off()
-    };
-    run_recorded(model, repetition, tracer, options.shuffle_ties)
+    run_recorded(model, repetition, run::tracer(options.trace), options.shuffle_ties)
 }
 
 /// [`run_once`] that ends early, without an outcome, once `stop` is set: within some milliseconds.
@@ -56,15 +37,11 @@ pub fn run_until_stopped(
     options: Options,
     stop: &AtomicBool,
 ) -> Option<Outcome> {
-    let tracer = if options.trace {
-        Tracer::of(&[Category::Path, Category::Transport, Category::Radio])
-    } else {
-        Tracer::off()
-    };
+    let tracer = run::tracer(options.trace);
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
-/// The same, with a recorder of the caller's choice.
+/// [`run_once`] with a recorder of the caller's choice.
 pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Outcome {
     match run_while(model, repetition, tracer, shuffle_ties, &|| true) {
         Some(outcome) => outcome,
@@ -97,7 +74,7 @@ pub(crate) fn run_in_parts<E>(
     for phase in [Running::work, Running::drain] {
         loop {
             let over = phase(running, full);
-            each(&mut running.world)?;
+            each(running.world())?;
             if over {
                 break;
             }
@@ -108,11 +85,8 @@ pub(crate) fn run_in_parts<E>(
 
 /// A repetition under way. Its phases follow each other: workloads, drain, judgement.
 pub(crate) struct Running<'m> {
-    model: &'m Model,
-    repetition: u64,
-    pub(crate) world: World,
-    waiting: Vec<Ends>,
-    complete: bool,
+    run: Run<'m>,
+    pending: Pending,
     /// End of the drain, once it has begun.
     drained: Option<Time>,
 }
@@ -120,51 +94,45 @@ pub(crate) struct Running<'m> {
 impl<'m> Running<'m> {
     /// Builds the network and asks every element for its first wake-up.
     pub(crate) fn new(model: &'m Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Self {
-        let seed = Seed { seed: model.run.seed, repetition };
-        let mut world = build(model, seed, tracer);
-        world.network.start(shuffle_ties);
-        let waiting = world.flows.clone();
-        Running { model, repetition, world, waiting, complete: false, drained: None }
+        let mut run = Run::new(model, repetition, tracer);
+        run.world.network.start(shuffle_ties);
+        let pending = Pending::new(run.world.flows.clone());
+        Running { run, pending, drained: None }
     }
 
-    fn limit(&self) -> Time {
-        Time::ZERO + self.model.run.limit
+    /// The network and where its parts are.
+    pub(crate) fn world(&mut self) -> &mut World {
+        &mut self.run.world
     }
 
     /// Drives until every workload is done or the limit is reached. False if `stopped` was true before; a further
     /// call goes on.
     pub(crate) fn work(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
-        let limit = self.limit();
-        let (waiting, mut halted) = (&mut self.waiting, false);
-        self.world.network.run_while(
+        let (limit, pending, mut halted) = (self.run.limit, &mut self.pending, false);
+        self.run.world.network.run_while(
             limit,
             |network| {
-                while waiting.last().is_some_and(|ends| finished(network, ends)) {
-                    waiting.pop();
-                }
-                halted = !waiting.is_empty() && stopped(network);
-                halted || waiting.is_empty()
+                let over = pending.is_over(network);
+                halted = !over && stopped(network);
+                halted || over
             },
             LOOK_EVERY,
         );
-        self.complete = self.waiting.is_empty();
         !halted
     }
 
     /// Closes background loads and drives until nothing is on its way. False if `stopped` was true before; a further
     /// call goes on.
     pub(crate) fn drain(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
-        let network = &mut self.world.network;
+        let run = &mut self.run;
         let end = *self.drained.get_or_insert_with(|| {
-            let now = network.now();
-            for &id in &self.world.backgrounds {
-                network.signal(now, id, Signal::Close);
-            }
-            now + DRAIN
+            run.close_background();
+            run.world.network.now() + DRAIN
         });
-        if !self.complete {
+        if !self.pending.is_empty() {
             return true;
         }
+        let network = &mut self.run.world.network;
         if network.run_while(end, stopped, LOOK_EVERY) && network.next_wake().is_some_and(|due| due <= end) {
             return false;
         }
@@ -174,15 +142,7 @@ impl<'m> Running<'m> {
 
     /// Measures of the flows and populations.
     pub(crate) fn judge(self) -> Outcome {
-        let (model, world, limit) = (self.model, self.world, Time::ZERO + self.model.run.limit);
-        let flows = measure::flows(model, &world, self.repetition, limit);
-        let populations = crate::system::populations(model, &world, &flows, limit);
-        Outcome { flows, populations, world, complete: self.complete }
+        let complete = self.pending.is_empty();
+        self.run.measured(complete)
     }
-}
-
-/// Whether the workload of a flow is done; true for doors, whose workloads are outside.
-pub fn finished(network: &Network, ends: &Ends) -> bool {
-    let done = |id| host::finished(network, id).is_none_or(|finished| finished.is_some());
-    done(ends.from) && done(ends.to)
 }

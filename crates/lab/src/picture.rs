@@ -11,6 +11,7 @@ use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
 use host::Door;
+use path::ElementId;
 use report::{
     Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
     WindowSample,
@@ -65,9 +66,7 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         }
     };
     let verdicts = outcome.world.network.ledgers()[2 * flow + usize::from(replies)].verdicts();
-    // Retransmissions appear in the trace in the order of the ledger.
-    let mut next_verdict = verdicts.iter();
-    let mut p = Picture {
+    let p = Picture {
         title: model.title.clone(),
         subtitle: subtitle(model, repetition, flow, outcome, &sender),
         flow: name,
@@ -78,74 +77,18 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         },
         ..Picture::default()
     };
-    let mut seqs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    let mut pending: Option<(f64, u64)> = None;
-    for record in records {
-        let t = record.t.as_secs_f64();
-        let from_sender = record.source.0 == from.0;
-        match record.event {
-            Event::DataSent { packet, seq, len, cause } if from_sender => {
-                let (seq, end) = (stream(seq), stream(seq + u64::from(len)));
-                seqs.insert(packet, (seq, end));
-                let verdict =
-                    if matches!(cause, Cause::New | Cause::WindowProbe) { None } else { next_verdict.next() };
-                let kind = match verdict {
-                    None => Kind::New,
-                    Some(v) if v.unneeded => Kind::Unneeded,
-                    Some(_) => Kind::Retransmission,
-                };
-                p.sent.push(Sent { t, seq, end, kind });
-                if let Some(v) = verdict {
-                    note_cause(&mut p, t, seq, v, &mut pending);
-                }
-            }
-            Event::DataReceived { seq, len, duplicate, .. } if record.source.0 == to.0 => {
-                p.received.push(Received {
-                    t,
-                    seq: stream(seq),
-                    end: stream(seq + u64::from(len)),
-                    duplicate,
-                });
-            }
-            Event::AckReceived { ack, window, duplicate } if from_sender => {
-                let ack = stream(ack);
-                let window_end = ack + u64::from(window);
-                p.acks.push(Ack { t, ack, window_end, sacks: Vec::new(), duplicate });
-            }
-            Event::SackBlock { left, right } if from_sender => {
-                if let Some(ack) = p.acks.last_mut() {
-                    ack.sacks.push([stream(left), stream(right)]);
-                }
-            }
-            Event::Dropped { packet, .. } => {
-                if let Some(&(seq, end)) = seqs.get(&packet) {
-                    let place =
-                        outcome.world.names.get(record.source.0 as usize).cloned().unwrap_or_default();
-                    p.drops.push(Drop { t, seq, end, place });
-                }
-            }
-            Event::Window { cwnd, ssthresh, flight } if from_sender => p.window.push(WindowSample {
-                t,
-                cwnd: u64::from(cwnd),
-                ssthresh: (ssthresh != u32::MAX).then_some(u64::from(ssthresh)),
-                flight: u64::from(flight),
-            }),
-            Event::Timer { rto, srtt, rttvar } if from_sender => {
-                let s = |x: Span| x.as_secs_f64();
-                p.timer.push(TimerSample { t, rto: s(rto), srtt: s(srtt), rttvar: s(rttvar) });
-            }
-            Event::RtoFired { seq, .. } if from_sender => pending = Some((t, stream(seq))),
-            Event::Verdict { spurious, detector } if from_sender => {
-                // It speaks of every timeout since the last verdict.
-                for timeout in p.timeouts.iter_mut().rev().take_while(|x| x.detected.is_none()) {
-                    timeout.detected =
-                        Some(if spurious { detector.to_owned() } else { "genuine".to_owned() });
-                    timeout.detected_at = Some(t);
-                }
-            }
-            _ => {}
-        }
-    }
+    let mut drawing = Drawing {
+        p,
+        from,
+        to,
+        names: &outcome.world.names,
+        // Retransmissions appear in the trace in the order of the ledger.
+        verdicts: verdicts.iter(),
+        seqs: BTreeMap::new(),
+        pending: None,
+    };
+    records.iter().for_each(|record| drawing.add(record));
+    let mut p = drawing.p;
     let last = p.sent.iter().map(|s| s.t).chain(p.acks.iter().map(|a| a.t)).fold(0.0, f64::max);
     p.until = last;
     let seed = Seed { seed: model.run.seed, repetition };
@@ -161,6 +104,92 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         .collect();
     p.layers = radio::layers(model, flow, &outcome.world, records);
     p
+}
+
+/// A picture while the events of a run are added to it, in order of time.
+struct Drawing<'a> {
+    p: Picture,
+    /// The elements that send and receive the data.
+    from: ElementId,
+    to: ElementId,
+    names: &'a [String],
+    /// Verdicts on retransmissions, in the order in which they were sent.
+    verdicts: std::slice::Iter<'a, Retransmission>,
+    /// Stream offsets of each data packet, by packet number.
+    seqs: BTreeMap<u64, (u64, u64)>,
+    /// Time and offset of an expired timer whose retransmission has not been seen.
+    pending: Option<(f64, u64)>,
+}
+
+impl Drawing<'_> {
+    fn add(&mut self, record: &Record) {
+        let t = record.t.as_secs_f64();
+        let from_sender = record.source.0 == self.from.0;
+        match record.event {
+            Event::DataSent { packet, seq, len, cause } if from_sender => {
+                let (seq, end) = (stream(seq), stream(seq + u64::from(len)));
+                self.seqs.insert(packet, (seq, end));
+                let verdict = if matches!(cause, Cause::New | Cause::WindowProbe) {
+                    None
+                } else {
+                    self.verdicts.next()
+                };
+                let kind = match verdict {
+                    None => Kind::New,
+                    Some(v) if v.unneeded => Kind::Unneeded,
+                    Some(_) => Kind::Retransmission,
+                };
+                self.p.sent.push(Sent { t, seq, end, kind });
+                if let Some(v) = verdict {
+                    note_cause(&mut self.p, t, seq, v, &mut self.pending);
+                }
+            }
+            Event::DataReceived { seq, len, duplicate, .. } if record.source.0 == self.to.0 => {
+                self.p.received.push(Received {
+                    t,
+                    seq: stream(seq),
+                    end: stream(seq + u64::from(len)),
+                    duplicate,
+                });
+            }
+            Event::AckReceived { ack, window, duplicate } if from_sender => {
+                let ack = stream(ack);
+                let window_end = ack + u64::from(window);
+                self.p.acks.push(Ack { t, ack, window_end, sacks: Vec::new(), duplicate });
+            }
+            Event::SackBlock { left, right } if from_sender => {
+                if let Some(ack) = self.p.acks.last_mut() {
+                    ack.sacks.push([stream(left), stream(right)]);
+                }
+            }
+            Event::Dropped { packet, .. } => {
+                if let Some(&(seq, end)) = self.seqs.get(&packet) {
+                    let place = self.names.get(record.source.0 as usize).cloned().unwrap_or_default();
+                    self.p.drops.push(Drop { t, seq, end, place });
+                }
+            }
+            Event::Window { cwnd, ssthresh, flight } if from_sender => self.p.window.push(WindowSample {
+                t,
+                cwnd: u64::from(cwnd),
+                ssthresh: (ssthresh != u32::MAX).then_some(u64::from(ssthresh)),
+                flight: u64::from(flight),
+            }),
+            Event::Timer { rto, srtt, rttvar } if from_sender => {
+                let s = |x: Span| x.as_secs_f64();
+                self.p.timer.push(TimerSample { t, rto: s(rto), srtt: s(srtt), rttvar: s(rttvar) });
+            }
+            Event::RtoFired { seq, .. } if from_sender => self.pending = Some((t, stream(seq))),
+            Event::Verdict { spurious, detector } if from_sender => {
+                // It speaks of every timeout since the last verdict.
+                for timeout in self.p.timeouts.iter_mut().rev().take_while(|x| x.detected.is_none()) {
+                    timeout.detected =
+                        Some(if spurious { detector.to_owned() } else { "genuine".to_owned() });
+                    timeout.detected_at = Some(t);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Sequence numbers as offsets into the data: the SYN is not counted.

@@ -171,6 +171,29 @@ impl Picture {
         let at = |seq: u64| y.at(seq as f64 / segment);
 
         svg.window(time.start, top, time.end - time.start, bottom - top);
+        self.plot_data(svg, time, &at);
+        svg.close();
+        self.plot_marks(svg, time, top, &y, (labels, rows));
+        for label in labels {
+            let at = (label.x + 4.0, top - (rows - label.row) as f64 * ROW + 11.0);
+            let style = format!("{} {}", fill(label.colour), HALO);
+            svg.text(at, Anchor::Start, LABEL, &style, &label.words);
+        }
+        let mut lanes = Lanes { taken: Vec::new() };
+        for episode in episodes(self).iter().filter(|e| e.unneeded > 1) {
+            let words = note(episode.unneeded);
+            let size = width(&words, LABEL) * BOLD;
+            let x = (time.at(episode.times.1) - 6.0).min(time.end - size - 4.0);
+            let y = (at(episode.range.0) + 16.0).min(bottom - 6.0);
+            if lanes.claim(1, x, x + size + 6.0).is_some() {
+                let style = format!("{} font-weight=\"bold\" {}", fill(ink::UNNEEDED_WORDS), HALO);
+                svg.text((x, y), Anchor::Start, LABEL, &style, &words);
+            }
+        }
+    }
+
+    /// Draws ACKs, arrivals, segments and drops; `at` is the height of a sequence number.
+    fn plot_data(&self, svg: &mut Svg, time: &Scale, at: &impl Fn(u64) -> f64) {
         // The oldest knowledge first, the most important last, so that it lies on top.
         let mut steps = Vec::new();
         for ack in sorted(&self.acks, |e| e.t) {
@@ -213,8 +236,19 @@ impl Picture {
         let drops = sorted(&self.drops, |e| e.t);
         let drops = drops.into_iter().map(|e| (time.at(e.t), at(e.end), at(e.seq)));
         svg.path(&shapes(drops, cross), &line_style(ink::LOST, 2.0, ""));
-        svg.close();
+    }
 
+    /// Draws timeouts, fast retransmits and verdicts.
+    fn plot_marks(
+        &self,
+        svg: &mut Svg,
+        time: &Scale,
+        top: f64,
+        y: &Scale,
+        (labels, rows): (&[Label], usize),
+    ) {
+        let segment = self.segment();
+        let at = |seq: u64| y.at(seq as f64 / segment);
         // Where there are many, their lines would be a curtain.
         let crowd = self.timeouts.len() > 30;
         for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
@@ -245,22 +279,6 @@ impl Picture {
             flag(timeout.t, colour);
             if let Some(at) = timeout.detected_at.filter(|t| t.is_finite()) {
                 flag(at, "#fff");
-            }
-        }
-        for label in labels {
-            let at = (label.x + 4.0, top - (rows - label.row) as f64 * ROW + 11.0);
-            let style = format!("{} {}", fill(label.colour), HALO);
-            svg.text(at, Anchor::Start, LABEL, &style, &label.words);
-        }
-        let mut lanes = Lanes { taken: Vec::new() };
-        for episode in episodes(self).iter().filter(|e| e.unneeded > 1) {
-            let words = note(episode.unneeded);
-            let size = width(&words, LABEL) * BOLD;
-            let x = (time.at(episode.times.1) - 6.0).min(time.end - size - 4.0);
-            let y = (at(episode.range.0) + 16.0).min(bottom - 6.0);
-            if lanes.claim(1, x, x + size + 6.0).is_some() {
-                let style = format!("{} font-weight=\"bold\" {}", fill(ink::UNNEEDED_WORDS), HALO);
-                svg.text((x, y), Anchor::Start, LABEL, &style, &words);
             }
         }
     }

@@ -8,19 +8,16 @@ use crate::drive::{Driver, Kind, Next, Post, speaks};
 use crate::guest::{Guest, Setup};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
-use base::event::Category;
 use base::rng::Seed;
-use base::trace::Tracer;
 use base::{Span, Time};
 use host::{ADDRESSES, AnyEnd, Door, Host, Party, Remote, Said};
 use lab::capture::doors::{Capture, Spot};
-use lab::measure;
-use lab::once::finished;
+use lab::run::{self, End, Pending, Run};
 use netns::facts::FlowFacts;
 use netns::proc;
-use path::{ElementId, Network, Signal};
+use path::{ElementId, Network};
 use scenario::Model;
-use scenario::build::{Ends, World, build, sink, workload};
+use scenario::build::{Ends, World, sink, workload};
 use scenario::model::{App, Flow, Ip, Linux, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +25,6 @@ use transport::app::datagrams::{Hearing, Speaking};
 use transport::app::tell::Pace;
 use transport::tcp::Role;
 
-/// What is still on its way when all workloads are done may take so long.
-const DRAIN: Span = Span::from_secs(3600);
 /// After the limit a guest has so long to tell what it has counted.
 const GRACE: Span = Span::from_secs(2);
 /// As much memory as lets the kernel choose its default buffers.
@@ -49,147 +44,231 @@ pub fn once(
     options: &Options,
     stop: &AtomicBool,
 ) -> Result<Outcome, Error> {
-    let seed = Seed { seed: model.run.seed, repetition };
-    let tracer =
-        if options.trace { Tracer::of(&[Category::Path, Category::Transport]) } else { Tracer::off() };
-    let mut world = build(model, seed, tracer);
-    let remotes = remotes(model, &mut world, seed);
-    let wired: Vec<ElementId> = wired(model, &world).collect();
-    if options.capture {
-        wired.iter().for_each(|&id| keep_packets(&mut world.network, id));
+    let (remotes, wired) = (Vec::new(), Vec::new());
+    let mut clock = Turns { kernels, options, stop, remotes, wired, played: Played::default() };
+    let ran = run::run(model, repetition, run::tracer(options.trace), &mut clock)?;
+    let ran = ran.unwrap_or_else(|| unreachable!("an interrupted run has numbers"));
+    let Played { facts, commands, capture } = clock.played;
+    Ok(Outcome { ran, facts, commands, capture })
+}
+
+/// Virtual time in turns: the network and the kernels, whichever has the next event.
+struct Turns<'a> {
+    kernels: &'a Kernels,
+    options: &'a Options,
+    stop: &'a AtomicBool,
+    /// Workloads in the network whose connections are a kernel's: by flow, the opening end first.
+    remotes: Vec<[Option<ElementId>; 2]>,
+    /// Models with a kernel at the other end of their flow.
+    wired: Vec<ElementId>,
+    played: Played,
+}
+
+/// What a repetition leaves beside the numbers of its flows.
+#[derive(Default)]
+struct Played {
+    facts: Vec<Option<FlowFacts>>,
+    commands: Vec<crate::Command>,
+    capture: Option<Capture>,
+}
+
+/// The kernels of a repetition: those of flows, with flow and side of each, then those of machines.
+#[derive(Default)]
+struct Posts {
+    posts: Vec<Post>,
+    owners: Vec<(usize, usize)>,
+}
+
+impl run::Clock for Turns<'_> {
+    type Error = Error;
+
+    fn attach(&mut self, run: &mut Run<'_>) -> Result<(), Error> {
+        self.remotes = remotes(run.model, &mut run.world, run.seed);
+        self.wired = wired(run.model, &run.world).collect();
+        if self.options.capture {
+            self.wired.iter().for_each(|&id| keep_packets(&mut run.world.network, id));
+        }
+        Ok(())
     }
-    world.network.start(None);
-    let limit = Time::ZERO + model.run.limit;
-    let mut posts = Vec::new();
-    let mut owners = Vec::new();
-    let start = |name: &str, linux: &Linux, task: &Task, largest: u32, door: ElementId, kind: Kind| {
+
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+        let mut all = Posts::default();
+        self.start_flows(run, &mut all)?;
+        self.start_machines(run, &mut all)?;
+        let Posts { posts, owners } = all;
+        let capture = self.options.capture.then(|| {
+            let spot = |name: String, element: ElementId| Spot { name, element, framing: None };
+            let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.door));
+            let models = self.wired.iter().map(|&id| spot(run.name_of(id), id));
+            Capture::new(kernels.chain(models).collect())
+        });
+        let mut ending = Ending::new(run, &self.remotes, self.stop);
+        let network = run.take_network();
+        let mut driver = Driver { network, posts, wired: std::mem::take(&mut self.wired), capture };
+        driver.boot()?;
+        driver.run(run.limit + GRACE, |network, posts| ending.next(network, posts))?;
+        let Driver { network, mut posts, capture, .. } = driver;
+        run.world.network = network;
+        let machines = posts.split_off(owners.len());
+        let (facts, flows_complete) = settle(run, &posts, &owners)?;
+        let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
+        let commands_complete = told.iter().all(|(_, told)| told.finished.is_some());
+        let commands = machines::commands(run.model, &told)?;
+        self.played = Played { facts, commands, capture };
+        let complete = ending.pending.is_empty() && flows_complete && commands_complete;
+        Ok(if complete { End::Complete } else { End::Incomplete })
+    }
+}
+
+impl Turns<'_> {
+    /// Starts the kernels at the ends of flows.
+    fn start_flows(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
+        for (i, (flow, ends)) in run.model.flows.iter().zip(&run.world.flows).enumerate() {
+            for (side, door) in [ends.from, ends.to].into_iter().enumerate() {
+                let Some(linux) = flow.transport.kernels()[side] else { continue };
+                check(flow, linux, side)?;
+                let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
+                let task = task(flow, linux, *ends, run.limit, self.options, side == 0);
+                let place = (&*run.name_of(door), door, Kind::Flow);
+                let mut post = self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?;
+                post.remote = self.remotes[i][side];
+                all.posts.push(post);
+                all.owners.push((i, side));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the kernels of machines, at which commands run.
+    fn start_machines(&self, run: &mut Run<'_>, all: &mut Posts) -> Result<(), Error> {
+        let model = run.model;
+        for (&node, &door) in model.stations.iter().zip(&run.world.stations) {
+            let linux = &model.nodes[node].linux;
+            let task = machines::task(model, node, run.seed, run.limit, self.kernels, &run.world.network)?;
+            let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
+            let place = (&*model.nodes[node].name, door, Kind::Machine);
+            all.posts.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
+            machines::introduce(model, &mut run.world.network, door);
+        }
+        Ok(())
+    }
+
+    fn start(
+        &self,
+        seed: Seed,
+        (name, door, kind): (&str, ElementId, Kind),
+        linux: &Linux,
+        task: &Task,
+        largest: u32,
+    ) -> Result<Post, Error> {
         let setup = Setup {
-            kernel: kernels.find(linux.kernel.as_deref())?,
-            init: kernels.init.clone(),
-            chance: Some(kernels.chance.clone()),
-            place: kernels.place.clone(),
+            kernel: self.kernels.find(linux.kernel.as_deref())?,
+            init: self.kernels.init.clone(),
+            chance: Some(self.kernels.chance.clone()),
+            place: self.kernels.place.clone(),
             files: task.files(),
             seed: seed.stream(name, "kernel").bits(),
             memory_mib: MEMORY_MIB,
             modem: linux.modem,
             largest,
-            patience: kernels.patience,
+            patience: self.kernels.patience,
             name: name.to_owned(),
         };
-        Ok::<Post, Error>(Post { guest: Guest::start(&setup)?, door, kind, remote: None })
-    };
-    for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
-        for (side, door) in [ends.from, ends.to].into_iter().enumerate() {
-            let Some(linux) = flow.transport.kernels()[side] else { continue };
-            check(flow, linux, side)?;
-            let name = name_of(&world, door);
-            let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
-            let task = task(flow, linux, *ends, limit, options, side == 0);
-            let mut post = start(&name, linux, &task, largest.unwrap_or(linux.mtu), door, Kind::Flow)?;
-            post.remote = remotes[i][side];
-            posts.push(post);
-            owners.push((i, side));
-        }
+        Ok(Post { guest: Guest::start(&setup)?, door, kind, remote: None })
     }
-    for (&node, &door) in model.stations.iter().zip(&world.stations) {
-        let linux = &model.nodes[node].linux;
-        let task = machines::task(model, node, seed, limit, kernels, &world.network)?;
-        let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
-        let largest = largest.unwrap_or(linux.mtu);
-        posts.push(start(&model.nodes[node].name, linux, &task, largest, door, Kind::Machine)?);
-        machines::introduce(model, &mut world.network, door);
+}
+
+/// When a repetition is over: the workloads in the network, the datagrams under way, and what the kernels say.
+struct Ending<'a> {
+    pending: Pending,
+    /// Flows of datagrams: the ledger of their data, and their ends.
+    flying: Vec<(usize, Ends)>,
+    limit: Time,
+    stop: &'a AtomicBool,
+    hushed: bool,
+    ending: bool,
+}
+
+impl<'a> Ending<'a> {
+    fn new(run: &Run<'_>, remotes: &[[Option<ElementId>; 2]], stop: &'a AtomicBool) -> Ending<'a> {
+        let model = run.model;
+        let datagrams = |flow: &Flow| flow.transport.linux().is_some_and(|l| l.protocol.payload().is_some());
+        let flying = (0..model.flows.len()).filter(|&i| datagrams(&model.flows[i]));
+        let flying: Vec<(usize, Ends)> = flying.map(|i| (2 * i, run.world.flows[i])).collect();
+        let pending = Pending::new(hosts(model, &run.world, remotes));
+        Ending { pending, hushed: flying.is_empty(), flying, limit: run.limit, stop, ending: false }
     }
-    let capture = options.capture.then(|| {
-        let spot = |name: String, element: ElementId| Spot { name, element, framing: None };
-        let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.door));
-        let models = wired.iter().map(|&id| spot(name_of(&world, id), id));
-        Capture::new(kernels.chain(models).collect())
-    });
-    let network = std::mem::replace(&mut world.network, Network::new(0, Tracer::off()));
-    let mut driver = Driver { network, posts, wired, capture };
-    driver.boot()?;
-    let mut waiting: Vec<Ends> = hosts(model, &world, &remotes);
-    let datagrams = |flow: &Flow| flow.transport.linux().is_some_and(|l| l.protocol.payload().is_some());
-    let flying = (0..model.flows.len()).filter(|&i| datagrams(&model.flows[i]));
-    let flying: Vec<(usize, Ends)> = flying.map(|i| (2 * i, world.flows[i])).collect();
-    let (mut hushed, mut ending) = (flying.is_empty(), false);
-    let done = |post: &Post| post.guest.said().done;
-    driver.run(limit + GRACE, |network, posts| {
-        while waiting.last().is_some_and(|ends| finished(network, ends)) {
-            waiting.pop();
-        }
-        if waiting.is_empty() && !hushed {
-            hushed = true;
+
+    fn next(&mut self, network: &Network, posts: &[Post]) -> Next {
+        let done = |post: &Post| post.guest.said().done;
+        let quiet = self.pending.is_over(network);
+        if quiet && !self.hushed {
+            self.hushed = true;
             return Next::Hush;
         }
-        // What was said last is sent by then.
+        // The last datagrams are sent by then.
         let silent =
             |post: &Post| !speaks(network, post) || post.guest.next_departure() == NEVER && done(post);
-        let over = waiting.is_empty() && posts.iter().all(silent) && landed(network, &flying);
-        let waited = over || network.now() >= limit;
-        if waited && posts.iter().all(done) || stop.load(Ordering::Relaxed) {
+        let over = quiet && posts.iter().all(silent) && landed(network, &self.flying);
+        let waited = over || network.now() >= self.limit;
+        if waited && posts.iter().all(done) || self.stop.load(Ordering::Relaxed) {
             return Next::Stop;
         }
         let idle = |post: &Post| done(post) || post.remote.is_some() || post.guest.said().idle;
-        if waited && !ending && posts.iter().all(idle) {
-            ending = true;
+        if waited && !self.ending && posts.iter().all(idle) {
+            self.ending = true;
             return Next::End;
         }
         Next::GoOn
-    })?;
-    let Driver { network, mut posts, capture, .. } = driver;
-    world.network = network;
-    let mut complete = waiting.is_empty();
-    let mut facts: Vec<Option<FlowFacts>> = vec![None; model.flows.len()];
-    let machines = posts.split_off(owners.len());
-    for (post, (owner, side)) in posts.iter().zip(owners) {
-        let flow = &model.flows[owner];
+    }
+}
+
+/// Hands the reports of the kernels of flows to their ports: the facts of each flow, and whether all workloads were done.
+fn settle(
+    run: &mut Run<'_>,
+    posts: &[Post],
+    owners: &[(usize, usize)],
+) -> Result<(Vec<Option<FlowFacts>>, bool), Error> {
+    let mut facts: Vec<Option<FlowFacts>> = vec![None; run.model.flows.len()];
+    let mut complete = true;
+    for (post, &(owner, side)) in posts.iter().zip(owners) {
         let told = told(post)?;
-        let endless = flow.app.bulk().is_some_and(|(bytes, _)| bytes.is_none());
+        let endless = run.model.flows[owner].app.bulk().is_some_and(|(bytes, _)| bytes.is_none());
         if post.remote.is_none() {
             complete &= told.finished.is_some() || (endless && side == 1);
         }
         note(facts[owner].get_or_insert_default(), post, side, &told)?;
-        let remote = post.remote.and_then(|remote| world.network.element::<Remote>(remote));
-        let said = post.remote.and_then(|said| world.network.element::<Said>(said));
-        let told = match (remote, said) {
-            (Some(remote), _) => host::Told {
-                finished: remote.workload().finished(),
-                received: remote.received(),
-                connections: remote.connections() as u64,
-                seen: remote.workload().seen().clone(),
-            },
-            (_, Some(said)) => host::Told {
-                finished: said.finished(),
-                received: if side == 1 { said.seen().bytes } else { 0 },
-                connections: 0,
-                seen: said.seen().clone(),
-            },
-            (None, None) => host::Told {
-                finished: told.finished,
-                received: told.bytes,
-                connections: 1,
-                ..host::Told::default()
-            },
-        };
-        let now = world.network.now();
-        world.network.enter(now, post.door, |door: &mut Door, _| door.tell(told));
+        let report = report(&run.world.network, post, side, &told);
+        let now = run.world.network.now();
+        run.world.network.enter(now, post.door, |door: &mut Door, _| door.tell(report));
     }
-    let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
-    complete &= told.iter().all(|(_, told)| told.finished.is_some());
-    let commands = machines::commands(model, &told)?;
-    drop(machines);
-    drop(posts);
-    for &id in &world.backgrounds {
-        world.network.signal(world.network.now(), id, Signal::Close);
+    Ok((facts, complete))
+}
+
+/// The report of one end: of the workload in the network that uses its connections, or of the kernel's own transfer.
+fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::Told {
+    let remote = post.remote.and_then(|remote| network.element::<Remote>(remote));
+    let said = post.remote.and_then(|said| network.element::<Said>(said));
+    match (remote, said) {
+        (Some(remote), _) => host::Told {
+            finished: remote.workload().finished(),
+            received: remote.received(),
+            connections: remote.connections() as u64,
+            seen: remote.workload().seen().clone(),
+        },
+        (_, Some(said)) => host::Told {
+            finished: said.finished(),
+            received: if side == 1 { said.seen().bytes } else { 0 },
+            connections: 0,
+            seen: said.seen().clone(),
+        },
+        (None, None) => host::Told {
+            finished: told.finished,
+            received: told.bytes,
+            connections: 1,
+            ..host::Told::default()
+        },
     }
-    if complete {
-        let end = world.network.now() + DRAIN;
-        world.network.run_until(end);
-    }
-    let flows = measure::flows(model, &world, repetition, limit);
-    let populations = lab::system::populations(model, &world, &flows, limit);
-    Ok(Outcome { ran: lab::once::Outcome { flows, populations, world, complete }, facts, commands, capture })
 }
 
 /// What real time can do and this cannot.
@@ -318,10 +397,6 @@ fn keep_packets(network: &mut Network, id: ElementId) {
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
     network.enter(now, id, |party: &mut Party, _| party.keep_packets());
     network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
-}
-
-fn name_of(world: &World, id: ElementId) -> String {
-    world.names.get(id.0 as usize).cloned().unwrap_or_default()
 }
 
 /// What a guest has written down; nothing, if the run ended before it did.

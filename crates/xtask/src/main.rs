@@ -17,6 +17,7 @@ mod reach;
 mod record;
 mod rfc;
 mod rust;
+mod shape;
 mod tree;
 
 use std::io::Write as _;
@@ -48,9 +49,12 @@ fn main() -> ExitCode {
         "check" => check(&root),
         "record" => record(&root),
         "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
+        "house" => {
+            Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
+        }
         _ => {
             say(
-                "usage: cargo run -p xtask -- generate | check | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
+                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
             );
             return ExitCode::from(2);
         }

@@ -21,8 +21,8 @@ impl Direction {
     /// A packet of the peer was seen, with what it says of this side's data.
     pub(crate) fn on_answer(&mut self, o: &Observation, scale: Option<u8>) {
         let head = &o.head;
-        let from = self.numbers.place();
-        let place = self.numbers.see(o.id);
+        let from = self.peer.numbers.place();
+        let place = self.peer.numbers.see(o.id);
         if !head.has(flag::ACK) || head.has(flag::RST) {
             return;
         }
@@ -33,7 +33,7 @@ impl Direction {
             // The peer speaks first: what it acknowledges was sent before the capture began.
             (self.una, self.max) = (ack, ack);
         }
-        if !self.answered && self.syn.is_none() && ack < self.una && self.una - ack < FAR {
+        if !self.answered && self.control.syn.is_none() && ack < self.una && self.una - ack < FAR {
             // The capture began between data and their acknowledgement.
             self.una = ack;
         }
@@ -53,14 +53,14 @@ impl Direction {
         if digest.advances() {
             self.advance(t, ack, &digest, from.zip(place));
         } else if digest.duplicate {
-            self.duplicates += 1;
-            self.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
+            self.dupacks.count += 1;
+            self.dupacks.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
             self.reaches_beyond(&digest);
             if digest.dsack.is_none() || digest.newly > 0 {
-                self.signs = Some((t, self.max));
+                self.dupacks.last = Some((t, self.max));
             }
             self.way.duplicate_acks += 1;
-            if self.phase == Phase::Open && self.duplicates <= 2 && self.max > self.una {
+            if self.phase == Phase::Open && self.dupacks.count <= 2 && self.max > self.una {
                 self.seen.limited.1 += 1;
             }
         }
@@ -74,8 +74,8 @@ impl Direction {
             let state = State {
                 sacked: &self.sacked,
                 rtt: &self.rtt,
-                duplicates: self.overtaking,
-                clock: &self.peer_clock,
+                duplicates: self.dupacks.overtaking,
+                clock: &self.peer.clock,
                 stamp: head.timestamps.map(|ts| ts.0),
             };
             self.judge.on_ack(&mut self.copies, &digest, &state, &mut self.rulings);
@@ -93,11 +93,11 @@ impl Direction {
         }
         if let Some((value, echo)) = head.timestamps {
             self.echo = Some(echo);
-            self.peer_clock.see(t, value);
+            self.peer.clock.see(t, value);
         }
         self.offer(t, ack, window, head.window, scale, syn);
-        self.heard = Some(t);
-        let open = !self.judge.open.is_empty() || self.duplicates > 0 || !self.sacked.is_empty();
+        self.acks.heard = Some(t);
+        let open = !self.judge.open.is_empty() || self.dupacks.count > 0 || !self.sacked.is_empty();
         if self.replay.is_over(self.una, open) {
             self.weigh();
         }
@@ -108,25 +108,25 @@ impl Direction {
     fn hears(&mut self, o: &Observation) {
         let head = &o.head;
         let own = o.payload + u32::from(head.has(flag::SYN)) + u32::from(head.has(flag::FIN));
-        let lost = self.peer_end.is_some_and(|end| (head.seq.wrapping_sub(end) as i32) > 0);
+        let lost = self.peer.end.is_some_and(|end| (head.seq.wrapping_sub(end) as i32) > 0);
         if o.payload > 0 || lost {
-            self.talked = Some(o.t);
+            self.peer.talked = Some(o.t);
         }
         let end = head.seq.wrapping_add(own);
-        if self.peer_end.is_none_or(|before| (end.wrapping_sub(before) as i32) > 0) {
-            self.peer_end = Some(end);
+        if self.peer.end.is_none_or(|before| (end.wrapping_sub(before) as i32) > 0) {
+            self.peer.end = Some(end);
         }
     }
 
     /// An acknowledgement of what was never sent answers the opening: the peer still holds an older connection of the
     /// same ends, and is told so by a reset (RFC 9293 section 3.10.7.3).
     fn is_of_another(&self, ack: u64) -> bool {
-        self.syn.is_some() && !self.answered && self.way.data_packets == 0 && ack != self.max
+        self.control.syn.is_some() && !self.answered && self.way.data_packets == 0 && ack != self.max
     }
 
     fn digest(&mut self, o: &Observation, ack: u64, before: u64) -> AckDigest {
         let head = &o.head;
-        let hole = !self.sacked.is_empty() || self.duplicates > 0;
+        let hole = !self.sacked.is_empty() || self.dupacks.count > 0;
         let mut d = AckDigest {
             t: o.t,
             before,
@@ -139,7 +139,7 @@ impl Direction {
             duplicate: false,
             hole,
             held: self.beyond > before,
-            heard: self.heard,
+            heard: self.acks.heard,
         };
         d.echo_moved = match (d.echo, self.echo) {
             (Some(new), Some(old)) => super::copies::later(new, old),
@@ -173,7 +173,7 @@ impl Direction {
             && (d.newly > 0
                 || d.dsack.is_some()
                 || (blocks.is_empty() || !d.hole || d.echo_moved)
-                    && head.window == self.raw_window
+                    && head.window == self.window.raw
                     && (outstanding || d.echo_moved));
         d
     }
@@ -181,9 +181,9 @@ impl Direction {
     /// What is amiss is noted as it came.
     fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest, (from, place): (Option<u64>, Option<u64>)) {
         let head = &o.head;
-        self.blocks |= head.sacks > 0;
+        self.acks.blocks |= head.sacks > 0;
         let overtaken = ack < d.before;
-        self.overtaken |= overtaken;
+        self.acks.overtaken |= overtaken;
         if overtaken && place.is_none() {
             return;
         }
@@ -195,14 +195,14 @@ impl Direction {
             .map(|b| (unwrap(near, b.0), unwrap(near, b.1)))
             .collect();
         // What answers the FIN alone has none of the data as its cause.
-        let ends = self.fin.is_some_and(|fin| ack > fin);
+        let ends = self.control.fin.is_some_and(|fin| ack > fin);
         let free = o.payload > 0 || head.has(flag::SYN | flag::FIN) || ends && d.dsack.is_none();
         let mut heard = Heard::of(d, &blocks, free);
-        if let Some(fin) = self.fin {
+        if let Some(fin) = self.control.fin {
             heard.leave_out(fin);
         }
-        let tick = self.peer_clock.tick().unwrap_or_default();
-        let left = head.timestamps.and_then(|ts| self.peer_clock.left(o.t, ts.0));
+        let tick = self.peer.clock.tick().unwrap_or_default();
+        let left = head.timestamps.and_then(|ts| self.peer.clock.left(o.t, ts.0));
         heard.left = left.map(|l| l + tick);
         (heard.ack, heard.place, heard.overtaken) = (heard.ack.min(ack), place, overtaken);
         // The answer to the opening acknowledges no data.
@@ -213,22 +213,22 @@ impl Direction {
 
     fn advance(&mut self, t: Time, ack: u64, d: &AckDigest, places: Option<(u64, u64)>) {
         let clean = self.judge.open.is_empty();
-        let apart = rtt::age(t, self.heard);
-        self.lets_out = (apart != Span::FOREVER).then_some((t, apart));
+        let apart = rtt::age(t, self.acks.heard);
+        self.acks.lets_out = (apart != Span::FOREVER).then_some((t, apart));
         if d.newly > 0 {
-            self.signs = Some((t, self.max));
+            self.dupacks.last = Some((t, self.max));
         }
         // The receiver took a byte that probed its window.
-        self.max = self.max.max(ack.min(self.probed));
+        self.max = self.max.max(ack.min(self.window.probed));
         if ack > self.max {
             // The capture missed what is acknowledged.
             self.way.acknowledged_unseen += ack - self.max;
             // It may be acknowledged piece by piece before it is seen.
-            let from = match self.unseen {
+            let from = match self.acks.unseen {
                 Some((from, to, last)) if to == self.max && rtt::age(t, Some(last)) <= BEHIND => from,
                 _ => self.max,
             };
-            self.unseen = Some((from, ack, t));
+            self.acks.unseen = Some((from, ack, t));
             self.max = ack;
         }
         if clean {
@@ -239,7 +239,7 @@ impl Direction {
                 && last.end > d.before
             {
                 let (span, len) = (t.since(last.t), last.end - last.seq);
-                let due = self.pace().due(last.t, self.advanced, ack - self.una);
+                let due = self.pace().due(last.t, self.acks.advanced, ack - self.una);
                 let segments = (ack - self.una).div_ceil(self.copies.longest.max(1));
                 let mut missing = self.habits.see(segments, t.since(due).max(due.since(t)));
                 if let Some((from, place)) = places
@@ -247,9 +247,9 @@ impl Direction {
                 {
                     // Where packets overtake each other there are duplicates in between.
                     if !self.loose() {
-                        self.numbers.clean(segments, from, place);
+                        self.peer.numbers.clean(segments, from, place);
                     }
-                    if self.numbers.foreign().is_some() {
+                    if self.peer.numbers.foreign().is_some() {
                         // What goes elsewhere is no answer that was lost.
                         missing = gap.min(segments.saturating_sub(1));
                     }
@@ -271,20 +271,21 @@ impl Direction {
         }
         // Acknowledgements that follow each other closely come as fast as the bottleneck lets data through.
         self.rtt.alone = self.place.to_receiver.zip(self.bottleneck());
-        let gap = rtt::age(t, self.advanced);
+        let gap = rtt::age(t, self.acks.advanced);
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO).as_nanos();
-        for (train, limit) in self.trains.iter_mut().zip([least / 4, least / 4 * 3]) {
+        for (train, limit) in self.acks.trains.iter_mut().zip([least / 4, least / 4 * 3]) {
             if gap.as_nanos() <= limit {
                 *train = (train.0 + (ack - self.una), train.1 + gap);
             }
         }
         // A silence as long as a timer may have been one.
-        if self.place.is_far() && self.advanced.is_some() && gap >= shortest_timer(self.place.to_sender) {
+        if self.place.is_far() && self.acks.advanced.is_some() && gap >= shortest_timer(self.place.to_sender)
+        {
             self.unsure();
         }
         self.una = ack;
-        self.advanced = Some(t);
-        (self.duplicates, self.overtaking) = (0, 0);
+        self.acks.advanced = Some(t);
+        (self.dupacks.count, self.dupacks.overtaking) = (0, 0);
         match self.phase {
             Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => {
                 self.phase = Phase::Open
@@ -307,7 +308,7 @@ impl Direction {
             self.beyond = self.beyond.max(top);
         } else if d.dsack.is_none() && !d.echo_moved && !self.judge.open.any_covered() {
             let first = self.copies.first_of(d.before).map(|c| c.serial);
-            let at = first.and_then(|s| self.copies.get(s + self.duplicates));
+            let at = first.and_then(|s| self.copies.get(s + self.dupacks.count));
             if let Some(copy) = at.filter(|c| self.judge.open.first().is_none_or(|first| first > c.serial)) {
                 self.beyond = self.beyond.max(copy.end);
             }
@@ -315,21 +316,21 @@ impl Direction {
     }
 
     fn offer(&mut self, t: Time, ack: u64, window: u64, raw: u16, scale: Option<u8>, syn: bool) {
-        self.raw_window = raw;
+        self.window.raw = raw;
         if scale.is_some() || syn {
             let edge = ack + window;
-            self.edge = Some(self.edge.map_or(edge, |e| e.max(edge)));
+            self.window.edge = Some(self.window.edge.map_or(edge, |e| e.max(edge)));
             self.way.options.window = self.way.options.window.max(window);
             self.way.options.window_known = true;
         } else {
             // Of a window whose scale is not known only 0 says something.
-            self.edge = None;
+            self.window.edge = None;
             self.way.options.window_known = false;
         }
-        if self.closed_at.is_some() && raw > 0 {
-            self.window_opened = Some(t);
+        if self.window.closed_at.is_some() && raw > 0 {
+            self.window.opened = Some(t);
         }
-        self.closed_at = (raw == 0 && !syn).then_some(ack);
+        self.window.closed_at = (raw == 0 && !syn).then_some(ack);
     }
 
     /// Nothing had come for long although something was outstanding: that is over now.
@@ -338,7 +339,7 @@ impl Direction {
             return;
         }
         let oldest = self.copies.first_of(before).map(|c| c.t);
-        let Some(since) = self.heard.max(oldest) else { return };
+        let Some(since) = self.acks.heard.max(oldest) else { return };
         let span = t.since(since);
         let Some(usual) = self.rtt.smoothed() else { return };
         let long = self.rtt.timeout().unwrap_or(usual).max(usual + usual).max(usual + SHORTEST_SPIKE);

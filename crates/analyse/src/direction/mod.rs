@@ -6,6 +6,7 @@ pub(crate) mod baseline;
 pub(crate) mod copies;
 pub(crate) mod digest;
 pub(crate) mod numbers;
+pub(crate) mod parts;
 pub(crate) mod ranges;
 pub mod reason;
 pub(crate) mod rtt;
@@ -14,10 +15,10 @@ pub(crate) mod ts_clock;
 use self::baseline::Habits;
 use self::copies::{Copies, Copy, Evidence, Fate};
 use self::numbers::Numbers;
+use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
 use self::ranges::Ranges;
 use self::reason::{Far, Phase, Reacts, Reason, Scene};
 use self::rtt::Rtt;
-use self::ts_clock::Clockwork;
 use crate::findings::fault::{Fault, FaultKind};
 use crate::findings::flow::{Retransmission, Transmission, Way};
 use crate::findings::join::Sighting;
@@ -54,66 +55,32 @@ pub(crate) struct Direction {
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
     pub(crate) phase: Phase,
-    pub(crate) heard: Option<Time>,
-    pub(crate) advanced: Option<Time>,
+    /// Acknowledgements.
+    pub(crate) acks: AckArrivals,
     pub(crate) last_sent: Option<Time>,
     /// The numbers of what is sent.
     own: Numbers,
     /// So many numbers at most belong to the last packet besides its own.
     together: u64,
-    pub(crate) expired: Option<Time>,
-    /// How long the timer ran when it last expired, for which byte.
-    pub(crate) ran: Option<(u64, Span)>,
-    /// Acknowledgements without news since the last with news.
-    pub(crate) duplicates: u64,
-    /// Of those, such that a packet beyond the missing one must have caused.
-    pub(crate) overtaking: u64,
-    /// When the last duplicate or new SACK block passed that shows something beyond a gap, and what had been sent by then.
-    pub(crate) signs: Option<(Time, u64)>,
-    /// The last acknowledgement of new data, and how long after the one before it came, until data follow.
-    pub(crate) lets_out: Option<(Time, Span)>,
-    /// The window as it was last offered, not scaled, and where it ends.
-    pub(crate) raw_window: u16,
-    pub(crate) edge: Option<u64>,
-    /// Where the window stands closed: 0 is 0 at any scale.
-    pub(crate) closed_at: Option<u64>,
-    /// One past the last byte that probed it.
-    pub(crate) probed: u64,
-    /// When it was opened last.
-    pub(crate) window_opened: Option<Time>,
-    /// After the last segment the window was full.
-    pub(crate) full: bool,
+    /// Retransmission timer.
+    pub(crate) timer: Expiry,
+    /// Duplicate acknowledgements.
+    pub(crate) dupacks: Dupacks,
+    /// Offered window.
+    pub(crate) window: OfferedWindow,
     pub(crate) echo: Option<u32>,
-    /// The peer's clock, by the stamps of its acknowledgements.
-    pub(crate) peer_clock: Clockwork,
+    /// The receiving end.
+    pub(crate) peer: Peer,
     pub(crate) seen: Seen,
     pub(crate) first_flight_open: bool,
-    /// Segments resent at the instant of a timeout.
-    pub(crate) at_timeout: u64,
     pub(crate) place: Place,
-    /// Bytes acknowledged in trains of acknowledgements, and how long those took: close ones, and wider ones for
-    /// links on which a packet takes a good part of the round trip.
-    pub(crate) trains: [(u64, Span); 2],
     pub(crate) way: Way,
     pub(crate) rulings: Vec<Ruling>,
     pub(crate) replay: Replay,
-    /// How the peer numbers its packets.
-    pub(crate) numbers: Numbers,
-    /// One past the highest number of the peer's own data, on the wire; when it last had some of its own to send.
-    pub(crate) peer_end: Option<u32>,
-    pub(crate) talked: Option<Time>,
     pub(crate) habits: Habits,
     reacts: Reacts,
-    /// An acknowledgement came after a later one.
-    pub(crate) overtaken: bool,
-    /// Blocks of SACK were seen.
-    pub(crate) blocks: bool,
-    /// Bytes that were acknowledged and had not been seen, and when that was.
-    pub(crate) unseen: Option<(u64, u64, Time)>,
-    pub(crate) syn: Option<Time>,
-    /// Where the FIN stands; where and when it went alone.
-    pub(crate) fin: Option<u64>,
-    fin_alone: Option<(u64, Time)>,
+    /// SYN and FIN.
+    pub(crate) control: ControlSegments,
 }
 
 /// What comes so soon after its acknowledgement was only captured behind it: a card or a kernel put segments together
@@ -191,10 +158,10 @@ impl Direction {
             return;
         }
         if syn {
-            if self.syn.is_some() {
+            if self.control.syn.is_some() {
                 self.way.control_again += 1;
             }
-            self.syn = Some(t);
+            self.control.syn = Some(t);
         }
         let start = seq + u64::from(syn);
         let end = start + u64::from(o.payload);
@@ -204,10 +171,10 @@ impl Direction {
             self.max = self.max.max(end);
         }
         if fin {
-            if o.payload == 0 && self.fin == Some(end) {
+            if o.payload == 0 && self.control.fin == Some(end) {
                 self.way.control_again += 1;
             }
-            self.fin = Some(end);
+            self.control.fin = Some(end);
             if o.payload == 0 && end > self.max && !syn {
                 // Data before it never came here.
                 self.missing.add(self.max, end);
@@ -216,7 +183,7 @@ impl Direction {
             self.max = self.max.max(end + 1);
             if o.payload == 0 {
                 // Alone it is a packet that can be answered too.
-                self.fin_alone = Some((end, t));
+                self.control.fin_alone = Some((end, t));
                 self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
             }
         }
@@ -252,9 +219,9 @@ impl Direction {
     fn on_data(&mut self, o: &Observation, seq: u64, end: u64, lost: bool) {
         let t = o.t;
         let behind = self.behind(t, seq, end);
-        if o.payload <= 1 && self.closed_at.is_some_and(|at| at <= seq) {
+        if o.payload <= 1 && self.window.closed_at.is_some_and(|at| at <= seq) {
             self.way.window_probes += 1;
-            self.probed = self.probed.max(end);
+            self.window.probed = self.window.probed.max(end);
             return;
         }
         if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max && !behind {
@@ -293,13 +260,13 @@ impl Direction {
             self.paused(t, None, lost || seq > self.max);
             self.copies.push(copy, false);
             self.limited_transmit();
-            self.reacts.see(rtt::age(t, self.heard));
-            if let Some((let_out, apart)) = self.lets_out.take() {
+            self.reacts.see(rtt::age(t, self.acks.heard));
+            if let Some((let_out, apart)) = self.acks.lets_out.take() {
                 self.place.reaction(t.since(let_out), apart);
             }
             None
         } else {
-            self.trouble(self.numbers.place());
+            self.trouble(self.peer.numbers.place());
             self.resent(copy)
         };
         self.max = self.max.max(end);
@@ -308,7 +275,8 @@ impl Direction {
         if self.first_flight_open {
             self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
         }
-        self.full = self.edge.is_some_and(|edge| edge < self.max + u64::from(self.way.options.longest));
+        self.window.full =
+            self.window.edge.is_some_and(|edge| edge < self.max + u64::from(self.way.options.longest));
         self.last_sent = Some(t);
         if self.keep.is_some_and(|k| k.points) {
             let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
@@ -318,18 +286,20 @@ impl Direction {
 
     /// Something is amiss. `from`: the place of what the peer had sent last.
     pub(crate) fn trouble(&mut self, from: Option<u64>) {
-        let Direction { una, max, echo, fin_alone: fin, .. } = *self;
+        let Direction { una, max, echo, .. } = *self;
+        let fin = self.control.fin_alone;
         self.replay.begin(&self.copies, &Outset { una, max, echo, from, fin });
     }
 
     /// A segment that was acknowledged a moment ago and is seen for the first time.
     fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
-        let Some((from, to, since)) = self.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
+        let Some((from, to, since)) =
+            self.acks.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
         else {
             return false;
         };
         self.way.acknowledged_unseen -= end.min(to) - from;
-        self.unseen = (end < to).then_some((end, to, since));
+        self.acks.unseen = (end < to).then_some((end, to, since));
         true
     }
 
@@ -355,7 +325,7 @@ impl Direction {
                 flight: original.map_or(0, |c| c.flight),
                 reason,
                 waited: scene.idle(),
-                duplicates: self.duplicates,
+                duplicates: self.dupacks.count,
                 need: if sure { Need::Unneeded } else { Need::Unknown },
                 evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
                 answered: None,
@@ -380,8 +350,8 @@ impl Direction {
         let state = State {
             sacked: &self.sacked,
             rtt: &self.rtt,
-            duplicates: self.overtaking,
-            clock: &self.peer_clock,
+            duplicates: self.dupacks.overtaking,
+            clock: &self.peer.clock,
             stamp: None,
         };
         let pushed = self.judge.resent(&mut self.copies, copy, at, self.una, &state);
@@ -409,7 +379,7 @@ impl Direction {
         let since = rtt::age(t, after.map(|c| c.t));
         let quick =
             self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
-        let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.duplicates < 3);
+        let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.dupacks.count < 3);
         if overtaken {
             self.paused(t, None, false);
             self.way.out_of_order += 1;
@@ -417,7 +387,8 @@ impl Direction {
         }
         let at = self.way.retransmissions.len();
         let scene = self.scene(&copy);
-        let waited = scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.duplicates == 0;
+        let waited =
+            scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.dupacks.count == 0;
         let reason = if waited { Reason::Timeout } else { scene.reason() };
         self.paused(t, Some(reason), false);
         if self.room(at) {
@@ -430,7 +401,7 @@ impl Direction {
                 flight: 0,
                 reason,
                 waited: scene.waited(),
-                duplicates: self.duplicates,
+                duplicates: self.dupacks.count,
                 need: Need::Needed,
                 evidence: Evidence::Unseen,
                 answered: None,
@@ -454,17 +425,17 @@ impl Direction {
             end: copy.end,
             una: self.una,
             max: self.max,
-            heard: self.heard,
-            advanced: self.advanced,
+            heard: self.acks.heard,
+            advanced: self.acks.advanced,
             oldest_sent: oldest,
             overtaken_by: beyond.zip(oldest).map_or(Span::ZERO, |(beyond, oldest)| beyond.since(oldest)),
             twice: times > 1,
-            duplicates: self.duplicates,
+            duplicates: self.dupacks.count,
             holes: !self.sacked.is_empty(),
             timeout: self.rtt.timeout(),
             reacts: self.reacts.usual(),
             least: self.rtt.least_of_all(),
-            expired: self.expired,
+            expired: self.timer.expired,
             phase: self.phase,
             far: self.place.is_far().then(|| self.far(copy)),
         }
@@ -474,9 +445,9 @@ impl Direction {
     fn far(&self, copy: &Copy) -> Far {
         let back = self.place.to_sender;
         let recent = back.unwrap_or_default().times(2) + SIGNS_LAST;
-        let signs = self.duplicates > 0
+        let signs = self.dupacks.count > 0
             || !self.sacked.is_empty()
-            || self.signs.is_some_and(|(t, upto)| self.una < upto || copy.t.since(t) <= recent);
+            || self.dupacks.last.is_some_and(|(t, upto)| self.una < upto || copy.t.since(t) <= recent);
         let bytes = || self.copies.of(copy.seq, copy.end.min(self.max));
         let whole = self.was_seen(copy.seq, copy.end.min(self.max));
         let last = bytes().map(|c| c.t).max().filter(|_| whole);
@@ -488,16 +459,16 @@ impl Direction {
         match reason {
             Reason::Timeout => {
                 self.phase = Phase::Timeout(self.max);
-                self.expired = Some(copy.t);
-                self.at_timeout = 0;
+                self.timer.expired = Some(copy.t);
+                self.timer.at_timeout = 0;
                 if self.place.is_far() {
                     return;
                 }
                 let shortest = self.seen.shortest_timer_s.unwrap_or(f64::INFINITY);
-                let waited = rtt::age(copy.t, self.advanced.max(self.oldest_before(copy)));
+                let waited = rtt::age(copy.t, self.acks.advanced.max(self.oldest_before(copy)));
                 if waited != Span::FOREVER {
                     self.seen.shortest_timer_s = Some(shortest.min(waited.as_secs_f64()));
-                    self.ran = Some((copy.seq, waited));
+                    self.timer.ran = Some((copy.seq, waited));
                 }
             }
             Reason::Fast => self.phase = Phase::Recovery(self.max),
@@ -509,7 +480,8 @@ impl Direction {
     /// A timer of the sender may have expired. What it had sent by then may reach beyond what passed here: up to the end of the
     /// window.
     pub(crate) fn unsure(&mut self) {
-        let beyond = if self.place.is_far() { self.edge.unwrap_or(self.max + UNSEEN) } else { self.max };
+        let beyond =
+            if self.place.is_far() { self.window.edge.unwrap_or(self.max + UNSEEN) } else { self.max };
         let upto = beyond.max(self.max);
         self.phase = match self.phase {
             Phase::Timeout(until) => Phase::Timeout(until),
@@ -531,32 +503,33 @@ impl Direction {
                 if self.rtt.least(copy.end - copy.seq).is_some_and(early) {
                     self.fault(t, FaultKind::EarlyTimer, waited.as_nanos());
                 }
-                if let Some((seq, before)) = self.ran
+                if let Some((seq, before)) = self.timer.ran
                     && seq == copy.seq
-                    && self.advanced < self.expired
+                    && self.acks.advanced < self.timer.expired
                     && waited < Span::from_nanos(before.as_nanos() / 10 * 8)
                 {
                     self.fault(t, FaultKind::NoBackOff, waited.as_nanos());
                 }
             }
-            Reason::Fast if self.duplicates < 3 && self.sacked.is_empty() && self.duplicates > 0 => {
-                self.fault(t, FaultKind::EarlyFastRetransmit, self.duplicates);
+            Reason::Fast if self.dupacks.count < 3 && self.sacked.is_empty() && self.dupacks.count > 0 => {
+                self.fault(t, FaultKind::EarlyFastRetransmit, self.dupacks.count);
             }
             Reason::GoBackN => {
-                let clocked = self.heard == Some(t) || rtt::age(t, self.heard) < Span::from_millis(2);
-                if self.duplicates > 0 && clocked && self.sacked.is_empty() {
-                    self.fault(t, FaultKind::DuplicatesClock, self.duplicates);
+                let clocked =
+                    self.acks.heard == Some(t) || rtt::age(t, self.acks.heard) < Span::from_millis(2);
+                if self.dupacks.count > 0 && clocked && self.sacked.is_empty() {
+                    self.fault(t, FaultKind::DuplicatesClock, self.dupacks.count);
                 }
-                if self.expired == Some(t) && self.heard != Some(t) {
-                    self.at_timeout += 1;
-                    if self.at_timeout == 2 {
-                        self.fault(t, FaultKind::ResendsOutstanding, self.at_timeout);
+                if self.timer.expired == Some(t) && self.acks.heard != Some(t) {
+                    self.timer.at_timeout += 1;
+                    if self.timer.at_timeout == 2 {
+                        self.fault(t, FaultKind::ResendsOutstanding, self.timer.at_timeout);
                     }
                 }
             }
             _ => {}
         }
-        if copy.end <= self.una && rtt::age(t, self.advanced) > Span::from_millis(10) {
+        if copy.end <= self.una && rtt::age(t, self.acks.advanced) > Span::from_millis(10) {
             self.fault(t, FaultKind::ResendsAcknowledged, copy.end - copy.seq);
         }
     }
@@ -569,7 +542,7 @@ impl Direction {
 
     fn overruns(&mut self, t: Time, end: u64) {
         // A byte beyond a closed window is a probe; one more segment is not.
-        if let Some(edge) = self.edge
+        if let Some(edge) = self.window.edge
             && end > edge + 1
             && self.answered
         {
@@ -579,7 +552,7 @@ impl Direction {
 
     /// New data on the first or second duplicate.
     fn limited_transmit(&mut self) {
-        if matches!(self.duplicates, 1 | 2) && self.phase == Phase::Open {
+        if matches!(self.dupacks.count, 1 | 2) && self.phase == Phase::Open {
             self.seen.limited.0 += 1;
         }
     }

@@ -72,18 +72,18 @@ impl Direction {
             let cause = match reason {
                 Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
                 Some(Reason::Unknown) => IdleCause::Unknown,
-                _ if self.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
+                _ if self.window.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
                 _ => IdleCause::Congestion,
             };
             self.tell_pause(since, t, cause);
             return;
         }
         // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
-        let until = self.advanced.unwrap_or(since).max(since).min(t);
-        let first = if self.full { IdleCause::Receiver } else { IdleCause::Congestion };
+        let until = self.acks.advanced.unwrap_or(since).max(since).min(t);
+        let first = if self.window.full { IdleCause::Receiver } else { IdleCause::Congestion };
         self.tell_pause(since, until, first);
-        let closed = self.closed_at.is_some();
-        let opened = if closed { t } else { self.window_opened.unwrap_or(until).max(until).min(t) };
+        let closed = self.window.closed_at.is_some();
+        let opened = if closed { t } else { self.window.opened.unwrap_or(until).max(until).min(t) };
         self.tell_pause(until, opened, IdleCause::Closed);
         if !self.place.is_far() {
             self.tell_pause(opened, t, IdleCause::Application);

@@ -16,7 +16,7 @@ use base::{Span, Time};
 impl Direction {
     /// Ends it.
     pub(crate) fn finish(mut self) -> (Way, Seen) {
-        self.judge.finish(&mut self.copies, &self.peer_clock, &self.rtt, &mut self.rulings);
+        self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();
         self.weigh();
         let mut way = std::mem::take(&mut self.way);
@@ -29,17 +29,17 @@ impl Direction {
         }
         way.rtt = self.rtt.summary();
         way.place = self.place;
-        way.replies_lost = self.numbers.lost();
+        way.replies_lost = self.peer.numbers.lost();
         way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
         way.options.timestamps = self.judge.stamped;
         let covered = self.una.min(self.max);
-        let control = |upto: u64| 1 + u64::from(self.fin.is_some_and(|fin| fin < upto));
+        let control = |upto: u64| 1 + u64::from(self.control.fin.is_some_and(|fin| fin < upto));
         let sent = self.max.saturating_sub(self.base + control(self.max));
         way.delivered_bytes = match self.answered {
             true => covered.saturating_sub(self.base + control(covered)),
             false => sent.min(way.data_bytes),
         };
-        timeouts(&mut way, self.peer_clock.tick());
+        timeouts(&mut way, self.peer.clock.tick());
         way.fast_retransmits = fast(&way.retransmissions);
         way.origin = self.base as u32;
         again(&mut way);

@@ -11,7 +11,7 @@ pub(crate) use super::burstiness::{Became, Counts, LONG, Past};
 use super::constraints::Chances;
 use super::receiver_model::{EchoRule, Held, Mirror};
 use super::timing::{Front, Pace};
-use super::transitions::{self, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
+use super::transitions::{self, Course, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
 use crate::direction::copies::later;
 use base::{Span, Time};
 use hashbrown::HashTable;
@@ -140,78 +140,161 @@ pub(crate) fn weigh(
     beam: Beam,
     steps: &mut usize,
 ) -> Option<Outcome> {
-    let mut held = Held::default();
-    let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
-    marks.dedup();
-    let chances = Chances::of(sent, heard, rates.least);
-    let first = Node::first(start);
-    let mut layers = vec![Layer {
-        nodes: vec![first],
-        fronts: vec![Front::default()],
-        alpha: vec![1.0],
-        edges: Vec::new(),
-    }];
-    // So many packets were sent early enough for each answer.
-    let causes: Vec<u32> =
-        heard.iter().map(|h| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32).collect();
-    let resumed = if rates.loose { transitions::resumed(sent, heard, rates.least) } else { Vec::new() };
+    let mut search = Search::new(sent, heard, start, before, rates, beam);
     let most = *steps + beam.steps;
-    let mut score = 0.0;
-    let mut outs = Vec::new();
-    // Which of the next layer's nodes a course has led to, found by what it is.
-    let mut at: HashTable<u32> = HashTable::new();
-    for (i, s) in sent.iter().enumerate() {
-        let next_sent = sent.get(i + 1).map(|n| n.t);
-        let layer = layers.last_mut()?;
-        at.clear();
+    for i in 0..sent.len() {
+        search.advance(i, steps, most)?;
+    }
+    search.backward()
+}
+
+/// Forward-backward search over the courses of one episode.
+struct Search<'a> {
+    sent: &'a [Sent],
+    heard: &'a [Heard],
+    before: Before,
+    rates: &'a Rates,
+    beam: Beam,
+    held: Held,
+    /// Cumulative acknowledgements that were seen, ascending.
+    marks: Vec<u64>,
+    chances: Chances,
+    /// For each answer, how many packets were sent early enough to cause it.
+    causes: Vec<u32>,
+    resumed: Vec<Time>,
+    /// One before the first packet and one after each.
+    layers: Vec<Layer>,
+    /// Logarithm of the weight so far.
+    score: f64,
+    /// Steps from one node.
+    outs: Vec<Course>,
+    /// Index of the next layer's nodes by their value.
+    at: HashTable<u32>,
+}
+
+/// A layer while it is filled.
+struct Filling {
+    nodes: Vec<Node>,
+    fronts: Vec<Front>,
+    alpha: Vec<f64>,
+    /// The largest share of each node's weight that came along one edge.
+    heaviest: Vec<f64>,
+    edges: Vec<Edge>,
+}
+
+impl Filling {
+    fn after(layer: &Layer) -> Filling {
         let room = 2 * layer.nodes.len();
-        let (mut nodes, mut alpha) = (Vec::<Node>::with_capacity(room), Vec::<f64>::with_capacity(room));
-        let (mut fronts, mut heaviest) = (Vec::<Front>::with_capacity(room), Vec::<f64>::with_capacity(room));
-        let mut edges = Vec::with_capacity(4 * layer.nodes.len());
+        Filling {
+            nodes: Vec::with_capacity(room),
+            fronts: Vec::with_capacity(room),
+            alpha: Vec::with_capacity(room),
+            heaviest: Vec::with_capacity(room),
+            edges: Vec::with_capacity(4 * layer.nodes.len()),
+        }
+    }
+
+    /// Adds the step from a node of weight `a` to the layer before.
+    fn add(
+        &mut self,
+        at: &mut HashTable<u32>,
+        from: usize,
+        a: f64,
+        (to, front, weight, became, odd): &Course,
+    ) {
+        let nodes = &mut self.nodes;
+        let same = |&k: &u32| nodes[k as usize] == *to;
+        let id = match at.entry(to.hash(), same, |&k| nodes[k as usize].hash()) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let id = nodes.len() as u32;
+                new.insert(id);
+                nodes.push(*to);
+                self.alpha.push(0.0);
+                self.fronts.push(*front);
+                self.heaviest.push(0.0);
+                id
+            }
+        };
+        let share = a * weight;
+        self.alpha[id as usize] += share;
+        if share > self.heaviest[id as usize] {
+            (self.heaviest[id as usize], self.fronts[id as usize]) = (share, *front);
+        }
+        self.edges.push(Edge { from: from as u32, to: id, weight: *weight, became: *became, odd: *odd });
+    }
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        sent: &'a [Sent],
+        heard: &'a [Heard],
+        start: Mirror,
+        before: Before,
+        rates: &'a Rates,
+        beam: Beam,
+    ) -> Search<'a> {
+        let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
+        marks.dedup();
+        let early = |h: &Heard| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32;
+        let resumed = if rates.loose { transitions::resumed(sent, heard, rates.least) } else { Vec::new() };
+        let first = Layer {
+            nodes: vec![Node::first(start)],
+            fronts: vec![Front::default()],
+            alpha: vec![1.0],
+            edges: Vec::new(),
+        };
+        Search {
+            sent,
+            heard,
+            before,
+            rates,
+            beam,
+            held: Held::default(),
+            marks,
+            chances: Chances::of(sent, heard, rates.least),
+            causes: heard.iter().map(early).collect(),
+            resumed,
+            layers: vec![first],
+            score: 0.0,
+            outs: Vec::new(),
+            at: HashTable::new(),
+        }
+    }
+
+    /// Adds the layer after packet `i`: every fate of that packet and of its answer, from every course followed so far.
+    fn advance(&mut self, i: usize, steps: &mut usize, most: usize) -> Option<()> {
+        let (sent, heard, rates) = (self.sent, self.heard, self.rates);
+        let layer = self.layers.last_mut()?;
+        self.at.clear();
+        let mut next = Filling::after(layer);
         let scene = Scene {
             at: i,
-            before: if i < before.packets { before.chance } else { 0.0 },
+            before: if i < self.before.packets { self.before.chance } else { 0.0 },
             gap: since_last(sent, i),
-            next_sent,
+            next_sent: sent.get(i + 1).map(|n| n.t),
             heard,
-            resumed: &resumed,
-            marks: &marks,
-            chances: &chances,
+            resumed: &self.resumed,
+            marks: &self.marks,
+            chances: &self.chances,
             rates,
         };
         for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
-            outs.clear();
-            step(node, layer.fronts[from], s, &scene, &mut held, &mut outs);
+            self.outs.clear();
+            step(node, layer.fronts[from], &sent[i], &scene, &mut self.held, &mut self.outs);
             if rates.loose {
-                follow(sent, &scene, &mut held, &mut outs);
+                follow(sent, &scene, &mut self.held, &mut self.outs);
             }
-            for (to, front, weight, became, odd) in &outs {
-                let same = |&k: &u32| nodes[k as usize] == *to;
-                let id = match at.entry(to.hash(), same, |&k| nodes[k as usize].hash()) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(new) => {
-                        let id = nodes.len() as u32;
-                        new.insert(id);
-                        nodes.push(*to);
-                        alpha.push(0.0);
-                        fronts.push(*front);
-                        heaviest.push(0.0);
-                        id
-                    }
-                };
-                let share = a * weight;
-                alpha[id as usize] += share;
-                if share > heaviest[id as usize] {
-                    (heaviest[id as usize], fronts[id as usize]) = (share, *front);
-                }
-                let (weight, became, odd) = (*weight, *became, *odd);
-                edges.push(Edge { from: from as u32, to: id, weight, became, odd });
+            for out in &self.outs {
+                next.add(&mut self.at, from, *a, out);
             }
         }
-        *steps += at.len();
-        let left = |k: usize| causes.get(k).map_or(0, |c| c.saturating_sub(i as u32 + 1));
-        prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, beam, |n| {
-            promise(n, &held, heard, &marks, left, rates)
+        *steps += self.at.len();
+        let left = |k: usize| self.causes.get(k).map_or(0, |c| c.saturating_sub(i as u32 + 1));
+        let (held, marks) = (&self.held, &self.marks);
+        let Filling { mut nodes, mut fronts, mut alpha, mut edges, .. } = next;
+        prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, self.beam, |n| {
+            promise(n, held, heard, marks, left, rates)
         });
         // Many holes make each step dearer.
         let holes = nodes.iter().map(|n| held.get(n.mirror.held).len() / 8).sum::<usize>();
@@ -220,63 +303,77 @@ pub(crate) fn weigh(
         if sum <= 0.0 || nodes.is_empty() || *steps > most {
             return None;
         }
-        score += libm::log(sum);
+        self.score += libm::log(sum);
         alpha.iter_mut().for_each(|a| *a /= sum);
         layer.edges = edges;
-        layers.push(Layer { nodes, fronts, alpha, edges: Vec::new() });
+        self.layers.push(Layer { nodes, fronts, alpha, edges: Vec::new() });
+        Some(())
     }
-    // Back from the end: every answer is explained there.
-    let last = layers.last()?;
-    let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, heard, rates)).collect();
-    let end: f64 = last.alpha.iter().zip(&beta).map(|(a, b)| a * b).sum();
-    if end <= 0.0 {
-        return None;
-    }
-    score += libm::log(end);
-    let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
-    for (i, s) in sent.iter().enumerate().rev() {
-        let (layer, gap) = (&layers[i], since_last(sent, i));
-        let mut behind = vec![0.0; layer.nodes.len()];
-        for e in &layer.edges {
-            behind[e.from as usize] += e.weight * beta[e.to as usize];
-        }
-        let (all, mut shares) =
-            (layer.edges.iter().map(|e| e.share(&layer.alpha, &beta)).sum::<f64>(), counts);
-        if all > 0.0 {
-            for e in &layer.edges {
-                let from = &layer.nodes[e.from as usize];
-                // What comes after the last answer is not known to be lost.
-                if from.heard as usize >= heard.len() {
-                    continue;
-                }
-                let share = e.share(&layer.alpha, &beta) / all;
-                shares.add(from.before_packet(gap), from.before_answer(gap), e.became, share);
-                odd += if e.odd { share } else { 0.0 };
-            }
-        }
-        counts = shares;
-        let most = behind.iter().copied().fold(0.0, f64::max);
-        if most <= 0.0 {
+
+    /// Weighs the courses from the end, where every answer is explained.
+    fn backward(mut self) -> Option<Outcome> {
+        let last = self.layers.last()?;
+        let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, self.heard, self.rates)).collect();
+        let end: f64 = last.alpha.iter().zip(&beta).map(|(a, b)| a * b).sum();
+        if end <= 0.0 {
             return None;
         }
-        behind.iter_mut().for_each(|b| *b /= most);
-        if let Some((result, acked)) = s.result {
-            let (mut yes, mut all) = (0.0, 0.0);
-            for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(&behind) {
-                let weight = a * b;
-                all += weight;
-                let comes = |p: &u32| {
-                    sent.get(*p as usize).is_some_and(|o| o.seq <= s.seq.max(acked) && s.end <= o.end)
-                };
-                if node.mirror.holds(&held, s.seq.max(acked), s.end) || node.aside.iter().any(comes) {
-                    yes += weight;
-                }
+        self.score += libm::log(end);
+        let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
+        for (i, s) in self.sent.iter().enumerate().rev() {
+            let layer = &self.layers[i];
+            let mut behind = vec![0.0; layer.nodes.len()];
+            for e in &layer.edges {
+                behind[e.from as usize] += e.weight * beta[e.to as usize];
             }
-            odds.push((result, if all > 0.0 { yes / all } else { 0.5 }));
+            self.count(i, &beta, &mut counts, &mut odd);
+            let most = behind.iter().copied().fold(0.0, f64::max);
+            if most <= 0.0 {
+                return None;
+            }
+            behind.iter_mut().for_each(|b| *b /= most);
+            if let Some((result, acked)) = s.result {
+                odds.push((result, self.unneeded(layer, &behind, s, acked)));
+            }
+            beta = behind;
         }
-        beta = behind;
+        Some(Outcome { odds, score: self.score, counts, odd })
     }
-    Some(Outcome { odds, score, counts, odd })
+
+    /// Counts the expected fates of packet `i` and of its answer.
+    fn count(&self, i: usize, beta: &[f64], counts: &mut Counts, odd: &mut f64) {
+        let (layer, gap) = (&self.layers[i], since_last(self.sent, i));
+        let all = layer.edges.iter().map(|e| e.share(&layer.alpha, beta)).sum::<f64>();
+        if all <= 0.0 {
+            return;
+        }
+        for e in &layer.edges {
+            let from = &layer.nodes[e.from as usize];
+            // What comes after the last answer is not known to be lost.
+            if from.heard as usize >= self.heard.len() {
+                continue;
+            }
+            let share = e.share(&layer.alpha, beta) / all;
+            counts.add(from.before_packet(gap), from.before_answer(gap), e.became, share);
+            *odd += if e.odd { share } else { 0.0 };
+        }
+    }
+
+    /// The probability that the earlier bytes of a retransmission are at the receiver when its turn comes.
+    fn unneeded(&self, layer: &Layer, behind: &[f64], s: &Sent, acked: u64) -> f64 {
+        let (mut yes, mut all) = (0.0, 0.0);
+        for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(behind) {
+            let weight = a * b;
+            all += weight;
+            let comes = |p: &u32| {
+                self.sent.get(*p as usize).is_some_and(|o| o.seq <= s.seq.max(acked) && s.end <= o.end)
+            };
+            if node.mirror.holds(&self.held, s.seq.max(acked), s.end) || node.aside.iter().any(comes) {
+                yes += weight;
+            }
+        }
+        if all > 0.0 { yes / all } else { 0.5 }
+    }
 }
 
 impl Edge {

@@ -50,7 +50,7 @@ impl Direction {
             loss: [0.0; Past::ALL],
             deaf: [0.0; Past::ALL],
             rule: EchoRule::default(),
-            sack: self.judge.may_report || self.blocks,
+            sack: self.judge.may_report || self.acks.blocks,
             delays: self.habits.delays(),
             silent: match (self.judge.reports_duplicates, self.judge.may_report) {
                 (true, _) => 1e-4,
@@ -65,11 +65,12 @@ impl Direction {
         };
         // What the peer itself had to say may be what is missing.
         let trip = self.rtt.smoothed().unwrap_or_default();
-        let talks = self.talked.is_some_and(|t| self.replay.since().is_none_or(|since| t + trip >= since));
-        let foreign = self.numbers.foreign().filter(|_| !talks);
+        let talks =
+            self.peer.talked.is_some_and(|t| self.replay.since().is_none_or(|since| t + trip >= since));
+        let foreign = self.peer.numbers.foreign().filter(|_| !talks);
         // Where packets overtake each other and neither duplicates are reported nor packets numbered, courses in the order of
         // sending say little.
-        if self.overtaken && !rates.sack && foreign.is_none() {
+        if self.acks.overtaken && !rates.sack && foreign.is_none() {
             self.replay.forget();
             return;
         }
@@ -110,7 +111,7 @@ impl Direction {
 
     /// Packets overtake each other.
     pub(crate) fn loose(&self) -> bool {
-        self.overtaken || self.judge.disorder > 0
+        self.acks.overtaken || self.judge.disorder > 0
     }
 
     /// No answer comes sooner.
@@ -121,7 +122,7 @@ impl Direction {
     /// Bytes that the bottleneck let through, and how long that took.
     pub(crate) fn bottleneck(&self) -> Option<(u64, Span)> {
         // A burst of acknowledgements that something held up says nothing of the bottleneck.
-        let [close, wide] = self.trains;
+        let [close, wide] = self.acks.trains;
         let enough = close.1.as_nanos() >= wide.1.as_nanos() / 5;
         Some(if enough { close } else { wide }).filter(|(bytes, took)| *bytes > 0 && !took.is_zero())
     }

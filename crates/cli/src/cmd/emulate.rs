@@ -147,23 +147,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
-    let uneven = |flow: &&Flow| matches!(flow.transport, Transport::Ends(_));
-    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(uneven) {
-        return Err(Failure::usage(
-            format!("in real time both ends of flow `{}` are the same", flow.name),
-            "`williwaw run` plays it in virtual time; write one transport for both ends",
-        ));
-    }
-    let unfit = |flow: &&Flow| {
-        let protocol = flow.transport.linux().map(|linux| linux.protocol);
-        matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp))
-    };
-    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(unfit) {
-        return Err(Failure::usage(
-            format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
-            "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
-        ));
-    }
+    refuse(&sweep)?;
     let listed = match &args.agents {
         Some(file) => Some(agents_file::read(file, args.jobs, &sweep)?),
         None => None,
@@ -246,6 +230,28 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         end = told.judge(end, talk);
     }
     Ok(end)
+}
+
+/// Refuses flows that real time cannot carry.
+fn refuse(sweep: &Sweep) -> Result<(), Failure> {
+    let uneven = |flow: &&Flow| matches!(flow.transport, Transport::Ends(_));
+    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(uneven) {
+        return Err(Failure::usage(
+            format!("in real time both ends of flow `{}` are the same", flow.name),
+            "`williwaw run` plays it in virtual time; write one transport for both ends",
+        ));
+    }
+    let unfit = |flow: &&Flow| {
+        let protocol = flow.transport.linux().map(|linux| linux.protocol);
+        matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp))
+    };
+    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(unfit) {
+        return Err(Failure::usage(
+            format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
+            "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
+        ));
+    }
+    Ok(())
 }
 
 /// Who plays repetitions.

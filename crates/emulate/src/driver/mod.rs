@@ -8,14 +8,15 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cpu_budget;
+pub mod self_check;
 #[cfg(target_os = "linux")]
 pub mod trigger_socket;
 
 use self::cpu_budget::Strain;
+use self::self_check::Plug;
 use self::trigger_socket::Ear;
 use crate::accuracy::lateness::Timing;
 use crate::accuracy::live::Live;
-use crate::self_check::Plug;
 use base::{Span, Time};
 use host::{Door, Gate, Machine, Wire};
 use lab::capture::doors::{Capture, Note};

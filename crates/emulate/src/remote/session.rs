@@ -6,7 +6,7 @@
 use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
 use super::spec::Does;
 use crate::accuracy::lateness::Timing;
-use crate::once::start_of;
+use crate::run::start_of;
 use crate::sockets::endpoint::Report;
 use crate::{Error, Surroundings};
 use base::Time;

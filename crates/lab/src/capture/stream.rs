@@ -45,14 +45,14 @@ pub fn stream<W: Write>(
     let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
     let (mut records, mut sightings) = (Vec::new(), Vec::new());
     let mut first = Running::new(model, repetition, Tracer::of(&[Category::Packets]), None);
-    let mut windows = Windows::new(&first.world);
+    let mut windows = Windows::new(first.world());
     run_in_parts::<io::Error>(&mut first, &mut full, &mut |world| {
         world.network.tracer().drain(&mut records, &mut sightings);
         sightings.iter().for_each(|sighting| windows.sight(sighting));
         Ok(())
     })?;
-    let mut collector = Collector::new(model, &first.world, None);
-    let (ends, names) = (windows.ends(model), first.world.names.clone());
+    let mut collector = Collector::new(model, first.world(), None);
+    let (ends, names) = (windows.ends(model), first.world().names.clone());
     drop(first);
     let (taps, hosts) = collector.taps();
     let taps = &taps;

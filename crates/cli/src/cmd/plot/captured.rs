@@ -137,27 +137,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     };
     let caption = drawn.caption();
     if all.json {
-        let (from, to) = view::sequence::ends(&view);
-        let mut document = json!({
-            "schema": "williwaw-plot/1",
-            "capture": name,
-            "version": VERSION,
-            "flow": number,
-            "from": from,
-            "to": to,
-            "caption": caption,
-            "under": under,
-        });
-        match &drawn {
-            Drawn::Sequence(picture) => document["picture"] = json!(picture),
-            Drawn::Chart(chart) => document["chart"] = json!(chart),
-        }
-        if let Some(clocks) = view::clocks::clocks(&view) {
-            document["clocks"] = json!({
-                "receiver_ahead_s": clocks.ahead_s, "within_s": clocks.within_s, "drift_ppm": clocks.drift_ppm,
-            });
-        }
-        talk.document(&document)?;
+        talk.document(&document(&view, &drawn, &name, *number, &under))?;
     } else {
         let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
         talk.data(&format!("{}\n", lines.join("\n")))?;
@@ -271,4 +251,29 @@ pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
         out.push_str("The timer never expired: nothing lies under a timeout.\n");
     }
     out
+}
+
+/// The picture as `williwaw-plot/1`.
+fn document(view: &View<'_>, drawn: &Drawn, name: &str, number: usize, under: &[Under]) -> serde_json::Value {
+    let (from, to) = view::sequence::ends(view);
+    let mut document = json!({
+        "schema": "williwaw-plot/1",
+        "capture": name,
+        "version": VERSION,
+        "flow": number,
+        "from": from,
+        "to": to,
+        "caption": drawn.caption(),
+        "under": under,
+    });
+    match drawn {
+        Drawn::Sequence(picture) => document["picture"] = json!(picture),
+        Drawn::Chart(chart) => document["chart"] = json!(chart),
+    }
+    if let Some(clocks) = view::clocks::clocks(view) {
+        document["clocks"] = json!({
+            "receiver_ahead_s": clocks.ahead_s, "within_s": clocks.within_s, "drift_ppm": clocks.drift_ppm,
+        });
+    }
+    document
 }

@@ -220,7 +220,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
 /// # Errors
 /// A text that is no scenario, with what is wrong in it.
 pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String> {
-    let table: toml::Table = toml::from_str(include_str!("../twins.toml")).map_err(|e| e.to_string())?;
+    let table: toml::Table = toml::from_str(include_str!("../../twins.toml")).map_err(|e| e.to_string())?;
     let load = |path: &str| match path {
         "lte.trace" => Ok(recorded.map_or_else(|| wave().into_bytes(), <[u8]>::to_vec)),
         other => Err(format!("there is no {other}")),

@@ -1,0 +1,234 @@
+//! One repetition in real time: namespaces, devices and sockets around the network of the model.
+//!
+//! As in virtual time, but for the clock: each end of a real flow and each machine gets a namespace with a device, and
+//! the driver runs until every workload is done. What is still under way then is run through without waiting, so that
+//! the truth about every packet is known ([`lab::run`]).
+
+mod commands;
+pub(crate) mod nodes;
+mod threads;
+
+use self::commands::Commands;
+use self::nodes::Stage;
+use self::threads::Threads;
+use crate::driver::trigger_socket::Hotline;
+use crate::driver::{Driver, Gateway};
+use crate::remote::session::Ordered;
+use crate::sockets::endpoint::Report;
+use crate::sockets::ends::Real;
+use crate::wire::Ends as Wires;
+use crate::{Error, Options, Outcome, Surroundings};
+use base::trace::Tracer;
+use base::{Span, Time};
+use host::Door;
+use lab::capture::doors::{self, Capture, Spot};
+use lab::run::{self, End, Pending, Run};
+use netns::clock::Clock;
+use netns::facts::FlowFacts;
+use netns::keeper::Keeper;
+use netns::uplink;
+use scenario::Model;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) use self::commands::start_of;
+
+/// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
+const LEAD: Span = Span::from_millis(100);
+/// The same where other hosts have to hear of it.
+const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
+
+/// Plays repetition `repetition` of a model in real time. Flows of the model TCP run beside the kernel's, at
+/// their exact logical times. `stop`, once set, ends it early.
+///
+/// # Errors
+/// [`netns::Error::Rights`] if there are flows of the kernel's TCP and the process may not make namespaces or devices;
+/// else what the kernel refused.
+pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
+    play(model, repetition, options, &Surroundings::default(), stop)
+}
+
+/// As [`once`], for a model with commands too: `around` says what they need of the process that plays them.
+///
+/// # Errors
+/// As of [`once`].
+pub fn play(
+    model: &Model,
+    repetition: u64,
+    options: &Options,
+    around: &Surroundings,
+    stop: &AtomicBool,
+) -> Result<Outcome, Error> {
+    let tracer = if options.capture { Tracer::of(&doors::RECORDED) } else { run::tracer(options.trace) };
+    let mut clock = RealTime { options, around, stop, played: Played::default() };
+    let ran = run::run(model, repetition, tracer, &mut clock)?.ok_or(Error::Stopped)?;
+    let Played { facts, commands, written, wires, timing, capture } = clock.played;
+    // Counters of the wire's ends include what arrived while the network was run through.
+    let wires = wires.facts(model, &ran.world.network);
+    Ok(Outcome { ran, facts, commands, written, wires, timing, capture })
+}
+
+/// The machine's clock, and the stacks at the ends of the network.
+struct RealTime<'a> {
+    options: &'a Options,
+    around: &'a Surroundings,
+    stop: &'a AtomicBool,
+    played: Played,
+}
+
+/// What a repetition in real time leaves beside the numbers of its flows.
+#[derive(Default)]
+struct Played {
+    facts: Vec<Option<FlowFacts>>,
+    commands: Vec<netns::job::CommandFacts>,
+    written: Vec<[Vec<u8>; 2]>,
+    wires: Wires,
+    timing: crate::accuracy::lateness::Timing,
+    capture: Option<Capture>,
+}
+
+/// What stands outside the network: stacks, machines and the ends of wires, here and at other hosts.
+struct Outside<'a> {
+    ordered: Ordered<'a>,
+    reals: Vec<Real>,
+    stage: Stage,
+    wires: Wires,
+    gateways: Vec<Gateway>,
+    /// Kept until the end: dropped, it parts the networks again.
+    _uplink: Option<Keeper>,
+}
+
+impl<'a> Outside<'a> {
+    fn prepare(run: &mut Run<'_>, clock: &RealTime<'a>) -> Result<Outside<'a>, Error> {
+        let (model, world, around) = (run.model, &mut run.world, clock.around);
+        let for_all = (run.seed, clock.options.realtime);
+        let mut ordered = Ordered::prepare(model, for_all, &world.flows, around, clock.stop)?;
+        let (mut reals, mut gateways) = (Vec::new(), Vec::new());
+        for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
+            if let Some(linux) = flow.transport.linux() {
+                let times = (run.seed, run.limit);
+                reals.push(Real::new((i, flow), linux, *ends, times, &mut ordered, &mut gateways)?);
+            }
+        }
+        let stations = &world.stations;
+        let stage = Stage::new(model, stations, &mut world.network, around, &mut ordered, &mut gateways)?;
+        let wires = Wires::open(model, stations, &mut gateways)?;
+        let uplink = match around.uplink {
+            Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),
+            None => None,
+        };
+        Ok(Outside { ordered, reals, stage, wires, gateways, _uplink: uplink })
+    }
+}
+
+impl run::Clock for RealTime<'_> {
+    type Error = Error;
+
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+        let Outside { mut ordered, mut reals, stage, wires, gateways, _uplink } =
+            Outside::prepare(run, self)?;
+        let doors = gateways.iter().map(|gateway| spot(run, &wires, gateway)).collect();
+        let (model, around) = (run.model, self.around);
+        let mut commands = Commands::prepare(model, run.seed, &stage, around, &ordered)?;
+        let mut driver =
+            Driver::new(run.take_network(), gateways, Clock::starting_in(LEAD), self.options.spin)
+                .map_err(Error::of("setting up a timer"))?;
+        let stop = self.stop;
+        commands.serve(model, around, || {
+            stop.load(Ordering::Relaxed) || around.foreground.as_ref().is_some_and(|front| front.is_called())
+        })?;
+        if let Some(opened) = around.opened.as_ref().filter(|_| wires.any()) {
+            opened(&wires.facts(model, &driver.network));
+        }
+        let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
+        ordered.start(clock)?;
+        self.begin(&mut driver, clock, doors);
+        let hotline = self.triggers(&mut driver, &stage)?;
+        let threads = Threads {
+            clock,
+            limit: run.limit,
+            realtime: self.options.realtime,
+            around,
+            stop: self.stop,
+            ordered: &ordered,
+            hotline: hotline.as_ref(),
+            wired: wires.any(),
+        };
+        let models = model.flows.iter().zip(&run.world.flows);
+        let models = models.filter(|(flow, _)| flow.transport.linux().is_none()).map(|(_, ends)| *ends);
+        let pending = Pending::new(models.collect());
+        let (complete, told) = threads.run(model, &mut driver, &mut reals, &mut commands, pending)?;
+        let mut written = commands.written()?;
+        let collected = (&mut commands.ended[..], &mut written[..]);
+        ordered.finish(collected, &mut driver.timing, &around.outputs, model)?;
+        let commands = commands.facts(model);
+        driver.timing.overrun += driver.overrun();
+        let Driver { network, mut timing, mut capture, .. } = driver;
+        if let Some(capture) = &mut capture {
+            capture.end(&network);
+        }
+        run.world.network = network;
+        let (facts, settled) = settle(run, &reals, told, &mut ordered)?;
+        for real in &reals {
+            timing.overrun += real.overrun()?;
+        }
+        for machine in &stage.machines {
+            timing.overrun += machine.space.overrun()?;
+        }
+        self.played = Played { facts, commands, written, wires, timing, capture };
+        Ok(if complete && settled { End::Complete } else { End::Incomplete })
+    }
+}
+
+impl RealTime<'_> {
+    /// Prepares the driver for t = 0.
+    fn begin(&self, driver: &mut Driver, clock: Clock, doors: Vec<Spot>) {
+        driver.begin(clock);
+        if self.options.capture {
+            let capture = Capture::new(doors);
+            capture.begin(&mut driver.network);
+            driver.capture = Some(capture);
+        }
+        driver.live = self.around.live.clone();
+    }
+
+    /// Opens the socket for `williwaw trigger`, if the run has a name.
+    fn triggers(&self, driver: &mut Driver, stage: &Stage) -> Result<Option<Hotline>, Error> {
+        let Some(name) = &self.around.called else { return Ok(None) };
+        let (mut line, ear) = Hotline::new(name)?;
+        for machine in &stage.machines {
+            line.listen_at(&machine.space)?;
+        }
+        driver.hear(ear);
+        Ok(Some(line))
+    }
+}
+
+/// The place of a gateway in captures.
+fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> Spot {
+    let framing = wires.framing(run.model, gateway.door);
+    Spot { name: run.name_of(gateway.door), element: gateway.door, framing }
+}
+
+/// Hands the reports of kernel flow ends to their ports: the facts of each flow, and whether all workloads were done.
+fn settle(
+    run: &mut Run<'_>,
+    reals: &[Real],
+    told: Vec<[Option<Report>; 2]>,
+    ordered: &mut Ordered<'_>,
+) -> Result<(Vec<Option<FlowFacts>>, bool), Error> {
+    let mut facts: Vec<Option<FlowFacts>> = vec![None; run.model.flows.len()];
+    let mut complete = true;
+    let network = &mut run.world.network;
+    for (real, [from, to]) in reals.iter().zip(told) {
+        let mut told = [(from, true), (to, false)]
+            .map(|(told, opens)| told.unwrap_or_else(|| ordered.told((real.flow, opens))));
+        real.settle(&mut told);
+        complete &= real.complete(&told);
+        for (door, report) in [(real.ends.from, &told[0]), (real.ends.to, &told[1])] {
+            let at: Time = network.now();
+            network.enter(at, door, |door: &mut Door, _| door.tell(report.told.clone()));
+        }
+        facts[real.flow] = Some(real.facts(&told, ordered)?);
+    }
+    Ok((facts, complete))
+}

@@ -1,0 +1,103 @@
+//! Threads of a repetition in real time: the driver, kernel flow ends, commands, remote hosts, triggers.
+
+use super::commands::Commands;
+use crate::driver::Driver;
+use crate::driver::trigger_socket::Hotline;
+use crate::remote::session::Ordered;
+use crate::sockets::endpoint::Report;
+use crate::sockets::ends::Real;
+use crate::{Error, Surroundings};
+use base::{Span, Time};
+use lab::run::Pending;
+use netns::clock::Clock;
+use scenario::Model;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A stack notices the end of a run within this.
+const GRACE: Span = Span::from_secs(2);
+
+/// What all threads share.
+pub(super) struct Threads<'a> {
+    pub(super) clock: Clock,
+    pub(super) limit: Time,
+    /// Ask for real-time priority.
+    pub(super) realtime: bool,
+    pub(super) around: &'a Surroundings,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) ordered: &'a Ordered<'a>,
+    pub(super) hotline: Option<&'a Hotline>,
+    /// The ends are those of a wire, of which nobody knows when it is done.
+    pub(super) wired: bool,
+}
+
+/// Reports of the ends of each kernel flow, as far as they are here.
+type Reports = Vec<[Option<Report>; 2]>;
+
+impl Threads<'_> {
+    /// Runs them until the driver is done: whether all workloads in the network were, and the reports.
+    pub(super) fn run(
+        &self,
+        model: &Model,
+        driver: &mut Driver,
+        reals: &mut [Real],
+        commands: &mut Commands<'_>,
+        mut pending: Pending,
+    ) -> Result<(bool, Reports), Error> {
+        // Set when the driver ends, so that no workload outlives it; `stop` belongs to the caller.
+        let over = AtomicBool::new(false);
+        let working = AtomicUsize::new(2 * reals.len() + commands.awaited(model));
+        let done = || {
+            working.fetch_sub(1, Ordering::AcqRel);
+        };
+        let users = self.around.users();
+        let trails = reals.iter().any(Real::trails);
+        let mut complete = false;
+        let (driven, told, ended, attended) = std::thread::scope(|scope| {
+            let (over, working, done, users) = (&over, &working, &done, &users);
+            let with = (self.clock, self.realtime);
+            let workers: Vec<_> = reals.iter_mut().map(|real| real.start(scope, with, over, done)).collect();
+            let commanded = commands.start(scope, (model, self.around), self.clock, over, done);
+            let attended = scope.spawn(move || self.ordered.attend(over, done));
+            if let Some(line) = self.hotline {
+                scope.spawn(move || line.answer(over, users));
+            }
+            let driving = scope.spawn(|| {
+                driver.settle_in(self.realtime);
+                let result = driver.run(|network, now| {
+                    let modelled = pending.is_over(network);
+                    let idle = working.load(Ordering::Acquire) == 0;
+                    complete = idle && modelled && !self.wired && !(trails && network.bodies() > 0);
+                    // `over` is set when another host is lost, too.
+                    let left = over.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed);
+                    complete || left || self.is_late(now, idle)
+                });
+                over.store(true, Ordering::Relaxed);
+                result
+            });
+            // Everything that takes rights is done but for commands that are still to be started.
+            let driven = driving.join();
+            let told: Reports = workers
+                .into_iter()
+                .map(|both| both.map(|worker| worker.map(|worker| worker.join().unwrap_or_default())))
+                .collect();
+            let ended: Vec<_> = commanded.into_iter().map(|(i, worker)| (i, worker.join())).collect();
+            (driven, told, ended, attended.join())
+        });
+        joined(driven).map_err(Error::of("driving the network"))?;
+        for (i, result) in ended {
+            commands.ended[i] = joined(result)?;
+        }
+        joined(attended)?;
+        Ok((complete, told))
+    }
+
+    /// Whether the limit ends the run. A command in front of the user has none.
+    fn is_late(&self, now: Time, idle: bool) -> bool {
+        now > self.limit && (idle || now > self.limit + GRACE) && self.around.foreground.is_none()
+    }
+}
+
+/// The result of a thread; its panic goes on in this one.
+fn joined<T>(result: std::thread::Result<T>) -> T {
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
