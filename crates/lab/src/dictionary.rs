@@ -92,6 +92,7 @@ const GROUPS: &[Group] = &[
                 "unnecessary or spurious retransmissions",
             ),
             (M::UnneededLinkRatio, "the same for each data segment that reached the link", ""),
+            (M::SegmentsDropped, "data segments dropped anywhere", "lost packets of the Seawind paper"),
             (
                 M::PacketsDropped,
                 "packets dropped on the flow's links, by queues, losses and managers, in the direction of data",

@@ -25,6 +25,13 @@ const VERBS: &[&str] = &[
     "reproduce",
     "script",
     "completions",
+    "doctor",
+    "linux",
+    "man",
+    "merge",
+    "print",
+    "serve",
+    "wire",
 ];
 
 /// Complains of words that lead nowhere.

@@ -1,4 +1,4 @@
-//! Shape of the sources: longest function and file, largest struct, arrows and circles between crates and modules.
+//! Source metrics: longest function and file, largest struct, arrows and circles between crates and modules.
 //!
 //! `cargo run -p xtask -- house` prints it beside the figures of commit e5b28cb.
 

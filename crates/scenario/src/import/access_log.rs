@@ -1,4 +1,4 @@
-//! Access logs of web proxies and servers: request and reply sizes by class of frequency (Korhonen et al., "Measured
+//! Access log of web proxies and servers: request and reply sizes by class of frequency (Korhonen et al., "Measured
 //! Performance of GSM HSCSD and GPRS", section III.C; catalogue WL-06).
 //!
 //! Read are Squid's native format, the Common Log Format, and columns named `request_bytes` and `reply_bytes`. Cache hits
