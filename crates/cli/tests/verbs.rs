@@ -12,7 +12,11 @@ fn check_tells_what_a_scenario_does() {
     assert_eq!(ended.code, 0, "{}", ended.err);
     let machine = ended.out.lines().last().unwrap_or_default();
     assert!(machine.contains("of this machine"), "{machine}");
-    insta::assert_snapshot!("check", ended.out.replace(machine, "  (time on this machine)"));
+    let memory = ended.out.lines().find(|line| line.contains("MB of memory for each")).unwrap_or_default();
+    let (events, _) = memory.rsplit_once(", about").unwrap_or_default();
+    let told = ended.out.replace(machine, "  (time on this machine)");
+    let told = told.replace(memory, &format!("{events}, (memory on this machine)"));
+    insta::assert_snapshot!("check", told);
     let json: serde_json::Value =
         serde_json::from_str(&desk.run(&["check", "small.toml", "--json"]).out).unwrap();
     assert_eq!((&json["good"], &json["cost"]["runs"]), (&true.into(), &20.into()));
