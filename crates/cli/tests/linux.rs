@@ -138,10 +138,9 @@ fn eg_16_kernels_at_mobiles_of_a_network_of_cells() {
     let document: serde_json::Value = serde_json::from_slice(&first.stdout).unwrap();
     assert_eq!(document["complete"], true);
     let flows = &document["cells"][0]["flows"];
-    assert_eq!(
-        flows.as_object().map(|flows| flows.keys().collect::<Vec<_>>()),
-        Some(vec![&"phones".into(), &"others".into()])
-    );
+    let mut names: Vec<&String> = flows.as_object().map(|flows| flows.keys().collect()).unwrap_or_default();
+    names.sort();
+    assert_eq!(names, ["others", "phones"]);
     let rate = |flow: &str, metric: &str| flows[flow][metric]["mean"].as_f64().unwrap_or(0.0);
     assert!(rate("others", "transfer_rate_bps") > 10e3 && rate("others", "erlang") > 0.5, "{flows:#}");
     let phones = &document["kernels"]["repetitions"][0]["flows"];
@@ -236,10 +235,10 @@ fn a_study_is_set_beside_linux_of_today() {
         [fig1, penalty].iter().flat_map(|e| rows(e)).map(|row| linux(&row, "completion_time_s")).collect();
     assert_eq!(time.len(), 6);
     assert!(time.iter().all(|t| *t == time[0] && *t > 80.0), "{time:?}");
-    // 150 segments of the study's size, of which one case loses one.
+    // 150 segments of the study's size, of which one case loses two.
     let lossy = rows(detectors).into_iter().find(|row| row["cell"] == "frto-duplicate").unwrap();
-    assert_eq!(linux(&lossy, "segments_sent"), 151.0);
-    assert_eq!(linux(&lossy, "segments_retransmitted"), 1.0);
+    assert_eq!(linux(&lossy, "segments_sent"), 152.0);
+    assert_eq!(linux(&lossy, "segments_retransmitted"), 2.0);
     let text = with(&["--linux", &kernel, "--html", page.to_str().unwrap()]);
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("today") && text.contains("TCPSpuriousRTOs"), "{text}");
