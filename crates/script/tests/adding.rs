@@ -108,7 +108,9 @@ fn scratch(root: &Path, page: &Page) -> PathBuf {
     // Without the profiles: nothing here is worth being optimised for two dialogues.
     let lines = manifest.lines().take_while(|line| !line.starts_with("[profile"));
     let manifest: Vec<&str> = lines.filter(|line| !line.starts_with("default-members")).collect();
-    write(&folder.join("Cargo.toml"), (manifest.join("\n") + "\n").as_bytes());
+    // The Python package is no part of the copy.
+    let manifest = manifest.join("\n").replace(", \"python\"]", "]") + "\n";
+    write(&folder.join("Cargo.toml"), manifest.as_bytes());
     if !folder.join("Cargo.lock").exists() {
         write(&folder.join("Cargo.lock"), &std::fs::read(root.join("Cargo.lock")).unwrap());
     }

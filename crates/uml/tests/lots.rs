@@ -54,9 +54,9 @@ fn transfers_with_bbr_take_as_long_as_natively() {
     let is = difference(&NATIVE, &times);
     eprintln!("{is:.3} of {most:.3}; {} outcomes in {REPETITIONS} repetitions", different.len());
     assert!(is < most, "{is} is more than {most}: {times:?}");
-    // The measure tells other distributions apart: with a second more or less it is beyond.
-    for other in [-1.0, 1.0] {
+    // The measure tells other distributions apart: with two seconds more or less it is beyond.
+    for other in [-2.0, 2.0] {
         let moved: Vec<f64> = times.iter().map(|t| t + other).collect();
-        assert!(difference(&NATIVE, &moved) > most, "a second more or less does not show");
+        assert!(difference(&NATIVE, &moved) > most, "two seconds more or less do not show");
     }
 }

@@ -101,7 +101,10 @@ impl Pattern {
         let bytes = |last: &Opaque, word: &str| -> Opaque {
             match word {
                 "last" => last.clone(),
-                "altered" => last.iter().enumerate().map(|(i, b)| if i == 30 { b ^ 1 } else { *b }).collect(),
+                "altered" => {
+                    let at = last.len().saturating_sub(1).min(30);
+                    last.iter().enumerate().map(|(i, b)| if i == at { b ^ 1 } else { *b }).collect()
+                }
                 text => text.as_bytes().into(),
             }
         };
