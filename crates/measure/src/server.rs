@@ -18,7 +18,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// How to serve.
@@ -142,11 +142,14 @@ impl Server {
         let keys = Mutex::new(Register::default());
         let (places, lobby) = (Places::new(self.config.most), Lobby::new(WAITING, farewell));
         let (keys, lobby, places) = (&keys, &lobby, &places);
+        // Peers are served once all threads of the server run: they could take the last ones before.
+        let ready = OnceLock::new();
+        let ready = &ready;
         std::thread::scope(|scope| {
             let mut started = Ok(());
             for (listener, socket) in &self.doors {
                 let listen = move || {
-                    while !stop.load(Ordering::Relaxed) {
+                    while *ready.wait() && !stop.load(Ordering::Relaxed) {
                         let Ok((stream, peer)) = listener.accept() else {
                             wait(listener);
                             continue;
@@ -177,6 +180,7 @@ impl Server {
             if started.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
+            let _ = ready.set(started.is_ok());
             started
         })
     }
