@@ -1123,7 +1123,7 @@ Hop = TypedDict(
     {
         'name': str,
         'between': list[str],
-        'preset': Literal['gprs-class-4', 'gprs-class-8', 'gprs-class-10', 'gprs-driving', 'edge', 'edge-driving', 'umts', 'hspa', 'hspa-driving', 'lte', 'lte-cell-edge', 'lte-driving', '5g-mid-band', '5g-mid-band-driving', 'leo', 'geo', 'wifi-roaming', 'wifi-roaming-fast', 'nb-iot', 'lte-m'],
+        'preset': Literal['gprs-class-4', 'gprs-class-8', 'gprs-class-10', 'gprs-driving', 'gprs-rlc', 'gprs-rlc-openbts', 'hscsd', 'edge', 'edge-driving', 'umts', 'umts-rlc', 'cdma2000', 'hspa', 'hspa-driving', 'lte', 'lte-cell-edge', 'lte-driving', '5g-mid-band', '5g-mid-band-driving', 'leo', 'geo', 'wifi-roaming', 'wifi-roaming-fast', 'nb-iot', 'lte-m'],
         'radio': Union[Radio, HopRadio, TablesHopRadio, TablesHopRadio2, Literal['gprs', 'hscsd', 'wcdma', 'cdma2000']],
         'rate': Union[Union[str, HopRate, TablesHopRate], TablesHopRate2],
         'delay': Union[Union[str, Delay, HopDelay, TablesHopDelay], TablesHopDelay2],
@@ -1266,6 +1266,15 @@ Link = TypedDict(
     total=False,
 )
 
+OnRate = TypedDict(
+    "OnRate",
+    {
+        'down': str,
+        'up': str,
+    },
+    total=False,
+)
+
 OnDelay = TypedDict(
     "OnDelay",
     {
@@ -1279,7 +1288,7 @@ OnDelay = TypedDict(
 OnError = TypedDict(
     "OnError",
     {
-        'probability': float,
+        'probability': Union[str, float],
         'bit-probability': float,
         'two-state': Union[TwoState, ErrorTwoState],
         'mode': Literal['drop', 'corrupt', 'delay'],
@@ -1311,7 +1320,7 @@ On = TypedDict(
     "On",
     {
         'name': str,
-        'rate': Union[str, Rate],
+        'rate': Union[str, OnRate],
         'delay': Union[str, OnDelay],
         'error': Union[OnError, StateOnError],
         'service': Union[Literal['go', 'hold', 'drop'], Service],
@@ -1820,6 +1829,24 @@ TablesSystemUsersTransport2 = TypedDict(
     total=False,
 )
 
+# Each message is an echo request; the other end replies with as many bytes. `response_time_s` and its kin are round t
+Icmp = TypedDict(
+    "Icmp",
+    {
+        'header': str,
+    },
+    total=False,
+)
+
+# Echo requests and replies, as ping sends them; for messages at their own pace.
+TablesSystemUsersTransport3 = TypedDict(
+    "TablesSystemUsersTransport3",
+    {
+        'icmp': Icmp,
+    },
+    total=False,
+)
+
 # The model of SCTP. An option that is left out is the profile's.
 Sctp = TypedDict(
     "Sctp",
@@ -1840,6 +1867,7 @@ Sctp = TypedDict(
         'missing': Literal['highest-newly-acked', 'highest-reported'],
         'fast-recovery': bool,
         'grows-if-full': bool,
+        'idle-decay': bool,
         'sends-on-duplicates': bool,
         'burst': Literal['unlimited', 'window', 'packets'],
         'max-burst': int,
@@ -1868,8 +1896,8 @@ Sctp = TypedDict(
 )
 
 # A model of SCTP (RFC 9260): a profile, and any option over it.
-TablesSystemUsersTransport3 = TypedDict(
-    "TablesSystemUsersTransport3",
+TablesSystemUsersTransport4 = TypedDict(
+    "TablesSystemUsersTransport4",
     {
         'sctp': Sctp,
     },
@@ -1893,19 +1921,19 @@ Tfrc = TypedDict(
 )
 
 # Unreliable bulk data at TCP-friendly rate (RFC 5348), without a connection: a TFRC agent.
-TablesSystemUsersTransport4 = TypedDict(
-    "TablesSystemUsersTransport4",
+TablesSystemUsersTransport5 = TypedDict(
+    "TablesSystemUsersTransport5",
     {
         'tfrc': Tfrc,
     },
     total=False,
 )
 
-TablesSystemUsersTransport5 = TypedDict(
-    "TablesSystemUsersTransport5",
+TablesSystemUsersTransport6 = TypedDict(
+    "TablesSystemUsersTransport6",
     {
-        'from': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'sctp', 'tfrc']],
-        'to': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'sctp', 'tfrc']],
+        'from': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']],
+        'to': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']],
     },
     total=False,
 )
@@ -2065,7 +2093,7 @@ Users = TypedDict(
         'within': float,
         'speed': float,
         'start': str,
-        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'sctp', 'tfrc']], TablesSystemUsersTransport5],
+        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']], TablesSystemUsersTransport6],
         'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, Literal['bulk', 'web']],
     },
     total=False,
@@ -2093,7 +2121,7 @@ Flow = TypedDict(
         'route': list[str],
         'way-back': list[str],
         'other-routes': list[list[str]],
-        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'sctp', 'tfrc']], TablesSystemUsersTransport5],
+        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']], TablesSystemUsersTransport6],
         'priority': int,
         'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, Literal['bulk', 'web']],
     },
