@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Folders that hold nothing of ours to read.
-const SKIPPED: &[&str] = &["target", "runs", "reproduce", "node_modules"];
+const SKIPPED: &[&str] = &["target", "runs", "reproduce"];
 /// Endings of texts that are written by hand. `run` and `Makefile` have none.
 const TEXTS: &[&str] = &["rs", "toml", "md", "py", "tcl", "cc", "c", "js", "css", "sh", "yml", "html"];
 /// Larger than any of them: data.
@@ -42,8 +42,8 @@ impl Tree {
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
             if kind.is_dir() {
                 let hidden = name.starts_with('.') && name != ".ci";
-                // Built folders lie at the root only; `src/reproduce` is a module like others.
-                let built = prefix.is_empty() && SKIPPED.contains(&name.as_str());
+                // Built folders lie at the root only; `src/reproduce` is a module like others. Packages of Node lie at pages.
+                let built = name == "node_modules" || prefix.is_empty() && SKIPPED.contains(&name.as_str());
                 if !hidden && !built && depth < 16 {
                     self.folder(&entry.path(), &path, depth + 1)?;
                 }
