@@ -239,7 +239,7 @@ enum Options {
     Cut,
 }
 
-/// Writes options; `length` of them are told, `bytes` were captured.
+/// Writes options: `length` octets by the header, `bytes` as captured.
 fn options(bytes: &[u8], length: usize, base: u32, out: &mut String) -> Options {
     let mut at = 0;
     while at < length {

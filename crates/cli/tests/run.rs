@@ -1,4 +1,4 @@
-//! What does somebody see who runs a scenario? Tables, documents, verdicts, folders.
+//! Output of the verb `run`: tables, documents, verdicts, run folders.
 
 mod common;
 

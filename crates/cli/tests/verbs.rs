@@ -1,4 +1,4 @@
-//! What do the other verbs say? And do the scenarios that are shipped run?
+//! Output of the other verbs, and runs of the shipped scenarios.
 
 mod common;
 

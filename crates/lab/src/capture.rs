@@ -245,7 +245,7 @@ impl<'a> Capture<'a> {
         writer.finish()
     }
 
-    /// The first `keep` bytes of a packet with an ECN codepoint, or as somebody has seen it; its length.
+    /// The first `keep` bytes of a packet with an ECN codepoint, or as a tap has recorded it; its length.
     fn bytes_of(
         &self,
         sent: &Sent<'_>,
@@ -291,7 +291,7 @@ impl<'c> Format<'c> {
         wire_len
     }
 
-    /// The first bytes of a packet with an ECN codepoint, or as somebody has seen it; its length.
+    /// The first bytes of a packet with an ECN codepoint, or as a tap has recorded it; its length.
     fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
         match &sent.body {
             Body::Segment { head, id, segment } => {

@@ -1,4 +1,4 @@
-//! Do stages stop each other by credit, and change together with the states of the world?
+//! Queue stages: credit between them, and changes of state at one instant.
 
 mod common;
 

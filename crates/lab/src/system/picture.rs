@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 /// Points of the ground along each side of the area.
 const POINTS: usize = 120;
-/// At most so many moments.
+/// Upper bound of moments.
 const MOMENTS: usize = 120;
-/// At most so many mobiles are drawn.
+/// Upper bound of mobiles that are drawn.
 const MOBILES: usize = 600;
 
 /// The model with what its systems record changed.
