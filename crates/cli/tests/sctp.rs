@@ -160,7 +160,11 @@ fn pauses_and_losses_between_a_model_and_libusrsctp() {
     assert!(metric(&document, "spurious_timeouts") >= 1.0, "{document}");
     let unneeded = metric(&document, "unneeded_retransmissions");
     assert!(unneeded >= 1.0);
-    assert_eq!(told(folder.path(), "phone", "duplicates") as f64, unneeded, "the ledger and the library agree");
+    assert_eq!(
+        told(folder.path(), "phone", "duplicates") as f64,
+        unneeded,
+        "the ledger and the library agree"
+    );
     let losses = "hop.radio.loss.noise.packets=20, 40, 41, 60";
     for (transport, node) in [(from_model(&program), "phone"), (to_model(&program), "server")] {
         let folder = tempfile::tempdir().unwrap();
