@@ -25,6 +25,7 @@ mod ring;
 pub mod router;
 pub mod rst_flush;
 pub mod schedule;
+pub mod shaper;
 pub mod states;
 pub mod throttle;
 pub mod trigger;

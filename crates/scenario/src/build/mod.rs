@@ -426,6 +426,9 @@ impl Builder<'_> {
             lead(self, Chain::of(id));
         }
         let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
+        if let Some(id) = self.shaper(index) {
+            chain(self, id);
+        }
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
             if gate.at == Position::BeforeQueue {
