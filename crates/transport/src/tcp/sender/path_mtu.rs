@@ -60,6 +60,13 @@ impl Sender {
         if let Some(search) = &mut self.search {
             (search.high, search.probe) = (search.high.min(mss), None);
         }
+        if let Some(sent) = &mut self.sent {
+            for i in 0..sent.records().len() {
+                if sent.records()[i].bytes() > u64::from(mss) {
+                    sent.mark_lost(i);
+                }
+            }
+        }
         self.use_mss(mss);
         let oversized = self.established && self.max > self.una;
         if oversized {
@@ -74,6 +81,9 @@ impl Sender {
         if let Some(queue) = &mut self.queue {
             queue.use_mss(mss);
         }
+        if let Some(sent) = &mut self.sent {
+            sent.recut(u64::from(mss));
+        }
     }
 
     //= RFC 1191 section 6.4: resend at once; the window is not reduced for it, but slow start leads back to it
@@ -83,13 +93,6 @@ impl Sender {
         self.window.cwnd = self.window.mss;
         self.strategy.on_timeout();
         (self.recover, self.quiet_mark) = (self.max, self.max);
-        if let Some(sent) = &mut self.sent {
-            for i in 0..sent.records().len() {
-                if sent.records()[i].bytes() > u64::from(self.config.mss) {
-                    sent.mark_lost(i);
-                }
-            }
-        }
         self.rto.restart(io.now);
         self.untime();
         if self.strategy.goes_back() {
