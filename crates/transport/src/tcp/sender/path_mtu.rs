@@ -99,7 +99,10 @@ impl Sender {
             self.go_back_to(self.una);
             self.send_window(io, 0);
         } else {
+            let first = io.out.len();
             Strategy::resend(self, io);
+            // No timer has expired.
+            io.out.iter_mut().skip(first).for_each(|out| out.cause = Cause::Recovery);
         }
     }
 
