@@ -74,7 +74,7 @@ impl Lent {
             set(&space, &Setting { cc: None, ..order.linux.clone() })?;
             devices.push(space.device(endpoint::address(order.opens, ip), order.linux.mtu)?);
             let times = (Time::from_nanos(order.start_ns), limit);
-            let part = Part::new((&order.does, order.opens), (&space, &order.linux, ip), times, None)?;
+            let part = Part::new((&order.work, order.opens), (&space, &order.linux, ip), times, None)?;
             ends.push(End { space, part });
         }
         for i in 0..made.orders.commands.len() {

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::driver::{Gateway, Kind};
 use crate::remote::hosts::Setting;
 use crate::remote::session::Ordered;
-use crate::remote::spec::Does;
+use crate::remote::spec::EndWork;
 use base::Time;
 use base::rng::Seed;
 use netns::clock::Clock;
@@ -64,13 +64,12 @@ impl Real {
             Ok::<_, Error>(space)
         };
         let spaces = [space(true, ends.from)?, space(false, ends.to)?];
-        let letters = Letters::default();
+        let (letters, work) = (Letters::default(), EndWork::of(flow, linux, seed));
         let shared = spaces.iter().all(Option::is_some).then_some(&letters);
         let part = |space: Option<Namespace>, role| {
             let Some(space) = space else { return Ok(None) };
-            let does = Does::of(flow, linux, role, seed);
             let at = (&space, &Setting::from(linux), linux.ip);
-            let part = Part::new((&does, role == Role::Active), at, (ends.start, limit), shared)?;
+            let part = Part::new((&work, role == Role::Active), at, (ends.start, limit), shared)?;
             Ok::<_, Error>(Some((space, part)))
         };
         let [from, to] = spaces;
