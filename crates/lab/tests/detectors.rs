@@ -221,7 +221,8 @@ fn a_report_that_was_forgotten_is_no_news() {
 fn after_the_verdict(flight: &str) -> (usize, f64, f64) {
     let pause = "[[hop.gate]]\nname = \"pause\"\nspikes = [[\"5 s\", \"4 s\"]]";
     let options = format!(
-        "recovery = \"newreno\", sack = false, timestamps = true, window = \"40 segments\", spurious = \"eifel\", \
+        "recovery = \"newreno\", sack = false, timestamps = true, window = \"200 segments\", \
+         initial-ssthresh = \"30 segments\", spurious = \"eifel\", \
          response = \"restore-1\", flight = \"{flight}\""
     );
     let model = read(&path(200_000, 120_000, 45, pause, &options, 1));
@@ -240,13 +241,14 @@ fn after_the_verdict(flight: &str) -> (usize, f64, f64) {
 }
 
 /// TB-26: counted BSD's way, the flight is whole again once the sender goes on with new data: no burst. Counted by marks that
-/// nobody takes back, all but a segment of the window of 40 seems to have left: that much leaves at once, and meets a full queue.
+/// nobody takes back, all but a segment of a window of more than 30 seems to have left: that much leaves at once, and meets a
+/// full queue.
 #[test]
 fn a_flight_counted_by_marks_must_be_restored() {
     let (bsd, dropped, unneeded) = after_the_verdict("bsd");
     assert!(bsd <= 2 && dropped == 0.0 && unneeded == 1.0, "{bsd} {dropped} {unneeded}");
     let (explicit, dropped, _) = after_the_verdict("explicit");
-    assert!(explicit >= 30 && dropped >= 10.0, "{explicit} {dropped}");
+    assert!(explicit >= 25 && dropped >= 5.0, "{explicit} {dropped}");
 }
 
 /// EI-30: where the way back is narrow, an acknowledgement for every segment or two is lost by the hundred; one for every four
