@@ -233,7 +233,8 @@ fn after_the_verdict(flight: &str) -> (usize, f64, f64) {
     let from = run.world.flows[0].from.0;
     let records: Vec<_> =
         run.world.network.tracer().take().into_iter().filter(|r| r.source.0 == from).collect();
-    let verdict = records.iter().find(|r| matches!(r.event, Event::Verdict { spurious: true, .. })).unwrap().t;
+    let verdict =
+        records.iter().find(|r| matches!(r.event, Event::Verdict { spurious: true, .. })).unwrap().t;
     let new = |r: &&base::event::Record| {
         r.t == verdict && matches!(r.event, Event::DataSent { cause: Cause::New, .. })
     };
@@ -256,9 +257,13 @@ fn a_flight_counted_by_marks_must_be_restored() {
 #[test]
 fn fewer_acknowledgements_relieve_the_way_back() {
     let run = |every: u32| {
-        let options = format!("window = \"16 segments\", delayed-ack = {{ every = {every}, timer = \"500 ms\" }}");
+        let options =
+            format!("window = \"16 segments\", delayed-ack = {{ every = {every}, timer = \"500 ms\" }}");
         let text = path(1_000_000, 100_000, 100, "", &options, 1);
-        let narrow = ["hop.radio.rate={ down = '1 Mbit/s', up = '8 kbit/s' }", "hop.radio.queue={ down = 'unlimited', up = { drop-tail = { limit = '1 packets' } } }"];
+        let narrow = [
+            "hop.radio.rate={ down = '1 Mbit/s', up = '8 kbit/s' }",
+            "hop.radio.queue={ down = 'unlimited', up = { drop-tail = { limit = '1 packets' } } }",
+        ];
         let outcome = run_once(&common::model(&text, &narrow), 0, Options::default());
         let get = |metric| outcome.flows[0].get(metric).unwrap();
         (get(Metric::PacketsDropped), get(Metric::DownloadTime))

@@ -109,7 +109,12 @@ fn the_profile_of_ns2_sends_packet_by_packet_what_ns2_sends() {
         let here = format!("window {window}, queue {queue:?}, {bps} bit/s");
         let ours = sends(&mut l);
         let compared = ours.len().min(sent.len());
-        assert!(compared > 200 && compared + 5 >= ours.len().max(sent.len()), "{here}: {} {}", ours.len(), sent.len());
+        assert!(
+            compared > 200 && compared + 5 >= ours.len().max(sent.len()),
+            "{here}: {} {}",
+            ours.len(),
+            sent.len()
+        );
         let first = ours.iter().zip(&sent).find(|(a, b)| a.1 != b.1);
         assert_eq!(first, None, "{here}: the first difference");
         let lag = ours.iter().zip(&sent).map(|(a, b)| (a.0 - b.0).abs()).fold(0.0, f64::max);

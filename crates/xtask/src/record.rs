@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn verdicts_are_renewed_alone() {
-        let old = text(&tree(), LOG, Some(r#"{"experiments":[{"claims":[{"id":"C001","holds":true}]}]}"#)).unwrap();
+        let old =
+            text(&tree(), LOG, Some(r#"{"experiments":[{"claims":[{"id":"C001","holds":true}]}]}"#)).unwrap();
         let one = r#"{"experiments":[{"claims":[{"id":"C005","holds":true,"why":null}]}]}"#;
         let other = r#"{"experiments":[{"claims":[{"id":"C004","holds":false,"why":"x"}]}]}"#;
         let new = with_claims(&old, "def456", [one, other].into_iter()).unwrap();

@@ -9,11 +9,11 @@ mod radio;
 pub mod workload;
 
 use self::cost::Cost;
+use crate::model::share::Part;
 use crate::model::{
     ChangedRate, CountedFrom, Delay, Fate, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind,
     Model, Position, Protocol, RateChange, Timing, Transport,
 };
-use crate::model::share::Part;
 use crate::scenario::Scenario;
 
 use base::dist::Dist;

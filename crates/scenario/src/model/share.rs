@@ -34,7 +34,8 @@ impl Shares for LossKind {
             | (LossKind::PerPacketStates { to_bad: p, .. }, Part::ToBad)
             | (LossKind::PerPacketStates { to_good: p, .. }, Part::ToGood)
             | (
-                LossKind::PerPacketStates { loss_good: p, .. } | LossKind::OverTimeStates { loss_good: p, .. },
+                LossKind::PerPacketStates { loss_good: p, .. }
+                | LossKind::OverTimeStates { loss_good: p, .. },
                 Part::Good,
             )
             | (
@@ -52,8 +53,14 @@ impl Shares for ErrorKind {
             (ErrorKind::PerFrame { to_bad: p, .. }, Part::ToBad)
             | (ErrorKind::PerFrame { to_good: p, .. }, Part::ToGood) => *p = value,
             (ErrorKind::Steady(chance), Part::Probability)
-            | (ErrorKind::PerFrame { good: chance, .. } | ErrorKind::OverTime { good: chance, .. }, Part::Good)
-            | (ErrorKind::PerFrame { bad: chance, .. } | ErrorKind::OverTime { bad: chance, .. }, Part::Bad) => {
+            | (
+                ErrorKind::PerFrame { good: chance, .. } | ErrorKind::OverTime { good: chance, .. },
+                Part::Good,
+            )
+            | (
+                ErrorKind::PerFrame { bad: chance, .. } | ErrorKind::OverTime { bad: chance, .. },
+                Part::Bad,
+            ) => {
                 *chance = match chance {
                     Chance::Frame(_) => Chance::Frame(value),
                     Chance::Bit(_) => Chance::Bit(value),

@@ -288,8 +288,11 @@ impl Association {
 
     /// Room in the receive buffer.
     fn room(&self) -> u64 {
-        let chunks =
-            if self.config.window_counts_headers { self.inbound.held_chunks(self.config.packet()) } else { 0 };
+        let chunks = if self.config.window_counts_headers {
+            self.inbound.held_chunks(self.config.packet())
+        } else {
+            0
+        };
         let headers = chunks * u64::from(crate::chunk::DATA_HEADER);
         self.config.window.saturating_sub(self.inbound.held() + headers + self.unread)
     }

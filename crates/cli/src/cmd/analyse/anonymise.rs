@@ -20,7 +20,9 @@ pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> 
         _ => Ok(()),
     };
     wrong(capture, "--anonymise reads the capture twice: write it to a file first")?;
-    key.map_or(Ok(()), |key| wrong(key, "give --key a file of 32 hexadecimal digits, or one that is not there"))
+    key.map_or(Ok(()), |key| {
+        wrong(key, "give --key a file of 32 hexadecimal digits, or one that is not there")
+    })
 }
 
 /// Writes the copy. Nothing that is there is written over.

@@ -39,8 +39,12 @@ static OVER_TIME: TableShape = table(
     &[GOOD_LASTS, BAD_LASTS, GOOD, BAD, OF],
 );
 
-const PROBABILITY: Field =
-    field("probability", DRAWN, Need::Optional, "Each frame is wrong with this probability. A distribution is drawn once for each repetition.");
+const PROBABILITY: Field = field(
+    "probability",
+    DRAWN,
+    Need::Optional,
+    "Each frame is wrong with this probability. A distribution is drawn once for each repetition.",
+);
 const PROBABILITY_OF_STATE: Field = field(
     "probability",
     Shape::One(Kind::Dist(Quantity::Share)),

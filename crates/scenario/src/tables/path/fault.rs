@@ -19,11 +19,11 @@ use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
+use crate::model::share::{Part, expected};
 use crate::model::{
     ChangedRate, CountedFrom, Direction, Fate, First, Gate, GateMode, Loss, LossKind, Position, RateChange,
     Timing,
 };
-use crate::model::share::{Part, expected};
 use base::dist::Dist;
 use base::{Span, Time};
 
@@ -145,35 +145,15 @@ static RATE_CHANGE: TableShape = TableShape {
 
 /// A probability, or a distribution of which each repetition draws one.
 pub(crate) const DRAWN: Shape = Shape::One(Kind::Dist(Quantity::Share));
-const LOSS_GOOD: Field = field(
-    "loss-good",
-    DRAWN,
-    Need::Default("0"),
-    "Loss probability in the good state.",
-);
-const LOSS_BAD: Field = field(
-    "loss-bad",
-    DRAWN,
-    Need::Default("1"),
-    "Loss probability in the bad state.",
-);
+const LOSS_GOOD: Field = field("loss-good", DRAWN, Need::Default("0"), "Loss probability in the good state.");
+const LOSS_BAD: Field = field("loss-bad", DRAWN, Need::Default("1"), "Loss probability in the bad state.");
 
 static PER_PACKET: TableShape = table(
     "per-packet",
     "The state changes from packet to packet.",
     &[
-        field(
-            "to-bad",
-            DRAWN,
-            Need::Required("0.01"),
-            "Probability of turning bad before a packet.",
-        ),
-        field(
-            "to-good",
-            DRAWN,
-            Need::Required("0.3"),
-            "Probability of turning good before a packet.",
-        ),
+        field("to-bad", DRAWN, Need::Required("0.01"), "Probability of turning bad before a packet."),
+        field("to-good", DRAWN, Need::Required("0.3"), "Probability of turning good before a packet."),
         LOSS_GOOD,
         LOSS_BAD,
     ],
