@@ -234,6 +234,10 @@ fn losses_are_scripted_or_random() {
         loss("two-state = { per-packet = { to-bad = 0.01, to-good = 0.3 } }").kind,
         LossKind::PerPacketStates { to_bad: 0.01, to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 }
     );
+    let drawn = loss("two-state = { per-packet = { to-bad = \"uniform(0.01, 0.03)\", to-good = 0.3 } }").kind;
+    let LossKind::Drawn(mean, parts) = drawn else { panic!("{drawn:?}") };
+    let states = LossKind::PerPacketStates { to_bad: 0.02, to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 };
+    assert_eq!((*mean, parts.len(), parts[0].0.name()), (states, 1, "to-bad"));
     assert!(matches!(
         loss("two-state = { over-time = { good = \"exponential(10 s)\", bad = \"1 s\", loss-bad = 0.5 } }")
             .kind,

@@ -4,6 +4,7 @@
 
 use super::{Builder, draw_time, gate_of_closures};
 use crate::model::channel::{self, ErrorKind, ErrorMode, When};
+use crate::model::share;
 use crate::model::{Link, Model};
 use base::Span;
 use base::dist::{Dist, Sampler};
@@ -158,6 +159,10 @@ impl Builder<'_> {
 
     fn errors(&self, kind: &ErrorKind, mode: &ErrorMode, weather: &str, chance: &str) -> Errors {
         let process = match kind {
+            ErrorKind::Shares(mean, parts) => {
+                let kind = share::drawn(&**mean, parts, weather, self.seed);
+                return self.errors(&kind, mode, weather, chance);
+            }
             ErrorKind::Steady(chance) => Process::Steady(*chance),
             ErrorKind::Drawn(share) => Process::Drawn(self.sampler(share, chance, "probability"), 0.0),
             ErrorKind::PerFrame { to_bad, to_good, good, bad } => {

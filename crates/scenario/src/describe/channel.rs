@@ -113,6 +113,7 @@ fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
         Chance::Bit(p) => format!("{p} of bits"),
     };
     let kind = match kind {
+        ErrorKind::Shares(mean, parts) => return format!("{}{}", errors(mean, mode), super::drawn(parts)),
         ErrorKind::Steady(chance) => of(chance),
         ErrorKind::Drawn(share) => format!("a share, {} on average, of frames", share.mean()),
         ErrorKind::PerFrame { to_bad, to_good, good, bad } => {

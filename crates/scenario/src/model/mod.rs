@@ -8,6 +8,7 @@ pub mod channel;
 mod linux;
 pub mod metric;
 pub mod radio;
+pub mod share;
 mod wire;
 
 pub use carrier::{Transport, Udp};
@@ -411,6 +412,8 @@ pub enum LossKind {
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
+    /// Probabilities that each repetition draws; the kind has their means.
+    Drawn(Box<LossKind>, Vec<(share::Part, Dist)>),
 }
 
 /// Packets at a constant rate that compete for a queue and end behind the link.

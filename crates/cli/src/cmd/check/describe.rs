@@ -241,6 +241,10 @@ fn loss_words(loss: &Loss) -> String {
     };
     let percent = |p: f64| format!("{} %", trim(100.0 * p));
     match &loss.kind {
+        LossKind::Drawn(mean, _) => {
+            let mean = Loss { kind: (**mean).clone(), ..loss.clone() };
+            format!("{}, on average: each repetition draws it", loss_words(&mean))
+        }
         LossKind::Packets(ranges) => {
             let n: u64 = ranges.iter().map(|r| r.end().saturating_sub(*r.start()).saturating_add(1)).sum();
             format!("{n} given packets are {fate}")
