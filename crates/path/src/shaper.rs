@@ -4,8 +4,8 @@
 //! pass. A packet larger than the bucket waits for a full one.
 
 use crate::channel::class::Rule;
-use crate::channel::queue::Room;
 use crate::element::{Cx, Element, Port};
+use crate::qdisc::Room;
 use base::packet::{DropReason, Packet};
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
