@@ -218,8 +218,53 @@ fn junit(text: &str) -> [usize; 3] {
     for node in
         tree.descendants().filter(|node| ["testsuites", "testsuite"].contains(&node.tag_name().name()))
     {
-        let told = ["tests", "failures", "errors"].map(|name| node.attribute(name).unwrap().parse().unwrap());
+        let told = ["tests", "failures", "errors"]
+            .map(|name| node.attribute(name).unwrap().parse::<usize>().unwrap());
         assert_eq!(told, counted, "what {} tells", node.tag_name().name());
     }
     counted
+}
+
+/// The container recipe by the rules that linters of such files share: known instructions, images with a tag, stages that
+/// are there, files that are there, lists of packages removed in the layer that fetched them, a command in JSON.
+#[test]
+fn the_container_recipe_is_sound() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/ci/Containerfile")).unwrap();
+    let joined = text.replace("\\\n", " ");
+    let mut stages: Vec<&str> = Vec::new();
+    let mut last = "";
+    for line in joined.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (instruction, rest) = line.split_once(' ').unwrap_or_else(|| panic!("{line}"));
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match instruction {
+            "FROM" => {
+                let (name, tag) = words[0].rsplit_once(':').unwrap_or_else(|| panic!("no tag: {line}"));
+                assert!(name.contains('/') && tag != "latest", "{line}");
+                stages.push(words.iter().position(|word| *word == "AS").map_or("", |at| words[at + 1]));
+            }
+            "COPY" => {
+                let from = words[0].strip_prefix("--from=");
+                assert!(from.is_none_or(|stage| stages.contains(&stage)), "no stage: {line}");
+                if from.is_none() {
+                    words[..words.len() - 1]
+                        .iter()
+                        .for_each(|file| assert!(root.join(file).exists(), "{line}"));
+                }
+            }
+            "RUN" if rest.contains("apt-get install") => {
+                for part in
+                    ["apt-get update &&", "--yes", "--no-install-recommends", "rm -rf /var/lib/apt/lists/*"]
+                {
+                    assert!(rest.contains(part), "{part}: {line}");
+                }
+            }
+            "RUN" | "WORKDIR" | "ENV" | "LABEL" => {}
+            "CMD" => assert!(serde_json::from_str::<Vec<String>>(rest).is_ok(), "{line}"),
+            other => panic!("{other} is not used here"),
+        }
+        last = instruction;
+    }
+    assert_eq!(last, "CMD");
+    assert_eq!(stages.len(), 2, "what builds is not what runs");
 }

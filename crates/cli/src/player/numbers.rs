@@ -10,7 +10,7 @@ use crate::output::table::{ALL, Choice};
 use lab::sweep::Sweep;
 use netns::job::CommandFacts;
 use results::numbers::{self, Numbers, Reported};
-use results::{Header, Row};
+use results::{Column, Header, Row};
 use scenario::Model;
 use scenario::metric::Metric;
 use scenario::model::{Command, Reports};
@@ -190,6 +190,14 @@ pub(crate) fn put_beside(
     }
     numbers::widen(header, rows, reported);
     Ok(())
+}
+
+/// Adds the columns of reported numbers that only another run has, without values.
+pub(crate) fn with_columns_of(header: &mut Header, rows: &mut [Row], other: &Header) {
+    let own = other.columns.iter().filter(|column| !Metric::NAMES.contains(&column.name.as_str()));
+    let missing: Vec<Column> = own.filter(|column| header.column(&column.name).is_none()).cloned().collect();
+    header.columns.extend(missing);
+    rows.iter_mut().for_each(|row| row.values.resize(header.columns.len(), None));
 }
 
 /// Complains of a metric that cannot be there. Where commands report numbers, any name may be one of theirs.

@@ -172,6 +172,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             Ok(match gate::overall(&all) {
                 Verdict::Passed => end,
                 Verdict::Failed => End::Failed,
+                // More repetitions would not help where most of them are unfaithful.
+                Verdict::Undecided if end == End::Unfaithful => end,
                 Verdict::Undecided => End::Undecided,
             })
         }
@@ -281,10 +283,14 @@ fn until_decided(
             Some(sweeps) => sweeps,
             None => [sides[0].sweep(terms)?, sides[1].sweep(terms)?],
         };
-        let [a, b] = match &mut plan.emulator {
+        let [mut a, mut b] = match &mut plan.emulator {
             Some(emulator) => emulator.look(now, labels, terms, talk)?,
             None => both(sides, now, labels, terms, args.out.as_deref(), talk)?,
         };
+        // A side that reports nothing gives no value, which is not the same as no such metric.
+        let (own, other) = (a.header.clone(), b.header.clone());
+        numbers::with_columns_of(&mut a.header, &mut a.rows, &other);
+        numbers::with_columns_of(&mut b.header, &mut b.rows, &own);
         let enough = match plan.margin {
             Some(margin) if a.complete && b.complete && terms.repetitions < plan.most => {
                 let compared = compared([&a, &b], args)?;
