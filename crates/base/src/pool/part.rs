@@ -114,7 +114,7 @@ mod tests {
         let body = pool.put(&Segment { seq: 9, len: 16, ..Segment::default() });
         let parts = [pool.put_part(body, part(0, true)), pool.put_part(body, part(8, false))];
         assert_eq!((pool.live(), pool.part(parts[1]), pool.part(body)), (2, Some(part(8, false)), None));
-        parts.map(|at| pool.discard(at));
+        parts.iter().for_each(|&at| pool.discard(at));
         assert_eq!(pool.live(), 0);
     }
 

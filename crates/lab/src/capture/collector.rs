@@ -185,7 +185,7 @@ impl<'m, 'a> Collector<'m, 'a> {
 
     /// Whether routers may cut up what is sent in a direction of a flow.
     fn divisible(&self, ledger: usize) -> bool {
-        let role = if ledger % 2 == 0 { Role::Active } else { Role::Passive };
+        let role = if ledger.is_multiple_of(2) { Role::Active } else { Role::Passive };
         match self.model.flows[ledger / 2].transport.at(role) {
             Transport::Tcp { config, .. } => config.path_mtu == PathMtu::Off,
             _ => self.model.links.iter().any(|link| link.mtu.is_some()),

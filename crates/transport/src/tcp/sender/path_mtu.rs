@@ -112,7 +112,7 @@ impl Sender {
         if self.config.path_mtu != PathMtu::Probe || expirations < R1 || !self.established || mss <= LEAST {
             return;
         }
-        let smaller = (mss / 2).min(BASE).max(LEAST);
+        let smaller = (mss / 2).clamp(LEAST, BASE);
         let high = self.search.map_or(mss, |search| search.high);
         self.search = Some(Search { low: smaller, high, probe: None });
         self.use_mss(smaller);
