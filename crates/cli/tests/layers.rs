@@ -145,8 +145,12 @@ fn changes_of_cell_of_a_bearer_are_measured() {
         let out = format!("out-{from}");
         assert_eq!(desk.run(&["run", "s.toml", "--pcap", "--out", &out, "--quiet"]).code, 0);
         assert_eq!(desk.run(&["plot", "s.toml", "--layers-out", "path.csv", "--json"]).code, 0);
-        let changes: Vec<String> =
-            desk.read("path.csv").lines().filter(|l| l.contains("cell reselection")).map(str::to_owned).collect();
+        let changes: Vec<String> = desk
+            .read("path.csv")
+            .lines()
+            .filter(|l| l.contains("cell reselection"))
+            .map(str::to_owned)
+            .collect();
         assert_eq!(changes.len(), 2, "{changes:?}");
         for change in &changes {
             let at = |step: &str| change.find(step).unwrap_or_else(|| panic!("no {step}: {change}"));
