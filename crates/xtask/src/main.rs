@@ -17,6 +17,7 @@ mod reach;
 mod record;
 mod rfc;
 mod rust;
+mod sctp;
 mod shape;
 mod tree;
 
@@ -49,12 +50,13 @@ fn main() -> ExitCode {
         "check" => check(&root),
         "record" => record(&root),
         "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
+        "sctp" => sctp::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "house" => {
             Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
         }
         _ => {
             say(
-                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
+                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json] | sctp record [WILLIWAW] | sctp diff CASE",
             );
             return ExitCode::from(2);
         }
@@ -75,7 +77,7 @@ fn say(line: &str) {
 }
 
 /// Every generated page, from the sources as they are.
-fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
+fn pages(root: &Path, tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
     let page = |path, text: String| Page { path, text };
     let features = features::read(tree.text("docs/features.toml")?)?;
     reach::check(&features, findings);
@@ -96,13 +98,14 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         page("docs/scenario.schema.json", schema + "\n"),
         page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
         page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
+        page("docs/sctp-agreement.md", format!("{NOTE}{}", sctp::page(root, tree, &mut findings.errors)?)),
     ])
 }
 
 fn generate(root: &Path) -> Result<bool, String> {
     let tree = Tree::read(root)?;
     let mut findings = Findings::default();
-    for page in pages(&tree, &mut findings)? {
+    for page in pages(root, &tree, &mut findings)? {
         if tree.text(page.path).is_ok_and(|old| old == page.text) {
             continue;
         }
@@ -116,7 +119,7 @@ fn generate(root: &Path) -> Result<bool, String> {
 fn check(root: &Path) -> Result<bool, String> {
     let tree = Tree::read(root)?;
     let mut findings = Findings::default();
-    for page in pages(&tree, &mut findings)? {
+    for page in pages(root, &tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
     headings::check(&tree, &mut findings);

@@ -82,6 +82,12 @@ pub(super) static TABLE: TableShape = table(
         ),
         field("fast-recovery", FLAG, NO, "The window shrinks once for all losses of a flight."),
         field("grows-if-full", FLAG, NO, "The congestion window grows only if it was used up."),
+        field(
+            "grows-on-gaps",
+            FLAG,
+            NO,
+            "The congestion window grows with gap reports too, not only when the cumulative number advances (RFC 8540).",
+        ),
         field("idle-decay", FLAG, NO, "The congestion window shrinks in pauses of the application."),
         field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
         field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "What the burst limit bounds."),
@@ -204,6 +210,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.missing, word("missing").and_then(Missing::from_name));
     over(&mut c.fast_recovery, reader.flag("fast-recovery"));
     over(&mut c.grows_if_full, reader.flag("grows-if-full"));
+    over(&mut c.grows_on_gaps, reader.flag("grows-on-gaps"));
     over(&mut c.idle_decay, reader.flag("idle-decay"));
     over(&mut c.sends_on_duplicates, reader.flag("sends-on-duplicates"));
     over(&mut c.burst, word("burst").and_then(Burst::from_name));

@@ -73,6 +73,7 @@ fn set(out: &mut Options, key: &str, value: &Value) -> Option<()> {
         "missing" => named(&mut c.missing, Missing::from_name(word()?))?,
         "fast-recovery" => c.fast_recovery = flag()?,
         "grows-if-full" => c.grows_if_full = flag()?,
+        "grows-on-gaps" => c.grows_on_gaps = flag()?,
         "idle-decay" => c.idle_decay = flag()?,
         "sends-on-duplicates" => c.sends_on_duplicates = flag()?,
         "burst" => named(&mut c.burst, Burst::from_name(word()?))?,

@@ -127,6 +127,8 @@ pub struct Config {
     pub fast_recovery: bool,
     /// The window grows only if it was used up (section 7.2.1).
     pub grows_if_full: bool,
+    /// It grows with gap reports too, not only when the cumulative number advances (RFC 8540 section 3.22).
+    pub grows_on_gaps: bool,
     /// The window shrinks in pauses of the application (section 7.2.1).
     pub idle_decay: bool,
     /// A SACK that acknowledges nothing new lets new data out, if the window has room.

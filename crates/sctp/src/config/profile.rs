@@ -57,6 +57,7 @@ pub(super) fn rfc9260() -> Config {
         missing: Missing::HighestNewlyAcked,
         fast_recovery: true,
         grows_if_full: true,
+        grows_on_gaps: true,
         idle_decay: true,
         sends_on_duplicates: true,
         burst: Burst::Window,
@@ -82,7 +83,7 @@ pub(super) fn rfc9260() -> Config {
 }
 
 fn rfc4960() -> Config {
-    Config { rto: timer(Span::from_secs(3)), ..rfc9260() }
+    Config { rto: timer(Span::from_secs(3)), grows_on_gaps: false, ..rfc9260() }
 }
 
 fn rfc2960() -> Config {
@@ -133,6 +134,7 @@ fn linux() -> Config {
     Config {
         window: 106_496,
         window_unit: WindowUnit::Mtu,
+        grows_on_gaps: true,
         sacks_first: true,
         immediate: Immediate::All,
         ..rfc4960()
