@@ -214,7 +214,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let tree = Tree::read(&root).unwrap();
         let texts = |findings: &mut Findings| -> Vec<String> {
-            pages(&tree, findings).unwrap().into_iter().map(|p| p.text).collect()
+            pages(&root, &tree, findings).unwrap().into_iter().map(|p| p.text).collect()
         };
         let (mut a, mut b) = Default::default();
         assert_eq!(texts(&mut a), texts(&mut b));
