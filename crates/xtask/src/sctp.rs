@@ -299,8 +299,9 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
                 case.differs.as_deref().unwrap_or("Unknown")
             );
             for (name, lines, at) in [("Linux", &kernel, at[0]), ("model", &model, at[1])] {
-                for i in at.saturating_sub(SHOWN)..(at + SHOWN + 1).min(lines.len()) {
-                    let (line, mark) = (&lines[i], if i == at { "  <<<" } else { "" });
+                let from = at.saturating_sub(SHOWN);
+                for (i, line) in lines.iter().enumerate().take(at + SHOWN + 1).skip(from) {
+                    let mark = if i == at { "  <<<" } else { "" };
                     let side = if line.out { '>' } else { '<' };
                     let _ = writeln!(parted, "{name} {:10.4} {side} {}{mark}", line.t, line.words);
                 }
