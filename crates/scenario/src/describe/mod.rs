@@ -221,7 +221,7 @@ fn link(link: &Link, model: &Model) -> String {
         }
         Delay::Schedule(s) => format!("{} steps of delay", s.steps.len()),
     };
-    let queue = channel::queue(&link.queue);
+    let queue = link.queue.words();
     format!(
         "{}: {} to {}, {rate}, {delay}, {queue}",
         link.name, model.nodes[link.from].name, model.nodes[link.to].name
