@@ -135,6 +135,7 @@ impl Builder<'_> {
                         ..self.queue(&class.queue, class.stay, link, &name)
                     },
                     police: class.police.map(|(rate, burst)| Policer::new(rate, burst)),
+                    turn_within: class.turn_within,
                 }
             })
             .collect();
@@ -144,6 +145,7 @@ impl Builder<'_> {
             weight: 1,
             queue: QueueConfig { unique: of.unique, ..self.queue(&link.queue, of.stay, link, &link.name) },
             police: None,
+            turn_within: None,
         });
         classes
     }

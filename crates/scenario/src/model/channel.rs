@@ -64,6 +64,8 @@ pub struct Class {
     pub stay: Option<Span>,
     /// What comes faster than this, bursts of so many bytes aside, is dropped.
     pub police: Option<(base::Rate, u64)>,
+    /// The longest time between two of its turns while it has packets.
+    pub turn_within: Option<Span>,
 }
 
 /// Resources that an idle link has to be given.
