@@ -48,13 +48,15 @@ fn main() -> ExitCode {
         "generate" => generate(&root),
         "check" => check(&root),
         "record" => record(&root),
+        "record-claims" => record_claims(&root),
         "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
         "house" => {
             Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
         }
         _ => {
             say(
-                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
+                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json] \
+                 | record-claims COMMIT REPRODUCE.json...",
             );
             return ExitCode::from(2);
         }
@@ -135,6 +137,22 @@ fn record(root: &Path) -> Result<bool, String> {
     let text = record::text(&Tree::read(root)?, &read(log)?, claims.as_deref())?;
     std::fs::write(root.join(record::FILE), text)
         .map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
+    say(&format!("wrote {}", record::FILE));
+    generate(root)
+}
+
+/// Renews the verdicts of claims in the record.
+fn record_claims(root: &Path) -> Result<bool, String> {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let usage = "usage: cargo run -p xtask -- record-claims COMMIT REPRODUCE.json...";
+    let (commit, files) = words.split_first().filter(|(_, files)| !files.is_empty()).ok_or(usage)?;
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+    };
+    let documents = files.iter().map(|path| read(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
+    let path = root.join(record::FILE);
+    let text = record::with_claims(&read(&path)?, commit, documents.iter().map(String::as_str))?;
+    std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
     say(&format!("wrote {}", record::FILE));
     generate(root)
 }

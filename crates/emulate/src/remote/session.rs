@@ -4,7 +4,7 @@
 //! beside what happened here. Where no other host has a part, all of this is nothing.
 
 use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
-use super::spec::Does;
+use super::spec::EndWork;
 use crate::accuracy::lateness::Timing;
 use crate::run::start_of;
 use crate::sockets::endpoint::Report;
@@ -18,7 +18,7 @@ use netns::job::Ended;
 use netns::output::{self, Outputs};
 use scenario::Model;
 use scenario::build::Ends;
-use scenario::model::Ip;
+use scenario::model::{Ip, Transport};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::tcp::Role;
@@ -61,6 +61,13 @@ impl<'a> Ordered<'a> {
         let mut ends = Vec::new();
         for (i, (flow, at)) in model.flows.iter().zip(flows).enumerate() {
             let Some(linux) = flow.transport.linux() else { continue };
+            if matches!(flow.transport, Transport::Ends(_)) {
+                let held = [flow.from, flow.to].into_iter().find(|node| ordered.holds(*node));
+                let Some(node) = held else { continue };
+                let why =
+                    format!("the two ends of flow `{}` are not alike, and are played here only", flow.name);
+                return Err(Error::Agent { name: name(node), why });
+            }
             for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
                 if ordered.holds(node) {
                     ends.push(EndOrder {
@@ -70,7 +77,7 @@ impl<'a> Ordered<'a> {
                         linux: linux.into(),
                         six: linux.ip == Ip::V6,
                         start_ns: at.start.as_nanos(),
-                        does: Does::of(flow, linux, role, seed),
+                        work: EndWork::of(flow, linux, seed),
                     });
                 }
             }

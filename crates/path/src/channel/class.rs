@@ -7,9 +7,8 @@
 //! whatever priorities and weights say.
 
 use super::policer::Policer;
-use super::qdisc::{Qdisc as _, Queue};
-use super::queue::{QueueConfig, Waiting};
 use crate::element::Cx;
+use crate::qdisc::{Qdisc as _, Queue, Waiting};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
 
@@ -65,7 +64,7 @@ impl Kind {
 }
 
 /// A class of packets.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct ClassConfig {
     /// Which packets; one that fits several belongs to the first.
     pub rule: Rule,
@@ -74,7 +73,7 @@ pub struct ClassConfig {
     /// Its share among those of the same priority.
     pub weight: u32,
     /// What waits.
-    pub queue: QueueConfig,
+    pub queue: Queue,
     /// What exceeds a rate is dropped.
     pub police: Option<Policer>,
     /// The longest time between two of its turns while it has something to send; none: any.
@@ -114,12 +113,12 @@ impl Classes {
     pub(crate) fn new(configs: Vec<ClassConfig>) -> Self {
         let mut order: Vec<usize> = (0..configs.len()).collect();
         order.sort_by_key(|&i| configs[i].priority);
-        let expire = configs.iter().any(|c| c.queue.stay.is_some());
+        let expire = configs.iter().any(|c| c.queue.has_stay());
         let class = |c: ClassConfig| Class {
             rule: c.rule,
             priority: c.priority,
             weight: c.weight.max(1),
-            queue: Queue::new(c.queue),
+            queue: c.queue,
             police: c.police,
             turn_within: c.turn_within,
             since: Time::ZERO,

@@ -1,7 +1,7 @@
 //! Channel of a mobile link, one direction: the stages of Seawind (Kojo and others 2001, section 4.3), more than a plain
 //! [`crate::link::Link`]. In the order in which a packet meets them:
 //!
-//! input queues, by class ([`class`], [`queue`], managers) -> send buffer ([`buffer`]) -> resources ([`allocation`])
+//! input queues, by class ([`class`], [`crate::qdisc`]) -> send buffer ([`buffer`]) -> resources ([`allocation`])
 //! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->
 //! propagation -> receive buffer, order, reassembly ([`buffer`]) -> the next stage, as far as it gives [`credit`].
 //!
@@ -14,25 +14,18 @@ pub mod arq;
 mod buffer;
 mod change;
 pub mod class;
-pub mod codel;
 pub mod credit;
-pub mod dual_threshold;
 pub mod error;
 pub mod follow;
-pub mod fq_codel;
 pub mod frame;
-pub mod manager;
-pub mod pie;
 pub mod policer;
-mod qdisc;
-pub mod queue;
-pub mod threshold;
 mod timed;
 mod waking;
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::link::LinkGate;
+use crate::qdisc::Room;
 use crate::rst_flush::FLUSH;
 use allocation::Allocation;
 use arq::{Arq, ArqConfig, Frame, Verdict};
@@ -45,7 +38,6 @@ use credit::{CREDIT, Credit};
 use error::{Errors, Outcome};
 use follow::{Follower, Followers, Service};
 use frame::Framing;
-use queue::Room;
 
 /// What a channel is made of.
 pub struct ChannelConfig {

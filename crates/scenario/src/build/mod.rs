@@ -35,7 +35,7 @@ use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::loss::Loss;
 use path::meter::Meter;
-use path::red::Red;
+use path::qdisc::QueueSite;
 use path::router::Router;
 use path::rst_flush::RstWatch;
 use path::states::Plan;
@@ -470,9 +470,9 @@ impl Builder<'_> {
                 self.add(link.name.clone(), DeadlineLink::new(config, gates, policy))
             }
             Queue::Red(red) => {
-                let stream = seed.stream(&link.name, "red");
-                let managed = plain(config, gates).managed(Red::new(red.decided(&link.rate), stream));
-                self.add(link.name.clone(), managed)
+                let (name, rate_bps) = (link.name.as_str(), link.rate.mean_bps());
+                let red = red.manager(&QueueSite { seed, name, rate_bps, stay: None, unique: false });
+                self.add(link.name.clone(), plain(config, gates).managed(red))
             }
             _ => self.add(link.name.clone(), plain(config, gates)),
         }

@@ -119,6 +119,8 @@ pub enum ErrorKind {
     Steady(Chance),
     /// Of each frame, with a probability that is drawn when a state of a machine is entered.
     Drawn(Dist),
+    /// Probabilities that each repetition draws; the kind has their means.
+    Shares(Box<ErrorKind>, Vec<(super::share::Part, Dist)>),
     /// Two states that change from frame to frame.
     PerFrame {
         /// Probability of turning bad before a frame.

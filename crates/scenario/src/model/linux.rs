@@ -82,6 +82,8 @@ pub struct Linux {
     pub protocol: Protocol,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
     pub root: Option<String>,
+    /// In real time, the shell command that is this end of a flow; none: the laboratory's own sockets.
+    pub program: Option<String>,
 }
 
 impl Default for Linux {
@@ -96,6 +98,7 @@ impl Default for Linux {
             ip: Ip::V4,
             protocol: Protocol::Tcp,
             root: None,
+            program: None,
         }
     }
 }

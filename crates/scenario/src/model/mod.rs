@@ -7,21 +7,20 @@ mod carrier;
 pub mod channel;
 mod linux;
 pub mod metric;
-mod queue;
 pub mod radio;
+pub mod share;
 mod wire;
 
 pub use carrier::{Transport, Udp};
 pub use linux::{Ip, Linux, Protocol};
-pub use queue::{
-    Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Red, Threshold, Victim,
-};
 pub use radio::Bearer;
 pub use wire::Wire;
 
 use self::metric::{Metric, Statistic};
 use base::dist::Dist;
 use base::{Rate, Span, Time};
+pub use path::qdisc::{QueueSpec as Queue, Room as Capacity};
+use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 pub use transport::app::ask::{Asking, Keep};
@@ -413,6 +412,8 @@ pub enum LossKind {
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
+    /// Probabilities that each repetition draws; the kind has their means.
+    Drawn(Box<LossKind>, Vec<(share::Part, Dist)>),
 }
 
 /// Packets at a constant rate that compete for a queue and end behind the link.
@@ -471,8 +472,9 @@ pub struct Reads {
     pub pause: Span,
 }
 
-/// A workload.
-#[derive(Clone, Debug, PartialEq)]
+/// A workload: one of the traffic patterns that every clock plays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum App {
     /// Data as fast as the transport takes it.
     Bulk {

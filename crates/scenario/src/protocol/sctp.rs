@@ -74,6 +74,12 @@ pub(super) static TABLE: TableShape = table(
         field("init-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Max.Init.Retransmits."),
         field("heartbeat", FLAG, NO, "Heartbeats test paths that are idle."),
         field("heartbeat-interval", SPAN, NO, "HB.interval."),
+        field(
+            "verifies-path",
+            FLAG,
+            NO,
+            "The end that opens the association confirms its path by a heartbeat, and times it, before it sends data.",
+        ),
         field("cookie-life", SPAN, NO, "Valid.Cookie.Life."),
         field("streams", Shape::One(Kind::Count(1, 65_535)), NO, "Outbound streams."),
         field("ecn", FLAG, NO, "Explicit congestion notification."),
@@ -155,6 +161,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         (Some(true), interval) => c.heartbeat = interval.or(c.heartbeat).or(Config::default().heartbeat),
         (None, interval) => c.heartbeat = interval.or(c.heartbeat),
     }
+    over(&mut c.verifies_path, reader.flag("verifies-path"));
     over(&mut c.cookie_life, reader.span("cookie-life"));
     over(&mut c.streams, short("streams"));
     over(&mut c.ecn, reader.flag("ecn"));

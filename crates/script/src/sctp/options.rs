@@ -87,6 +87,7 @@ fn set(out: &mut Options, key: &str, value: &Value) -> Option<()> {
         "init-max-retransmissions" => c.init_max_retransmissions = count()?,
         "heartbeat" if value.as_bool() == Some(false) => c.heartbeat = None,
         "heartbeat-interval" => c.heartbeat = Some(span()?),
+        "verifies-path" => c.verifies_path = flag()?,
         "cookie-life" => c.cookie_life = span()?,
         "streams" => c.streams = count().and_then(|n| u16::try_from(n).ok())?,
         "paths" => c.paths = count().and_then(|n| u8::try_from(n).ok()).filter(|n| (1..=8).contains(n))?,

@@ -129,6 +129,9 @@ pub struct Config {
     pub init_max_retransmissions: u32,
     /// HB.interval; none: no heartbeats.
     pub heartbeat: Option<Span>,
+    /// The end that opens the association sends a HEARTBEAT first. Data wait for its answer, which is timed (ns-2.35; RFC 9260
+    /// section 5.4 asks for it on further addresses only).
+    pub verifies_path: bool,
     /// Valid.Cookie.Life.
     pub cookie_life: Span,
     /// Outbound streams.

@@ -64,6 +64,9 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if args.anonymise.is_some() {
+        anonymise::refuse(&args.capture, args.key.as_deref())?;
+    }
     if let (Some(from), Some(until)) = (args.from, args.until)
         && until <= from
     {

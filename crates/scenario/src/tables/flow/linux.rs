@@ -33,10 +33,16 @@ pub(crate) static LINUX: TableShape = table(
             "Most bytes of a message in one datagram, where `protocol` is udp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds.",
         ),
         field(
+            "program",
+            Shape::One(Kind::Text),
+            Need::Optional,
+            "In real time, a shell command that is this end, opposite a model: it runs in the end's network namespace with sockets of its own, of this host's kernel or of a stack in user space. WILLIWAW_HERE, WILLIWAW_PEER, WILLIWAW_PORT and WILLIWAW_BYTES are in its environment.",
+        ),
+        field(
             "protocol",
             Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data.",
+            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data. In real time sctp is spoken by a `program`.",
         ),
         SYSCTL,
     ],
@@ -101,7 +107,18 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     let settings = settings(Reader::new(tree, &LINUX), cx);
     let settings = Linux { ip: ip(reader, settings.mtu, cx), ..settings };
     let protocol = protocol(reader, &settings, cx);
-    Some(Linux { protocol, ..settings })
+    Some(Linux { protocol, program: program(reader, cx), ..settings })
+}
+
+/// The command of an end.
+fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
+    let program = leaf::text(reader.get("program")?).ok()?;
+    if program.trim().is_empty() {
+        let place = reader.place("program");
+        let diagnostic = Diagnostic::error("bad-value", place, "an empty command is no end of a flow");
+        cx.push(diagnostic.help("write program = \"COMMAND\", or leave it out"));
+    }
+    Some(program)
 }
 
 /// A datagram is at least the number that tells it from the others.
@@ -206,7 +223,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, ip: Ip::V4, protocol: Protocol::Tcp }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, ..Linux::default() }
 }
 
 /// Checks a table of settings.

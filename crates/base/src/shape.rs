@@ -1,10 +1,11 @@
 //! Grammar as data: table shapes, keys and value types.
 //!
-//! The grammar is data: every table of the file is one static [`TableShape`], declared beside the code that reads it.
-//! The checker, the JSON Schema, the reference page, the paths of overrides and "did you mean" all read these
-//! declarations, so they cannot disagree.
+//! Every table of a scenario file is one static [`TableShape`], declared beside the code that it configures. The checker,
+//! the JSON Schema, the reference page, the paths of overrides and "did you mean" all read these declarations. They lie
+//! below the reader so that an element of the path can declare its own options.
 
-use base::dist;
+use crate::dist;
+use crate::{Rate, Span};
 
 /// One table of the file and the keys it takes.
 #[derive(Debug)]
@@ -161,7 +162,7 @@ pub enum Kind {
 
 impl Kind {
     /// What to call it in "must be ...", with an example.
-    pub(crate) fn expected(self) -> String {
+    pub fn expected(self) -> String {
         match self {
             Kind::Text => "a string".into(),
             Kind::Name => "a name such as \"radio\"".into(),
@@ -193,7 +194,7 @@ impl Kind {
     }
 
     /// For the reference page.
-    pub(crate) fn title(self) -> String {
+    pub fn title(self) -> String {
         match self {
             Kind::Text => "text".into(),
             Kind::Name => "name".into(),
@@ -227,17 +228,40 @@ impl TableShape {
     }
 
     /// How often the keys of `written` are keys of this table.
-    pub(crate) fn fits<'a>(&self, written: impl Iterator<Item = &'a str>) -> usize {
+    pub fn fits<'a>(&self, written: impl Iterator<Item = &'a str>) -> usize {
         written.filter(|key| self.field(key).is_some()).count()
     }
 }
 
 /// Declares a field; for the static tables.
-pub(crate) const fn field(key: &'static str, shape: Shape, need: Need, doc: &'static str) -> Field {
+pub const fn field(key: &'static str, shape: Shape, need: Need, doc: &'static str) -> Field {
     Field { key, doc, shape, need }
 }
 
 /// A [`TableShape`] without rules between its keys.
-pub(crate) const fn table(name: &'static str, doc: &'static str, fields: &'static [Field]) -> TableShape {
+pub const fn table(name: &'static str, doc: &'static str, fields: &'static [Field]) -> TableShape {
     TableShape { name, doc, fields, one_of: &[], needs: &[] }
+}
+
+/// The checked values of one table, by key; defaults come from the declaration. `None`: nothing there and no default, or
+/// the reader has complained of it already.
+pub trait Values {
+    /// Whether the key was written.
+    fn given(&self, key: &str) -> bool;
+    /// true or false.
+    fn flag(&self, key: &str) -> Option<bool>;
+    /// A time.
+    fn span(&self, key: &str) -> Option<Span>;
+    /// A rate.
+    fn rate(&self, key: &str) -> Option<Rate>;
+    /// Bytes.
+    fn bytes(&self, key: &str) -> Option<u64>;
+    /// A whole number within the declared bounds.
+    fn count(&self, key: &str) -> Option<u64>;
+    /// A number within the declared bounds.
+    fn number(&self, key: &str) -> Option<f64>;
+    /// One of the declared words.
+    fn word(&self, key: &str) -> Option<&'static str>;
+    /// Limits of a queue, packets and bytes; neither: unlimited.
+    fn limits(&self, key: &str) -> Option<(Option<u32>, Option<u64>)>;
 }

@@ -9,8 +9,157 @@
 //! probability rises to 1 between the upper threshold and twice that, as the 2001 text has it) is the
 //! default, and marking stops where the probability has reached 1: those packets are dropped.
 
+use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::rng::Stream;
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "red",
+    "Random early detection (Floyd and Jacobson 1993). Thresholds and weight that are not given follow from the \
+     link's rate: 5 ms of it but at least 5 packets, three times that, a time constant of 1 s.",
+    &[
+        field(
+            "limit",
+            Shape::One(Kind::Limits),
+            Need::Required("\"75 packets\""),
+            "What may wait at most: packets, data, or both with a comma.",
+        ),
+        field(
+            "min",
+            Shape::One(Kind::Number(0.0, 1e9)),
+            Need::Optional,
+            "Average queue from which on packets are dropped, packets.",
+        ),
+        field(
+            "max",
+            Shape::One(Kind::Number(0.0, 1e9)),
+            Need::Optional,
+            "Average queue at which `probability` is reached, packets. Without it, three times `min`.",
+        ),
+        field(
+            "weight",
+            Shape::One(Kind::Number(0.0, 1.0)),
+            Need::Optional,
+            "Weight of the present queue in the average.",
+        ),
+        field(
+            "probability",
+            Shape::One(Kind::Number(0.0, 1.0)),
+            Need::Default("0.1"),
+            "Probability of a drop at `max`.",
+        ),
+        field(
+            "gentle",
+            Shape::One(Kind::Flag),
+            Need::Default("true"),
+            "Beyond `max` the probability rises to 1 at twice that; otherwise at once.",
+        ),
+        field(
+            "adaptive",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "The probability adapts so that the average stays in the middle (Adaptive RED).",
+        ),
+        field(
+            "ecn",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Packets of connections with ECN are marked in place of dropped (RFC 3168).",
+        ),
+        field(
+            "packet",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1000 B\""),
+            "A typical packet: the clock of the average while the link is idle.",
+        ),
+    ],
+);
+
+/// Parameters of RED as given; the others follow from the link's rate (Floyd, Gummadi and Shenker 2001, section 4).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// What may wait at most.
+    pub limit: Room,
+    /// Lower threshold of the average queue, packets.
+    pub min: Option<f64>,
+    /// Upper threshold of the average queue, packets.
+    pub max: Option<f64>,
+    /// Weight of the present queue in the average.
+    pub weight: Option<f64>,
+    /// Drop probability at `max`.
+    pub probability: f64,
+    /// Beyond `max` the probability rises to 1 at twice that.
+    pub gentle: bool,
+    /// The probability adapts (Adaptive RED).
+    pub adaptive: bool,
+    /// Packets of connections with ECN are marked in place of dropped.
+    pub ecn: bool,
+    /// A typical packet, bytes.
+    pub packet: u64,
+}
+
+impl Options {
+    /// All parameters, on a link of this mean rate, bit/s.
+    pub fn decided(&self, rate_bps: Option<f64>) -> RedConfig {
+        let packets_per_second = rate_bps.map_or(1e9, |bps| bps / (8.0 * self.packet as f64));
+        let (min, max, weight) = RedConfig::automatic(packets_per_second);
+        let min = self.min.unwrap_or(min);
+        let max = self.max.unwrap_or(if self.min.is_some() { 3.0 * min } else { max });
+        RedConfig {
+            min,
+            max: max.max(min + 1e-9),
+            weight: self.weight.unwrap_or(weight),
+            probability: self.probability,
+            gentle: self.gentle,
+            adaptive: self.adaptive,
+            ecn: self.ecn,
+            typical: Span::from_secs_f64(1.0 / packets_per_second.max(1e-3)),
+        }
+    }
+
+    /// The manager of one queue.
+    pub fn manager(&self, site: &QueueSite<'_>) -> Red {
+        Red::new(self.decided(site.rate_bps), site.stream("red"))
+    }
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "red",
+        doc: "Random early detection: drops or marks before it is full.",
+        shape: Shape::Table(&TABLE),
+        bare: false,
+    };
+    const PLAIN: bool = true;
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        Some(QueueSpec::Red(Options {
+            limit: room(values, "limit")?,
+            min: values.number("min"),
+            max: values.number("max"),
+            weight: values.number("weight"),
+            probability: values.number("probability")?,
+            gentle: values.flag("gentle")?,
+            adaptive: values.flag("adaptive")?,
+            ecn: values.flag("ecn")?,
+            packet: values.bytes("packet")?.max(1),
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        let kind = if self.adaptive { "adaptive RED" } else { "RED" };
+        format!("{kind} queue of {}", self.limit)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.limit, self.manager(site))
+    }
+}
 
 /// The parameters, all of them decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,17 +190,6 @@ impl RedConfig {
         let weight = 1.0 - libm::exp(-1.0 / packets_per_second.max(1e-3));
         (min, 3.0 * min, weight)
     }
-}
-
-/// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It joins the queue.
-    Pass,
-    /// It joins with "congestion experienced".
-    Mark,
-    /// It is dropped.
-    Drop,
 }
 
 /// How often the probability adapts.
@@ -120,11 +258,6 @@ impl Red {
         if c.ecn && ecn != NOT_ECT { Verdict::Mark } else { Verdict::Drop }
     }
 
-    /// The queue was full after all: the packet counts as dropped by the manager.
-    pub fn overflowed(&mut self) {
-        self.since = Some(0);
-    }
-
     /// How likely a packet is dropped at this average, before drops are spread.
     fn pressure(&self) -> f64 {
         let (c, avg) = (&self.config, self.average);
@@ -149,6 +282,17 @@ impl Red {
         } else if self.average < low && self.probability >= 0.01 {
             self.probability *= 0.9;
         }
+    }
+}
+
+impl Aqm for Red {
+    fn comes(&mut self, view: View) -> Verdict {
+        self.arrival(view.now, view.packets, view.span, view.ecn)
+    }
+
+    /// The packet counts as dropped by the manager.
+    fn overflowed(&mut self) {
+        self.since = Some(0);
     }
 }
 

@@ -5,19 +5,47 @@
 //! dropped, one packet at a time (section 4.1.3; Linux drops up to 64 at once, for speed).
 
 use super::codel::CoDel;
-use super::manager::View;
-use super::qdisc::Qdisc;
-use super::queue::{Room, Waiting, mark};
+use super::fifo::mark;
+use super::{Aqm as _, Discipline, ECN, Qdisc, Queue, QueueSpec, Room, QueueSite, Verdict, View, Waiting, room};
 use crate::element::Cx;
-use crate::red::Verdict;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
-use base::{Span, Time};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::Span;
 use std::collections::VecDeque;
 
+static TABLE: TableShape = table(
+    "fq-codel",
+    "FQ-CoDel (RFC 8290): a queue for each connection, served by deficit round robin and managed by CoDel; those that \
+     have just become busy go first.",
+    &[
+        field(
+            "flows",
+            Shape::One(Kind::Count(1, 65_536)),
+            Need::Default("1024"),
+            "Queues, among which connections are spread by a hash.",
+        ),
+        field(
+            "quantum",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1514 B\""),
+            "What a queue may send in a round.",
+        ),
+        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        ECN,
+        field(
+            "limit",
+            Shape::One(Kind::Limits),
+            Need::Default("\"10240 packets\""),
+            "What may wait at most in all of them together.",
+        ),
+    ],
+);
+
 /// The parameters of RFC 8290 section 5.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FqCoDelConfig {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
     /// Number of queues.
     pub flows: u32,
     /// Bytes that a queue may send in a round.
@@ -28,8 +56,41 @@ pub struct FqCoDelConfig {
     pub interval: Span,
     /// Packets of connections with ECN are marked in place of dropped.
     pub ecn: bool,
-    /// Keys the hash, so that nobody can aim at a queue.
-    pub perturbation: u64,
+    /// What may wait at most, in all queues.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "fq-codel",
+        doc: "A queue for each connection, managed by CoDel.",
+        shape: Shape::Table(&TABLE),
+        bare: true,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        Some(QueueSpec::FqCoDel(Options {
+            flows: u32::try_from(values.count("flows")?).ok()?,
+            quantum: u32::try_from(values.bytes("quantum")?).ok()?.max(1),
+            target: values.span("target")?,
+            interval: values.span("interval")?,
+            ecn: values.flag("ecn")?,
+            limit: room(values, "limit")?,
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        let Options { flows, limit, target, interval, .. } = self;
+        format!("FQ-CoDel of {flows} queues, {limit}, {target} for {interval}")
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        Queue::Other(Box::new(FqCoDel::new(*self, site.stream("fq-codel").bits())))
+    }
 }
 
 /// Where a queue stands.
@@ -52,9 +113,10 @@ struct FlowQueue {
 
 /// All queues of a class.
 #[derive(Debug)]
-pub(crate) struct FqCoDel {
-    config: FqCoDelConfig,
-    room: Room,
+pub struct FqCoDel {
+    config: Options,
+    /// Key of the hash, so that nobody can aim at a queue.
+    perturbation: u64,
     queues: Vec<FlowQueue>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -64,7 +126,8 @@ pub(crate) struct FqCoDel {
 }
 
 impl FqCoDel {
-    pub(crate) fn new(config: FqCoDelConfig, room: Room) -> Self {
+    /// Empty queues whose hash has the key `perturbation`.
+    pub fn new(config: Options, perturbation: u64) -> Self {
         let queue = FlowQueue {
             waiting: VecDeque::new(),
             bytes: 0,
@@ -74,7 +137,7 @@ impl FqCoDel {
         };
         FqCoDel {
             config,
-            room,
+            perturbation,
             queues: vec![queue; config.flows.max(1) as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -86,7 +149,7 @@ impl FqCoDel {
 
     /// The queue of a packet: by flow, direction and connection.
     fn index(&self, cx: &Cx<'_>, packet: &Packet) -> u32 {
-        let key = (packet.ledger() as u64) << 32 ^ cx.connection(packet) ^ self.config.perturbation;
+        let key = (packet.ledger() as u64) << 32 ^ cx.connection(packet) ^ self.perturbation;
         // The finaliser of SplitMix64 spreads neighbouring numbers.
         let mut x = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
         x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -149,7 +212,7 @@ impl FqCoDel {
     }
 }
 
-impl Qdisc for Box<FqCoDel> {
+impl Qdisc for FqCoDel {
     fn len(&self) -> usize {
         self.packets
     }
@@ -163,17 +226,9 @@ impl Qdisc for Box<FqCoDel> {
         self.queues[i as usize].waiting.front().map(|w| &w.packet)
     }
 
-    fn expires(&self) -> Time {
-        Time::NEVER
-    }
-
-    fn expire(&mut self, _cx: &mut Cx<'_>) -> usize {
-        0
-    }
-
     fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, _idle: Span, at_once: bool) -> usize {
         let mut gone = 0;
-        while !at_once && !self.room.takes(self.packets, self.bytes, packet.size) {
+        while !at_once && !self.config.limit.takes(self.packets, self.bytes, packet.size) {
             if !self.drop_from_fattest(cx) {
                 cx.drop(packet, DropReason::QueueFull);
                 return gone + 1;

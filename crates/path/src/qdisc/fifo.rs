@@ -1,19 +1,17 @@
-//! Input queue with limits, drop policy and maximum sojourn time (catalogue SW-23, SW-24).
-//!
-//! One input queue, first in, first out (catalogue SW-23, SW-24).
+//! First-in first-out queue with limits, drop policy and maximum sojourn time (catalogue SW-23, SW-24).
 
-use super::fq_codel::FqCoDelConfig;
-use super::manager::{Manager, View};
-use super::qdisc::Qdisc;
+use super::{Aqm, Qdisc, QueueSpec, Verdict, View};
 use crate::element::Cx;
-use crate::red::Verdict;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::rng::Stream;
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::units::Limit;
 use base::{Span, Time};
 use std::collections::VecDeque;
+use std::fmt;
 
-/// How much fits in; whichever is reached first, none: anything.
+/// Limits of a queue or buffer, whichever is reached first; neither: unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Room {
     /// Packets.
@@ -28,9 +26,25 @@ impl Room {
         self.packets.is_none_or(|n| packets < n as usize)
             && self.bytes.is_none_or(|n| bytes + u64::from(size) <= n)
     }
+
+    /// Whether anything fits.
+    pub fn is_unlimited(&self) -> bool {
+        self.packets.is_none() && self.bytes.is_none()
+    }
 }
 
-/// Who goes when a packet does not fit.
+/// "10 packets and 15 kB".
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.packets.map(Limit::Packets), self.bytes.map(Limit::Bytes)) {
+            (None, None) => f.write_str("any size"),
+            (Some(one), None) | (None, Some(one)) => write!(f, "{one}"),
+            (Some(packets), Some(bytes)) => write!(f, "{packets} and {bytes}"),
+        }
+    }
+}
+
+/// Drop policy: which packet is dropped when one does not fit.
 #[derive(Clone, Debug)]
 pub enum Discard {
     /// The one that comes.
@@ -45,47 +59,62 @@ pub enum Discard {
     Late,
 }
 
-/// What a queue is made of.
-#[derive(Clone, Debug)]
-pub struct QueueConfig {
+/// Parameters of a first-in first-out queue.
+#[derive(Debug)]
+pub struct FifoConfig {
     /// What may wait.
     pub room: Room,
-    /// Who goes when that is too much.
+    /// Drop policy.
     pub discard: Discard,
-    /// How long a packet may wait.
+    /// Maximum sojourn time.
     pub stay: Option<Span>,
-    /// Speaks up before it is full.
-    pub manager: Option<Manager>,
+    /// Active queue management.
+    pub aqm: Option<Box<dyn Aqm>>,
     /// A copy of data that still wait is dropped.
     pub unique: bool,
-    /// Flow queues with CoDel, in place of all but `room`.
-    pub fair: Option<FqCoDelConfig>,
 }
 
-impl Default for QueueConfig {
+impl Default for FifoConfig {
     fn default() -> Self {
-        QueueConfig {
-            room: Room::default(),
-            discard: Discard::Tail,
-            stay: None,
-            manager: None,
-            unique: false,
-            fair: None,
-        }
+        FifoConfig { room: Room::default(), discard: Discard::Tail, stay: None, aqm: None, unique: false }
     }
+}
+
+static LIMITED: TableShape = table(
+    "queue",
+    "A queue that holds so much beside the packet in service.",
+    &[field(
+        "limit",
+        Shape::One(Kind::Limits),
+        Need::Required("\"10 packets\""),
+        "What may wait: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
+    )],
+);
+
+/// The declaration of a drop policy whose only option is the limit.
+pub(super) const fn limited(name: &'static str, doc: &'static str) -> Variant {
+    Variant { name, doc, shape: Shape::Table(&LIMITED), bare: false }
+}
+
+/// The choice of a drop policy; without a limit the policy does not matter.
+pub(super) fn limited_by(values: &dyn Values, policy: impl FnOnce(Room) -> QueueSpec) -> Option<QueueSpec> {
+    let room = super::room(values, "limit")?;
+    Some(if room.is_unlimited() { QueueSpec::default() } else { policy(room) })
 }
 
 /// A packet and when it joined.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) packet: Packet,
-    pub(crate) joined: Time,
+pub struct Waiting {
+    /// The packet.
+    pub packet: Packet,
+    /// When it joined the queue.
+    pub joined: Time,
 }
 
-/// An input queue.
-#[derive(Clone, Debug)]
-pub(crate) struct Fifo {
-    config: QueueConfig,
+/// A first-in first-out queue.
+#[derive(Debug)]
+pub struct Fifo {
+    config: FifoConfig,
     waiting: VecDeque<Waiting>,
     bytes: u64,
     /// Packets among them that are no background load.
@@ -93,7 +122,8 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    pub(crate) fn new(config: QueueConfig) -> Self {
+    /// An empty queue.
+    pub fn new(config: FifoConfig) -> Self {
         Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
     }
 
@@ -169,6 +199,10 @@ impl Qdisc for Fifo {
         self.waiting.front().map(|w| &w.packet)
     }
 
+    fn has_stay(&self) -> bool {
+        self.config.stay.is_some()
+    }
+
     fn expires(&self) -> Time {
         match (self.config.stay, self.waiting.front()) {
             (Some(stay), Some(head)) => head.joined + stay,
@@ -197,9 +231,9 @@ impl Qdisc for Fifo {
             return 1;
         }
         let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
-        if let Some(manager) = &mut self.config.manager {
+        if let Some(aqm) = &mut self.config.aqm {
             let (packets, bytes) = (self.waiting.len(), self.bytes);
-            match manager.comes(View {
+            match aqm.comes(View {
                 now,
                 packets,
                 bytes,
@@ -215,7 +249,7 @@ impl Qdisc for Fifo {
                 }
             }
             if full {
-                manager.overflowed();
+                aqm.overflowed();
             }
         }
         let mut gone = 0;
@@ -243,7 +277,7 @@ impl Qdisc for Fifo {
             cx.drop(waiting.packet, DropReason::Expired);
             return None;
         }
-        if let Some(manager) = &mut self.config.manager {
+        if let Some(aqm) = &mut self.config.aqm {
             let view = View {
                 now,
                 packets: self.waiting.len(),
@@ -252,7 +286,7 @@ impl Qdisc for Fifo {
                 span: now.since(waiting.joined),
                 flow: waiting.packet.ledger() as u64,
             };
-            match manager.leaves(view) {
+            match aqm.leaves(view) {
                 Verdict::Pass => {}
                 Verdict::Mark => mark(cx, &mut waiting.packet),
                 Verdict::Drop => {
@@ -277,7 +311,8 @@ impl Qdisc for Fifo {
     }
 }
 
-pub(crate) fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
+/// Marks a packet with "congestion experienced".
+pub fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
     //= RFC 3168 section 5: the CE codepoint is '11'
     packet.ecn = 3;
     let (id, now) = (packet.id, cx.now());

@@ -1,11 +1,66 @@
 //! CoDel AQM (RFC 8289): drops at the head by sojourn time.
 //!
-//! CoDel (RFC 8289): while the shortest wait of an interval stays above a target, it drops a packet at the head, and
-//! then again sooner and sooner, until the wait is short again.
+//! While the shortest sojourn time of an interval stays above a target, it drops a packet at the head, and then again
+//! sooner and sooner, until the sojourn time is short again.
 
-use super::manager::View;
-use crate::red::Verdict;
+use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "codel",
+    "CoDel (RFC 8289): drops at the head, sooner and sooner, while the wait stays above a target for longer than an \
+     interval.",
+    &[
+        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        ECN,
+        LIMIT,
+    ],
+);
+
+/// Parameters of CoDel and the limit of its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Acceptable sojourn time.
+    pub target: Span,
+    /// A long round trip.
+    pub interval: Span,
+    /// Packets of connections with ECN are marked in place of dropped.
+    pub ecn: bool,
+    /// What may wait at most.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "codel",
+        doc: "Controlled delay: watches how long packets wait.",
+        shape: Shape::Table(&TABLE),
+        bare: true,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        Some(QueueSpec::CoDel(Options {
+            target: values.span("target")?,
+            interval: values.span("interval")?,
+            ecn: values.flag("ecn")?,
+            limit: room(values, "limit")?,
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        format!("CoDel queue of {}, {} for {}", self.limit, self.target, self.interval)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.limit, CoDel::new(self.target, self.interval, self.ecn))
+    }
+}
 
 /// Controlled delay.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +96,7 @@ impl CoDel {
     }
 
     /// RFC 8289 section 5.5, one packet at a time.
-    pub(crate) fn leaves(&mut self, view: View) -> Verdict {
+    fn dequeue(&mut self, view: View) -> Verdict {
         let long = self.is_long(view);
         if self.dropping {
             if !long {
@@ -85,6 +140,12 @@ impl CoDel {
 
     fn verdict(&self, ecn: u8) -> Verdict {
         if self.ecn && ecn != 0 { Verdict::Mark } else { Verdict::Drop }
+    }
+}
+
+impl Aqm for CoDel {
+    fn leaves(&mut self, view: View) -> Verdict {
+        self.dequeue(view)
     }
 }
 

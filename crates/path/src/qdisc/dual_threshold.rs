@@ -6,10 +6,96 @@
 //! packet goes and when the single drop is armed again: both are parameters here ([`Victim`], [`Rearm`]). With several
 //! flows a counter or a timer ([`Another`]) allows one drop from another flow while the queue stays long.
 
-use super::manager::View;
-use super::queue::Room;
-use crate::red::Verdict;
+use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "dual-threshold",
+    "One packet is dropped when the queue reaches the soft threshold, everything that comes at the hard one.",
+    &[
+        field(
+            "soft",
+            Shape::One(Kind::Limits),
+            Need::Required("\"10 packets\""),
+            "The soft threshold: about the link's bandwidth-delay product.",
+        ),
+        field(
+            "hard",
+            Shape::One(Kind::Limits),
+            Need::Required("\"25 packets\""),
+            "The hard threshold: two or three times as much.",
+        ),
+        field(
+            "victim",
+            Shape::One(Kind::Word(Victim::NAMES)),
+            Need::Default("\"arriving\""),
+            "Which packet goes.",
+        ),
+        field(
+            "rearm",
+            Shape::One(Kind::Word(Rearm::NAMES)),
+            Need::Default("\"half\""),
+            "To where the queue must fall before the next single drop: half of the soft threshold, below it, or empty.",
+        ),
+        field(
+            "another-packets",
+            Shape::One(Kind::Count(1, 1_000_000)),
+            Need::Optional,
+            "After so many more arrivals above the soft threshold a flow that has not lost one does.",
+        ),
+        field("another-time", Shape::One(Kind::Span), Need::Optional, "The same after so long."),
+    ],
+);
+
+/// Thresholds of dual-threshold drop, and when it drops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Backlog from which on a single packet is dropped.
+    pub soft: Room,
+    /// Limit of the queue.
+    pub hard: Room,
+    /// Which packet is dropped.
+    pub victim: Victim,
+    /// When the single drop is armed again.
+    pub rearm: Rearm,
+    /// When another flow loses a packet too.
+    pub another: Option<Another>,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "dual-threshold",
+        doc: "Drops one packet at a soft threshold, everything at a hard one.",
+        shape: Shape::Table(&TABLE),
+        bare: false,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        let packets = values.count("another-packets").and_then(|n| u32::try_from(n).ok());
+        let time = values.span("another-time").map(Another::Time);
+        Some(QueueSpec::Dual(Options {
+            soft: room(values, "soft")?,
+            hard: room(values, "hard")?,
+            victim: Victim::from_name(values.word("victim")?)?,
+            rearm: Rearm::from_name(values.word("rearm")?)?,
+            another: packets.map(Another::Packets).or(time),
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.hard
+    }
+
+    fn words(&self) -> String {
+        let victim = self.victim.name();
+        format!("queue that drops one packet ({victim}) at {}, all from {} on", self.soft, self.hard)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.hard, DualThreshold::new(self.soft, self.victim, self.rearm, self.another))
+    }
+}
 
 base::named! {
     /// Which packet is dropped at the soft threshold.
@@ -80,7 +166,7 @@ impl DualThreshold {
             || self.soft.bytes.is_some_and(|n| share * view.bytes >= n)
     }
 
-    pub(crate) fn comes(&mut self, view: View) -> Verdict {
+    fn enqueue(&mut self, view: View) -> Verdict {
         let low = match self.rearm {
             Rearm::Half => !self.reaches(view, 2),
             Rearm::Below => !self.reaches(view, 1),
@@ -111,8 +197,14 @@ impl DualThreshold {
         self.pending = true;
         Verdict::Pass
     }
+}
 
-    pub(crate) fn leaves(&mut self) -> Verdict {
+impl Aqm for DualThreshold {
+    fn comes(&mut self, view: View) -> Verdict {
+        self.enqueue(view)
+    }
+
+    fn leaves(&mut self, _view: View) -> Verdict {
         if std::mem::take(&mut self.pending) { Verdict::Drop } else { Verdict::Pass }
     }
 }
@@ -154,8 +246,8 @@ mod tests {
     #[test]
     fn the_head_goes_in_place_of_the_arrival() {
         let mut queue = dual(Victim::Head, Rearm::Half, None);
-        assert_eq!((queue.leaves(), queue.comes(at(6, 0, 0))), (Verdict::Pass, Verdict::Pass));
-        assert_eq!((queue.leaves(), queue.leaves()), (Verdict::Drop, Verdict::Pass));
+        assert_eq!((queue.leaves(View::default()), queue.comes(at(6, 0, 0))), (Verdict::Pass, Verdict::Pass));
+        assert_eq!((queue.leaves(View::default()), queue.leaves(View::default())), (Verdict::Drop, Verdict::Pass));
     }
 
     /// Other flows lose one each after a count or a time, the same one never twice (QM-07).

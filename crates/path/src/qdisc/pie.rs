@@ -1,11 +1,73 @@
 //! PIE AQM (RFC 8033): drop probability controlled by queueing delay.
 //!
-//! PIE (RFC 8033): every 15 ms the probability follows how far the wait is from a target and whether it grows.
+//! Every 15 ms the drop probability follows the distance of the queueing delay from a target and its growth.
 
-use super::manager::View;
-use crate::red::Verdict;
+use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::rng::Stream;
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "pie",
+    "PIE (RFC 8033): drops packets as they come, with a probability that follows the wait and its growth.",
+    &[
+        field("target", Shape::One(Kind::Span), Need::Default("\"15 ms\""), "A wait that is good."),
+        field(
+            "update",
+            Shape::One(Kind::Span),
+            Need::Default("\"15 ms\""),
+            "How often the probability moves.",
+        ),
+        field(
+            "burst",
+            Shape::One(Kind::Span),
+            Need::Default("\"150 ms\""),
+            "Nothing is dropped for so long.",
+        ),
+        ECN,
+        LIMIT,
+    ],
+);
+
+/// Parameters of PIE and the limit of its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The controller's.
+    pub controller: PieConfig,
+    /// What may wait at most.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "pie",
+        doc: "A controller moves the probability of a drop.",
+        shape: Shape::Table(&TABLE),
+        bare: true,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        let controller = PieConfig {
+            target: values.span("target")?,
+            update: values.span("update")?.max(Span::from_millis(1)),
+            burst: values.span("burst")?,
+            ecn: values.flag("ecn")?,
+        };
+        Some(QueueSpec::Pie(Options { controller, limit: room(values, "limit")? }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        format!("PIE queue of {}, {}", self.limit, self.controller.target)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.limit, Pie::new(self.controller, site.stream("pie")))
+    }
+}
 
 /// The parameters; defaults as in RFC 8033.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +116,7 @@ impl Pie {
         self.probability
     }
 
-    pub(crate) fn comes(&mut self, view: View) -> Verdict {
+    fn enqueue(&mut self, view: View) -> Verdict {
         if view.packets == 0 {
             self.wait = 0.0;
         }
@@ -69,11 +131,6 @@ impl Pie {
         }
         //= RFC 8033 section 5.1: packets that can be marked are marked below a probability of 10 %
         if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { Verdict::Mark } else { Verdict::Drop }
-    }
-
-    pub(crate) fn leaves(&mut self, view: View) {
-        self.catch_up(view.now);
-        self.wait = if view.packets == 0 { 0.0 } else { view.span.as_secs_f64() };
     }
 
     fn catch_up(&mut self, now: Time) {
@@ -114,6 +171,18 @@ impl Pie {
             self.burst_left = self.config.burst;
         }
         self.wait_before = self.wait;
+    }
+}
+
+impl Aqm for Pie {
+    fn comes(&mut self, view: View) -> Verdict {
+        self.enqueue(view)
+    }
+
+    fn leaves(&mut self, view: View) -> Verdict {
+        self.catch_up(view.now);
+        self.wait = if view.packets == 0 { 0.0 } else { view.span.as_secs_f64() };
+        Verdict::Pass
     }
 }
 
