@@ -205,7 +205,7 @@ fn a_page_holds_the_whole_case() {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.contains("&lt;b&gt;case") && !page.contains("<b>case"), "names are escaped");
-    for title in ["Time and sequence", "Throughput", "Round trips", "Data outstanding", "Windows"] {
+    for title in ["Time and sequence", "Throughput", "Round trips", "Data outstanding", "The receiver"] {
         assert!(page.contains(title), "{title}");
     }
     assert!(page.len() < 5 << 20, "{} B", page.len());

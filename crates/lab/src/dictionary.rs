@@ -338,6 +338,9 @@ const GROUPS: &[Group] = &[
 /// What stands above the tables.
 const HEAD: &str = include_str!("dictionary_head.md");
 
+/// What stands below them about numbers that commands report.
+const OWN: &str = include_str!("dictionary_own.md");
+
 /// The page.
 ///
 /// # Errors
@@ -370,6 +373,7 @@ pub fn page() -> Result<String, String> {
     if let Some((metric, n)) = wrong {
         return Err(format!("crates/lab/src/dictionary.rs: `{}` has {n} entries", metric.name()));
     }
+    out.push_str(OWN);
     out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");
     for (name, unit, about) in SERIES {
         let unit = if unit.is_empty() { "1" } else { unit };
