@@ -119,6 +119,7 @@ impl Builder<'_> {
                     weight: class.weight,
                     queue: class.queue.queue(&self.site(link, of, &name, class.stay)),
                     police: class.police.map(|(rate, burst)| Policer::new(rate, burst)),
+                    turn_within: class.turn_within,
                 }
             })
             .collect();
@@ -128,6 +129,7 @@ impl Builder<'_> {
             weight: 1,
             queue: link.queue.queue(&self.site(link, of, &link.name, of.stay)),
             police: None,
+            turn_within: None,
         });
         classes
     }

@@ -66,6 +66,8 @@ pub struct Class {
     pub police: Option<(base::Rate, u64)>,
     /// What comes faster than this waits before the queue.
     pub shape: Option<Shaping>,
+    /// The longest time between two of its turns while it has packets.
+    pub turn_within: Option<Span>,
 }
 
 /// A token bucket that delays.
