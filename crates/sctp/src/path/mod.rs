@@ -130,7 +130,7 @@ impl Path {
         }
     }
 
-    /// New data were acknowledged cumulatively (sections 7.2.1, 7.2.2). `before` is the flight before that.
+    /// New data were acknowledged (sections 7.2.1, 7.2.2). `before` is the flight before that.
     pub(crate) fn grow(&mut self, config: &Config, acked: u64, before: u64) {
         if self.recovers_to.is_some() {
             return;
