@@ -299,6 +299,18 @@ const GROUPS: &[Group] = &[
                 "longest time between two LLC frames around a change of cell. Empty without a change",
                 "delay of a reselection",
             ),
+            (M::RadioOctets, "octets of radio blocks on the air, both directions, all purposes", "radio use"),
+            (
+                M::RadioOctetsUnbilled,
+                "of them, those of repeats, reports, signalling and dummy blocks",
+                "undercharge",
+            ),
+            (M::BillGateway, "price of the packets that the gateway counts. Empty without `tariff`", ""),
+            (M::BillRadio, "price of the packets delivered, with surcharges. Empty without `tariff`", ""),
+            (M::BillSurcharges, "of it, surcharges for repeats, changes of cell and allocations", ""),
+            (M::DisconnectionsHandover, "circuits: losses by failed handovers", "causes of disconnections"),
+            (M::DisconnectionsAir, "circuits: losses by the air interface", "causes of disconnections"),
+            (M::DisconnectionsRemote, "circuits: losses by the remote equipment", "causes of disconnections"),
         ],
     },
     Group {

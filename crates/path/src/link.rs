@@ -511,7 +511,7 @@ impl Element for Link {
                 self.closed_by_hand = false;
                 self.reschedule(now, None);
             }
-            Signal::State { .. } => {}
+            Signal::State { .. } | Signal::Credit | Signal::Flush { .. } => {}
         }
     }
 

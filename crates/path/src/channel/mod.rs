@@ -26,7 +26,6 @@ use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::link::LinkGate;
 use crate::qdisc::Room;
-use crate::rst_flush::FLUSH;
 use allocation::Allocation;
 use arq::{Arq, ArqConfig, Frame, Verdict};
 use base::event::{Category, Event};
@@ -186,7 +185,7 @@ impl Channel {
         let before = self.queues.real() + coming;
         let done = act(&mut self.queues, cx);
         for _ in self.queues.real()..before {
-            cx.forward(CREDIT, credit::grant());
+            cx.signal(CREDIT, Signal::Credit);
         }
         done
     }
@@ -450,18 +449,10 @@ fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
 }
 
 impl Element for Channel {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
         self.catch_up(cx);
-        if port == FLUSH {
-            let (ledger, connection) = (packet.ledger(), packet.id);
-            let same = |cx: &Cx<'_>, p: &Packet| p.ledger() == ledger && cx.connection(p) == connection;
-            self.granting(cx, 0, |queues, cx| queues.flush(cx, &same));
-        } else if port == CREDIT {
-            if let Some(credit) = &mut self.credit {
-                credit.sent(now);
-            }
-        } else if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
+        if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
             cx.drop(packet, DropReason::QueueFull);
         } else {
             let idle = self.in_service.is_none() && self.queues.len() == 0;
@@ -499,6 +490,15 @@ impl Element for Channel {
             }
             Signal::Close => self.closed_by_hand = true,
             Signal::Open => self.closed_by_hand = false,
+            Signal::Credit => {
+                if let Some(credit) = &mut self.credit {
+                    credit.sent(cx.now());
+                }
+            }
+            Signal::Flush { ledger, connection } => {
+                let same = |cx: &Cx<'_>, p: &Packet| p.ledger() == ledger && cx.connection(p) == connection;
+                self.granting(cx, 0, |queues, cx| queues.flush(cx, &same));
+            }
         }
         self.serve(cx);
     }

@@ -36,7 +36,14 @@ macro_rules! workloads {
 }
 
 // THE list of workloads.
-workloads! { bulk, request_reply, web, cbr, on_off, ticker }
+workloads! {
+    bulk,
+    request_reply,
+    web,
+    cbr,
+    on_off,
+    ticker,
+}
 
 /// The chosen workload and its table.
 fn chosen_app(reader: Reader<'_>) -> Option<(&str, Reader<'_>)> {

@@ -280,7 +280,9 @@ impl Found<'_> {
         if let Some(stage) = &self.stage {
             document["kernels"] = stage.document(self.sweep);
         }
-        if let Some(tables) = &self.sweep.tables {
+        if let Some(tables) = &self.sweep.tables
+            && self.sweep.cells.iter().any(|cell| !cell.model.systems.is_empty())
+        {
             let cells = (0..self.sweep.cells.len() as u32).map(|cell| {
                 let systems = lab::system::summary::of(self.sweep, tables, cell);
                 systems.iter().map(lab::system::summary::Summary::document).collect::<Vec<Value>>()

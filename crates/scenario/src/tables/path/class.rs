@@ -10,7 +10,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
-use crate::model::channel::{Class, Kind as Carries};
+use crate::model::channel::{Class, Kind as Carries, Shaping};
 
 const NAME_LIST: Shape = Shape::One(Kind::Name);
 
@@ -25,6 +25,21 @@ static POLICE: TableShape = table(
             Need::Default("\"3000 B\""),
             "How much it holds; at least a packet.",
         ),
+    ],
+);
+
+static SHAPE: TableShape = table(
+    "shape",
+    "A token bucket: what exceeds its rate and its burst is delayed.",
+    &[
+        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "How fast it fills."),
+        field(
+            "burst",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"3000 B\""),
+            "How much it holds; a larger packet waits until it is full.",
+        ),
+        field("limit", Shape::One(Kind::Bytes), Need::Optional, "What may wait. Without it, any amount."),
     ],
 );
 
@@ -67,6 +82,13 @@ static CLASS: TableShape = table(
             Need::Default("1"),
             "Its share of bytes among classes of the same priority (deficit round robin).",
         ),
+        field(
+            "turn-within",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "The longest time between two of its turns while it has packets; then it goes next, whatever priorities and \
+             weights say. Without it, any.",
+        ),
         field("queue", Shape::Choice(QUEUES), Need::Optional, "What waits. Without it, unlimited."),
         field(
             "stay",
@@ -79,6 +101,12 @@ static CLASS: TableShape = table(
             Shape::Table(&POLICE),
             Need::Optional,
             "What exceeds a rate is dropped before it waits.",
+        ),
+        field(
+            "shape",
+            Shape::Table(&SHAPE),
+            Need::Optional,
+            "What exceeds a rate waits before the link's queue until it conforms.",
         ),
     ],
 );
@@ -97,31 +125,30 @@ pub(crate) fn read(
     reader.tables("class", &CLASS).filter_map(|r| one(r, owner, flows, cx)).collect()
 }
 
+/// The names under `flows`, each that of a flow; the outer none: one is not.
+pub(crate) fn flow_names(r: Reader<'_>, known: &[String], cx: &Cx<'_>) -> Option<Option<Vec<String>>> {
+    let Some(tree) = r.get("flows") else { return Some(None) };
+    let names = tree.list()?.iter().map(|name| {
+        let text = leaf::name(name).ok()?;
+        if !known.contains(&text) {
+            let message = format!("there is no flow `{text}`");
+            let known = known.iter().map(String::as_str);
+            let diagnostic = Diagnostic::error("no-flow", name.place, message);
+            cx.push(match crate::grammar::spelling::nearest(&text, known.clone()) {
+                Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
+                None => diagnostic
+                    .help(format!("there is {}", crate::grammar::spelling::alternatives(known.take(12)))),
+            });
+            return None;
+        }
+        Some(text)
+    });
+    Some(Some(names.collect::<Option<Vec<String>>>()?))
+}
+
 fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Option<(Class, Vec<usize>)> {
     let links = owner.links(r, cx);
-    let flows = match r.get("flows") {
-        Some(tree) => {
-            let names = tree.list()?.iter().map(|name| {
-                let text = leaf::name(name).ok()?;
-                if !known.contains(&text) {
-                    let message = format!("there is no flow `{text}`");
-                    let known = known.iter().map(String::as_str);
-                    let diagnostic = Diagnostic::error("no-flow", name.place, message);
-                    cx.push(match crate::grammar::spelling::nearest(&text, known.clone()) {
-                        Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
-                        None => diagnostic.help(format!(
-                            "there is {}",
-                            crate::grammar::spelling::alternatives(known.take(12))
-                        )),
-                    });
-                    return None;
-                }
-                Some(text)
-            });
-            Some(names.collect::<Option<Vec<String>>>()?)
-        }
-        None => None,
-    };
+    let flows = flow_names(r, known, cx)?;
     let bytes = |key: &str| match r.get(key) {
         Some(_) => r.bytes(key).map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX))),
         None => Some(None),
@@ -153,10 +180,28 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         Some(_) => Some(r.span("stay")?),
         None => None,
     };
+    let turn_within = match r.get("turn-within") {
+        Some(_) => Some(r.span("turn-within")?),
+        None => None,
+    };
     let police = match r.get("police") {
         Some(tree) => {
             let police = Reader::new(tree, &POLICE);
             Some((police.rate("rate")?, police.bytes("burst")?))
+        }
+        None => None,
+    };
+    let shape = match r.get("shape") {
+        Some(tree) => {
+            let shape = Reader::new(tree, &SHAPE);
+            let rate = shape.rate("rate")?;
+            if rate.bps() == 0 {
+                let message = "a rate of 0 lets no packet of this class through";
+                cx.push(Diagnostic::error("bad-value", shape.place("rate"), message));
+                return None;
+            }
+            let limit = shape.get("limit").and_then(|_| shape.bytes("limit"));
+            Some(Shaping { rate, burst: shape.bytes("burst")?, limit })
         }
         None => None,
     };
@@ -171,6 +216,8 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         queue: queue(r.get("queue"))?,
         stay,
         police,
+        shape,
+        turn_within,
     };
     Some((class, links?))
 }
