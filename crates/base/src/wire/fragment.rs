@@ -195,6 +195,7 @@ mod tests {
         #[test]
         fn what_was_cut_comes_together(inside in 1usize..3000, mtu in 68u32..1600, again in 68u32..600, options: bool, turn in 0usize..40) {
             let whole = packet(inside, options);
+            let size = whole.len();
             let mut fragments: Vec<Vec<u8>> = cut(&whole, mtu).unwrap();
             prop_assert!(fragments.iter().all(|f| f.len() <= mtu as usize));
             fragments = fragments.iter().flat_map(|f| cut(f, again).unwrap()).collect();
@@ -208,7 +209,7 @@ mod tests {
             if n > 2 {
                 fragments.remove(turn % n);
                 let missing = join(&fragments);
-                prop_assert!(missing.is_none() || missing.unwrap().len() < inside + 20);
+                prop_assert!(missing.is_none_or(|packet| packet.len() < size));
             }
         }
 
