@@ -118,6 +118,14 @@ impl AtpEnd {
     pub fn bytes_received(&self) -> u64 {
         self.receiver.bytes
     }
+    /// Replaces its congestion control.
+    pub(crate) fn set_control(&mut self, control: Control) {
+        self.control = control;
+    }
+    /// Nothing is left to be sent.
+    pub(crate) fn is_done(&self) -> bool {
+        self.role == Role::Active && self.sender.is_done()
+    }
     /// Its congestion control.
     pub fn control(&self) -> &Control {
         &self.control

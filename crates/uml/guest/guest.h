@@ -35,6 +35,7 @@ struct task {
     int sends, slowly; /* slowly: what comes is read when that is ordered */
     char address[48], address6[48], peer[48], cc[32];
     int width, mtu, protocol;
+    int ccid, payload; /* of DCCP */
     uint64_t start, until, look;
     int64_t bytes; /* -1: without end */
     char root[4096], folder[4096], host[256];
@@ -72,6 +73,8 @@ int port_of(const struct sockaddr_storage *at);
 const char *own_address(void);
 /* A socket for a connection, that does not wait. */
 int connection(void);
+/* Whether nothing that was written to a DCCP socket waits in its kernel any more. */
+int is_flushed(int fd);
 
 void send_all(int fd);
 void receive_all(int fd);

@@ -243,7 +243,7 @@ fn refuse(sweep: &Sweep) -> Result<(), Failure> {
     }
     let unfit = |flow: &&Flow| {
         let protocol = flow.transport.linux().map(|linux| linux.protocol);
-        matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp))
+        matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp | Protocol::Dccp { .. }))
     };
     if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(unfit) {
         return Err(Failure::usage(

@@ -19,6 +19,7 @@ use scenario::Model;
 use scenario::metric::Metric;
 use scenario::model::Flow;
 use scenario::model::Linux;
+use scenario::model::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -117,15 +118,21 @@ impl Stage {
         wish: &Wish,
     ) -> Result<Stage, Failure> {
         let models: Vec<&Model> = models.collect();
-        let flows =
-            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten();
+        let speakers = || {
+            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten()
+        };
         let stations: Vec<&Linux> = models
             .iter()
             .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))
             .collect();
         let named = |linux: &'a Linux| linux.kernel.as_deref();
-        let asked = flows.map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
+        let asked = speakers().map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
         let stage = Stage::with(&asked, wish)?;
+        let dccp = |linux: &&Linux| matches!(linux.protocol, Protocol::Dccp { .. });
+        let speakers: BTreeSet<Option<&str>> = speakers().filter(dccp).map(named).collect();
+        for kernel in speakers {
+            kernel::has_dccp(&stage.kernels.find(kernel)?)?;
+        }
         for linux in stations {
             kernel::has_overlays(&stage.kernels.find(named(linux))?)?;
         }

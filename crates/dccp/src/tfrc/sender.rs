@@ -3,6 +3,16 @@
 use super::{Feedback, equation};
 use base::{Span, Time};
 
+base::named! {
+    /// The retransmission timeout of the TCP in the throughput equation.
+    pub enum Timeout {
+        /// Four round trips (RFC 5348 section 3.1).
+        FourRtt = "four-rtt",
+        /// Smoothed round trip and four times its variation, with a clock of 100 ms, as the agent of ns-2.35 has it.
+        Measured = "measured",
+    }
+}
+
 /// Choices of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
@@ -12,11 +22,13 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// Damps the send rate by the square root of the round trip (RFC 5348 section 4.5).
     pub damping: bool,
+    /// The timeout in the equation.
+    pub timeout: Timeout,
 }
 
 impl Default for SenderConfig {
     fn default() -> Self {
-        SenderConfig { size: 1000, initial_window: 0, damping: false }
+        SenderConfig { size: 1000, initial_window: 0, damping: false, timeout: Timeout::FourRtt }
     }
 }
 
@@ -26,6 +38,8 @@ const MAX_BACKOFF_S: f64 = 64.0;
 const RTT_MEMORY: f64 = 0.9;
 /// Nofeedback timer before the first report (RFC 5348 section 4.2).
 const INITIAL_TIMER: Span = Span::from_secs(2);
+/// Granularity of a measured timeout, seconds (ns-2.35, tcl/lib/ns-default.tcl: tcp_tick_).
+const TICK_S: f64 = 0.1;
 /// Share of a receive rate that is kept while the application limits the rate and losses rise.
 const LIMITED_SHARE: f64 = 0.85;
 
@@ -44,6 +58,8 @@ pub struct Sender {
     rate: f64,
     /// Smoothed round trip, seconds.
     rtt: Option<f64>,
+    /// Round trip and its variation for a measured timeout, seconds (RFC 6298 section 2).
+    measured: Option<(f64, f64)>,
     /// Smoothed square root of the round trip, and the last one.
     root: (f64, f64),
     loss: f64,
@@ -71,6 +87,7 @@ impl Sender {
             rate: f64::from(config.size),
             config,
             rtt: None,
+            measured: None,
             root: (0.0, 0.0),
             loss: 0.0,
             reported: vec![Reported { rate: None, at: Time::ZERO }],
@@ -157,6 +174,10 @@ impl Sender {
         let sample = sample.max(1e-6);
         let rtt = self.rtt.map_or(sample, |rtt| RTT_MEMORY * rtt + (1.0 - RTT_MEMORY) * sample);
         self.rtt = Some(rtt);
+        self.measured = Some(self.measured.map_or((sample, sample / 2.0), |(mean, variation)| {
+            //= RFC 6298 section 2.3: beta = 1/4, alpha = 1/8
+            (0.875 * mean + 0.125 * sample, 0.75 * variation + 0.25 * (mean - sample).abs())
+        }));
         let root = libm::sqrt(sample);
         self.root.0 =
             if self.root.0 > 0.0 { RTT_MEMORY * self.root.0 + (1.0 - RTT_MEMORY) * root } else { root };
@@ -218,12 +239,21 @@ impl Sender {
     fn set_rate(&mut self, now: Time, limit: f64) {
         let Some(rtt) = self.rtt else { return };
         if self.loss > 0.0 {
-            let equation = equation::throughput(self.size(), rtt, self.loss);
+            let equation = self.equation(rtt);
             self.rate = equation.min(limit).max(self.least());
         } else if self.doubled.is_none_or(|t| now.since(t).as_secs_f64() >= rtt) {
             self.rate = (2.0 * self.rate).min(limit).max(self.initial_rate(rtt));
             self.doubled = Some(now);
         }
+    }
+
+    /// The rate of the throughput equation, bytes per second, at the present loss event rate.
+    fn equation(&self, rtt: f64) -> f64 {
+        let rto = match (self.config.timeout, self.measured) {
+            (Timeout::Measured, Some((mean, variation))) => (mean + (4.0 * variation).max(TICK_S)) / rtt,
+            _ => equation::RTO_IN_RTT,
+        };
+        equation::throughput_with(self.size(), rtt, rto, self.loss)
     }
 
     fn arm(&mut self, now: Time) {
@@ -256,7 +286,7 @@ impl Sender {
                 } else if self.loss <= 0.0 {
                     self.rate = (self.rate / 2.0).max(self.least());
                 } else {
-                    let equation = equation::throughput(self.size(), rtt, self.loss);
+                    let equation = self.equation(rtt);
                     let limit = if equation > 2.0 * received { received } else { equation / 2.0 };
                     self.limit(now, limit);
                 }

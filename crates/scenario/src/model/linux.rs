@@ -17,6 +17,13 @@ pub enum Protocol {
     Mptcp,
     /// SCTP (RFC 9260).
     Sctp,
+    /// DCCP (RFC 4340).
+    Dccp {
+        /// Congestion control identifier: 2 (RFC 4341) or 3 (RFC 4342).
+        ccid: u8,
+        /// Most bytes of data in a packet.
+        payload: u32,
+    },
 }
 
 impl Protocol {
@@ -27,12 +34,16 @@ impl Protocol {
             Protocol::Udp { .. } => "UDP",
             Protocol::Mptcp => "Multipath TCP",
             Protocol::Sctp => "SCTP",
+            Protocol::Dccp { .. } => "DCCP",
         }
     }
 
-    /// Most bytes in one datagram; none, if there is a connection.
+    /// Most bytes in one datagram; none, if it carries a stream of bytes.
     pub fn payload(self) -> Option<u32> {
-        if let Protocol::Udp { payload } = self { Some(payload) } else { None }
+        match self {
+            Protocol::Udp { payload } | Protocol::Dccp { payload, .. } => Some(payload),
+            Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp => None,
+        }
     }
 }
 

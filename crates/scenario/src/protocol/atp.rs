@@ -8,7 +8,8 @@ use crate::diagnostic::Diagnostic;
 use crate::model::App;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method};
+use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, OverDccp};
+use ::dccp::Ccid;
 use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
@@ -28,9 +29,9 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "carrier",
-            Shape::One(Kind::Word(&["udp", "rtp"])),
+            Shape::One(Kind::Word(&["udp", "rtp", "dccp", "rtp-dccp"])),
             Need::Default("\"udp\""),
-            "What carries its packets.",
+            "What carries its packets: UDP, RTP, a DCCP connection, or RTP over one (SR-RTP on DCCP, the real-time stack of the overview).",
         ),
         field("payload", Shape::One(Kind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
         field(
@@ -55,7 +56,7 @@ pub(super) static TABLE: TableShape = table(
             "control",
             Shape::One(Kind::Word(Method::NAMES)),
             Need::Default("\"aimd\""),
-            "Congestion control.",
+            "Congestion control. Over DCCP it is the connection's: tfrc is CCID 3, aimd CCID 2.",
         ),
         field(
             "ack-every",
@@ -187,6 +188,14 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         important_every: reader.count("important-every")? as u32,
         ..Config::default()
     };
+    if config.carrier.is_dccp() && !matches!(config.control, Method::Aimd | Method::Tfrc) {
+        let message = "over DCCP the congestion control is that of the connection";
+        cx.push(
+            Diagnostic::error("impossible", reader.place("control"), message)
+                .help("write control = \"tfrc\" for CCID 3, or \"aimd\" for CCID 2"),
+        );
+        return None;
+    }
     if reader.word("timer")? == "eifel" {
         config.use_eifel_timer();
     }
@@ -203,7 +212,9 @@ impl Spec for Choice {
         format!("over {carrier}, {payload} B fragments that live {fragment}, {control}{lifetime}")
     }
     fn sizes(&self) -> Sizes {
-        let header = ::atp::packet::HEADER + self.0.carrier.header() + self.0.option;
+        // Over DCCP: IP, and the header of a DCCP-DataAck packet.
+        let below = if self.0.carrier.is_dccp() { 44 } else { 0 };
+        let header = ::atp::packet::HEADER + self.0.carrier.header() + below + self.0.option;
         Sizes { payload: self.0.payload, header, window: 1 << 30, acked_each: f64::from(self.0.ack_every) }
     }
     fn fits(&self, app: &App) -> Result<(), Misfit> {
@@ -214,7 +225,12 @@ impl Spec for Choice {
             App::Tell(plan) => Manner::of(plan.useful),
             _ => Manner::default(),
         };
-        site.holding(AtpEnd::new(self.0.clone(), site.host.role, site.window.clone()), manner)
+        let (config, role) = (self.0.clone(), site.host.role);
+        if config.carrier.is_dccp() {
+            let ccid = if config.control == Method::Tfrc { Ccid::Tfrc } else { Ccid::Tcplike };
+            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role), manner);
+        }
+        site.holding(AtpEnd::new(config, role, site.window.clone()), manner)
     }
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)

@@ -153,6 +153,13 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     })))
 }
 
+//= RFC 4340 section 7.1: initial sequence numbers are chosen at random
+/// The initial sequence number of an end.
+pub(super) fn isn(site: &Site<'_>) -> u64 {
+    let name = format!("{}@{:?}", site.flow.name, site.host.role);
+    site.seed.stream(&name, "isn").bits() >> 20
+}
+
 /// Requests and answers need bytes that arrive.
 pub(super) fn unreliable(app: &App) -> Result<(), Misfit> {
     match app {
@@ -179,10 +186,7 @@ impl Spec for Choice {
         unreliable(app)
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
-        // RFC 4340 section 7.1: initial sequence numbers are chosen at random.
-        let name = format!("{}@{:?}", site.flow.name, site.host.role);
-        let isn = site.seed.stream(&name, "isn").bits() >> 20;
-        let config = Config { isn, ..self.0.clone() };
+        let config = Config { isn: isn(site), ..self.0.clone() };
         let manner = match &site.flow.app {
             App::Tell(plan) => Manner::of(plan.useful),
             _ => Manner::default(),

@@ -54,6 +54,7 @@ const OTHERS: &[&str] = &[
     "delay",
     "queue",
     "stay",
+    "qos",
     "send-buffer",
     "receive-buffer",
     "framing",

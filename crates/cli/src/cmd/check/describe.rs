@@ -322,6 +322,9 @@ fn transport_words(transport: &Transport) -> String {
         Transport::Linux(Linux { protocol: Protocol::Udp { payload }, .. }) => {
             format!("datagrams of at most {payload} bytes by the Linux kernel itself")
         }
+        Transport::Linux(Linux { protocol: Protocol::Dccp { ccid, payload }, .. }) => {
+            format!("DCCP of the Linux kernel itself, ccid {ccid}, packets of at most {payload} bytes")
+        }
         Transport::Linux(linux) => {
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(" with {cc}"));
             format!("the {} of the Linux kernel itself{cc}", linux.protocol.name())

@@ -18,6 +18,12 @@ pub(crate) static LINUX: TableShape = table(
     &[
         CC,
         field(
+            "ccid",
+            Shape::One(Kind::Count(2, 3)),
+            Need::Optional,
+            "Congestion control of DCCP: 2 TCP-like (RFC 4341), 3 TFRC (RFC 4342). Without it, 3.",
+        ),
+        field(
             "ip",
             Shape::One(Kind::Count(4, 6)),
             Need::Default("4"),
@@ -30,13 +36,13 @@ pub(crate) static LINUX: TableShape = table(
             "payload",
             Shape::One(Kind::Bytes),
             Need::Optional,
-            "Most bytes of a message in one datagram, where `protocol` is udp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds.",
+            "Most bytes of a message in one datagram, where `protocol` is udp or dccp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds; of dccp at most 1000 B.",
         ),
         field(
             "protocol",
-            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp"])),
+            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data.",
+            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both.",
         ),
         SYSCTL,
     ],
@@ -108,6 +114,11 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
 const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
 /// Header of UDP.
 const UDP_HEADER: u32 = 8;
+/// Generic header of DCCP with extended sequence numbers and acknowledgement (RFC 4340 section 5.1), and the room
+/// that the kernel leaves for options.
+const DCCP_HEADER: u32 = 24 + 16;
+/// The payload of DCCP packets that the model has too.
+const DCCP_PAYLOAD: u32 = 1000;
 /// RFC 8200 section 5: every link carries at least such packets, so no stack takes less.
 const LEAST_OF_VERSION_6: u32 = 1280;
 
@@ -137,7 +148,12 @@ fn ip(reader: Reader<'_>, mtu: u32, cx: &Cx<'_>) -> Ip {
 fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     let payload = reader.get("payload").is_some().then(|| reader.bytes("payload"));
     let word = reader.word("protocol");
-    if word != Some("udp") && payload.is_some() {
+    if word != Some("dccp") && reader.get("ccid").is_some() {
+        let message = "only DCCP has a `ccid`";
+        let diagnostic = Diagnostic::error("impossible", reader.place("ccid"), message);
+        cx.push(diagnostic.help("write protocol = \"dccp\" beside it, or `cc` for TCP"));
+    }
+    if !matches!(word, Some("udp" | "dccp")) && payload.is_some() {
         let message = "only datagrams have a `payload`";
         cx.push(
             Diagnostic::error("impossible", reader.place("payload"), message).help(
@@ -163,16 +179,34 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
         Some("udp") => {
             no_choice("datagrams know no congestion control");
             let fits = linux.mtu.saturating_sub(linux.ip.header() + UDP_HEADER);
-            let Some(payload) = payload.flatten() else { return Protocol::Udp { payload: fits } };
-            if !PAYLOADS.contains(&payload) {
-                let message =
-                    format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end());
-                cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
-            }
-            Protocol::Udp { payload: payload as u32 }
+            Protocol::Udp { payload: datagram(reader, payload.flatten(), fits, u32::MAX, cx) }
+        }
+        Some("dccp") => {
+            no_choice("DCCP has `ccid` in place of `cc`");
+            let fits = linux.mtu.saturating_sub(linux.ip.header() + DCCP_HEADER);
+            // The kernel sends no DCCP packet in fragments.
+            let payload = datagram(reader, payload.flatten(), fits.min(DCCP_PAYLOAD), fits, cx);
+            let ccid = if reader.count("ccid") == Some(2) { 2 } else { 3 };
+            Protocol::Dccp { ccid, payload }
         }
         _ => Protocol::Tcp,
     }
+}
+
+/// Most bytes of a message in one datagram: as asked, at most `most`, or `usual`.
+fn datagram(reader: Reader<'_>, asked: Option<u64>, usual: u32, most: u32, cx: &Cx<'_>) -> u32 {
+    let Some(payload) = asked else { return usual };
+    let wrong = if !PAYLOADS.contains(&payload) {
+        Some(format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end()))
+    } else if payload > u64::from(most) {
+        Some(format!("a packet of DCCP holds at most {most} B here, and `payload` is {payload} B"))
+    } else {
+        None
+    };
+    if let Some(message) = wrong {
+        cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
+    }
+    payload as u32
 }
 
 /// Reads what is asked of the kernel at a node.

@@ -68,6 +68,15 @@ const PLAYOUT: Field = field(
     Need::Optional,
     "A message that arrives later than this after it was made is too late. Without it, none is; in a ticker, one that arrives after the next was made.",
 );
+/// Classes of applications with the delay that each stands, one way (3GPP TS 22.105 section 5.5; for conversations the upper end of
+/// the 100 to 300 ms of the overview, section 2.1).
+const CLASSES: &[&str] = &["conversational", "streaming", "interactive", "background"];
+const CLASS: Field = field(
+    "class",
+    Shape::One(Kind::Word(CLASSES)),
+    Need::Optional,
+    "Class of the application, in place of `playout`: conversational, 300 ms one way; interactive, 4 s; streaming, 10 s; background, any delay.",
+);
 
 static REQUEST_REPLY: TableShape = table(
     "request-reply",
@@ -175,6 +184,7 @@ static CBR: TableShape = table(
         COUNT,
         LASTS,
         PLAYOUT,
+        CLASS,
     ],
 );
 
@@ -204,6 +214,7 @@ static ON_OFF: TableShape = table(
         COUNT,
         LASTS,
         PLAYOUT,
+        CLASS,
     ],
 );
 
@@ -216,6 +227,7 @@ static TICKER: TableShape = table(
         COUNT,
         LASTS,
         PLAYOUT,
+        CLASS,
     ],
 );
 
@@ -374,6 +386,10 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
             "datagrams carry messages at their own pace; this workload needs a connection",
             "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
+        (App::Ask(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
+            "DCCP does not send again what is lost; requests and answers need that",
+            "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+        ),
         (App::Ask(_), Transport::Tcp { config, .. })
             if config.handshake == transport::tcp::config::Handshake::OneWay =>
         {
@@ -473,7 +489,20 @@ fn takes_time(dist: &Dist, reader: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option
     None
 }
 
-fn useful(r: Reader<'_>, without: Useful) -> Option<Useful> {
+fn useful(r: Reader<'_>, without: Useful, cx: &Cx<'_>) -> Option<Useful> {
+    if let Some(tree) = r.get("class") {
+        if r.get("playout").is_some() {
+            let message = "`class` and `playout` both say when a message is too late";
+            cx.push(Diagnostic::error("impossible", tree.place, message).help("leave one of them out"));
+            return None;
+        }
+        return Some(match r.word("class")? {
+            "conversational" => Useful::For(Span::from_millis(300)),
+            "interactive" => Useful::For(Span::from_secs(4)),
+            "streaming" => Useful::For(Span::from_secs(10)),
+            _ => Useful::Always,
+        });
+    }
     Some(optional(r, "playout", |key| r.span(key))?.map_or(without, Useful::For))
 }
 
@@ -501,7 +530,7 @@ fn paced(r: Reader<'_>, bursts: bool, cx: &Cx<'_>) -> Option<App> {
         bursts,
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
-        useful: useful(r, Useful::Always)?,
+        useful: useful(r, Useful::Always, cx)?,
     })))
 }
 
@@ -514,6 +543,6 @@ fn ticker(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         bursts: None,
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
-        useful: useful(r, Useful::UntilNext)?,
+        useful: useful(r, Useful::UntilNext, cx)?,
     })))
 }
