@@ -114,6 +114,11 @@ fn what_no_kernel_takes_is_refused() {
         ("{ linux = { protocol = \"dccp\", ccid = 4 } }", "4 is too large"),
         ("{ linux = { protocol = \"dccp\", payload = \"1450 B\" } }", "holds at most 1440 B"),
         ("{ linux = { ccid = 3 } }", "only DCCP has a `ccid`"),
+        ("{ linux = { ip = 6, lifetime = \"1 s\" } }", "IPv6 has no timestamp option"),
+        (
+            "{ linux = { lifetime = \"30 s\", deadline-encoding = \"timestamp-and-ttl\" } }",
+            "does not hold the lifetime",
+        ),
         ("{ linux = { protocol = \"ddcp\" } }", "`ddcp` is not one of `tcp`"),
         ("{ linux = { protocol = \"sctp\", cc = \"bbr\" } }", "SCTP has no choice of congestion controls"),
         ("{ linux = { root = \"/\" } }", "there is no key `root` in a linux"),

@@ -1,6 +1,7 @@
 //! Kernel settings of a flow or node.
 
-use base::Rate;
+use base::wire::deadline::Encoding;
+use base::{Rate, Span};
 
 /// A kind of socket of a kernel.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub struct Linux {
     pub ip: Ip,
     /// The kind of a flow's sockets.
     pub protocol: Protocol,
+    /// What its packets get in their headers at the door: a deadline in this encoding, so long after they come.
+    pub stamp: Option<(Encoding, Span)>,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
     pub root: Option<String>,
 }
@@ -106,6 +109,7 @@ impl Default for Linux {
             modem: None,
             ip: Ip::V4,
             protocol: Protocol::Tcp,
+            stamp: None,
             root: None,
         }
     }

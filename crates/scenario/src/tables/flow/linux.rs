@@ -10,6 +10,8 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::model::{Ip, Linux, Protocol};
+use base::Span;
+use base::wire::deadline::{self, Encoding};
 
 /// `transport = { linux = { ... } }`.
 pub(crate) static LINUX: TableShape = table(
@@ -30,6 +32,18 @@ pub(crate) static LINUX: TableShape = table(
             "The version of IP that its packets go by, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at least 1280 B.",
         ),
         KERNEL,
+        field(
+            "lifetime",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long its packets are of use to the network: the door writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
+        ),
+        field(
+            "deadline-encoding",
+            Shape::One(Kind::Word(Encoding::NAMES)),
+            Need::Default("\"expiration\""),
+            "How deadlines are written: the time of day of expiry with the high bit set, or the time of sending and the lifetime in the TTL (100 ms to 25.5 s).",
+        ),
         MODEM,
         MTU,
         field(
@@ -95,6 +109,7 @@ const SYSCTL: Field = field(
 
 /// Between these the kernel takes an MTU for IPv4 and a TUN device.
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_535;
+const LEAST_MTU: u32 = 68;
 
 /// Reads it, if `transport` says linux.
 pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
@@ -106,8 +121,30 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     let reader = Reader::new(tree, &LINUX);
     let settings = settings(Reader::new(tree, &LINUX), cx);
     let settings = Linux { ip: ip(reader, settings.mtu, cx), ..settings };
+    let stamp = stamp(reader, settings.ip, cx);
+    // The option has its room within the MTU of the path.
+    let room = if stamp.is_some() { deadline::OPTION as u32 } else { 0 };
+    let settings = Linux { stamp, mtu: settings.mtu.saturating_sub(room).max(LEAST_MTU), ..settings };
     let protocol = protocol(reader, &settings, cx);
     Some(Linux { protocol, ..settings })
+}
+
+/// The deadline that its packets get, if they do.
+fn stamp(reader: Reader<'_>, ip: Ip, cx: &Cx<'_>) -> Option<(Encoding, Span)> {
+    let tree = reader.get("lifetime")?;
+    let (lifetime, encoding) = (reader.span("lifetime")?, Encoding::from_name(reader.word("deadline-encoding")?)?);
+    let wrong = if ip == Ip::V6 {
+        Some(("IPv6 has no timestamp option that could carry a deadline", "write ip = 4, or leave `lifetime` out"))
+    } else if !encoding.holds(lifetime) {
+        Some(("this encoding does not hold the lifetime", "timestamp-and-ttl holds 100 ms to 25.5 s, expiration up to 12 h"))
+    } else {
+        None
+    };
+    if let Some((message, help)) = wrong {
+        cx.push(Diagnostic::error("impossible", tree.place, message).help(help));
+        return None;
+    }
+    Some((encoding, lifetime))
 }
 
 /// A datagram is at least the number that tells it from the others.
@@ -240,7 +277,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, ip: Ip::V4, protocol: Protocol::Tcp }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, stamp: None, ip: Ip::V4, protocol: Protocol::Tcp }
 }
 
 /// Checks a table of settings.
