@@ -1728,6 +1728,7 @@ TransportLinux = TypedDict(
         'modem': str,
         'mtu': str,
         'payload': str,
+        'program': str,
         'protocol': Literal['tcp', 'udp', 'mptcp', 'sctp'],
         'sysctl': dict[str, Union[str, int, bool]],
     },

@@ -119,6 +119,23 @@ pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         .or_else(|| a::<Hearer>(network, id))
 }
 
+/// Keeps the packets that pass a model whose other end is a real stack.
+pub fn keep_packets(network: &mut Network, id: ElementId) {
+    let now = network.now();
+    network.enter(now, id, |host: &mut Host, _| host.keep_packets());
+    network.enter(now, id, |party: &mut Party, _| party.keep_packets());
+    network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
+}
+
+/// Those that have passed since it was last asked, in order, and when.
+pub fn take_packets(network: &mut Network, id: ElementId) -> Vec<(Time, Vec<u8>)> {
+    let now = network.now();
+    let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
+    let party = |network: &mut Network| network.enter(now, id, |party: &mut Party, _| party.take_packets());
+    let any = |network: &mut Network| network.enter(now, id, |end: &mut AnyEnd, _| end.take_packets());
+    host.or_else(|| party(network)).or_else(|| any(network)).unwrap_or_default()
+}
+
 /// When the workload at this end of a flow was done, if it was; none for an element that has no workload.
 pub fn finished(network: &Network, id: ElementId) -> Option<Option<Time>> {
     end(network, id).map(FlowEnd::finished)

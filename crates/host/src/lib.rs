@@ -21,7 +21,7 @@ pub use self::datagram::{DatagramConfig, Hearer, Speaker};
 pub use self::deadlines::Deadlines;
 pub use self::door::{Door, DoorConfig, Gate, Told};
 pub use self::echo::{EchoClient, EchoServer};
-pub use self::end::{AnyEnd, EndReport, FlowEnd, end, finished, report};
+pub use self::end::{AnyEnd, EndReport, FlowEnd, end, finished, keep_packets, report, take_packets};
 pub use self::host::{Host, HostConfig, HostCounters};
 pub use self::machine::{Machine, MachineCounters};
 pub use self::outlet::Leaving;

@@ -145,6 +145,19 @@ pub fn tracer(trace: bool) -> Tracer {
     if trace { Tracer::of(&wanted) } else { Tracer::off() }
 }
 
+/// Models that have a real stack at the other end of their flow.
+pub fn wired(model: &Model, world: &World) -> Vec<path::ElementId> {
+    let flows = model.flows.iter().zip(&world.flows);
+    flows
+        .flat_map(|(flow, ends)| {
+            let kernels = flow.transport.kernels();
+            let mixed = kernels.iter().any(Option::is_some);
+            [ends.from, ends.to].into_iter().zip(kernels).filter(move |(_, kernel)| mixed && kernel.is_none())
+        })
+        .map(|(id, _)| id)
+        .collect()
+}
+
 /// Flows whose workloads are not known to be done.
 #[derive(Clone, Debug, Default)]
 pub struct Pending(Vec<Ends>);

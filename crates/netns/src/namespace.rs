@@ -277,12 +277,20 @@ impl Namespace {
         self.namespace.as_raw_fd()
     }
 
-    /// How many sockets in it wait for somebody: they listen, or are open for datagrams.
+    /// How many sockets in it wait for somebody: they listen, or are open for datagrams or raw packets.
     pub fn listening(&self) -> usize {
         let count = || {
             let read =
                 |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
-            let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+            let tables = [
+                ("tcp", "0A"),
+                ("tcp6", "0A"),
+                ("udp", "07"),
+                ("udp6", "07"),
+                // A stack in user space waits with raw sockets; a kernel's SCTP has a table of its own.
+                ("raw", "07"),
+                ("sctp/eps", "10"),
+            ];
             Ok::<_, Error>(tables.into_iter().map(|(name, state)| proc::in_state(&read(name), state)).sum())
         };
         self.inside(count).unwrap_or(0)

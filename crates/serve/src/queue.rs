@@ -26,8 +26,8 @@ pub(crate) struct Queue {
     williwaw: Arc<Williwaw>,
     /// Something was queued or asked for.
     stirred: Notify,
-    /// What the user wants of the set that is being played, where that is not its end.
-    wanted: Mutex<BTreeMap<i64, State>>,
+    /// State that the user wants for the set being played, and whether its process was interrupted for it.
+    wanted: Mutex<BTreeMap<i64, (State, bool)>>,
     /// The sets as JSON, whenever they change.
     told: watch::Sender<Arc<Value>>,
     closing: AtomicBool,
@@ -90,11 +90,8 @@ impl Queue {
         match (what, set.state) {
             ("pause" | "stop", State::Running) => {
                 let state = if what == "pause" { State::Paused } else { State::Stopped };
-                self.wanted().insert(id, state);
-                let run = self.library.run(id);
-                if let Some(process) = set.process.filter(|process| child::plays(*process, &run)) {
-                    child::interrupt(process);
-                }
+                self.wanted().insert(id, (state, false));
+                self.interrupt(id, set.process);
             }
             ("pause", State::Queued) => self.store.set_state(id, State::Paused, "")?,
             ("stop", State::Queued | State::Paused) => self.store.set_state(id, State::Stopped, "")?,
@@ -121,8 +118,20 @@ impl Queue {
         Ok(())
     }
 
-    fn wanted(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, State>> {
+    fn wanted(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, (State, bool)>> {
         self.wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Interrupts the process of a set once, if something else is wanted of the set. A process that has not begun to
+    /// play yet is interrupted at the next look.
+    fn interrupt(&self, id: i64, process: Option<u32>) {
+        let run = self.library.run(id);
+        if let (Some((_, interrupted @ false)), Some(process)) = (self.wanted().get_mut(&id), process)
+            && child::plays(process, &run)
+        {
+            child::interrupt(process);
+            *interrupted = true;
+        }
     }
 
     /// Plays one set after the other, for ever.
@@ -173,6 +182,7 @@ impl Queue {
             }
             if self.closing.load(Ordering::Relaxed) || self.wanted().contains_key(&set.id) {
                 asked += LOOK;
+                self.interrupt(set.id, child.id());
             }
             if asked > GRACE {
                 child.start_kill().map_err(lost)?;
@@ -188,7 +198,7 @@ impl Queue {
             (Some(0), _) => (State::Done, String::new()),
             (Some(1), _) => (State::Done, "an expectation or a command failed".to_owned()),
             (Some(4), _) => (State::Done, "not faithful: packets left too late too often".to_owned()),
-            (_, Some(wanted)) => (wanted, String::new()),
+            (_, Some((wanted, _))) => (wanted, String::new()),
             (None, None) if complete(&run) => (State::Done, String::new()),
             // Ended by somebody else: its turn comes again.
             (None | Some(130), None) => (State::Queued, String::new()),

@@ -8,7 +8,7 @@
 use crate::guest::Guest;
 use crate::{BOOT, Error, words};
 use base::Time;
-use host::{AnyEnd, Door, Gate, Host, Machine, Party, Remote, Said};
+use host::{Door, Gate, Machine, Remote, Said};
 use lab::capture::doors::{Capture, Note};
 use path::{Cx, ElementId, Network};
 
@@ -285,15 +285,8 @@ impl Driver {
     fn keep(&mut self) {
         let Driver { network, posts, wired, capture } = self;
         let Some(capture) = capture else { return };
-        let now = network.now();
         for (i, &id) in wired.iter().enumerate() {
-            let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
-            let party =
-                |network: &mut Network| network.enter(now, id, |party: &mut Party, _| party.take_packets());
-            let any =
-                |network: &mut Network| network.enter(now, id, |end: &mut AnyEnd, _| end.take_packets());
-            let kept = host.or_else(|| party(network)).or_else(|| any(network));
-            for (at, packet) in kept.unwrap_or_default() {
+            for (at, packet) in host::take_packets(network, id) {
                 let note = Note { t: at, number: None, after: 0, late: None };
                 capture.add(posts.len() + i, note, &packet);
             }

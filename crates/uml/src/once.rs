@@ -10,7 +10,7 @@ use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, machines};
 use base::rng::Seed;
 use base::{Span, Time};
-use host::{ADDRESSES, AnyEnd, Door, Host, Party, Remote, Said};
+use host::{ADDRESSES, Door, Remote, Said};
 use lab::capture::doors::{Capture, Spot};
 use lab::run::{self, End, Pending, Run};
 use netns::facts::FlowFacts;
@@ -84,9 +84,9 @@ impl run::Clock for Turns<'_> {
 
     fn attach(&mut self, run: &mut Run<'_>) -> Result<(), Error> {
         self.remotes = remotes(run.model, &mut run.world, run.seed);
-        self.wired = wired(run.model, &run.world).collect();
+        self.wired = run::wired(run.model, &run.world);
         if self.options.capture {
-            self.wired.iter().for_each(|&id| keep_packets(&mut run.world.network, id));
+            self.wired.iter().for_each(|&id| host::keep_packets(&mut run.world.network, id));
         }
         Ok(())
     }
@@ -274,6 +274,13 @@ fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::Tol
 /// What real time can do and this cannot.
 fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
+    if linux.program.is_some() {
+        let what = format!("an end of flow `{}` is a program, and that is for real time", flow.name);
+        return refused(
+            what,
+            "`williwaw emulate` plays it; leave `program` out for a kernel in virtual time",
+        );
+    }
     if side == 1 && flow.reads.is_some() && linux.protocol != Protocol::Tcp {
         let what = format!("flow `{}` reads at a pace of its own, and not from a socket of TCP", flow.name);
         return refused(
@@ -378,25 +385,6 @@ fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
         let lost = network.ledgers().get(*ledger).map_or(0, |l| l.queue_drops + l.other_drops);
         counters(ends.from).data_sent <= counters(ends.to).data_received + lost
     })
-}
-
-/// The models that have a kernel at the other end of their flow.
-fn wired(model: &Model, world: &World) -> impl Iterator<Item = ElementId> {
-    let flows = model.flows.iter().zip(&world.flows);
-    flows
-        .flat_map(|(flow, ends)| {
-            let kernels = flow.transport.kernels();
-            let mixed = kernels.iter().any(Option::is_some);
-            [ends.from, ends.to].into_iter().zip(kernels).filter(move |(_, kernel)| mixed && kernel.is_none())
-        })
-        .map(|(id, _)| id)
-}
-
-fn keep_packets(network: &mut Network, id: ElementId) {
-    let now = network.now();
-    network.enter(now, id, |host: &mut Host, _| host.keep_packets());
-    network.enter(now, id, |party: &mut Party, _| party.keep_packets());
-    network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
 }
 
 /// What a guest has written down; nothing, if the run ended before it did.

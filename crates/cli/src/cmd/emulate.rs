@@ -25,7 +25,7 @@ use lab::sweep::Sweep;
 use netns::output::Outputs;
 use results::Row;
 use results::row::finished;
-use scenario::model::{Flow, Protocol, Transport};
+use scenario::model::{Flow, Protocol};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -234,21 +234,44 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 
 /// Refuses flows that real time cannot carry.
 fn refuse(sweep: &Sweep) -> Result<(), Failure> {
-    let uneven = |flow: &&Flow| matches!(flow.transport, Transport::Ends(_));
-    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(uneven) {
-        return Err(Failure::usage(
-            format!("in real time both ends of flow `{}` are the same", flow.name),
-            "`williwaw run` plays it in virtual time; write one transport for both ends",
-        ));
-    }
-    let unfit = |flow: &&Flow| {
-        let protocol = flow.transport.linux().map(|linux| linux.protocol);
-        matches!(protocol, Some(Protocol::Mptcp | Protocol::Sctp | Protocol::Dccp { .. }))
+    let flows = || sweep.cells.iter().flat_map(|cell| &cell.model.flows);
+    let own = |flow: &Flow, is: fn(&Protocol) -> bool| {
+        let mut kernels = flow.transport.kernels().into_iter().flatten();
+        kernels.any(|linux| is(&linux.protocol) && linux.program.is_none())
     };
-    if let Some(flow) = sweep.cells.iter().flat_map(|cell| &cell.model.flows).find(unfit) {
+    if let Some(flow) = flows().find(|flow| own(flow, |p| matches!(p, Protocol::Mptcp | Protocol::Dccp { .. }))) {
         return Err(Failure::usage(
             format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
             "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
+        ));
+    }
+    if let Some(flow) = flows().find(|flow| own(flow, |p| *p == Protocol::Sctp)) {
+        return Err(Failure::usage(
+            format!("in real time a program speaks SCTP opposite the model of flow `{}`", flow.name),
+            "write `program` beside `protocol`, and \"sctp\" for the other end; `williwaw run` plays kernels in virtual time",
+        ));
+    }
+    let talks = |flow: &&Flow| {
+        let mixed = flow.transport.linux().is_some() && flow.transport.kernels().contains(&None);
+        mixed && flow.app.bulk().is_none()
+    };
+    if let Some(flow) = flows().find(talks) {
+        return Err(Failure::usage(
+            format!(
+                "in real time a model opposite a kernel carries bulk data, and flow `{}` does not",
+                flow.name
+            ),
+            "`williwaw run` plays it with a kernel in virtual time; write app = { bulk = {} }, or one transport for both ends",
+        ));
+    }
+    let slow = |flow: &&Flow| {
+        let reader = flow.transport.kernels()[1];
+        flow.reads.is_some() && reader.is_some_and(|linux| linux.program.is_some())
+    };
+    if let Some(flow) = flows().find(slow) {
+        return Err(Failure::usage(
+            format!("the program at the reading end of flow `{}` reads as it likes", flow.name),
+            "leave `read-rate` and `read-pause` out",
         ));
     }
     Ok(())

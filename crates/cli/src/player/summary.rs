@@ -96,6 +96,10 @@ impl Played {
             if flow.transport.linux().is_some_and(|linux| linux.protocol.payload().is_some()) {
                 continue; // a kernel has no opinion on datagrams
             }
+            let writer = flow.transport.kernels()[0];
+            if writer.is_none_or(|linux| linux.program.is_some()) && flow.app.bulk().is_some() {
+                continue; // a model's numbers are in the table, and a program has its own
+            }
             // Where both ends send, both have something to tell.
             let asks = matches!(flow.app, App::Ask(_));
             let other = |name: &str| facts.to.get(name).copied().filter(|_| asks).unwrap_or(0);

@@ -75,8 +75,10 @@ pub struct Driver {
     pub network: Network,
     /// How exact it was so far.
     pub timing: Timing,
-    /// Where packets are kept, if they are; its doors in the order of the gateways.
+    /// Where packets are kept, if they are; its doors in the order of the gateways, then those of `wired`.
     pub capture: Option<Capture>,
+    /// Models that speak with real stacks in bytes, where packets are kept.
+    wired: Vec<ElementId>,
     /// Where it is noted now and then how exact it is.
     pub live: Option<Arc<Live>>,
     ear: Option<Ear>,
@@ -123,6 +125,7 @@ impl Driver {
             network,
             timing: Timing::default(),
             capture: None,
+            wired: Vec::new(),
             live: None,
             ear: None,
             clock,
@@ -145,6 +148,24 @@ impl Driver {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
         self.waiting = Waiting::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
         self.ear = Some(ear);
+    }
+
+    /// Keeps what passes these models, too.
+    pub fn keep_packets_of(&mut self, models: Vec<ElementId>) {
+        models.iter().for_each(|&id| host::keep_packets(&mut self.network, id));
+        self.wired = models;
+    }
+
+    /// Moves to the capture what has passed the models since.
+    fn keep(&mut self) {
+        let Driver { network, gateways, wired, capture, .. } = self;
+        let Some(capture) = capture else { return };
+        for (i, &id) in wired.iter().enumerate() {
+            for (at, packet) in host::take_packets(network, id) {
+                let note = Note { t: at, number: None, after: 0, late: None };
+                capture.add(gateways.len() + i, note, &packet);
+            }
+        }
     }
 
     /// Starts at the origin of another clock.
@@ -174,6 +195,7 @@ impl Driver {
             // What is due first: reading costs time even where there is nothing to read.
             self.write_due();
             let busy = self.read_all()?;
+            self.keep();
             let now = self.clock.now();
             if let Some(ear) = &self.ear {
                 ear.attend(&mut self.network, now);

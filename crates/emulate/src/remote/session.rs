@@ -18,7 +18,7 @@ use netns::job::Ended;
 use netns::output::{self, Outputs};
 use scenario::Model;
 use scenario::build::Ends;
-use scenario::model::Ip;
+use scenario::model::{Ip, Transport};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::tcp::Role;
@@ -61,6 +61,13 @@ impl<'a> Ordered<'a> {
         let mut ends = Vec::new();
         for (i, (flow, at)) in model.flows.iter().zip(flows).enumerate() {
             let Some(linux) = flow.transport.linux() else { continue };
+            if matches!(flow.transport, Transport::Ends(_)) {
+                let held = [flow.from, flow.to].into_iter().find(|node| ordered.holds(*node));
+                let Some(node) = held else { continue };
+                let why =
+                    format!("the two ends of flow `{}` are not alike, and are played here only", flow.name);
+                return Err(Error::Agent { name: name(node), why });
+            }
             for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
                 if ordered.holds(node) {
                     ends.push(EndOrder {

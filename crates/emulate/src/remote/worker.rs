@@ -5,6 +5,7 @@
 
 use super::hosts::{CommandOrder, CommandReturned, EndOrder, Orders, Returned, Setting};
 use super::results::EndReturned;
+use crate::sockets::bulk::PORT;
 use crate::sockets::endpoint::{self, Part, Report};
 use crate::sockets::multi::Times;
 use crate::{Error, Surroundings};
@@ -19,7 +20,7 @@ use netns::output::Memory;
 use netns::sys;
 use scenario::model::Ip;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -74,7 +75,8 @@ impl Lent {
             set(&space, &Setting { cc: None, ..order.linux.clone() })?;
             devices.push(space.device(endpoint::address(order.opens, ip), order.linux.mtu)?);
             let times = (Time::from_nanos(order.start_ns), limit);
-            let part = Part::new((&order.does, order.opens), (&space, &order.linux, ip), times, None)?;
+            let to = SocketAddr::new(endpoint::address(false, ip), PORT);
+            let part = Part::new((&order.does, order.opens), (&space, &order.linux, ip), times, (to, None))?;
             ends.push(End { space, part });
         }
         for i in 0..made.orders.commands.len() {

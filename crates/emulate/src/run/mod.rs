@@ -15,7 +15,7 @@ use crate::driver::trigger_socket::Hotline;
 use crate::driver::{Driver, Gateway};
 use crate::remote::session::Ordered;
 use crate::sockets::endpoint::Report;
-use crate::sockets::ends::Real;
+use crate::sockets::ends::{Real, Site};
 use crate::wire::Ends as Wires;
 use crate::{Error, Options, Outcome, Surroundings};
 use base::trace::Tracer;
@@ -27,6 +27,7 @@ use netns::clock::Clock;
 use netns::facts::FlowFacts;
 use netns::keeper::Keeper;
 use netns::uplink;
+use path::ElementId;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -90,6 +91,8 @@ struct Played {
 struct Outside<'a> {
     ordered: Ordered<'a>,
     reals: Vec<Real>,
+    /// Models with a real stack at the other end of their flow.
+    wired: Vec<ElementId>,
     stage: Stage,
     wires: Wires,
     gateways: Vec<Gateway>,
@@ -103,11 +106,9 @@ impl<'a> Outside<'a> {
         let for_all = (run.seed, clock.options.realtime);
         let mut ordered = Ordered::prepare(model, for_all, &world.flows, around, clock.stop)?;
         let (mut reals, mut gateways) = (Vec::new(), Vec::new());
-        for (i, (flow, ends)) in model.flows.iter().zip(&world.flows).enumerate() {
-            if let Some(linux) = flow.transport.linux() {
-                let times = (run.seed, run.limit);
-                reals.push(Real::new((i, flow), linux, *ends, times, &mut ordered, &mut gateways)?);
-            }
+        let site = Site { model, around, seed: run.seed, limit: run.limit };
+        for (i, ends) in world.flows.iter().enumerate() {
+            reals.extend(Real::new(i, *ends, &site, &mut ordered, &mut gateways)?);
         }
         let stations = &world.stations;
         let stage = Stage::new(model, stations, &mut world.network, around, &mut ordered, &mut gateways)?;
@@ -116,7 +117,8 @@ impl<'a> Outside<'a> {
             Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),
             None => None,
         };
-        Ok(Outside { ordered, reals, stage, wires, gateways, _uplink: uplink })
+        let wired = run::wired(model, world);
+        Ok(Outside { ordered, reals, wired, stage, wires, gateways, _uplink: uplink })
     }
 }
 
@@ -124,24 +126,29 @@ impl run::Clock for RealTime<'_> {
     type Error = Error;
 
     fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
-        let Outside { mut ordered, mut reals, stage, wires, gateways, _uplink } =
+        let Outside { mut ordered, mut reals, wired, stage, wires, gateways, _uplink } =
             Outside::prepare(run, self)?;
-        let doors = gateways.iter().map(|gateway| spot(run, &wires, gateway)).collect();
+        let models = wired.iter().map(|&id| Spot { name: run.name_of(id), element: id, framing: None });
+        let doors = gateways.iter().map(|gateway| spot(run, &wires, gateway)).chain(models).collect();
         let (model, around) = (run.model, self.around);
         let mut commands = Commands::prepare(model, run.seed, &stage, around, &ordered)?;
         let mut driver =
             Driver::new(run.take_network(), gateways, Clock::starting_in(LEAD), self.options.spin)
                 .map_err(Error::of("setting up a timer"))?;
         let stop = self.stop;
-        commands.serve(model, around, || {
+        let given_up = || {
             stop.load(Ordering::Relaxed) || around.foreground.as_ref().is_some_and(|front| front.is_called())
-        })?;
+        };
+        commands.serve(model, around, given_up)?;
+        for real in &mut reals {
+            real.serve(given_up)?;
+        }
         if let Some(opened) = around.opened.as_ref().filter(|_| wires.any()) {
             opened(&wires.facts(model, &driver.network));
         }
         let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
         ordered.start(clock)?;
-        self.begin(&mut driver, clock, doors);
+        self.begin(&mut driver, clock, (doors, wired));
         let hotline = self.triggers(&mut driver, &stage)?;
         let threads = Threads {
             clock,
@@ -154,7 +161,8 @@ impl run::Clock for RealTime<'_> {
             wired: wires.any(),
         };
         let models = model.flows.iter().zip(&run.world.flows);
-        let models = models.filter(|(flow, _)| flow.transport.linux().is_none()).map(|(_, ends)| *ends);
+        let modelled = models.filter(|(flow, _)| flow.transport.kernels().contains(&None));
+        let models = modelled.map(|(_, ends)| *ends);
         let pending = Pending::new(models.collect());
         let (complete, told) = threads.run(model, &mut driver, &mut reals, &mut commands, pending)?;
         let mut written = commands.written()?;
@@ -181,9 +189,10 @@ impl run::Clock for RealTime<'_> {
 
 impl RealTime<'_> {
     /// Prepares the driver for t = 0.
-    fn begin(&self, driver: &mut Driver, clock: Clock, doors: Vec<Spot>) {
+    fn begin(&self, driver: &mut Driver, clock: Clock, (doors, wired): (Vec<Spot>, Vec<ElementId>)) {
         driver.begin(clock);
         if self.options.capture {
+            driver.keep_packets_of(wired);
             let capture = Capture::new(doors);
             capture.begin(&mut driver.network);
             driver.capture = Some(capture);

@@ -45,7 +45,8 @@ impl Threads<'_> {
     ) -> Result<(bool, Reports), Error> {
         // Set when the driver ends, so that no workload outlives it; `stop` belongs to the caller.
         let over = AtomicBool::new(false);
-        let working = AtomicUsize::new(2 * reals.len() + commands.awaited(model));
+        let working =
+            AtomicUsize::new(reals.iter().map(Real::awaited).sum::<usize>() + commands.awaited(model));
         let done = || {
             working.fetch_sub(1, Ordering::AcqRel);
         };

@@ -103,12 +103,13 @@ pub(crate) fn space(ip: Ip) -> Result<Namespace, Error> {
 const TRAILING: Span = Span::from_millis(200);
 
 impl Part {
-    /// Makes its sockets. `opens` says which end it is; `shared`: what the bytes mean, if the other end is here too.
+    /// Makes its sockets. `opens` says which end it is; `to`: where the end that waits is reached; `shared`: what the bytes
+    /// mean, if the other end is here too.
     pub(crate) fn new(
         (does, opens): (&Does, bool),
         (space, linux, ip): (&Namespace, &Setting, Ip),
         (start, limit): (Time, Time),
-        shared: Option<&Letters>,
+        (to, shared): (SocketAddr, Option<&Letters>),
     ) -> Result<Part, Error> {
         let apart = shared.is_none();
         let notes = Notes::default();
@@ -172,7 +173,6 @@ impl Part {
                 Kind::Hears(datagrams(space, ip, bulk::PORT)?, ear)
             }
         };
-        let to = SocketAddr::new(address(false, ip), bulk::PORT);
         Ok(Part { kind, apart, to, cc: linux.cc.clone(), letters, notes })
     }
 

@@ -186,6 +186,9 @@ fn carrier(out: &mut String, transport: &Transport) {
             for (name, value) in &linux.sysctl {
                 let _ = write!(out, ", {name} {value}");
             }
+            if let Some(program) = &linux.program {
+                let _ = write!(out, ", by the program {program}");
+            }
             out.push('\n');
             return;
         }

@@ -96,6 +96,8 @@ pub struct Linux {
     pub stamp: Option<(Encoding, Span)>,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
     pub root: Option<String>,
+    /// In real time, the shell command that is this end of a flow; none: the laboratory's own sockets.
+    pub program: Option<String>,
 }
 
 impl Default for Linux {
@@ -111,6 +113,7 @@ impl Default for Linux {
             protocol: Protocol::Tcp,
             stamp: None,
             root: None,
+            program: None,
         }
     }
 }

@@ -18,10 +18,20 @@ export function follow(node: HTMLElement, act: () => void): void {
 
 const STATE: Record<SetInfo['state'], string> = { queued: 'waits', running: 'runs', paused: 'paused', stopped: 'stopped', done: 'done', failed: 'failed' };
 
-function bar(set: SetInfo): HTMLElement {
-  const share = set.total ? set.done / set.total : 0;
-  return h('progress', { max: 1, value: share, 'aria-label': `${number(set.done)} of ${number(set.total)} repetitions` });
+/** Progress of a set as a bar and in words. It grows in place: a button made anew at every step would lose the click that it is under. */
+function meter(set: SetInfo, words: (set: SetInfo) => string): { nodes: [HTMLElement, HTMLElement]; show: (set: SetInfo) => void } {
+  const bar = h('progress', { max: 1 }), text = h('span');
+  const show = (now: SetInfo): void => {
+    bar.value = now.total ? now.done / now.total : 0;
+    bar.setAttribute('aria-label', `${number(now.done)} of ${number(now.total)} repetitions`);
+    text.textContent = words(now);
+  };
+  show(set);
+  return { nodes: [bar, text], show };
 }
+
+/** What of the sets is drawn anew when it changes: all but the progress. */
+const shape = (sets: SetInfo[]): string => JSON.stringify(sets.map((set) => ({ ...set, done: 0 })));
 
 function actions(set: SetInfo, readOnly: boolean): HTMLElement {
   const box = h('span', { class: 'actions' });
@@ -44,20 +54,29 @@ export function queue(main: HTMLElement, readOnly: boolean): void {
   const list = h('div', { class: 'sets' });
   fill(main, h('h1', {}, 'Queue'), list);
   let shown = '';
+  const meters = new Map<number, (set: SetInfo) => void>();
   follow(list, () => {
-    const now = JSON.stringify(live.sets);
-    if (now === shown) return;
+    const now = shape(live.sets);
+    if (now === shown) {
+      for (const set of live.sets) meters.get(set.id)?.(set);
+      return;
+    }
     shown = now;
+    meters.clear();
     if (!live.sets.length) {
       fill(list, h('p', { class: 'soft' }, live.connected ? 'Nothing is queued. Compose a scenario and run it.' : 'Connecting…'));
       return;
     }
-    fill(list, ...[...live.sets].reverse().map((set) => h('article', { class: `set ${set.state}` },
-      h('h2', {}, h('a', { href: `#/set/${set.id}` }, set.title || set.name)),
-      h('p', { class: 'soft' }, `set ${set.id}, ${set.name}, ${set.clock} time, ${number(set.cells)} cell${set.cells === 1 ? '' : 's'} of ${number(set.repetitions)}, queued ${set.created} UTC`),
-      h('p', {}, h('strong', { class: 'state' }, STATE[set.state]), ' ', bar(set), ` ${number(set.done)} of ${number(set.total)}`),
-      set.message ? h('p', { class: 'warning' }, set.message) : null,
-      actions(set, readOnly))));
+    fill(list, ...[...live.sets].reverse().map((set) => {
+      const progress = meter(set, (s) => ` ${number(s.done)} of ${number(s.total)}`);
+      meters.set(set.id, progress.show);
+      return h('article', { class: `set ${set.state}` },
+        h('h2', {}, h('a', { href: `#/set/${set.id}` }, set.title || set.name)),
+        h('p', { class: 'soft' }, `set ${set.id}, ${set.name}, ${set.clock} time, ${number(set.cells)} cell${set.cells === 1 ? '' : 's'} of ${number(set.repetitions)}, queued ${set.created} UTC`),
+        h('p', {}, h('strong', { class: 'state' }, STATE[set.state]), ' ', ...progress.nodes),
+        set.message ? h('p', { class: 'warning' }, set.message) : null,
+        actions(set, readOnly));
+    }));
   });
 }
 
@@ -98,7 +117,7 @@ export async function set(main: HTMLElement, id: number, readOnly: boolean): Pro
   const head = h('div'), results = h('div'), looked = h('div'), curve = h('div', { class: 'curve' });
   const commands = h('pre', { class: 'commands' });
   fill(main, head, results, curve, looked, h('h2', {}, 'The same on the command line'), commands);
-  let all = false, shown = '', busy = false, last = '';
+  let all = false, shown = '', drawn = '', busy = false, last = '';
   const progress: [number, number][] = [];
   let chart: ReturnType<typeof plot> | null = null;
   const reps = h('input', { type: 'number', min: 0, value: 0, step: 1, id: 'rep', 'aria-label': 'Repetition' });
@@ -117,25 +136,32 @@ export async function set(main: HTMLElement, id: number, readOnly: boolean): Pro
   };
   const see = async (): Promise<void> => {
     const which = `cell=${cells.value}&rep=${reps.value}`;
-    const drawn = await get<Drawn>(`sets/${id}/picture?${which}`);
+    const one = await get<Drawn>(`sets/${id}/picture?${which}`);
     fill(looked, h('h2', {}, `Cell ${cells.value}, repetition ${reps.value}`));
-    picture(looked, drawn);
-    film(looked, await get<Film>(`sets/${id}/film?${which}`), drawn.window);
+    picture(looked, one);
+    film(looked, await get<Film>(`sets/${id}/film?${which}`), one.window);
   };
+  let grow: ((set: SetInfo) => void) | null = null;
   follow(head, () => {
     const now = live.sets.find((set) => set.id === id);
     const key = JSON.stringify(now);
     if (key === shown) return;
     shown = key;
-    if (!now) { fill(head, h('h1', {}, `Set ${id}`), h('p', { class: 'soft' }, live.connected ? 'There is no such set.' : 'Connecting…')); return; }
-    fill(head, h('h1', {}, now.title || now.name),
-      h('p', {}, h('strong', { class: 'state', id: 'state' }, STATE[now.state]), ' ', bar(now), ` ${number(now.done)} of ${number(now.total)} repetitions, ${now.clock} time`),
-      now.message ? h('p', { class: 'warning' }, now.message) : null,
-      h('div', { class: 'toolbar' }, actions(now, readOnly),
-        button('All metrics', () => { all = !all; return load(); }),
-        button('Edit a copy', async () => { const d = await get<Detail>(`sets/${id}`); sessionStorage.setItem('williwaw-draft', JSON.stringify({ name: d.set.name, text: d.text })); location.hash = '#/'; }),
-        button('Export page', async () => download(`williwaw-${id}.html`, [await blob(`sets/${id}/export`)], 'text/html'), { id: 'export' }),
-        h('span', { class: 'space' }), h('label', { for: 'cell' }, 'Cell'), cells, h('label', { for: 'rep' }, 'Repetition'), reps, button('Look', see, { id: 'see' })));
+    if (!now) { drawn = ''; fill(head, h('h1', {}, `Set ${id}`), h('p', { class: 'soft' }, live.connected ? 'There is no such set.' : 'Connecting…')); return; }
+    if (shape([now]) !== drawn) {
+      drawn = shape([now]);
+      const progress = meter(now, (s) => ` ${number(s.done)} of ${number(s.total)} repetitions, ${s.clock} time`);
+      grow = progress.show;
+      fill(head, h('h1', {}, now.title || now.name),
+        h('p', {}, h('strong', { class: 'state', id: 'state' }, STATE[now.state]), ' ', ...progress.nodes),
+        now.message ? h('p', { class: 'warning' }, now.message) : null,
+        h('div', { class: 'toolbar' }, actions(now, readOnly),
+          button('All metrics', () => { all = !all; return load(); }),
+          button('Edit a copy', async () => { const d = await get<Detail>(`sets/${id}`); sessionStorage.setItem('williwaw-draft', JSON.stringify({ name: d.set.name, text: d.text })); location.hash = '#/'; }),
+          button('Export page', async () => download(`williwaw-${id}.html`, [await blob(`sets/${id}/export`)], 'text/html'), { id: 'export' }),
+          h('span', { class: 'space' }), h('label', { for: 'cell' }, 'Cell'), cells, h('label', { for: 'rep' }, 'Repetition'), reps, button('Look', see, { id: 'see' })));
+    }
+    grow?.(now);
     if (now.state === 'running') {
       progress.push([performance.now() / 1000, now.done]);
       const t0 = progress[0]![0];

@@ -325,6 +325,9 @@ fn transport_words(transport: &Transport) -> String {
         Transport::Linux(Linux { protocol: Protocol::Dccp { ccid, payload }, .. }) => {
             format!("DCCP of the Linux kernel itself, ccid {ccid}, packets of at most {payload} bytes")
         }
+        Transport::Linux(Linux { protocol, program: Some(program), .. }) => {
+            format!("the {} of the program `{program}`", protocol.name())
+        }
         Transport::Linux(linux) => {
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(" with {cc}"));
             format!("the {} of the Linux kernel itself{cc}", linux.protocol.name())

@@ -27,6 +27,8 @@ pub(crate) enum Apart {
     OneWay(usize),
     /// The model at this end uses a flag that is on no wire.
     Flag(usize),
+    /// The program at this end has no model opposite it.
+    Program(usize),
 }
 
 impl Apart {
@@ -39,7 +41,8 @@ impl Apart {
             | Apart::Other(end)
             | Apart::Version(end)
             | Apart::OneWay(end)
-            | Apart::Flag(end) => end == 1,
+            | Apart::Flag(end)
+            | Apart::Program(end) => end == 1,
         }
     }
 
@@ -63,6 +66,7 @@ impl Apart {
             Apart::Flag(_) => {
                 "the retransmit flag is a proposal without a place in the header, so no kernel sends it back"
             }
+            Apart::Program(_) => PROGRAM.0,
         }
     }
 
@@ -80,9 +84,16 @@ impl Apart {
             Apart::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
             Apart::OneWay(_) => "choose another profile, such as \"rfc\" or \"linux-6.x\"",
             Apart::Flag(_) => "choose who judges timeouts, such as spurious = \"eifel\"",
+            Apart::Program(_) => PROGRAM.1,
         }
     }
 }
+
+/// What is wrong with a program that has no model opposite it, and how to mend it.
+pub(crate) const PROGRAM: (&str, &str) = (
+    "a program is one end of a flow, and the other end is a model that says when all is done",
+    "write the model at the other end, transport = { from = \"tcp\", to = { linux = { program = \"...\" } } }; [[command]] runs programs at both nodes",
+);
 
 /// Whether these two ends can speak with each other.
 pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
@@ -102,6 +113,9 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
     }
     match ends {
         [Transport::Linux(a), Transport::Linux(b)] => {
+            if let Some(end) = [a, b].iter().position(|linux| linux.program.is_some()) {
+                return Err(Apart::Program(end));
+            }
             if a.protocol != b.protocol {
                 return Err(Apart::Protocols);
             }

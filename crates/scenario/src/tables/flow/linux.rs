@@ -53,10 +53,16 @@ pub(crate) static LINUX: TableShape = table(
             "Most bytes of a message in one datagram, where `protocol` is udp or dccp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds; of dccp at most 1000 B.",
         ),
         field(
+            "program",
+            Shape::One(Kind::Text),
+            Need::Optional,
+            "In real time, a shell command that is this end, opposite a model: it runs in the end's network namespace with sockets of its own, of this host's kernel or of a stack in user space. WILLIWAW_HERE, WILLIWAW_PEER, WILLIWAW_PORT and WILLIWAW_BYTES are in its environment.",
+        ),
+        field(
             "protocol",
             Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both.",
+            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time sctp is spoken by a `program`.",
         ),
         SYSCTL,
     ],
@@ -126,7 +132,18 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     let room = if stamp.is_some() { deadline::OPTION as u32 } else { 0 };
     let settings = Linux { stamp, mtu: settings.mtu.saturating_sub(room).max(LEAST_MTU), ..settings };
     let protocol = protocol(reader, &settings, cx);
-    Some(Linux { protocol, ..settings })
+    Some(Linux { protocol, program: program(reader, cx), ..settings })
+}
+
+/// The command of an end.
+fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
+    let program = leaf::text(reader.get("program")?).ok()?;
+    if program.trim().is_empty() {
+        let place = reader.place("program");
+        let diagnostic = Diagnostic::error("bad-value", place, "an empty command is no end of a flow");
+        cx.push(diagnostic.help("write program = \"COMMAND\", or leave it out"));
+    }
+    Some(program)
 }
 
 /// The deadline that its packets get, if they do.
@@ -277,7 +294,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
         .flat_map(|table| &table.entries)
         .filter_map(|entry| Some((full_name(&entry.key)?, value(&entry.tree)?)))
         .collect();
-    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, root: None, stamp: None, ip: Ip::V4, protocol: Protocol::Tcp }
+    Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, ..Linux::default() }
 }
 
 /// Checks a table of settings.

@@ -207,7 +207,13 @@ fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
 pub(crate) fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     let tree = reader.or_default("transport")?;
     if !parted(&tree, &ENDS) {
-        return carrier(&tree, cx);
+        let alike = carrier(&tree, cx)?;
+        if alike.linux().is_some_and(|linux| linux.program.is_some()) {
+            let (message, help) = self::ends::PROGRAM;
+            cx.push(Diagnostic::error("impossible", tree.place, message).help(help));
+            return None;
+        }
+        return Some(alike);
     }
     let trees = (tree.get("from")?, tree.get("to")?);
     let (from, to) = (carrier(trees.0, cx), carrier(trees.1, cx));

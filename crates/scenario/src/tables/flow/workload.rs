@@ -373,6 +373,14 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
                 "write app = { bulk = {} }, or the same transport for both ends",
             );
         }
+        (App::Ask(_) | App::Tell(_), Transport::Ends(ends))
+            if ends.iter().filter_map(Transport::linux).any(|linux| linux.program.is_some()) =>
+        {
+            complain(
+                "a program at an end carries bulk data",
+                "write app = { bulk = {} }, or leave `program` out",
+            );
+        }
         (_, Transport::Ends(ends)) => ends.iter().for_each(|end| fits(app, end, place, cx)),
         (app, Transport::Model(spec)) => {
             if let Err(misfit) = spec.fits(app) {

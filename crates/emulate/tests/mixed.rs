@@ -1,0 +1,107 @@
+//! The claim: a model of TCP at one end speaks with the kernel of this machine at the other, in real time, whichever sends
+//! (SW-18). Where the process may not make namespaces, it says so and is skipped.
+#![cfg(target_os = "linux")]
+
+use base::Span;
+use base::wire;
+use emulate::{Options, Outcome};
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles};
+use std::sync::atomic::AtomicBool;
+
+const SCENARIO: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "radio"
+    between = ["server", "phone"]
+    rate = "400 kbit/s"
+    delay = "50 ms"
+    queue = "unlimited"
+    [[hop.gate]]
+    name = "spike"
+    directions = "down"
+    start = "1 s"
+    lasts = "0 s"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = "linux"
+    app = { bulk = { bytes = "60 kB" } }
+    [run]
+    limit = "20 s"
+"#;
+
+const MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1460 B\" } }";
+const SIX: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1440 B\" } }";
+
+fn model(from: &str, to: &str, set: &[&str]) -> Model {
+    let ends = format!("flow.download.transport={{ from = {from}, to = {to} }}");
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).chain([ends]).collect();
+    match scenario::read_with("test.toml", SCENARIO.as_bytes(), &NoFiles, &set) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
+    }
+}
+
+/// Plays it; none where the process lacks rights, which is said.
+fn play(from: &str, to: &str, set: &[&str]) -> Option<Outcome> {
+    if let Err(error) = emulate::rights() {
+        eprintln!("skipped: {error}");
+        return None;
+    }
+    let options = Options { capture: true, lateness_limit: Span::from_millis(50), ..Options::default() };
+    match emulate::once(&model(from, to, set), 0, &options, &AtomicBool::new(false)) {
+        Ok(outcome) => Some(outcome),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn get(outcome: &Outcome, metric: Metric) -> f64 {
+    outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
+}
+
+/// 42 packets of up to 1500 bytes at 400 kbit/s, and three times 50 ms before the first byte.
+const LEAST: f64 = (60e3 + 42.0 * 52.0) * 8.0 / 400e3 + 0.15;
+
+#[test]
+fn whichever_end_is_the_model_the_transfer_takes_its_time() {
+    for (from, to) in [(MODEL, "\"linux\""), ("\"linux\"", MODEL), (SIX, "{ linux = { ip = 6 } }")] {
+        let Some(outcome) = play(from, to, &[]) else { return };
+        assert!(outcome.ran.complete, "{from} to {to}: {:?}", outcome.facts);
+        let took = get(&outcome, Metric::DownloadTime);
+        assert!((LEAST * 0.99..LEAST + 0.5).contains(&took), "{from} to {to}: {took} s, at best {LEAST} s");
+        assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), 0.0, "{from} to {to}");
+        let facts = outcome.facts[0].as_ref().expect("a kernel's end");
+        assert!(facts.faults.is_empty(), "{:?}", facts.faults);
+        // Both ends are captured, and every packet is one.
+        let capture = outcome.capture.as_ref().expect("it was asked for");
+        let mut seen = [0; 2];
+        for (door, _, bytes) in capture.packets() {
+            assert!(wire::read(bytes).is_ok_and(|digest| digest.tcp.is_some()));
+            seen[door] += 1;
+        }
+        assert!(seen.iter().all(|n| *n > 60), "{seen:?}");
+    }
+}
+
+/// A pause of 4 s: the kernel's receiver answers the model's copies, and the model finds its timeout spurious.
+#[test]
+fn a_model_finds_out_from_a_kernel_that_its_timeout_was_spurious() {
+    let Some(outcome) = play(MODEL, "\"linux\"", &["hop.radio.gate.spike.lasts=4 s"]) else { return };
+    assert!(outcome.ran.complete, "{:?}", outcome.facts);
+    assert!(get(&outcome, Metric::SpuriousTimeouts) >= 1.0, "what the ledger knows");
+    assert!(get(&outcome, Metric::TimeoutsJudgedSpurious) >= 1.0, "what the model found");
+}
+
+/// Two kernels with settings of their own: one end without timestamps is enough for none.
+#[test]
+fn two_kernels_may_differ() {
+    let plain = "{ linux = { sysctl = { tcp_timestamps = 0 } } }";
+    let Some(outcome) = play("\"linux\"", plain, &[]) else { return };
+    assert!(outcome.ran.complete, "{:?}", outcome.facts);
+    let capture = outcome.capture.as_ref().expect("it was asked for");
+    let stamped = capture.packets().filter_map(|(_, _, bytes)| wire::read(bytes).ok()?.tcp?.timestamps);
+    // The SYN of the end that has them, at its door and at the other.
+    assert_eq!(stamped.count(), 2);
+}
