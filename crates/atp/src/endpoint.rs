@@ -40,6 +40,8 @@ pub struct AtpEnd {
     knocks: u32,
     started: Option<Time>,
     congestion: u64,
+    /// Of them, those that the application has not heard of.
+    cng: u32,
     timeouts: u64,
     /// When to ask again whether the shared window is open.
     ask: Time,
@@ -85,6 +87,7 @@ impl AtpEnd {
             knocks: 0,
             started: None,
             congestion: 0,
+            cng: 0,
             timeouts: 0,
             ask: Time::NEVER,
             heard: Time::ZERO,
@@ -278,6 +281,7 @@ impl AtpEnd {
             self.control.on_congestion(io.now, rtt);
             // Paper III.A: cng, a major loss event is told to the application
             self.congestion += u64::from(acked.lost > 0);
+            self.cng += u32::from(acked.lost > 0);
         }
         if let Some(deadline) = deadline {
             self.sender.set_lifetime(io.now, deadline.since(io.now));
@@ -382,11 +386,15 @@ impl Socket for AtpEnd {
         true
     }
     fn has_events(&self) -> bool {
-        self.broken || self.sender.has_events() || self.receiver.has_events()
+        self.broken || self.cng > 0 || self.sender.has_events() || self.receiver.has_events()
     }
     fn poll_event(&mut self) -> Option<MessageEvent> {
         if std::mem::take(&mut self.broken) {
             return Some(MessageEvent::Broken);
+        }
+        if self.cng > 0 {
+            self.cng -= 1;
+            return Some(MessageEvent::Congested);
         }
         self.receiver.event().or_else(|| self.sender.event())
     }
@@ -462,6 +470,7 @@ impl Endpoint for AtpEnd {
             self.rto.back_off();
             self.rto.stop();
             self.congestion += 1;
+            self.cng += 1;
         }
         if self.control.next_timeout() <= io.now {
             self.control.on_nofeedback(io.now);

@@ -382,13 +382,24 @@ fn one_sentence_says_which_of_the_transports() {
     assert!(place("atp") < place("tcp"), "{ranked:#}");
     let sentence = ranked["sentence"].as_str().unwrap();
     assert!(
-        sentence.starts_with(&format!("Under the same weather {} has the most units in time of 6, ", name(0))),
+        sentence
+            .starts_with(&format!("Under the same weather {} has the most units in time of 6, ", name(0))),
         "{sentence}"
     );
     // Two of them as two sides.
     let key = |i: usize| format!("flow.news.transport={}", name(i).trim_start_matches("transport = "));
     let two = desk.run(&[
-        "compare", "news.toml", "--set-a", &key(0), "--set-b", &key(5), "--metrics", "units_in_time", "--reps", "8", "--json",
+        "compare",
+        "news.toml",
+        "--set-a",
+        &key(0),
+        "--set-b",
+        &key(5),
+        "--metrics",
+        "units_in_time",
+        "--reps",
+        "8",
+        "--json",
     ]);
     assert_eq!(two.code, 0, "{}", two.err);
     let two = document(&two.out);
@@ -406,7 +417,12 @@ fn what_cannot_be_ranked_is_said() {
         ("segments_delivered", &CARRIERS[..2], &[], "no side is the better one"),
         ("all", &CARRIERS[..2], &[], "ranked by one metric"),
         ("units_in_time", &CARRIERS[..2], &["--among", "run.seed=2"], "one seed"),
-        ("units_in_time", &CARRIERS[..2], &["--set", "grid={ \"hop.radio.delay\" = [\"1 s\", \"2 s\"] }"], "cells"),
+        (
+            "units_in_time",
+            &CARRIERS[..2],
+            &["--set", "grid={ \"hop.radio.delay\" = [\"1 s\", \"2 s\"] }"],
+            "cells",
+        ),
     ] {
         let args = among(metric, carriers, more);
         let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
@@ -439,7 +455,9 @@ fn kernels_carry_the_same_workload() {
     println!("{}", ranked["sentence"]);
     let of = |word: &str| {
         let all = ranked["variants"].as_array().unwrap().iter();
-        all.filter(|v| v["name"].as_str().unwrap().contains(word)).map(|v| v["value"]["mean"].clone()).collect::<Vec<_>>()
+        all.filter(|v| v["name"].as_str().unwrap().contains(word))
+            .map(|v| v["value"]["mean"].clone())
+            .collect::<Vec<_>>()
     };
     // Datagrams of a kernel meet what datagrams of the model meet.
     let udp = of("udp");

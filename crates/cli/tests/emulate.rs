@@ -193,8 +193,10 @@ fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
         let transport = format!(
             "flow.download.transport={{ linux = {{ lifetime = \"2 s\", deadline-encoding = \"{encoding}\" }} }}"
         );
-        let output =
-            emulate(&folder, &["--no-out", "--json", "--lateness", "50 ms", "--pcap", path, "--set", &transport]);
+        let output = emulate(
+            &folder,
+            &["--no-out", "--json", "--lateness", "50 ms", "--pcap", path, "--set", &transport],
+        );
         if may_not(&output) {
             return;
         }
@@ -202,8 +204,22 @@ fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         let metrics = &document["cells"][0]["metrics"];
         assert!(metrics["download_time_s"]["mean"].is_number(), "all of it came: {metrics}");
-        let fields = ["-T", "fields", "-e", "ip.opt.type", "-e", "ip.opt.len", "-e", "ip.ttl", "-e", "ip.checksum.status"];
-        let read = Command::new("tshark").args(["-r", path, "-o", "ip.check_checksum:TRUE", "-Y", "tcp"]).args(fields).output();
+        let fields = [
+            "-T",
+            "fields",
+            "-e",
+            "ip.opt.type",
+            "-e",
+            "ip.opt.len",
+            "-e",
+            "ip.ttl",
+            "-e",
+            "ip.checksum.status",
+        ];
+        let read = Command::new("tshark")
+            .args(["-r", path, "-o", "ip.check_checksum:TRUE", "-Y", "tcp"])
+            .args(fields)
+            .output();
         let Ok(read) = read else { return eprintln!("skipped: there is no tshark here") };
         let text = String::from_utf8_lossy(&read.stdout);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
@@ -219,10 +235,16 @@ fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
     let output = emulate(
         &folder,
         &[
-            "--no-out", "--json", "--lateness", "50 ms",
-            "--set", "flow.download.transport={ linux = { lifetime = \"300 ms\" } }",
-            "--set", "hop.radio.queue={ deadline = { limit = \"100 packets\", check = \"queue\" } }",
-            "--set", "hop.radio.gate=[{ name = \"pause\", start = \"100 ms\", lasts = \"1 s\", directions = \"down\" }]",
+            "--no-out",
+            "--json",
+            "--lateness",
+            "50 ms",
+            "--set",
+            "flow.download.transport={ linux = { lifetime = \"300 ms\" } }",
+            "--set",
+            "hop.radio.queue={ deadline = { limit = \"100 packets\", check = \"queue\" } }",
+            "--set",
+            "hop.radio.gate=[{ name = \"pause\", start = \"100 ms\", lasts = \"1 s\", directions = \"down\" }]",
         ],
     );
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -9,9 +9,9 @@
 use crate::deadlines::Deadlines;
 use crate::door::{Gate, flip};
 use crate::outlet::{Leaving, Outlet};
-use base::{Span, Time};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::{self, Digest, Malformed, flag};
+use base::{Span, Time};
 use path::{Cx, Element, Port};
 use std::net::IpAddr;
 

@@ -8,10 +8,10 @@ use crate::deadlines::Deadlines;
 use crate::door::{Gate, flip};
 use crate::machine::flags;
 use crate::outlet::{Leaving, Outlet};
-use base::{Span, Time};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::frame::Framing;
 use base::wire::{self, Malformed, hdlc};
+use base::{Span, Time};
 use path::{Cx, Element, Port};
 
 /// One end of a wire.

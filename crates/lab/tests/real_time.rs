@@ -49,20 +49,60 @@ fn at_34_rt_12_units_go_over_dccp() {
     let own = news("{ atp = { lifetime = \"5 s\", control = \"tfrc\" } }", &[]);
     let alone = get(&own, Metric::UnitsInTime);
     for (carrier, control) in [("dccp", "tfrc"), ("dccp", "aimd"), ("rtp-dccp", "tfrc")] {
-        let transport = format!(
-            "{{ atp = {{ lifetime = \"5 s\", carrier = \"{carrier}\", control = \"{control}\" }} }}"
-        );
+        let transport =
+            format!("{{ atp = {{ lifetime = \"5 s\", carrier = \"{carrier}\", control = \"{control}\" }} }}");
         let outcome = news(&transport, &[]);
         let (sent, in_time) = (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::UnitsInTime));
         let again = get(&outcome, Metric::SegmentsRetransmitted);
-        println!("{carrier}, {control}: {in_time} of {sent} units in time, {again} fragments again; over UDP {alone}");
+        println!(
+            "{carrier}, {control}: {in_time} of {sent} units in time, {again} fragments again; over UDP {alone}"
+        );
         assert!(outcome.complete, "{carrier} {control}");
         assert_eq!(sent, 40.0);
         // Four pauses of 6 s touch two units each at most, and a rate that begins anew may miss one more behind each.
-        assert!((26.0..=40.0).contains(&in_time) && (in_time - alone).abs() <= 6.0, "{carrier} {control}: {in_time}");
+        assert!(
+            (26.0..=40.0).contains(&in_time) && (in_time - alone).abs() <= 6.0,
+            "{carrier} {control}: {in_time}"
+        );
         assert!(again > 0.0, "{carrier} {control}: losses are repaired within the lifetime");
         assert_eq!(get(&outcome, Metric::MessagesLate), 0.0, "{carrier} {control}");
     }
+}
+
+/// AT-03: an application that hears of a major loss lengthens its interval, and comes back: in overload fewer units are sent, a larger
+/// share of them is whole and in time, and without losses nothing changes.
+#[test]
+fn at_03_the_application_slows_down_after_cng() {
+    let run = |word: &str, rate: &str| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            rate = "{rate}"
+            delay = "100 ms"
+            queue = {{ drop-tail = {{ limit = "8 packets" }} }}
+            [[flow]]
+            name = "news"
+            from = "server"
+            to = "phone"
+            transport = {{ atp = {{ lifetime = "4 s", control = "none", feasibility = false, on-congestion = "{word}" }} }}
+            app = {{ ticker = {{ size = "5 kB", every = "1 s", lasts = "120 s", playout = "4 s" }} }}
+            [run]
+            limit = "300 s"
+        "#
+        );
+        let outcome = run_once(&common::model(&text, &[]), 0, Options::default());
+        (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::UnitsInTime))
+    };
+    // Half of what the units need.
+    let (kept, slowed) = (run("keep", "20 kbit/s"), run("slow-down", "20 kbit/s"));
+    println!("sent and in time: kept {kept:?}, slowed down {slowed:?}");
+    assert_eq!(kept.0, 120.0);
+    assert!(slowed.0 < 0.8 * kept.0, "{slowed:?}");
+    assert!(slowed.1 / slowed.0 > kept.1 / kept.0, "{kept:?} {slowed:?}");
+    assert_eq!(run("slow-down", "400 kbit/s"), run("keep", "400 kbit/s"));
 }
 
 /// AT-30: marks spare what drops cost: with ECN the same queue needs fewer retransmissions, and no fewer units are in time.
@@ -95,7 +135,10 @@ fn at_30_marks_cost_less_than_drops() {
     let time = |outcome: &Outcome| get(outcome, Metric::CompletionTime);
     println!(
         "marked: {} again, {:.2} s; dropped: {} again, {:.2} s",
-        again(&marked), time(&marked), again(&dropped), time(&dropped)
+        again(&marked),
+        time(&marked),
+        again(&dropped),
+        time(&dropped)
     );
     assert!(again(&marked) < again(&dropped) / 2.0);
     assert!(get(&marked, Metric::PacketsDropped) < get(&dropped, Metric::PacketsDropped));
@@ -159,9 +202,11 @@ fn rt_08_classes_have_their_delay() {
         );
         get(&run_once(&common::model(&text, &[]), 0, Options::default()), Metric::MessagesLate)
     };
-    for (class, just, beyond) in
-        [("conversational", "298 ms", "299 ms"), ("interactive", "3.998 s", "4 s"), ("streaming", "9.998 s", "10 s")]
-    {
+    for (class, just, beyond) in [
+        ("conversational", "298 ms", "299 ms"),
+        ("interactive", "3.998 s", "4 s"),
+        ("streaming", "9.998 s", "10 s"),
+    ] {
         // A message takes 1.5 ms on the link.
         let class = format!("class = \"{class}\"");
         assert_eq!((late(&class, just), late(&class, beyond)), (0.0, 250.0), "{class}");
@@ -194,7 +239,10 @@ fn at_35_routers_read_deadlines_of_encrypted_packets() {
         sealed.extend_from_slice(&[0, 0, 1, 0, 0, 0, 0, 1]);
         sealed.append(&mut secret);
         assert_eq!(deadline::read(&sealed, sent), Some(sent + life), "{encoding}");
-        assert!(!sealed.windows(4).any(|bytes| bytes == 24_000_u32.to_be_bytes()), "the transport's own is hidden");
+        assert!(
+            !sealed.windows(4).any(|bytes| bytes == 24_000_u32.to_be_bytes()),
+            "the transport's own is hidden"
+        );
         // RFC 4303 section 3.1.2: a tunnel has a header of its own, and hides the inner one.
         let mut tunnel = ip[..20].to_vec();
         tunnel.extend(packet.iter().map(|byte| byte ^ 0xa5));

@@ -348,12 +348,11 @@ mod tests {
 
     #[test]
     fn datagrams_are_told_in_words() {
-        let work =
-            Work::Datagrams(Datagrams {
-                sends: false,
-                peer: "2001:2::1".parse().expect("an address"),
-                protocol: Protocol::Udp { payload: 500 },
-            });
+        let work = Work::Datagrams(Datagrams {
+            sends: false,
+            peer: "2001:2::1".parse().expect("an address"),
+            protocol: Protocol::Udp { payload: 500 },
+        });
         let own = "work datagrams\nsends 0\npeer 2001:2::1\n";
         assert_eq!(task(work).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
         let work = Work::Datagrams(Datagrams {

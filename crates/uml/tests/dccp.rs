@@ -78,15 +78,51 @@ const PATH: &str = r#"
 /// Ten paths: what changes of [`PATH`].
 const PATHS: &[(&str, &[&str])] = &[
     ("400 kbit/s, 50 ms, 20 packets", &[]),
-    ("100 kbit/s, 100 ms, 10 packets", &["hop.radio.rate=100 kbit/s", "hop.radio.delay=100 ms", "hop.radio.queue.drop-tail.limit=10 packets"]),
-    ("1 Mbit/s, 20 ms, 30 packets", &["hop.radio.rate=1 Mbit/s", "hop.radio.delay=20 ms", "hop.radio.queue.drop-tail.limit=30 packets"]),
-    ("50 kbit/s, 300 ms, 10 packets", &["hop.radio.rate=50 kbit/s", "hop.radio.delay=300 ms", "hop.radio.queue.drop-tail.limit=10 packets"]),
-    ("400 kbit/s, 150 ms, 50 packets", &["hop.radio.delay=150 ms", "hop.radio.queue.drop-tail.limit=50 packets"]),
-    ("2 Mbit/s, 50 ms, 40 packets", &["hop.radio.rate=2 Mbit/s", "hop.radio.queue.drop-tail.limit=40 packets"]),
+    (
+        "100 kbit/s, 100 ms, 10 packets",
+        &[
+            "hop.radio.rate=100 kbit/s",
+            "hop.radio.delay=100 ms",
+            "hop.radio.queue.drop-tail.limit=10 packets",
+        ],
+    ),
+    (
+        "1 Mbit/s, 20 ms, 30 packets",
+        &["hop.radio.rate=1 Mbit/s", "hop.radio.delay=20 ms", "hop.radio.queue.drop-tail.limit=30 packets"],
+    ),
+    (
+        "50 kbit/s, 300 ms, 10 packets",
+        &["hop.radio.rate=50 kbit/s", "hop.radio.delay=300 ms", "hop.radio.queue.drop-tail.limit=10 packets"],
+    ),
+    (
+        "400 kbit/s, 150 ms, 50 packets",
+        &["hop.radio.delay=150 ms", "hop.radio.queue.drop-tail.limit=50 packets"],
+    ),
+    (
+        "2 Mbit/s, 50 ms, 40 packets",
+        &["hop.radio.rate=2 Mbit/s", "hop.radio.queue.drop-tail.limit=40 packets"],
+    ),
     ("400 kbit/s, 10 ms, 20 packets", &["hop.radio.delay=10 ms"]),
-    ("2 Mbit/s, 50 ms, 1 % losses", &["hop.radio.rate=2 Mbit/s", "hop.radio.queue.drop-tail.limit=100 packets", "hop.radio.loss=[{ name = \"air\", probability = 0.01 }]"]),
-    ("2 Mbit/s, 50 ms, 3 % losses", &["hop.radio.rate=2 Mbit/s", "hop.radio.queue.drop-tail.limit=100 packets", "hop.radio.loss=[{ name = \"air\", probability = 0.03 }]"]),
-    ("400 kbit/s, a pause of 3 s every 20 s", &["hop.radio.gate=[{ name = \"pause\", every = \"20 s\", lasts = \"3 s\" }]"]),
+    (
+        "2 Mbit/s, 50 ms, 1 % losses",
+        &[
+            "hop.radio.rate=2 Mbit/s",
+            "hop.radio.queue.drop-tail.limit=100 packets",
+            "hop.radio.loss=[{ name = \"air\", probability = 0.01 }]",
+        ],
+    ),
+    (
+        "2 Mbit/s, 50 ms, 3 % losses",
+        &[
+            "hop.radio.rate=2 Mbit/s",
+            "hop.radio.queue.drop-tail.limit=100 packets",
+            "hop.radio.loss=[{ name = \"air\", probability = 0.03 }]",
+        ],
+    ),
+    (
+        "400 kbit/s, a pause of 3 s every 20 s",
+        &["hop.radio.gate=[{ name = \"pause\", every = \"20 s\", lasts = \"3 s\" }]"],
+    ),
 ];
 
 fn on(change: &[&str], transport: &str) -> Model {

@@ -239,7 +239,9 @@ fn refuse(sweep: &Sweep) -> Result<(), Failure> {
         let mut kernels = flow.transport.kernels().into_iter().flatten();
         kernels.any(|linux| is(&linux.protocol) && linux.program.is_none())
     };
-    if let Some(flow) = flows().find(|flow| own(flow, |p| matches!(p, Protocol::Mptcp | Protocol::Dccp { .. }))) {
+    if let Some(flow) =
+        flows().find(|flow| own(flow, |p| matches!(p, Protocol::Mptcp | Protocol::Dccp { .. })))
+    {
         return Err(Failure::usage(
             format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
             "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",

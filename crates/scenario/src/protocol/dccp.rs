@@ -1,11 +1,11 @@
 //! DCCP in scenarios (RFC 4340): `transport = { dccp = { ccid = 3 } }`.
 
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::model::App;
+use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::App;
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Config, Connection};
 use host::FlowEnd;
@@ -75,7 +75,12 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("0"),
             "Most messages that wait to be sent; older ones are given up for newer ones. 0: any number.",
         ),
-        field("ecn", Shape::One(Kind::Flag), Need::Default("false"), "Whether data packets may be marked (RFC 3168)."),
+        field(
+            "ecn",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether data packets may be marked (RFC 3168).",
+        ),
         LIFETIME_FIELD,
         ACK_LIFETIME_FIELD,
     ],
@@ -180,7 +185,12 @@ impl Spec for Choice {
         format!("ccid {ccid}, {} B payload{}", self.0.payload, lifetime_words(self.0.lifetime))
     }
     fn sizes(&self) -> Sizes {
-        Sizes { payload: self.0.payload, header: 36, window: 1 << 30, acked_each: f64::from(self.0.ack_ratio) }
+        Sizes {
+            payload: self.0.payload,
+            header: 36,
+            window: 1 << 30,
+            acked_each: f64::from(self.0.ack_ratio),
+        }
     }
     fn fits(&self, app: &App) -> Result<(), Misfit> {
         unreliable(app)

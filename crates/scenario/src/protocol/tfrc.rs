@@ -3,9 +3,9 @@
 use super::dccp::{ACK_LIFETIME_FIELD, LIFETIME_FIELD, lifetime, lifetime_words, optional_span, payload};
 use super::{Misfit, Site, Sizes, Spec, same};
 use crate::grammar::cx::Cx;
-use crate::model::App;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::App;
 use dccp::tfrc::Timeout;
 use dccp::{Flow, FlowConfig};
 use host::FlowEnd;

@@ -122,7 +122,10 @@ fn metric(args: &Args) -> Result<(String, Ordering), Failure> {
 /// What cannot be asked for together.
 fn possible(args: &Args) -> Result<(), Failure> {
     if args.among.len() < LEAST {
-        return Err(Failure::usage("one variant makes no ranking", "write --among KEY=VALUE for each of them"));
+        return Err(Failure::usage(
+            "one variant makes no ranking",
+            "write --among KEY=VALUE for each of them",
+        ));
     }
     let others = [
         (args.b.is_some(), "a second scenario"),
@@ -143,7 +146,10 @@ fn possible(args: &Args) -> Result<(), Failure> {
     }
     let seed = |own: &&String| own.trim_start().starts_with("run.seed") || own.starts_with("run.repetitions");
     if args.among.iter().find(seed).is_some() {
-        return Err(Failure::usage("variants meet the weather of one seed, equally often", "use --seed and --reps"));
+        return Err(Failure::usage(
+            "variants meet the weather of one seed, equally often",
+            "use --seed and --reps",
+        ));
     }
     Ok(())
 }
@@ -160,13 +166,16 @@ impl Ranking {
             Ok(rows.contrast((0, 0), &places(a, b), false)?.metrics.pop().unwrap_or_default())
         };
         // A variant beside itself: the metric over all repetitions that gave it.
-        let own = sides.iter().map(|side| Ok(contrast(side, side)?.b)).collect::<Result<Vec<_>, Failure>>()?;
+        let own =
+            sides.iter().map(|side| Ok(contrast(side, side)?.b)).collect::<Result<Vec<_>, Failure>>()?;
         let mut order: Vec<usize> = (0..sides.len()).collect();
         let given = |i: usize| own[i].map_or(0, |summary: Summary| summary.n);
-        let mean = |i: usize| own[i].map_or(f64::INFINITY, |summary| match better {
-            Ordering::Greater => -summary.mean,
-            _ => summary.mean,
-        });
+        let mean = |i: usize| {
+            own[i].map_or(f64::INFINITY, |summary| match better {
+                Ordering::Greater => -summary.mean,
+                _ => summary.mean,
+            })
+        };
         order.sort_by(|&a, &b| given(b).cmp(&given(a)).then(mean(a).total_cmp(&mean(b))));
         let best = &sides[order[0]];
         let column = best.header.columns.iter().find(|column| column.name == name);
@@ -217,7 +226,8 @@ impl Ranking {
             format!("{} ({value})", variant.side.label)
         };
         let ties = self.ties();
-        let mut text = format!("{head} {} has the {most} {words} of {n}, {}", best.side.label, face.quantity(own.mean));
+        let mut text =
+            format!("{head} {} has the {most} {words} of {n}, {}", best.side.label, face.quantity(own.mean));
         if ties > 1 {
             let tied: Vec<String> = self.variants[1..ties].iter().map(called).collect();
             text.push_str(&format!(", and no difference can be told to {}", tied.join(", ")));
@@ -226,7 +236,8 @@ impl Ranking {
             text.push_str("; ");
             text.push_str(&self.behind(next, &face));
         }
-        let repetitions = if self.repetitions == 1 { "1 repetition" } else { &format!("{} repetitions", self.repetitions) };
+        let repetitions =
+            if self.repetitions == 1 { "1 repetition" } else { &format!("{} repetitions", self.repetitions) };
         format!("{text}; {repetitions} each.")
     }
 
@@ -247,7 +258,11 @@ impl Ranking {
         } else {
             String::new()
         };
-        format!("next is {name} with {}, {} {more}{interval}{rare}", face.quantity(own.mean), exact.quantity(difference.mean.abs()))
+        format!(
+            "next is {name} with {}, {} {more}{interval}{rare}",
+            face.quantity(own.mean),
+            exact.quantity(difference.mean.abs())
+        )
     }
 
     /// A row for each variant, the best first.

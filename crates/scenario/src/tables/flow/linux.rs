@@ -149,11 +149,18 @@ fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
 /// The deadline that its packets get, if they do.
 fn stamp(reader: Reader<'_>, ip: Ip, cx: &Cx<'_>) -> Option<(Encoding, Span)> {
     let tree = reader.get("lifetime")?;
-    let (lifetime, encoding) = (reader.span("lifetime")?, Encoding::from_name(reader.word("deadline-encoding")?)?);
+    let (lifetime, encoding) =
+        (reader.span("lifetime")?, Encoding::from_name(reader.word("deadline-encoding")?)?);
     let wrong = if ip == Ip::V6 {
-        Some(("IPv6 has no timestamp option that could carry a deadline", "write ip = 4, or leave `lifetime` out"))
+        Some((
+            "IPv6 has no timestamp option that could carry a deadline",
+            "write ip = 4, or leave `lifetime` out",
+        ))
     } else if !encoding.holds(lifetime) {
-        Some(("this encoding does not hold the lifetime", "timestamp-and-ttl holds 100 ms to 25.5 s, expiration up to 12 h"))
+        Some((
+            "this encoding does not hold the lifetime",
+            "timestamp-and-ttl holds 100 ms to 25.5 s, expiration up to 12 h",
+        ))
     } else {
         None
     };

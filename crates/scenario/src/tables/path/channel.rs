@@ -174,8 +174,7 @@ pub(crate) mod of_link {
     use super::*;
 
     pub(crate) const STAY: Field = field("stay", Shape::One(Kind::Span), Need::Optional, STAY_DOC);
-    pub(crate) const QOS: Field =
-        field("qos", Shape::One(Kind::Word(CLASSES)), Need::Optional, QOS_DOC);
+    pub(crate) const QOS: Field = field("qos", Shape::One(Kind::Word(CLASSES)), Need::Optional, QOS_DOC);
     pub(crate) const SEND_BUFFER: Field =
         field("send-buffer", Shape::One(Kind::Limits), Need::Optional, SEND_DOC);
     pub(crate) const RECEIVE_BUFFER: Field =
@@ -189,7 +188,8 @@ pub(crate) mod of_link {
         field("flow-control", Shape::Table(&super::FLOW_CONTROL), Need::Optional, FLOW_CONTROL_KEY_DOC);
 }
 /// Those of them that a hop takes for each direction.
-pub(crate) const KEYS: [&str; 7] = ["stay", "qos", "send-buffer", "receive-buffer", "framing", "allocation", "arq"];
+pub(crate) const KEYS: [&str; 7] =
+    ["stay", "qos", "send-buffer", "receive-buffer", "framing", "allocation", "arq"];
 /// Whether packets may overtake each other.
 pub(crate) const ORDER: Field = field(
     "order",
