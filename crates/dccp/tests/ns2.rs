@@ -74,7 +74,7 @@ fn the_rate_lies_beside_the_agent_of_ns2() {
 }
 
 /// NS-14, RT-06: where random losses decide, the rate lies within 5 % of the agent's if both put the same timeout into the
-/// equation. The stock agent measures it with a clock of 100 ms (1.5 to 2 round trips here); its variable `minrto_` makes it four
+/// equation. The stock agent measures it in ticks of 100 ms (2.5 to 3 round trips here); its variable `minrto_` makes it four
 /// round trips, as RFC 5348 section 3.1 has it, and the agent slower by 2 % at a loss rate of 0.01 and by 9 % at 0.05.
 /// Six seeds each: `ns-random` 1 to 6 there (`tfrc.tcl` with `minrto_` and the seed as further arguments).
 #[test]

@@ -93,7 +93,7 @@ fn at_03_the_application_slows_down_after_cng() {
             limit = "300 s"
         "#
         );
-        let outcome = run_once(&common::model(&text, &[]), 0, Options::default());
+        let outcome = run_once(&common::model::<&str>(&text, &[]), 0, Options::default());
         (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::UnitsInTime))
     };
     // Half of what the units need.
@@ -128,7 +128,7 @@ fn at_30_marks_cost_less_than_drops() {
             limit = "200 s"
         "#
         );
-        run_once(&common::model(&text, &[]), 0, Options::default())
+        run_once(&common::model::<&str>(&text, &[]), 0, Options::default())
     };
     let (marked, dropped) = (run(true), run(false));
     let again = |outcome: &Outcome| get(outcome, Metric::SegmentsRetransmitted);
@@ -200,7 +200,7 @@ fn rt_08_classes_have_their_delay() {
             limit = "60 s"
         "#
         );
-        get(&run_once(&common::model(&text, &[]), 0, Options::default()), Metric::MessagesLate)
+        get(&run_once(&common::model::<&str>(&text, &[]), 0, Options::default()), Metric::MessagesLate)
     };
     for (class, just, beyond) in [
         ("conversational", "298 ms", "299 ms"),

@@ -8,7 +8,7 @@ base::named! {
     pub enum Timeout {
         /// Four round trips (RFC 5348 section 3.1).
         FourRtt = "four-rtt",
-        /// Smoothed round trip and four times its variation, with a clock of 100 ms, as the agent of ns-2.35 has it.
+        /// Smoothed round trip and four times its variation, in whole ticks of 100 ms, as the agent of ns-2.35 has it.
         Measured = "measured",
     }
 }
@@ -40,6 +40,34 @@ const RTT_MEMORY: f64 = 0.9;
 const INITIAL_TIMER: Span = Span::from_secs(2);
 /// Granularity of a measured timeout, seconds (ns-2.35, tcl/lib/ns-default.tcl: tcp_tick_).
 const TICK_S: f64 = 0.1;
+
+/// A timeout measured in whole ticks, with the scaled integers of 4.3BSD (Jacobson 1988, appendix A): its variation never
+/// falls below three quarters of a tick once it was above.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    /// Smoothed round trip, eighths of a tick.
+    rtt: i64,
+    /// Its variation, quarters of a tick.
+    variation: i64,
+}
+
+impl Ticks {
+    fn sampled(before: Option<Ticks>, sample: f64) -> Ticks {
+        let ticks = ((sample / TICK_S + 0.5) as i64).max(1);
+        let Some(Ticks { rtt, variation }) = before else {
+            return Ticks { rtt: ticks << 3, variation: ticks << 1 };
+        };
+        let delta = ticks - (rtt >> 3);
+        let spread = delta.abs() - (variation >> 2);
+        Ticks { rtt: (rtt + delta).max(1), variation: (variation + spread).max(1) }
+    }
+
+    /// Round trip and four times its variation, seconds.
+    fn timeout(self) -> f64 {
+        (((self.variation << 3) + self.rtt) >> 3) as f64 * TICK_S
+    }
+}
+
 /// Share of a receive rate that is kept while the application limits the rate and losses rise.
 const LIMITED_SHARE: f64 = 0.85;
 
@@ -58,8 +86,8 @@ pub struct Sender {
     rate: f64,
     /// Smoothed round trip, seconds.
     rtt: Option<f64>,
-    /// Round trip and its variation for a measured timeout, seconds (RFC 6298 section 2).
-    measured: Option<(f64, f64)>,
+    /// The round trip for a measured timeout.
+    measured: Option<Ticks>,
     /// Smoothed square root of the round trip, and the last one.
     root: (f64, f64),
     loss: f64,
@@ -174,10 +202,7 @@ impl Sender {
         let sample = sample.max(1e-6);
         let rtt = self.rtt.map_or(sample, |rtt| RTT_MEMORY * rtt + (1.0 - RTT_MEMORY) * sample);
         self.rtt = Some(rtt);
-        self.measured = Some(self.measured.map_or((sample, sample / 2.0), |(mean, variation)| {
-            //= RFC 6298 section 2.3: beta = 1/4, alpha = 1/8
-            (0.875 * mean + 0.125 * sample, 0.75 * variation + 0.25 * (mean - sample).abs())
-        }));
+        self.measured = Some(Ticks::sampled(self.measured, sample));
         let root = libm::sqrt(sample);
         self.root.0 =
             if self.root.0 > 0.0 { RTT_MEMORY * self.root.0 + (1.0 - RTT_MEMORY) * root } else { root };
@@ -250,7 +275,7 @@ impl Sender {
     /// The rate of the throughput equation, bytes per second, at the present loss event rate.
     fn equation(&self, rtt: f64) -> f64 {
         let rto = match (self.config.timeout, self.measured) {
-            (Timeout::Measured, Some((mean, variation))) => (mean + (4.0 * variation).max(TICK_S)) / rtt,
+            (Timeout::Measured, Some(ticks)) => ticks.timeout() / rtt,
             _ => equation::RTO_IN_RTT,
         };
         equation::throughput_with(self.size(), rtt, rto, self.loss)
