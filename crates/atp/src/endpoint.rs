@@ -190,6 +190,10 @@ impl AtpEnd {
 
     /// The rate of delivery, once a queue shows that the link and not the window sets it.
     fn delivery_rate(&self) -> Option<f64> {
+        // A transport below paces by itself: what arrives says little of what it would let through.
+        if matches!(self.control, Control::Carrier { .. }) {
+            return None;
+        }
         let queued = 2 * u128::from(self.rto.srtt().as_nanos()) >= 3 * u128::from(self.least_rtt.as_nanos());
         self.delivery.filter(|_| queued && self.least_rtt != Span::FOREVER)
     }

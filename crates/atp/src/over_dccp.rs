@@ -5,7 +5,7 @@
 //! headers in between this is the real-time stack that the overview assumes: SR-RTP on DCCP with TFRC (catalogue RT-12).
 
 use crate::control::{Control, SharedWindow};
-use crate::packet::Atp;
+use crate::packet::{Atp, Content};
 use crate::{AtpEnd, Config};
 use base::Time;
 use base::body::{Body, Channel, Range};
@@ -115,6 +115,13 @@ impl OverDccp {
     fn pump(&mut self, io: &mut Io<'_, Layered>) {
         loop {
             for packet in std::mem::take(&mut self.above) {
+                // A newer acknowledgement of the same unit says more than one that still waits, and takes its place.
+                if let Some(older) =
+                    self.waiting.values_mut().find(|older| replaces(&packet.body, &older.body))
+                {
+                    *older = packet;
+                    continue;
+                }
                 let bytes = u64::from(packet.size);
                 let lives = packet.lives != Packet::ALWAYS;
                 let lifetime = lives.then(|| base::Span::from_nanos(u64::from(packet.lives) * 1000));
@@ -166,6 +173,12 @@ impl OverDccp {
             });
         }
     }
+}
+
+/// Whether one packet is a newer acknowledgement of the unit that the other one acknowledges.
+fn replaces(newer: &Atp, older: &Atp) -> bool {
+    let is_ack = |packet: &Atp| matches!(packet.content, Content::Ack { .. });
+    is_ack(newer) && is_ack(older) && newer.adu == older.adu
 }
 
 impl Socket for OverDccp {

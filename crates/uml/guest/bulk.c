@@ -37,16 +37,17 @@ void send_all(int fd)
     if (connect(fd, (struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         return broken("connecting", errno);
     int queue = epoll_create1(0);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = fd};
+    /* A write to a full queue of DCCP frees a buffer, of which EPOLLOUT tells at once, for ever: its queue is looked at. */
+    uint32_t room = task.protocol == IPPROTO_DCCP ? 0 : EPOLLOUT;
+    struct epoll_event event = {.events = EPOLLIN | room | EPOLLRDHUP | EPOLLET, .data.fd = fd};
     epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
     int end = watch_alarm(queue, task.until, 0);
     int looks = task.look ? watch_alarm(queue, task.start + task.look, task.look) : -1;
     int64_t left = task.bytes;
     int closed = 0, ticks = -1, dccp = task.protocol == IPPROTO_DCCP;
     int64_t most = dccp && task.payload < CHUNK ? task.payload : CHUNK;
-    /* A full queue of DCCP that empties is not always told. */
     if (dccp)
-        ticks = watch_alarm(queue, task.start + TICK, TICK);
+        ticks = watch_alarm(queue, task.start + DCCP_TICK, DCCP_TICK);
     for (;;) {
         struct epoll_event got;
         if (epoll_wait(queue, &got, 1, -1) != 1)

@@ -7,8 +7,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* How often a full queue of DCCP is looked at, nanoseconds: that it empties is not always told. */
-#define TICK 10000000u
 /* Most datagrams that wait for a connection of DCCP. */
 enum { WAITING = 1 << 16 };
 
@@ -96,8 +94,9 @@ static void queue_up(uint32_t number, size_t size)
         socklen_t n = place(&at, task.peer, PORT);
         if (connect(line, (struct sockaddr *)&at, n) < 0 && errno != EINPROGRESS)
             broken("connecting", errno);
-        watch(queue, line, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
-        ticks = watch_alarm(queue, now() + TICK, TICK);
+        /* Without EPOLLOUT: a write to a full queue frees a buffer, of which that tells at once, for ever. */
+        watch(queue, line, EPOLLIN | EPOLLRDHUP | EPOLLET);
+        ticks = watch_alarm(queue, now() + DCCP_TICK, DCCP_TICK);
     }
     if (last - first == WAITING) {
         broken("keeping a datagram", ENOBUFS);
