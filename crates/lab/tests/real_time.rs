@@ -10,7 +10,7 @@ fn get(outcome: &Outcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// News over a slow link with pauses and losses.
+/// News over a link with pauses and losses.
 fn news(transport: &str, more: &[&str]) -> Outcome {
     let text = format!(
         r#"
@@ -18,9 +18,9 @@ fn news(transport: &str, more: &[&str]) -> Outcome {
         [[hop]]
         name = "radio"
         between = ["server", "phone"]
-        rate = "30 kbit/s"
-        delay = "300 ms"
-        queue = {{ deadline = {{ limit = "100 kB", check = "queue", margin = "0.4 s", signals = true }} }}
+        rate = "100 kbit/s"
+        delay = "100 ms"
+        queue = {{ deadline = {{ limit = "100 kB", check = "queue", margin = "0.2 s", signals = true }} }}
         [[hop.gate]]
         name = "pause"
         every = "40 s"
@@ -28,6 +28,7 @@ fn news(transport: &str, more: &[&str]) -> Outcome {
         lasts = "6 s"
         [[hop.loss]]
         name = "air"
+        directions = "down"
         probability = 0.02
         [[flow]]
         name = "news"
