@@ -2,16 +2,20 @@
 
     python3 quic.py server          answers on port 4433 with as many bytes as it is asked for
     python3 quic.py client 1000000  asks `server`, prints the bytes that came and the seconds it took
+
+With QLOG=FOLDER the server logs its packets there as a qlog, which `williwaw analyse` and `plot` read.
 """
 
 import asyncio
 import datetime
+import os
 import ssl
 import sys
 import time
 
 from aioquic.asyncio import connect, serve
 from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.logger import QuicFileLogger
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -33,6 +37,8 @@ def certificate():
 async def server():
     configuration = QuicConfiguration(is_client=False, alpn_protocols=PROTOCOL)
     configuration.certificate, configuration.private_key = certificate()
+    if os.environ.get("QLOG"):
+        configuration.quic_logger = QuicFileLogger(os.environ["QLOG"])
 
     async def answer(reader, writer):
         writer.write(bytes(int(await reader.readline())))
@@ -51,6 +57,8 @@ async def client(count):
         writer.write(b"%d\n" % count)
         writer.write_eof()
         print(len(await reader.read()), f"{time.monotonic() - start:.3f}")
+    if os.environ.get("QLOG"):
+        await asyncio.sleep(8)  # the server writes its log when it has forgotten the connection
 
 
 asyncio.run(server() if sys.argv[1] == "server" else client(int(sys.argv[2])))

@@ -12,8 +12,8 @@ use emulate::remote::hosts::{
     CommandOrder, CommandReturned, EndOrder, MachineOrder, Orders, Returned, Slowly,
 };
 use emulate::remote::results::{EndReturned, List};
-use emulate::remote::spec::{Asks, Does, Draws, Over, Said, Tells, Use};
-use scenario::model::{Asking, Keep, Telling, Useful};
+use emulate::remote::spec::{Draws, EndWork};
+use scenario::model::{App, Asking, Keep, Telling, Useful};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -109,14 +109,14 @@ fn messages_come_through() {
         lasts: None,
         useful: Useful::UntilNext,
     };
-    let end = |does| EndOrder {
+    let end = |app, payload| EndOrder {
         node: "server".into(),
         flow: 3,
         opens: true,
         linux: Default::default(),
         six: true,
         start_ns: u64::MAX,
-        does,
+        work: EndWork { app, reads, draws: draws(), payload },
     };
     let orders = Orders {
         machines: vec![MachineOrder {
@@ -125,11 +125,9 @@ fn messages_come_through() {
             linux: Default::default(),
         }],
         ends: vec![
-            end(Does::Bulk { bytes: None, lasts_ns: Some(1), reads }),
-            end(Does::Asks(Box::new(Asks(asking)), draws())),
-            end(Does::Answers(Said { request: Some(1), reply: None, wait_ns: Some(u64::MAX) })),
-            end(Does::Speaks(Box::new(Tells(telling)), draws(), Some(1472))),
-            end(Does::Listens(Use::For(u64::MAX), Over::Datagrams)),
+            end(App::Bulk { bytes: None, lasts: Some(Span::from_nanos(1)) }, None),
+            end(App::Ask(Box::new(asking)), None),
+            end(App::Tell(Box::new(telling)), Some(1472)),
         ],
         commands: vec![CommandOrder {
             node: "server".into(),

@@ -10,6 +10,7 @@
 //! | part | what it holds |
 //! |---|---|
 //! | `association` | associations of SCTP: chunks sent again, timeouts, gap reports |
+//! | `datagram` | flows of UDP: rate, gaps, silences; the spin bit of QUIC |
 //! | `intake` | observations, duplicate frames of the capture, connections by four-tuple, the capture point |
 //! | `direction` | what one end sent and what came back: send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
 //! | `verdict` | needed or not: rules of order, fates of copies, reconciliation with the inference |
@@ -17,6 +18,7 @@
 //! | `findings` | the report: timeouts, causes of idle time, faults, lower layers, both captures joined, diagnosis |
 
 pub mod association;
+pub mod datagram;
 mod direction;
 mod findings;
 mod hypotheses;

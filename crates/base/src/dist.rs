@@ -8,10 +8,12 @@
 //! Values are plain numbers in the quantity's base unit: nanoseconds, bit/s, bytes, or none.
 
 use crate::rng::Stream;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A distribution (Seawind's list and beyond; catalogue SW-45).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum Dist {
     /// Always the same.
     Constant(f64),
@@ -43,7 +45,7 @@ pub enum Dist {
         leave_second: f64,
     },
     /// One of the measured values, each as likely as the others.
-    Empirical(Arc<[f64]>),
+    Empirical(#[serde(with = "crate::serial::shared")] Arc<[f64]>),
 }
 
 /// A distribution with its stream and, for the Markov chain, its state.

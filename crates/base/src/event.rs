@@ -83,6 +83,8 @@ crate::named! {
         CellUpdate = "cell-update",
         /// The routing area is updated.
         RoutingAreaUpdate = "routing-area-update",
+        /// The location area is updated, for calls; the routing area follows.
+        LocationUpdate = "location-update",
         /// FLUSH-LL deleted or moved the data of the old cell.
         Flush = "flush",
         /// Data flow again.

@@ -11,6 +11,8 @@ pub mod named;
 pub mod packet;
 pub mod pool;
 pub mod rng;
+mod serial;
+pub mod shape;
 mod slab;
 pub mod tcp;
 pub mod time;

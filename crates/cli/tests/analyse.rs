@@ -120,6 +120,26 @@ fn an_anonymised_copy_gets_the_same_verdicts() {
     williwaw(&["analyse", &server, "--key", &at("key")]).code(2);
 }
 
+/// A pipe cannot be read twice: the copy would wait for ever for the capture, or for the key.
+#[cfg(unix)]
+#[test]
+fn an_anonymised_copy_of_a_pipe_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
+    let server = at("out/rep0.server.pcapng");
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    for words in [
+        &["analyse", &at("pipe"), "--anonymise", &at("copy.pcapng")][..],
+        &["analyse", &server, "--anonymise", &at("copy.pcapng"), "--key", &at("pipe")],
+    ] {
+        let mut command = Command::cargo_bin("williwaw").unwrap();
+        command.args(words).timeout(std::time::Duration::from_secs(30)).assert().code(2);
+    }
+    assert!(!folder.path().join("copy.pcapng").exists());
+}
+
 /// An interrupted copy leaves nothing: neither the file nor a part of it. The capture is long enough to be caught in the
 /// middle: sections follow each other in pcapng.
 #[cfg(unix)]
@@ -185,7 +205,7 @@ fn a_page_holds_the_whole_case() {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.contains("&lt;b&gt;case") && !page.contains("<b>case"), "names are escaped");
-    for title in ["Time and sequence", "Throughput", "Round trips", "Data outstanding", "Windows"] {
+    for title in ["Time and sequence", "Throughput", "Round trips", "Data outstanding", "The receiver"] {
         assert!(page.contains(title), "{title}");
     }
     assert!(page.len() < 5 << 20, "{} B", page.len());

@@ -114,6 +114,66 @@ fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
     }
 }
 
+/// A GPRS bearer with two changes of cell, each with a routing area update.
+const BEARER: &str = r#"
+williwaw = 1
+[[hop]]
+name = "radio"
+between = ["server", "phone"]
+[hop.radio.gprs.reselection]
+at = ["30 s", "80 s"]
+routing-area = 1
+system-information = "uniform(1.2 s, 2.4 s)"
+[[flow]]
+name = "transfer"
+from = "FROM"
+to = "TO"
+transport = { tcp = { profile = "rfc", mss = "1000 B" } }
+app = { bulk = { bytes = "300 kB" } }
+[run]
+limit = "1000 s"
+"#;
+
+/// TA-07: the run's own table of the bearer under its own capture: interval and length of the changes of cell, and what each
+/// cost in segments. Down the data of the old cell are lost, up they wait at the mobile. TA-08: cell update and routing
+/// area update of each change, in their order and with their times, within the connection.
+#[test]
+fn changes_of_cell_of_a_bearer_are_measured() {
+    let desk = Desk::new();
+    for (from, to) in [("server", "phone"), ("phone", "server")] {
+        desk.write("s.toml", &BEARER.replace("FROM", from).replace("TO", to));
+        let out = format!("out-{from}");
+        assert_eq!(desk.run(&["run", "s.toml", "--pcap", "--out", &out, "--quiet"]).code, 0);
+        assert_eq!(desk.run(&["plot", "s.toml", "--layers-out", "path.csv", "--json"]).code, 0);
+        let changes: Vec<String> = desk
+            .read("path.csv")
+            .lines()
+            .filter(|l| l.contains("cell reselection"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(changes.len(), 2, "{changes:?}");
+        for change in &changes {
+            let at = |step: &str| change.find(step).unwrap_or_else(|| panic!("no {step}: {change}"));
+            assert!(at("access after") < at("cell-update after"), "{change}");
+            assert!(at("cell-update after") < at("routing-area-update after"), "{change}");
+        }
+        let capture = format!("{out}/rep0.{from}.pcapng");
+        let all = document(&desk, &["analyse", &capture, "--layers", "path.csv", "--json"]);
+        let episodes = all["flows"][0]["below"]["episodes"].as_array().unwrap();
+        let found = episodes.iter().find(|e| e["event"] == "cell reselection").unwrap();
+        assert_eq!((&found["n"], &found["interval_s"]["mean"]), (&2.into(), &50.0.into()), "{from}");
+        let length = |which: &str| found["length_s"][which].as_f64().unwrap();
+        assert!(2.5 < length("min") && length("max") < 5.0, "{from}: {found:#}");
+        // Who opens the connection is the client, and sends here.
+        let lost = |way: &str, which: &str| found["lost"][way][which].as_f64().unwrap();
+        assert_eq!(lost("to-client", "max"), 0.0, "{from}");
+        match from {
+            "server" => assert!(lost("to-server", "min") >= 10.0, "{found:#}"),
+            _ => assert!(lost("to-server", "max") <= 1.0, "{found:#}"),
+        }
+    }
+}
+
 /// The log of a run in real time, and the kernel's packets at both doors (TA-05).
 #[test]
 fn a_stall_in_real_time_lies_under_the_kernels_timeout() {

@@ -1,4 +1,4 @@
-//! How exact is a configured delay? Two namespaces, a link between them, and the probe `owd` (peers'
+//! Accuracy of an emulated delay: two namespaces, a link between them, and the probe `owd` (peers'
 //! `emulation/probes/owd.c`) at both ends, which takes the kernel's receive stamp:
 //!
 //!     cargo run --release -p williwaw-emulate --example delay -- OWD PPS COUNT SIZE [DELAY_MS] [SPIN_US] [fair]

@@ -1,5 +1,5 @@
-//! Does the real clock change what a scenario says? Plays six scenarios by both clocks, the model TCP inside the network
-//! and behind devices of its own, and sets the difference beside the lateness that was measured:
+//! Results in real time beside results in virtual time. Plays six scenarios by both clocks, the model TCP inside the
+//! network and behind devices of its own, and prints the difference beside the measured lateness:
 //!
 //!     cargo run -p williwaw-emulate --example two_clocks [SCENARIO] [spin] [TRACE]
 //!

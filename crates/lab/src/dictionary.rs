@@ -299,6 +299,18 @@ const GROUPS: &[Group] = &[
                 "longest time between two LLC frames around a change of cell. Empty without a change",
                 "delay of a reselection",
             ),
+            (M::RadioOctets, "octets of radio blocks on the air, both directions, all purposes", "radio use"),
+            (
+                M::RadioOctetsUnbilled,
+                "of them, those of repeats, reports, signalling and dummy blocks",
+                "undercharge",
+            ),
+            (M::BillGateway, "price of the packets that the gateway counts. Empty without `tariff`", ""),
+            (M::BillRadio, "price of the packets delivered, with surcharges. Empty without `tariff`", ""),
+            (M::BillSurcharges, "of it, surcharges for repeats, changes of cell and allocations", ""),
+            (M::DisconnectionsHandover, "circuits: losses by failed handovers", "causes of disconnections"),
+            (M::DisconnectionsAir, "circuits: losses by the air interface", "causes of disconnections"),
+            (M::DisconnectionsRemote, "circuits: losses by the remote equipment", "causes of disconnections"),
         ],
     },
     Group {
@@ -325,6 +337,9 @@ const GROUPS: &[Group] = &[
 
 /// What stands above the tables.
 const HEAD: &str = include_str!("dictionary_head.md");
+
+/// What stands below them about numbers that commands report.
+const OWN: &str = include_str!("dictionary_own.md");
 
 /// The page.
 ///
@@ -358,6 +373,7 @@ pub fn page() -> Result<String, String> {
     if let Some((metric, n)) = wrong {
         return Err(format!("crates/lab/src/dictionary.rs: `{}` has {n} entries", metric.name()));
     }
+    out.push_str(OWN);
     out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");
     for (name, unit, about) in SERIES {
         let unit = if unit.is_empty() { "1" } else { unit };

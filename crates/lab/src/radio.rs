@@ -2,12 +2,15 @@
 
 use crate::measure::FlowMeasures;
 use ::radio::cell::Cell;
-use ::radio::cell::counts::UserCounts;
+use ::radio::cell::counts::{DirectionCounts, UserCounts};
+use ::radio::coding::Scheme;
+use ::radio::framed::config::Cause;
 use ::radio::framed::element::Framed;
 use ::radio::tdma;
 use scenario::build::World;
 use scenario::metric::Metric;
 use scenario::model::Model;
+use scenario::model::radio::BearerKind;
 
 /// Adds the radio metrics of each flow that runs over bearers. Counters are the mobile's: flows that share one show
 /// the same numbers.
@@ -18,26 +21,106 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
     for (flow, measures) in model.flows.iter().zip(all) {
         let of =
             |i: usize| flow.route.iter().chain(&flow.way_back).any(|l| model.links[*l].bearer == Some(i));
-        let counts: Vec<UserCounts> =
-            (0..model.bearers.len()).filter(|i| of(*i)).filter_map(|i| counts(world, i)).collect();
+        let bearers: Vec<usize> = (0..model.bearers.len()).filter(|i| of(*i)).collect();
+        let counts: Vec<UserCounts> = bearers.iter().filter_map(|i| counts(world, *i)).collect();
         if counts.is_empty() {
             continue;
         }
+        let paid: Vec<(&BearerKind, &UserCounts)> =
+            bearers.iter().map(|i| &model.bearers[*i].kind).zip(&counts).collect();
+        let lost: Vec<[(Cause, u64); 3]> = bearers
+            .iter()
+            .filter_map(|i| world.network.element::<Framed>(world.bearers.get(*i)?.0))
+            .map(Framed::disconnections)
+            .collect();
         for (metric, value) in Metric::ALL.iter().zip(&mut measures.values) {
-            if let Some(number) = number(*metric, &counts) {
-                *value = Some(number);
+            let number = number(*metric, &counts)
+                .or_else(|| bill(*metric, &paid))
+                .or_else(|| disconnections(*metric, &lost));
+            if number.is_some() {
+                *value = number;
             }
         }
     }
 }
 
 /// The counters of a bearer's mobile.
-fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
+pub(crate) fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     let (id, user) = *world.bearers.get(bearer)?;
     match world.network.element::<Cell>(id) {
         Some(cell) => cell.counts(user),
         None => world.network.element::<Framed>(id).map(Framed::counts),
     }
+}
+
+/// Octets of a direction's radio blocks: with data sent for the first time, repeated, and of the rest, which is CS-1.
+fn octets(scheme: Scheme, up: bool, counts: &DirectionCounts) -> [u64; 3] {
+    let block = u64::from(scheme.properties().octets[usize::from(up)]);
+    let control = u64::from(Scheme::Cs1.properties().octets[usize::from(up)]);
+    [counts.new * block, (counts.missing + counts.idle) * block, (counts.dummy + counts.control) * control]
+}
+
+/// Octets on the air of a bearer, in the order of [`octets`]; link adaptation is off, so that the scheme is the same for all
+/// blocks.
+fn on_air(kind: &BearerKind, counts: &UserCounts) -> [u64; 3] {
+    let (down, up) = match kind {
+        BearerKind::Gprs(of) => {
+            (octets(of.user.down.scheme, false, &counts.down), octets(of.user.up.scheme, true, &counts.up))
+        }
+        BearerKind::Framed(of) => {
+            let frames =
+                |c: &DirectionCounts| [c.new, c.missing + c.idle, 0].map(|n| n * u64::from(of.octets));
+            (frames(&counts.down), frames(&counts.up))
+        }
+    };
+    [0, 1, 2].map(|i: usize| down[i] + up[i])
+}
+
+/// What the use of bearers costs, and what bills by volume leave out.
+fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
+    let air = |from: usize| -> f64 {
+        let of =
+            |(kind, counts): &(&BearerKind, &UserCounts)| on_air(kind, counts)[from..].iter().sum::<u64>();
+        all.iter().map(of).sum::<u64>() as f64
+    };
+    let at = match metric {
+        Metric::RadioOctets => return Some(air(0)),
+        Metric::RadioOctetsUnbilled => return Some(air(1)),
+        Metric::BillGateway => 0,
+        Metric::BillRadio => 1,
+        Metric::BillSurcharges => 2,
+        _ => return None,
+    };
+    let priced = all.iter().filter_map(|(kind, counts)| match kind {
+        BearerKind::Gprs(of) => of.tariff.map(|tariff| (tariff, *kind, *counts)),
+        BearerKind::Framed(_) => None,
+    });
+    let bills: Vec<[f64; 3]> = priced
+        .map(|(tariff, kind, c)| {
+            // The gateway counts what goes down before the SGSN, and what has come up.
+            let gateway = c.down.offered + c.up.octets;
+            let delivered = c.down.octets + c.up.octets;
+            let repeated = on_air(kind, c)[1];
+            let surcharges = tariff.repeated_kilobyte * repeated as f64 / 1000.0
+                + tariff.reselection * c.changes as f64
+                + tariff.allocation * (c.down.tbfs + c.up.tbfs) as f64;
+            let by = |octets: u64| tariff.kilobyte * octets as f64 / 1000.0;
+            [by(gateway), by(delivered) + surcharges, surcharges]
+        })
+        .collect();
+    (!bills.is_empty()).then(|| bills.iter().map(|b| b[at]).sum())
+}
+
+/// Losses of circuits by cause.
+fn disconnections(metric: Metric, all: &[[(Cause, u64); 3]]) -> Option<f64> {
+    let cause = match metric {
+        Metric::DisconnectionsHandover => Cause::Handover,
+        Metric::DisconnectionsAir => Cause::AirInterface,
+        Metric::DisconnectionsRemote => Cause::Remote,
+        _ => return None,
+    };
+    let of = |lost: &[(Cause, u64); 3]| lost.iter().filter(|(c, _)| *c == cause).map(|(_, n)| n).sum::<u64>();
+    (!all.is_empty()).then(|| all.iter().map(of).sum::<u64>() as f64)
 }
 
 fn number(metric: Metric, all: &[UserCounts]) -> Option<f64> {

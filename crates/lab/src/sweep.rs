@@ -107,9 +107,9 @@ pub struct Played {
 }
 
 impl Played {
-    /// From an outcome; tables only where the model has a network of cells.
+    /// From an outcome; tables only where the model has networks of cells or GPRS bearers.
     pub fn of(model: &Model, outcome: Outcome) -> Played {
-        let tables = !model.systems.is_empty();
+        let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
         let beside = if tables { tables::rows(model, &outcome.world, limit) } else { Vec::new() };
         Played { measures: outcome.flows, populations: outcome.populations, beside }
@@ -263,7 +263,7 @@ impl Sweep {
             .collect();
         let seed = seed.unwrap_or(run.seed);
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
-        let tables = if cells.iter().any(|cell| !cell.model.systems.is_empty()) {
+        let tables = if cells.iter().any(|cell| tables::wanted(&cell.model)) {
             let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
             Some(Tables { headers, kept: Mutex::default() })
         } else {

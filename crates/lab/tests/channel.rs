@@ -221,6 +221,54 @@ fn sw_45_states_draw_rates_and_probabilities() {
     assert_ne!(run(&[], 1).flows, outcome.flows);
 }
 
+/// SW-45: probabilities of losses, duplicates and errors, with or without states, are drawn once for each repetition, the same
+/// for the same seed. Over 40 repetitions they reach from one end of what may be drawn to the other.
+#[test]
+fn sw_45_probabilities_are_drawn_for_each_repetition() {
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "1 Mbit/s"
+        delay = "20 ms"
+        queue = "unlimited"
+        WHAT
+        [[flow]]
+        name = "voice"
+        from = "server"
+        to = "phone"
+        transport = "udp"
+        app = { cbr = { rate = "72 kbit/s", packet = "172 B", lasts = "40 s" } }
+        [run]
+        limit = "100 s"
+    "#;
+    let states = "to-bad = \"uniform(0.2, 0.3)\", to-good = 0.25";
+    for (what, least, most) in [
+        ("loss]]\nname = \"l\"\nprobability = \"uniform(0.1, 0.4)\"".to_owned(), 0.1, 0.4),
+        ("error]]\nname = \"e\"\nprobability = \"uniform(0.1, 0.4)\"".to_owned(), 0.1, 0.4),
+        (format!("loss]]\nname = \"l\"\ntwo-state = {{ per-packet = {{ {states}, loss-bad = \"uniform(0.2, 0.8)\" }} }}"), 0.1, 0.4),
+        (format!("error]]\nname = \"e\"\ntwo-state = {{ per-frame = {{ {states}, error-bad = \"uniform(0.2, 0.8)\" }} }}"), 0.1, 0.4),
+        ("loss]]\nname = \"l\"\ntwo-state = { over-time = { good = \"1 s\", bad = \"1 s\", loss-bad = \"uniform(0.2, 0.8)\" } }".to_owned(), 0.1, 0.4),
+    ] {
+        let text = text.replace("WHAT", &format!("[[hop.{what}"));
+        let model = common::model::<&str>(&text, &[]);
+        let lost = |n| {
+            let outcome = run_once(&model, n, Options::default());
+            outcome.flows[0].get(Metric::LossRatio).unwrap()
+        };
+        let mut all: Vec<f64> = (0..40).map(lost).collect();
+        assert_eq!(all[7], lost(7), "{what}");
+        all.sort_by(f64::total_cmp);
+        // 2093 packets: a share varies by 0.01 itself; of 40 draws the outermost lie within a tenth of the range.
+        let reach = most - least;
+        assert!((least - 0.05..least + 0.2 * reach).contains(&all[0]), "{what}: {}", all[0]);
+        assert!((most - 0.2 * reach..most + 0.05).contains(&all[39]), "{what}: {}", all[39]);
+        let mean = all.iter().sum::<f64>() / 40.0;
+        assert!((mean - (least + most) / 2.0).abs() < 0.06, "{what}: {mean}");
+    }
+}
+
 /// SW-41, SW-42: a state changes rate and delay of both directions at one instant: 50 kB at 100 kbit/s, then a tenth.
 #[test]
 fn sw_42_states_change_the_link() {

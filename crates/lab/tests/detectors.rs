@@ -14,6 +14,7 @@ use base::truth::Cause;
 use lab::once::{Options, run_once};
 use proptest::prelude::*;
 use scenario::Model;
+use scenario::metric::Metric;
 
 const PAUSES: &str = "[[hop.gate]]\nname = \"pauses\"\nevery = \"uniform(8 s, 20 s)\"\nfirst = \"uniform(2 s, 9 s)\"\nlasts = \"uniform(500 ms, 8 s)\"";
 const LOSSES: &str = "[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\nprobability = 0.02";
@@ -214,6 +215,62 @@ fn a_report_that_was_forgotten_is_no_news() {
         assert_eq!(timeouts.wrong, 0, "{recovery}: {timeouts:?}");
         assert!(timeouts.right > 0, "{recovery}: {timeouts:?}");
     }
+}
+
+/// New segments that leave at the instant of the verdict on a timeout, segments dropped, and unneeded retransmissions.
+fn after_the_verdict(flight: &str) -> (usize, f64, f64) {
+    let pause = "[[hop.gate]]\nname = \"pause\"\nspikes = [[\"5 s\", \"4 s\"]]";
+    let options = format!(
+        "recovery = \"newreno\", sack = false, timestamps = true, window = \"200 segments\", \
+         initial-ssthresh = \"30 segments\", spurious = \"eifel\", \
+         response = \"restore-1\", flight = \"{flight}\""
+    );
+    let model = read(&path(200_000, 120_000, 45, pause, &options, 1));
+    let mut run = run_once(&model, 0, Options { trace: true, shuffle_ties: None });
+    let get = |metric| run.flows[0].get(metric).unwrap();
+    let (dropped, unneeded) = (get(Metric::PacketsDropped), get(Metric::UnneededRetransmissions));
+    assert_eq!(get(Metric::SpuriousTimeouts), 1.0);
+    let from = run.world.flows[0].from.0;
+    let records: Vec<_> =
+        run.world.network.tracer().take().into_iter().filter(|r| r.source.0 == from).collect();
+    let verdict =
+        records.iter().find(|r| matches!(r.event, Event::Verdict { spurious: true, .. })).unwrap().t;
+    let new = |r: &&base::event::Record| {
+        r.t == verdict && matches!(r.event, Event::DataSent { cause: Cause::New, .. })
+    };
+    (records.iter().filter(new).count(), dropped, unneeded)
+}
+
+/// TB-26: counted BSD's way, the flight is whole again once the sender goes on with new data: no burst. Counted by marks that
+/// nobody takes back, all but a segment of a window of more than 30 seems to have left: that much leaves at once, and meets a
+/// full queue.
+#[test]
+fn a_flight_counted_by_marks_must_be_restored() {
+    let (bsd, dropped, unneeded) = after_the_verdict("bsd");
+    assert!(bsd <= 2 && dropped == 0.0 && unneeded == 1.0, "{bsd} {dropped} {unneeded}");
+    let (explicit, dropped, _) = after_the_verdict("explicit");
+    assert!(explicit >= 25 && dropped >= 5.0, "{explicit} {dropped}");
+}
+
+/// EI-30: where the way back is narrow, an acknowledgement for every segment or two is lost by the hundred; one for every four
+/// finds room, and the transfer is faster.
+#[test]
+fn fewer_acknowledgements_relieve_the_way_back() {
+    let run = |every: u32| {
+        let options =
+            format!("window = \"16 segments\", delayed-ack = {{ every = {every}, timer = \"500 ms\" }}");
+        let text = path(1_000_000, 100_000, 100, "", &options, 1);
+        let narrow = [
+            "hop.radio.rate={ down = '1 Mbit/s', up = '8 kbit/s' }",
+            "hop.radio.queue={ down = 'unlimited', up = { drop-tail = { limit = '1 packets' } } }",
+        ];
+        let outcome = run_once(&common::model(&text, &narrow), 0, Options::default());
+        let get = |metric| outcome.flows[0].get(metric).unwrap();
+        (get(Metric::PacketsDropped), get(Metric::DownloadTime))
+    };
+    let (each, two, four) = (run(1), run(2), run(4));
+    assert!(each.0 > 200.0 && two.0 > 20.0 && four.0 == 0.0, "{each:?} {two:?} {four:?}");
+    assert!(four.1 < two.1 && two.1 < each.1, "{each:?} {two:?} {four:?}");
 }
 
 proptest! {

@@ -412,3 +412,54 @@ fn a_base_station_polices_and_deletes_copies() {
     let (with, without) = (received("delete-copies = true"), received(""));
     assert!(with.1 > 0 && with.0 < without.0, "{with:?} {without:?}");
 }
+
+/// QM-13: with strict priority a stream beside a busy link gets nothing through; with a bounded switching interval it has a
+/// packet through in each of them, and the busy class loses no more than that.
+#[test]
+fn qm_13_bounded_switching_interval() {
+    let run = |bound: &str| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            rate = "40 kbit/s"
+            delay = "50 ms"
+            [[hop.class]]
+            name = "first"
+            directions = "down"
+            flows = ["busy"]
+            priority = 1
+            [[hop.class]]
+            name = "second"
+            directions = "down"
+            flows = ["thin"]
+            priority = 2
+            {bound}
+            [[flow]]
+            name = "busy"
+            from = "server"
+            to = "phone"
+            transport = {{ udp = {{ payload = "472 B", header = "28 B" }} }}
+            app = {{ cbr = {{ rate = "80 kbit/s", packet = "472 B", lasts = "60 s" }} }}
+            [[flow]]
+            name = "thin"
+            from = "server"
+            to = "phone"
+            transport = {{ udp = {{ payload = "472 B", header = "28 B" }} }}
+            app = {{ cbr = {{ rate = "8 kbit/s", packet = "472 B", lasts = "50 s" }} }}
+            [run]
+            limit = "50 s"
+            "#
+        );
+        let outcome = play(&common::model::<&str>(&text, &[]));
+        (metric(&outcome, 0, Metric::MessagesDelivered), metric(&outcome, 1, Metric::MessagesDelivered))
+    };
+    let (_, starved) = run("");
+    assert!(starved <= 2.0, "{starved}");
+    let (busy, bounded) = run("turn-within = \"1 s\"");
+    // A packet each second or so: 50 s less the beginning; the link carries ten a second.
+    assert!((40.0..=50.0).contains(&bounded), "{bounded}");
+    assert!(busy > 430.0, "{busy}");
+}

@@ -3,7 +3,7 @@
 //! It is told of packets and of the time it asked for, and acts through its context: send on, drop, record. It never
 //! asks for the time.
 
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, SIGNAL};
 use crate::wires::Wires;
 use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
@@ -12,6 +12,7 @@ use base::trace::Tracer;
 use base::truth::Ledger;
 use base::{Rate, Time};
 use std::any::Any;
+use std::collections::VecDeque;
 
 /// An element's number in its network. Smaller numbers run first when two wake at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,6 +38,15 @@ pub enum Signal {
         /// Which state, by its number in the machine.
         state: u16,
     },
+    /// The next stage has taken a packet out of its queue: one more may be sent (flow control by credit).
+    Credit,
+    /// Drop what waits of one connection in one direction of a flow.
+    Flush {
+        /// The direction, as [`Packet::ledger`] counts.
+        ledger: usize,
+        /// The connection, as [`Cx::connection`] counts.
+        connection: u64,
+    },
 }
 
 /// One thing on the path.
@@ -52,7 +62,7 @@ pub trait Element: Any + Send {
     fn next_exit(&self) -> Time {
         self.next_wake()
     }
-    /// Somebody tells it something. Elements that do not care ignore it.
+    /// Receives an out-of-band signal, of another element or of a trigger. The default ignores it.
     fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
     /// Packets inside it, for the conservation property.
     fn holds(&self) -> usize;
@@ -84,6 +94,8 @@ pub(crate) struct Core {
     pub(crate) ledgers: Vec<Ledger>,
     pub(crate) wires: Wires,
     pub(crate) counters: Counters,
+    /// Signals on their way, in the order of their turns in the outbox.
+    pub(crate) signals: VecDeque<(ElementId, Signal)>,
 }
 
 /// Always-on counters of a network.
@@ -137,6 +149,16 @@ impl Cx<'_> {
     pub fn forward_from(&mut self, port: Port, packet: &Packet) {
         let (to, port) = self.core.wires.reaches(self.me, port, packet);
         self.outbox.push(packet, to, port);
+    }
+
+    /// Tells the element that `port` leads to something, out of band. It hears it in its turn among the packets that are
+    /// sent; nothing is counted. Without a wire nothing happens.
+    #[cold]
+    pub fn signal(&mut self, port: Port, signal: Signal) {
+        if let Some(to) = self.core.wires.hears(self.me, port) {
+            self.core.signals.push_back((to, signal));
+            self.outbox.push(&Packet::NONE, SIGNAL, 0);
+        }
     }
 
     /// Ends a packet here.

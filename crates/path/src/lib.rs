@@ -18,7 +18,7 @@ pub mod loss;
 pub mod meter;
 pub mod network;
 mod outbox;
-pub mod red;
+pub mod qdisc;
 mod ring;
 pub mod router;
 pub mod rst_flush;

@@ -17,7 +17,8 @@ use crate::capacity::Capacity;
 use crate::channel::MOST_LOAD;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
-use crate::red::{Red, Verdict};
+use crate::qdisc::red::Red;
+use crate::qdisc::{Aqm as _, Verdict};
 use crate::ring::Ring;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
@@ -510,7 +511,7 @@ impl Element for Link {
                 self.closed_by_hand = false;
                 self.reschedule(now, None);
             }
-            Signal::State { .. } => {}
+            Signal::State { .. } | Signal::Credit | Signal::Flush { .. } => {}
         }
     }
 

@@ -5,7 +5,7 @@
 //! own scheduled time.
 
 use crate::element::{Core, Counters, Cx, Element, ElementId, Port, Signal};
-use crate::outbox::{Outbox, Parcel};
+use crate::outbox::{Outbox, Parcel, SIGNAL};
 use crate::schedule::Schedule;
 use crate::trigger::Triggers;
 use crate::wires::Wires;
@@ -15,6 +15,7 @@ use base::pool::Pool;
 use base::trace::Tracer;
 use base::truth::Ledger;
 use std::any::Any;
+use std::collections::VecDeque;
 
 /// A network under construction or running.
 pub struct Network {
@@ -44,6 +45,7 @@ impl Network {
                 ledgers: (0..2 * flows).map(|_| Ledger::default()).collect(),
                 wires: Wires::default(),
                 counters: Counters::default(),
+                signals: VecDeque::new(),
             },
             outbox: Outbox::default(),
             second: Outbox::default(),
@@ -141,6 +143,12 @@ impl Network {
                 let (now, core, outbox) = (self.now, &mut self.core, &mut *outbox);
                 let i = to.0 as usize;
                 let Some(element) = self.elements.get_mut(i) else {
+                    if to == SIGNAL {
+                        if let Some((i, next)) = tell(&mut self.elements, now, core, outbox) {
+                            self.schedule.no_later(i, next);
+                        }
+                        continue;
+                    }
                     lose(&mut Cx { now, me: ElementId(port), core, outbox }, packet);
                     continue;
                 };
@@ -257,6 +265,20 @@ impl Network {
         let any: &dyn Any = &**self.elements.get(id.0 as usize)?;
         any.downcast_ref()
     }
+}
+
+/// Delivers the next signal; the number of the element that hears it, and when it wants to be woken.
+#[cold]
+fn tell(
+    elements: &mut [Box<dyn Element>],
+    now: Time,
+    core: &mut Core,
+    outbox: &mut Outbox,
+) -> Option<(usize, Time)> {
+    let (to, signal) = core.signals.pop_front()?;
+    let element = elements.get_mut(to.0 as usize)?;
+    element.on_signal(&mut Cx { now, me: to, core, outbox }, signal);
+    Some((to.0 as usize, element.next_wake()))
 }
 
 /// Ends a packet that was sent out where no wire is, in the name of whoever sent it.

@@ -1,10 +1,13 @@
-//! Outbox: packets in transit between two elements.
+//! Outbox: packets in transit between two elements, and the turns of signals among them.
 //!
 //! In order, a cache line each, in room that is used again: what was sent is copied once into its line and read
 //! there.
 
 use crate::element::ElementId;
 use base::packet::Packet;
+
+/// A number that no element has: the next signal is delivered in place of a packet.
+pub(crate) const SIGNAL: ElementId = ElementId(u32::MAX - 1);
 
 /// A packet on its way from one element to the next.
 #[derive(Clone, Copy)]

@@ -5,36 +5,23 @@
 //! addresses and ports; the reset itself goes on. The node keeps no state: where the reset is lost later, what the sender
 //! sends again passes, and the reset that answers it flushes once more.
 
-use crate::element::{Cx, Element, Port};
+use crate::element::{Cx, Element, Port, Signal};
 use base::Time;
-use base::packet::{Flags, NodeId, Packet};
-use base::pool::BodyRef;
+use base::packet::{Flags, Packet};
 
-/// Where a request to flush leaves the watch, and where it enters a channel.
+/// Output port of requests to flush.
 pub const FLUSH: Port = Port(2);
 
 /// Watches one direction for resets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RstWatch;
 
-/// A request to drop what waits of `connection` in the direction opposite to `of`: a head without a body, counted nowhere.
-fn request(of: &Packet, connection: u64) -> Packet {
-    Packet {
-        id: connection,
-        body: BodyRef::NONE,
-        size: 0,
-        flags: Flags(Flags::VIRTUAL.0 | Flags::RST.0 | (of.flags.0 ^ Flags::REPLY.0) & Flags::REPLY.0),
-        source: NodeId::default(),
-        destination: NodeId::default(),
-        ..*of
-    }
-}
-
 impl Element for RstWatch {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         if packet.flags.has(Flags::RST) {
             let connection = cx.connection(&packet);
-            cx.forward(FLUSH, request(&packet, connection));
+            // The two directions of a flow have neighbouring ledgers.
+            cx.signal(FLUSH, Signal::Flush { ledger: packet.ledger() ^ 1, connection });
         }
         cx.forward(Port(0), packet);
     }

@@ -110,6 +110,12 @@ impl Wires {
         if at < past { self.routes[at] } else { (NOBODY, owner.0) }
     }
 
+    /// The element that hears signals which leave `from` by port `out`; elements that show a table hear none.
+    pub(crate) fn hears(&self, from: ElementId, out: Port) -> Option<ElementId> {
+        let (to, port) = self.end(from, out);
+        (to != NOBODY && port != TABLE).then_some(to)
+    }
+
     /// Where port `out` of `from` leads.
     #[inline]
     pub(crate) fn end(&self, from: ElementId, out: Port) -> End {

@@ -12,10 +12,10 @@ use path::channel::arq::ArqConfig;
 use path::channel::class::{ClassConfig, Kind, Rule};
 use path::channel::error::{Chance, Errors, Mode, Process};
 use path::channel::frame::Framing;
-use path::channel::queue::{Discard, QueueConfig, Room};
 use path::channel::{Channel, ChannelConfig};
 use path::gate::{Closures, Gate};
 use path::link::{Link, LinkConfig, LinkGate, QueueLimit};
+use path::qdisc::{Discard, FifoConfig, Room};
 use proptest::prelude::*;
 
 fn packets(n: u32) -> Option<Room> {
@@ -24,7 +24,7 @@ fn packets(n: u32) -> Option<Room> {
 
 fn queue(n: u32) -> ClassConfig {
     ClassConfig {
-        queue: QueueConfig { room: packets(n).unwrap(), ..QueueConfig::default() },
+        queue: FifoConfig { room: packets(n).unwrap(), ..FifoConfig::default() }.into(),
         ..ClassConfig::default()
     }
 }
@@ -77,7 +77,7 @@ proptest! {
         let link = Link::new(config, gates.clone());
         let discard = if head { Discard::Head } else { Discard::Tail };
         let room = Room { packets: Some(packets), bytes };
-        let class = ClassConfig { queue: QueueConfig { room, discard, ..QueueConfig::default() }, ..ClassConfig::default() };
+        let class = ClassConfig { queue: FifoConfig { room, discard, ..FifoConfig::default() }.into(), ..ClassConfig::default() };
         let config = ChannelConfig { capacity, delay: span(0.05), classes: vec![class], gates, ..plain(0) };
         let mut a = Bench::chain(vec![Box::new(|n| n.add(link))]).start();
         let mut b = Bench::of(config).start();
@@ -330,7 +330,7 @@ fn sw_30_an_idle_link_must_be_allocated() {
 #[test]
 fn sw_24_a_packet_may_stay_so_long() {
     let class = ClassConfig {
-        queue: QueueConfig { stay: Some(span(2.5)), ..QueueConfig::default() },
+        queue: FifoConfig { stay: Some(span(2.5)), ..FifoConfig::default() }.into(),
         ..ClassConfig::default()
     };
     let mut b = Bench::of(ChannelConfig { classes: vec![class], ..plain(8_000) }).start();
@@ -345,7 +345,7 @@ fn sw_24_a_packet_may_stay_so_long() {
 fn discarding(discard: Discard) -> Bench {
     let room = packets(3).unwrap();
     let class = ClassConfig {
-        queue: QueueConfig { room, discard, ..QueueConfig::default() },
+        queue: FifoConfig { room, discard, ..FifoConfig::default() }.into(),
         ..ClassConfig::default()
     };
     Bench::of(ChannelConfig { classes: vec![class], ..plain(8_000) }).start()
@@ -521,7 +521,7 @@ proptest! {
             let room = Room { packets: Some(room), bytes: None };
             let discard = if has(0) { Discard::Random(SEED.stream("q", "queue")) } else { Discard::Head };
             let stay = has(1).then_some(span(1.0));
-            let class = ClassConfig { queue: QueueConfig { room, discard, stay, ..QueueConfig::default() }, ..ClassConfig::default() };
+            let class = ClassConfig { queue: FifoConfig { room, discard, stay, ..FifoConfig::default() }.into(), ..ClassConfig::default() };
             let mode = if has(2) { Mode::Delay(always(0.3)) } else { Mode::Drop };
             let config = ChannelConfig {
                 classes: vec![class],

@@ -9,9 +9,9 @@ use path::capacity::Capacity;
 use path::channel::arq::ArqConfig;
 use path::channel::error::{Chance, Errors, Mode, Process};
 use path::channel::frame::Framing;
-use path::channel::queue::Room;
 use path::channel::{Channel, ChannelConfig};
 use path::link::{Link, LinkConfig, QueueLimit};
+use path::qdisc::Room;
 
 fn packets(n: u32) -> Option<Room> {
     Some(Room { packets: Some(n), bytes: None })

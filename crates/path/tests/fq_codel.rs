@@ -8,20 +8,20 @@ use base::packet::{FlowId, Packet};
 use common::{Bench, packet, plain, s};
 use path::channel::ChannelConfig;
 use path::channel::class::ClassConfig;
-use path::channel::fq_codel::FqCoDelConfig;
-use path::channel::queue::{QueueConfig, Room};
+use path::qdisc::fq_codel::{FqCoDel, Options};
+use path::qdisc::{Queue, Room};
 use proptest::prelude::*;
 
-fn fair(target_ms: u64, room: Room, flows: u32) -> ChannelConfig {
-    let fair = FqCoDelConfig {
+fn fair(target_ms: u64, limit: Room, flows: u32) -> ChannelConfig {
+    let options = Options {
         flows,
         quantum: 1514,
         target: Span::from_millis(target_ms),
         interval: Span::from_millis(100),
         ecn: false,
-        perturbation: 7,
+        limit,
     };
-    let queue = QueueConfig { room, fair: Some(fair), ..QueueConfig::default() };
+    let queue = Queue::Other(Box::new(FqCoDel::new(options, 7)));
     ChannelConfig { classes: vec![ClassConfig { queue, ..ClassConfig::default() }], ..plain(1_000_000) }
 }
 

@@ -11,8 +11,8 @@ use path::channel::class::ClassConfig;
 use path::channel::credit::Credit;
 use path::channel::error::{Chance, Errors, Mode, Process};
 use path::channel::follow::{Flush, Follower, Service, Setting};
-use path::channel::queue::{QueueConfig, Room};
 use path::channel::{Channel, ChannelConfig};
+use path::qdisc::{FifoConfig, Room};
 use path::states::{Machine, Plan, State};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn stage(config: ChannelConfig) -> Builder {
 
 fn holding(n: u32) -> Vec<ClassConfig> {
     let room = Room { packets: Some(n), bytes: None };
-    vec![ClassConfig { queue: QueueConfig { room, ..QueueConfig::default() }, ..ClassConfig::default() }]
+    vec![ClassConfig { queue: FifoConfig { room, ..FifoConfig::default() }.into(), ..ClassConfig::default() }]
 }
 
 /// SW-21: a fast stage before a slow one with room for three. Without credit most are lost there; with a window of

@@ -63,6 +63,8 @@ pub struct Parts {
     pub routing_area: Dist,
     /// What a change of SGSN adds.
     pub inter_sgsn: Dist,
+    /// Exchange of a location update on a dedicated channel, before that of the routing area.
+    pub location: Dist,
     /// Flush, and downlink assignment in the new cell.
     pub resume: Dist,
 }
@@ -82,6 +84,7 @@ impl Default for Parts {
             cell_update: ms(60, 150),
             routing_area: ms(800, 2000),
             inter_sgsn: ms(1000, 3000),
+            location: ms(1500, 3000),
             resume: ms(150, 350),
         }
     }
@@ -107,6 +110,9 @@ pub struct MobilityConfig {
     pub standing: bool,
     /// Share of the extents, in the order of [`Extent`].
     pub extents: [f64; 4],
+    /// Share of changes of routing area that are changes of location area too, without a combined update (network mode of
+    /// operation II or III; 23.060 section 6.3.3.1): the mobile updates both, one after the other.
+    pub location_area: f64,
     /// Durations of the components.
     pub parts: Parts,
     /// In place of their sum: how long nothing flows, nanoseconds.
@@ -128,6 +134,7 @@ impl Default for MobilityConfig {
             control: Control::Autonomous,
             standing: false,
             extents: [0.0, 1.0, 0.0, 0.0],
+            location_area: 0.0,
             parts: Parts::default(),
             outage: None,
             failure: 0.0,
@@ -151,6 +158,8 @@ pub struct Change {
     pub access: Time,
     /// The SGSN knows the new cell.
     pub known: Time,
+    /// The location area is updated; the same as `known` without.
+    pub located: Time,
     /// The routing area is updated; the same as `known` without.
     pub updated: Time,
     /// Downlink data flow.
@@ -166,10 +175,12 @@ pub struct Change {
 pub struct Mobility {
     config: MobilityConfig,
     samplers: [Sampler; 8],
+    location: Sampler,
     outage: Option<Sampler>,
     failed: Sampler,
     every: Option<Sampler>,
     chance: base::rng::Stream,
+    chance_of_location: base::rng::Stream,
     listed: std::vec::IntoIter<Time>,
     next: Time,
 }
@@ -212,10 +223,12 @@ impl Mobility {
         };
         Mobility {
             samplers,
+            location: Sampler::new(p.location.clone(), stream("location")),
             outage: config.outage.clone().map(|d| Sampler::new(d, stream("outage"))),
             failed: Sampler::new(config.failed.clone(), stream("failed")),
             every,
             chance: stream("chance"),
+            chance_of_location: stream("chance-of-location"),
             listed,
             next,
             config: config.clone(),
@@ -252,10 +265,13 @@ impl Mobility {
         let synchronised = t + sync + information;
         let has_access = synchronised + access;
         let known = if extent == Extent::SameBsc { has_access } else { has_access + cell_update };
+        let (location, moves) = (span(&mut self.location), self.chance_of_location.uniform());
+        let area = matches!(extent, Extent::RoutingArea | Extent::InterSgsn);
+        let located = if area && moves < self.config.location_area { known + location } else { known };
         let updated = match extent {
             Extent::SameBsc | Extent::CellUpdate => known,
-            Extent::RoutingArea => known + routing_area,
-            Extent::InterSgsn => known + routing_area + inter_sgsn,
+            Extent::RoutingArea => located + routing_area,
+            Extent::InterSgsn => located + routing_area + inter_sgsn,
         };
         let mut change = Change {
             extent,
@@ -263,6 +279,7 @@ impl Mobility {
             synchronised,
             access: has_access,
             known,
+            located,
             updated,
             resumed: updated + resume,
             deletes: extent != Extent::SameBsc && deletes < self.config.deletes,
@@ -307,6 +324,7 @@ impl Change {
             synchronised: at(self.synchronised),
             access: at(self.access),
             known: at(self.known),
+            located: at(self.located),
             updated: at(self.updated),
             resumed: at(self.resumed),
             ..self
@@ -319,6 +337,7 @@ impl Change {
             synchronised: self.synchronised + by,
             access: self.access + by,
             known: self.known + by,
+            located: self.located + by,
             updated: self.updated + by,
             resumed: self.resumed + by,
             ..self
@@ -368,6 +387,33 @@ mod tests {
         };
         let [bsc, cell, area, sgsn] = [0, 1, 2, 3].map(mean);
         assert!(bsc < cell && cell + 1.0 < area && area + 1.5 < sgsn, "{bsc} {cell} {area} {sgsn}");
+    }
+
+    /// GP-29: a location update comes before that of the routing area, in so many of the changes of routing area, and moves
+    /// nothing else.
+    #[test]
+    fn gp_29_location_updates() {
+        let of = |location_area| {
+            let extents = [0.0, 0.5, 0.5, 0.0];
+            let config =
+                MobilityConfig { instants: every(60.0), extents, location_area, ..MobilityConfig::default() };
+            changes(&config, 2000)
+        };
+        let (without, with) = (of(0.0), of(0.4));
+        let mut located = 0;
+        let mut areas = 0;
+        for (a, b) in without.iter().zip(&with) {
+            assert!(a.located == a.known && a.extent == b.extent);
+            let by = b.located.since(b.known);
+            areas += u32::from(a.extent == Extent::RoutingArea);
+            assert_eq!(b.updated.since(b.decision), a.updated.since(a.decision) + by);
+            if !by.is_zero() {
+                located += 1;
+                assert!(b.extent == Extent::RoutingArea && by >= Span::from_millis(1500));
+            }
+        }
+        let share = f64::from(located) / f64::from(areas);
+        assert!((share - 0.4).abs() < 0.04, "{share}");
     }
 
     /// GP-33: a failed change lasts two minutes more.

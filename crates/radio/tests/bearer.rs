@@ -5,13 +5,13 @@ mod common;
 use base::{Rate, Span, Time};
 use common::{Bench, permanent, s};
 use path::capacity::Capacity;
-use path::channel::class::ClassConfig;
+use path::channel::class::{ClassConfig, Rule};
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::{Network, Port};
 use proptest::prelude::*;
 use radio::bssgp::Bucket;
-use radio::cell::config::{CellConfig, IdleRepeat, UserConfig, Voice};
+use radio::cell::config::{CellConfig, IdleRepeat, Traffic, UserConfig, Voice};
 use radio::cell::element;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
@@ -227,11 +227,12 @@ fn gp_09_unacknowledged_rlc() {
 /// or is flushed.
 #[test]
 fn c142_competing_recovery() {
-    let run = |persistence: Option<u64>, flush: bool| {
+    let run = |persistence: Option<u64>, flush: bool, feedback: u64| {
         let mut user = permanent(1);
         user.llc.mode = LlcMode::Acknowledged;
         user.llc.t200 = Span::from_secs(5);
         (user.llc.n200, user.llc.flush) = (8, flush);
+        user.llc.feedback = Span::from_millis(feedback);
         user.down.persistence = persistence.map(Span::from_secs);
         // Bad for longer than T200 now and then.
         user.down.quality = Source::States { good: 0.0, bad: 1.0, good_lasts: 400.0, bad_lasts: 350.0 };
@@ -241,12 +242,87 @@ fn c142_competing_recovery() {
         assert!(b.conserved());
         b.cell().counts(0).unwrap().down
     };
-    let patient = run(None, false);
+    let patient = run(None, false, 300);
     assert!(patient.repeated > 0 && patient.twice > 0, "{patient:?}");
-    let impatient = run(Some(3), false);
+    let impatient = run(Some(3), false, 300);
     assert!(impatient.repeated > 0 && impatient.twice == 0, "{impatient:?}");
-    let flushed = run(None, true);
+    let flushed = run(None, true, 0);
     assert!(flushed.repeated > 0 && flushed.twice == 0, "{flushed:?}");
+    // What flushing cannot prevent: T200 expires while the acknowledgement of a frame that has arrived is on its way.
+    let late = run(None, true, 300);
+    assert!(late.twice < patient.twice, "{late:?}");
+}
+
+/// GP-24: two mobiles share the leak rate of the cell although each alone may have all of it.
+#[test]
+fn gp_24_mobiles_share_the_flow_control_of_the_cell() {
+    let run = |leak: Option<u64>| {
+        let mut users = vec![permanent(2), permanent(2)];
+        users[1].name = "other".into();
+        let bucket = leak.map(|bps| Bucket { size: 2_000, leak: Rate::from_bps(bps) });
+        let config = CellConfig { bucket, ..CellConfig::of(users) };
+        let mut b = Bench::new(&config);
+        for user in [0, 1] {
+            (0..60).for_each(|_| b.down_of(user, 0.0, 500));
+        }
+        b.run(200.0);
+        assert!(b.conserved());
+        [0, 1].map(|user| b.got(element::down(user)).last().unwrap().0)
+    };
+    let free = run(None);
+    let shared = run(Some(16_000));
+    // 120 frames of 514 octets less 2000 at 2000 octets a second, in turn.
+    assert!(free[0] < 20.0, "{free:?}");
+    assert!(shared.iter().all(|t| (29.0..31.5).contains(t)), "{free:?} {shared:?}");
+    // The empty bucket takes four frames of the first mobile before the other one asks: 1012 octets apart, then in turn.
+    assert!((shared[0] - shared[1]).abs() < 1.2, "{shared:?}");
+}
+
+/// GP-21: a TBF is kept as long as the class of its frames asks.
+#[test]
+fn gp_21_release_by_traffic_class() {
+    let run = |held: bool| {
+        let mut user = UserConfig::new("phone");
+        (user.tbf.hold_down, user.tbf.hold_up) = (Span::ZERO, Span::ZERO);
+        let hold = [Some(Span::from_secs(2)), None];
+        // Large packets are interactive.
+        let rule = Rule { size: Some((1000, 1500)), ..Rule::default() };
+        user.traffic = vec![Traffic { rule, hold, repeats: true }];
+        let mut b = Bench::new(&one(user));
+        (0..10).for_each(|i| b.down(f64::from(i), if held { 1200 } else { 300 }));
+        b.run(20.0);
+        assert_eq!(b.got(element::down(0)).len(), 10);
+        b.cell().counts(0).unwrap().down
+    };
+    let (kept, released) = (run(true), run(false));
+    assert_eq!((kept.tbfs, released.tbfs), (1, 10));
+    assert!(kept.dummy > 10 && released.dummy == 0);
+}
+
+/// GP-43: in one acknowledged TBF blocks of a flow that needs no reliability are not repeated, those of the other are.
+#[test]
+fn gp_43_repeats_by_flow() {
+    let mut user = permanent(2);
+    user.down.idle = IdleRepeat::Never;
+    user.down.quality = Source::Constant { data: 0.05, control: 0.0 };
+    // Each packet is one frame of eleven blocks of CS-2 or less.
+    let rule = Rule { size: Some((280, 320)), ..Rule::default() };
+    user.traffic = vec![Traffic { rule, hold: [None; 2], repeats: false }];
+    let mut b = Bench::new(&one(user));
+    for i in 0..300 {
+        b.down(f64::from(i) * 0.5, 300);
+        b.down(f64::from(i) * 0.5 + 0.01, 200);
+    }
+    b.run(400.0);
+    assert!(b.conserved() && b.network.packets_inside() == 0);
+    let got = b.got(element::down(0));
+    let (plain, safe) =
+        (got.iter().filter(|g| g.1 % 2 == 1).count(), got.iter().filter(|g| g.1 % 2 == 0).count());
+    assert_eq!(safe, 300, "the other flow loses nothing");
+    // The last block of a burst is repeated, and one that carries octets of both; 0.95^10 arrive whole without repeats.
+    assert!((150..225).contains(&plain), "{plain}");
+    let counts = b.cell().counts(0).unwrap().down;
+    assert!(counts.missing > 100, "{counts:?}");
 }
 
 /// GP-28, GP-32, GP-45, C181: downlink data of the old cell are lost, uplink data are delayed.

@@ -95,6 +95,42 @@ fn gp_41_disconnections_and_their_causes() {
     assert!(b.got(0).len() > 99_000 - 12 * all as usize);
 }
 
+/// WC-02: PDUs of one interval are one coded unit: all of them are lost, or none. A packet whose PDUs lie in two or three
+/// intervals then arrives whole far more often than where each PDU is lost by itself.
+#[test]
+fn wc_02_pdus_of_an_interval_fail_together() {
+    let whole = |together: bool| {
+        let mut config = FramedConfig::wcdma("phone");
+        (config.together, config.attempts, config.states[0].error) = (together, Some(1), [0.1, 0.0]);
+        let mut b = Bench::new(&config, 3);
+        (0..2000).for_each(|_| b.send(0.0, 576, 0));
+        b.network.run_until(s(100.0));
+        assert!(b.conserved());
+        let counts = b.bearer().counts().down;
+        let share = counts.errors as f64 / (counts.new + counts.missing + counts.idle) as f64;
+        assert!((share - 0.1).abs() < 0.03, "{share}");
+        b.got(0).len() as f64 / 2000.0
+    };
+    // 577 octets and a length indicator touch 15.45 PDUs of 40 octets on average, and those 2.2 intervals of twelve.
+    let (apart, together) = (whole(false), whole(true));
+    assert!((apart - libm::pow(0.9, 15.45)).abs() < 0.04, "{apart}");
+    assert!((together - libm::pow(0.9, 2.2)).abs() < 0.06, "{together}");
+}
+
+/// A frame that is given up takes the packets that it carries along, and no packet behind them.
+#[test]
+fn a_frame_given_up_loses_its_own_packets() {
+    let mut config = FramedConfig::wcdma("phone");
+    (config.attempts, config.states[0].error) = (Some(1), [0.02, 0.0]);
+    let mut b = Bench::new(&config, 5);
+    (0..400).for_each(|_| b.send(0.0, 576, 0));
+    b.network.run_until(s(100.0));
+    let got = b.got(0).len() as f64;
+    // 577 octets and a length indicator are 14.45 PDUs; a packet touches 15.45 of them on average.
+    let whole = 400.0 * libm::pow(0.98, 15.45);
+    assert!(b.conserved() && (got - whole).abs() < 35.0, "{got} of 400, {whole} expected");
+}
+
 /// WC-01, WC-02, WC-03: 384 kbit/s in PDUs of 40 octets; with 10 % of them lost 90 % is left, and nothing is lost.
 #[test]
 fn wc_01_wc_03_rlc_of_wcdma() {

@@ -347,6 +347,15 @@ impl Picture {
         f64::from(self.segment_bytes.max(1))
     }
 
+    /// Of how many full segments a packet of the picture is: captures of senders with segmentation offload (TSO) have several as
+    /// one. Pictures whose numbers are not bytes have a unit of 1, and packets as they are.
+    pub(crate) fn pieces(&self, sent: &Sent) -> usize {
+        match u64::from(self.segment_bytes) {
+            0 | 1 => 1,
+            segment => (sent.end.saturating_sub(sent.seq).div_ceil(segment) as usize).max(1),
+        }
+    }
+
     /// Number of the segment that starts at byte `seq`; the first segment is 1.
     pub(crate) fn ordinal(&self, seq: u64) -> u64 {
         seq / u64::from(self.segment_bytes.max(1)) + 1

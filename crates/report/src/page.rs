@@ -194,11 +194,11 @@ fn bars_html(bars: &Bars, out: &mut String) {
 }
 
 fn chart_html(chart: &Chart, out: &mut String) {
-    let _ = write!(out, "<figure class=\"bars\"><h3>{}</h3>", escape(&chart.title));
+    let _ = write!(out, "<figure class=\"bars wide\"><h3>{}</h3>", escape(&chart.title));
     let _ = write!(out, "<p class=\"story\">{}</p>", escape(&chart.caption));
     let untitled = Chart { title: String::new(), ..chart.clone() };
-    out.push_str(&untitled.svg(1100, 480));
-    out.push_str("</figure>");
+    // On a narrow screen the drawing keeps a width at which its text can be read, and is moved under its frame.
+    let _ = write!(out, "<div class=\"drawing\">{}</div></figure>", untitled.svg(1100, 480));
 }
 
 impl Picture {

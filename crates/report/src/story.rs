@@ -140,10 +140,10 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
             }
             match segment.kind {
                 Kind::New => {}
-                Kind::Retransmission => episode.needed += 1,
-                Kind::Unknown => episode.unknown += 1,
+                Kind::Retransmission => episode.needed += picture.pieces(segment),
+                Kind::Unknown => episode.unknown += picture.pieces(segment),
                 Kind::Unneeded => {
-                    episode.unneeded += 1;
+                    episode.unneeded += picture.pieces(segment);
                     episode.times = (episode.times.0.min(segment.t), episode.times.1.max(segment.t));
                     episode.range = (episode.range.0.min(segment.seq), episode.range.1.max(segment.end));
                 }
@@ -219,10 +219,10 @@ impl Picture {
         let (unneeded, needed) = self.resent();
         let mut story = format!(
             "The retransmission timer never expired while {} were sent in {}.",
-            count(self.sent.len(), "segment"),
+            self.all_sent(),
             seconds(self.end(), self.end())
         );
-        let unknown = self.sent.iter().filter(|e| e.kind == Kind::Unknown).count();
+        let unknown = self.sent.iter().filter(|e| e.kind == Kind::Unknown).map(|e| self.pieces(e)).sum();
         match (unneeded, needed) {
             (0, 0) if unknown > 0 => {}
             (0, 0) => story += " Nothing was sent twice.",
@@ -382,14 +382,24 @@ impl Picture {
             of(Truth::Spurious),
             of(Truth::Genuine),
             grouped(unneeded as u64),
-            count(self.sent.len(), "segment"),
+            self.all_sent(),
             if unneeded == 1 { "was" } else { "were" },
         )
     }
 
+    /// All segments sent, and in how many packets they were captured if those are fewer.
+    fn all_sent(&self) -> String {
+        let packets = self.sent.len();
+        let segments: usize = self.sent.iter().map(|e| self.pieces(e)).sum();
+        match segments {
+            n if n > packets => format!("{} (captured as {})", count(n, "segment"), count(packets, "packet")),
+            n => count(n, "segment"),
+        }
+    }
+
     /// Unneeded and needed retransmissions.
     pub(crate) fn resent(&self) -> (usize, usize) {
-        let of = |kind| self.sent.iter().filter(|e| e.kind == kind).count();
+        let of = |kind| self.sent.iter().filter(|e| e.kind == kind).map(|e| self.pieces(e)).sum();
         (of(Kind::Unneeded), of(Kind::Retransmission))
     }
 }

@@ -48,6 +48,22 @@ fn a_spurious_timeout() {
     );
 }
 
+/// A capture before the network card cuts segments: what the card cut is counted, in the story of timeouts and without any.
+#[test]
+fn packets_of_several_segments_are_counted_in_segments() {
+    let large = |t, kind| Sent { t, seq: 0, end: 3 * SEGMENT + 1, kind };
+    let mut picture = base();
+    picture.sent = vec![large(2.0, Kind::New), sent(2.5, 4, Kind::New)];
+    let quiet = picture.caption();
+    assert!(quiet.contains("while 5 segments (captured as 2 packets) were sent"), "{quiet}");
+    picture.timeouts = vec![Timeout { cause: Some("delayed".to_owned()), ..timeout(Truth::Spurious) }];
+    picture.sent.push(large(6.0, Kind::Unneeded));
+    let caption = picture.caption();
+    assert!(caption.contains("The sender then sent 4 segments again"), "{caption}");
+    picture.segment_bytes = 1;
+    assert!(!picture.caption().contains("captured as"), "numbers that are not bytes");
+}
+
 #[test]
 fn a_spurious_timeout_that_was_detected() {
     let mut picture = spurious();

@@ -31,6 +31,7 @@ pub mod folder;
 pub mod journal;
 pub mod json;
 pub mod names;
+pub mod numbers;
 pub mod pairs;
 pub mod parquet;
 pub mod row;

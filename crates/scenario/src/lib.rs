@@ -29,6 +29,7 @@ mod radio;
 mod scenario;
 mod tables;
 mod topology;
+mod workload;
 
 pub use describe::cost::{self, Cost};
 pub use describe::workload as workload_words;

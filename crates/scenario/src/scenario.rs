@@ -251,7 +251,13 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
             Diagnostic::error("no-flow", end, "nothing happens in this scenario: it has no flow").help(help),
         );
     }
-    let expect = expect::read(reader, &names, all_named, cx);
+    let reporting: Vec<String> = reader
+        .tables("command", &command::COMMAND)
+        .filter(|command| command.get("metrics").is_some())
+        .filter_map(|command| command.name())
+        .collect();
+    let subjects = expect::Subjects { flows: &names, complete: all_named, reporting: &reporting };
+    let expect = expect::read(reader, &subjects, cx);
     let run = run::read(reader, cx);
     let (title, run) = (reader.text("title")?, run?);
     if cx.errors() > before {

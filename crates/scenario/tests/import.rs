@@ -1,6 +1,7 @@
 //! The claim: command lines of netem and mahimahi and recordings become scenarios that say the same, as far as it can
 //! be said; the rest is told. Nothing that is typed makes it panic.
 
+use path::qdisc::{drop_head, drop_tail};
 use proptest::prelude::*;
 use scenario::import::{Classes, Imported, Kind, access_log, import};
 use scenario::model::{App, Capacity, Delay, LinkRate, LossKind, Model, Queue, Timing};
@@ -38,7 +39,10 @@ fn netem_says_the_same() {
     assert_eq!(down.rate, LinkRate::Constant(base::Rate::from_bps(1_000_000)));
     let Delay::PerPacket { dist, reorder: true } = &down.delay else { panic!("{:?}", down.delay) };
     assert_eq!(*dist, base::dist::Dist::Normal(100e6, 20e6));
-    assert_eq!(down.queue, Queue::DropTail(Capacity { packets: Some(50), bytes: None }));
+    assert_eq!(
+        down.queue,
+        Queue::DropTail(drop_tail::Options { limit: Capacity { packets: Some(50), bytes: None } })
+    );
     assert_eq!(model.losses[0].kind, LossKind::Probability(0.01));
     assert_eq!(model.losses[0].links, [0]);
     // The way up is free.
@@ -120,7 +124,10 @@ fn units_and_devices_of_tc() {
     let tbf = self::imported("tc qdisc add dev ppp0 root tbf rate 256kbit burst 4kb latency 500ms");
     let model = self::model(&tbf);
     assert_eq!(model.links[0].rate, LinkRate::Constant(base::Rate::from_bps(256_000)));
-    assert_eq!(model.links[0].queue, Queue::DropTail(Capacity { packets: None, bytes: Some(16_000 + 4096) }));
+    assert_eq!(
+        model.links[0].queue,
+        Queue::DropTail(drop_tail::Options { limit: Capacity { packets: None, bytes: Some(16_000 + 4096) } })
+    );
 }
 
 #[test]
@@ -134,8 +141,14 @@ fn shells_of_mahimahi_say_the_same() {
     assert_eq!(nodes.first(), Some(&"server"));
     assert_eq!(model.links[0].delay, Delay::Constant(base::Span::from_millis(50)));
     let (down, up) = (&model.links[2], &model.links[3]);
-    assert_eq!(down.queue, Queue::DropHead(Capacity { packets: None, bytes: Some(90_000) }));
-    assert_eq!(up.queue, Queue::DropTail(Capacity { packets: Some(100), bytes: None }));
+    assert_eq!(
+        down.queue,
+        Queue::DropHead(drop_head::Options { limit: Capacity { packets: None, bytes: Some(90_000) } })
+    );
+    assert_eq!(
+        up.queue,
+        Queue::DropTail(drop_tail::Options { limit: Capacity { packets: Some(100), bytes: None } })
+    );
     assert!(matches!(down.rate, LinkRate::Schedule(_)));
     assert_eq!(
         (model.losses[0].kind.clone(), model.losses[0].links.clone()),
@@ -287,7 +300,7 @@ proptest! {
         let model = model(&imported(&text));
         prop_assert_eq!(&model.links[0].delay, &Delay::Constant(base::Span::from_nanos(u64::from(delay) * 1000)));
         prop_assert_eq!(&model.links[0].rate, &LinkRate::Constant(base::Rate::from_bps(u64::from(kbit) * 1000)));
-        prop_assert_eq!(model.links[0].queue, Queue::DropTail(Capacity { packets: Some(limit), bytes: None }));
+        prop_assert_eq!(model.links[0].queue, Queue::DropTail(drop_tail::Options { limit: Capacity { packets: Some(limit), bytes: None } }));
         let shares: Vec<f64> = model.losses.iter().map(|l| match l.kind { LossKind::Probability(p) => p, _ => f64::NAN }).collect();
         let expected: Vec<f64> = (loss > 0).then_some(f64::from(loss) / 1000.0).into_iter().collect();
         prop_assert_eq!(shares.len(), expected.len());

@@ -2,6 +2,7 @@
 
 use base::dist::Dist;
 use base::{Rate, Span, Time};
+use path::qdisc::{drop_head, drop_tail};
 use scenario::model::*;
 use scenario::{Diagnostics, NoFiles, Scenario, read, read_with};
 use transport::tcp::config::{Recovery, Spurious};
@@ -55,7 +56,10 @@ fn the_example_is_two_links_one_gate_and_six_cells() {
     assert_eq!((up.name.as_str(), up.from, up.to), ("radio.up", 1, 0));
     assert_eq!(down.rate, LinkRate::Constant(Rate::from_bps(30_000)));
     assert_eq!(up.delay, Delay::Constant(Span::from_millis(300)));
-    assert_eq!(down.queue, Queue::DropTail(Capacity { packets: Some(10), bytes: None }));
+    assert_eq!(
+        down.queue,
+        Queue::DropTail(drop_tail::Options { limit: Capacity { packets: Some(10), bytes: None } })
+    );
     let [gate] = model.gates.as_slice() else { panic!("{:?}", model.gates) };
     assert_eq!((gate.name.as_str(), gate.links.as_slice()), ("radio.reselection", [0, 1].as_slice()));
     assert_eq!((down.gates.as_slice(), up.gates.as_slice()), ([0].as_slice(), [0].as_slice()));
@@ -94,7 +98,7 @@ fn what_is_given_once_holds_for_both_directions() {
     assert_eq!(model.links[0].rate, LinkRate::Constant(Rate::from_bps(2_000_000)));
     assert_eq!(model.links[1].rate, LinkRate::Constant(Rate::from_bps(64_000)));
     assert_eq!(model.links[0].delay, model.links[1].delay);
-    assert_eq!(model.links[0].queue, Queue::Unlimited);
+    assert_eq!(model.links[0].queue, Queue::default());
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn silence_means_no_limit_and_no_delay() {
     let link = good(&whole("delay = { down = \"5 ms\", up = \"0 s\" }\n", "")).first().links[1].clone();
     assert_eq!(
         (link.rate, link.delay, link.queue),
-        (LinkRate::Unlimited, Delay::Constant(Span::ZERO), Queue::Unlimited)
+        (LinkRate::Unlimited, Delay::Constant(Span::ZERO), Queue::default())
     );
 }
 
@@ -230,6 +234,10 @@ fn losses_are_scripted_or_random() {
         loss("two-state = { per-packet = { to-bad = 0.01, to-good = 0.3 } }").kind,
         LossKind::PerPacketStates { to_bad: 0.01, to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 }
     );
+    let drawn = loss("two-state = { per-packet = { to-bad = \"uniform(0.01, 0.03)\", to-good = 0.3 } }").kind;
+    let LossKind::Drawn(mean, parts) = drawn else { panic!("{drawn:?}") };
+    let states = LossKind::PerPacketStates { to_bad: 0.02, to_good: 0.3, loss_good: 0.0, loss_bad: 1.0 };
+    assert_eq!((*mean, parts.len(), parts[0].0.name()), (states, 1, "to-bad"));
     assert!(matches!(
         loss("two-state = { over-time = { good = \"exponential(10 s)\", bad = \"1 s\", loss-bad = 0.5 } }")
             .kind,
@@ -301,7 +309,10 @@ fn set_changes_one_value_by_its_path() {
     let model = scenario.first();
     assert_eq!(model.links[0].rate, LinkRate::Constant(Rate::from_bps(30_000)));
     assert_eq!(model.links[1].rate, LinkRate::Constant(Rate::from_bps(10_000)));
-    assert_eq!(model.links[0].queue, Queue::DropHead(Capacity { packets: None, bytes: Some(100_000) }));
+    assert_eq!(
+        model.links[0].queue,
+        Queue::DropHead(drop_head::Options { limit: Capacity { packets: None, bytes: Some(100_000) } })
+    );
     assert!(matches!(&model.gates[0].timing, Timing::Every { every: Dist::Constant(x), .. } if *x == 60e9));
     let Transport::Tcp { config, .. } = &model.flows[0].transport else { panic!("tcp") };
     assert_eq!((config.rto.min, config.recovery), (Span::from_millis(200), Recovery::NewReno));

@@ -41,7 +41,7 @@ fn every_preset_is_a_whole_link_with_its_sources() {
             let link = link(&model, direction);
             assert!(bps(&model, direction) > 10_000, "{name}");
             assert!(link.delay.mean_s() > 0.001, "{name}");
-            assert!(matches!(link.queue, Queue::DropTail(c) if c.bytes.is_some()), "{name}");
+            assert!(matches!(link.queue, Queue::DropTail(c) if c.limit.bytes.is_some()), "{name}");
         }
         let file = text(name).expect("listed");
         assert!(about(name).contains("Confidence: "), "{name} says how far it is to be believed");

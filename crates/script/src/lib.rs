@@ -16,6 +16,7 @@ pub mod packetdrill;
 pub mod player;
 pub mod sctp;
 pub mod stage;
+mod verdict;
 mod words;
 
 pub use dialogue::{Dialogue, Unreadable};

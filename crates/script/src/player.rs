@@ -11,62 +11,13 @@ use crate::dialogue::{Ack, Dialogue, Event, Expect, ExpectAck, Range, Receive, W
 use crate::matching::{Left, Match, compare};
 use crate::observe;
 use crate::options::{self, Options};
-use crate::stage::{Happening, Moment, SAME, Stage};
+use crate::stage::{Happening, SAME, Stage};
+pub use crate::verdict::{Failure, Verdict};
 use crate::words::{clock, ranges, wanted};
 use base::Time;
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use std::collections::BTreeMap;
 use transport::tcp::{Role, ecn};
-
-/// What came of a dialogue.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// Everything was as written.
-    Pass {
-        /// Segments that left where the dialogue said nothing of them.
-        unasked: usize,
-    },
-    /// Something was not.
-    Fail(Box<Failure>),
-    /// It asks for something that is not offered.
-    Unsupported(String),
-}
-
-impl Verdict {
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Verdict::Pass { .. } => "pass",
-            Verdict::Fail(_) => "fail",
-            Verdict::Unsupported(_) => "unsupported",
-        }
-    }
-}
-
-/// Where a script went wrong.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct Failure {
-    /// When, seconds.
-    pub t: f64,
-    /// The line of the event that was not kept to, from 1.
-    pub line: usize,
-    /// What is wrong, in a few words.
-    pub why: String,
-    /// What was expected.
-    pub expected: String,
-    /// What was seen.
-    pub seen: String,
-    /// All that happened until then.
-    pub log: Vec<Moment>,
-    /// The same as lines of a ladder, of a protocol other than TCP.
-    pub rungs: Vec<crate::ladder::Rung>,
-    /// t = 0 of the script on the clock of the log.
-    pub origin: Time,
-    /// The sequence number that the script calls 0.
-    pub first: u64,
-    /// The peer sends the data.
-    pub receiver: bool,
-}
 
 /// t = 0 of a dialogue: late enough for any handshake before it.
 const ORIGIN: f64 = 1000.0;

@@ -1,6 +1,6 @@
-//! The claim: a new congestion control, detector or response is one new file and one entry in one list, as
-//! `docs/adding.md` says. Its texts are taken out of the page and put into a copy of the sources, which is
-//! compiled and plays the page's dialogues.
+//! The claim: a new congestion control, detector, response, queue discipline or workload is one new file and one entry in
+//! one list, as `docs/adding.md` says. Its texts are taken out of the page and put into a copy of the sources, which is
+//! compiled, plays the page's dialogues and runs its scenario and its element.
 //!
 //! The copy lies below the build folder and is built in a folder of its own, so that only the first run
 //! takes long. Where cargo cannot build without a network, the test says that it was skipped.
@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What is copied: who is changed, who plays, what both need.
-const CRATES: [&str; 6] = ["base", "transport", "path", "host", "sctp", "script"];
+const CRATES: [&str; 11] =
+    ["base", "transport", "path", "host", "sctp", "script", "dccp", "atp", "radio", "cells", "scenario"];
+/// What is copied of each.
+const PARTS: [&str; 6] = ["src", "examples", "benches", "data", "presets", "Cargo.toml"];
 
 /// What the page asks for.
 #[derive(Default, Debug)]
@@ -21,6 +24,8 @@ struct Page {
     entries: Vec<(String, String, String)>,
     /// Dialogues with their texts.
     dialogues: BTreeMap<String, String>,
+    /// Scenarios with their texts.
+    scenarios: BTreeMap<String, String>,
 }
 
 /// The code blocks of the page, by the words of the paragraph before them.
@@ -48,6 +53,8 @@ fn read(page: &str) -> Page {
             out.entries.push((names[1].to_owned(), names[0].to_owned(), text));
         } else if paragraph.starts_with("A dialogue") {
             out.dialogues.insert(names[0].to_owned(), text);
+        } else if paragraph.starts_with("A scenario") {
+            out.scenarios.insert(names[0].to_owned(), text);
         } else {
             panic!("a block of which nothing says where it goes: {paragraph}");
         }
@@ -82,7 +89,7 @@ fn scratch(root: &Path, page: &Page) -> PathBuf {
         remove_strangers(&root.join(&stale), &folder.join(&stale));
     }
     for name in CRATES {
-        for part in ["src", "examples", "Cargo.toml"] {
+        for part in PARTS {
             let (from, to) =
                 (root.join("crates").join(name).join(part), folder.join("crates").join(name).join(part));
             if from.is_dir() {
@@ -150,7 +157,8 @@ fn remove_strangers(from: &Path, to: &Path) {
 fn the_page_about_adding_compiles_and_plays() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let page = read(&std::fs::read_to_string(root.join("docs/adding.md")).unwrap());
-    assert_eq!((page.files.len(), page.entries.len(), page.dialogues.len()), (3, 3, 2), "{page:?}");
+    let counts = [page.files.len(), page.entries.len(), page.dialogues.len(), page.scenarios.len()];
+    assert_eq!(counts, [6, 5, 2, 1], "{page:?}");
     let folder = scratch(&root, &page);
     let dialogues = folder.join("dialogues");
     for (path, text) in &page.dialogues {
@@ -160,6 +168,8 @@ fn the_page_about_adding_compiles_and_plays() {
     let built = Command::new(option_env!("CARGO").unwrap_or("cargo"))
         .current_dir(&folder)
         .args(["build", "--quiet", "--offline", "-p", "williwaw-script", "--example", "suite"])
+        .args(["-p", "williwaw-path", "--example", "half_duplex"])
+        .args(["-p", "williwaw-scenario", "--example", "describe"])
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .env("CARGO_PROFILE_DEV_DEBUG", "none")
         // A page that teaches has no warnings.
@@ -183,4 +193,22 @@ fn the_page_about_adding_compiles_and_plays() {
     let played = Command::new(folder.join("target/debug/examples/suite")).arg(&dialogues).output().unwrap();
     let words = String::from_utf8_lossy(&played.stdout);
     assert_eq!(words, "pass half-rtt-three-quarters\npass scalable-loses-an-eighth\n");
+    let example = |name: &str, arguments: &[&Path]| {
+        let program = folder.join("target/debug/examples").join(name);
+        let output = Command::new(program).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // 1000 B at 8 kbit/s take a second each, whatever their direction.
+    assert_eq!(
+        example("half_duplex", &[]),
+        "down Some([1.000000000 s, 3.000000000 s]), up Some([2.000000000 s])\n"
+    );
+    let (path, text) = page.scenarios.first_key_value().unwrap();
+    let scenario = folder.join(path);
+    write(&scenario, text.as_bytes());
+    let told = example("describe", &[&scenario]);
+    assert!(told.contains("BLUE queue of 5 packets"), "{told}");
+    assert!(told.contains("5 requests: 20 B asked for with 200 B"), "{told}");
+    assert!(told.contains(" 0 dropped"), "{told}");
 }

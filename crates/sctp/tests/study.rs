@@ -24,10 +24,12 @@ fn study(profile: &str, bps: u64, window: u32, queue: Option<u32>) -> Lab {
     l
 }
 
-/// What stock ns-2.35 delivers in the same setting (Agent/SCTP, a SACK for every packet): window, queue, bit/s, chunks. At lower
-/// rates the queue makes round trips longer than the first timeouts, and the module times them otherwise.
+/// What stock ns-2.35 delivers in the same setting (`peers/ns2/sctp.tcl`): window, queue, bit/s, chunks. Lower rates stand in
+/// `data/ns2-low-rates.csv`.
 const NS2: &[(u32, Option<u32>, u64, u64)] = &[
-    (60, None, 78_000, 1798),
+    (60, None, 42_800, 1155),
+    (60, None, 46_800, 1195),
+    (60, None, 78_000, 1811),
     (60, None, 100_000, 2024),
     (60, None, 1_500_000, 2145),
     (20, None, 42_800, 795),
@@ -35,24 +37,91 @@ const NS2: &[(u32, Option<u32>, u64, u64)] = &[
     (20, None, 78_000, 823),
     (20, None, 100_000, 823),
     (20, None, 1_500_000, 843),
-    (60, Some(50), 78_000, 1810),
+    (60, Some(50), 42_800, 1123),
+    (60, Some(50), 46_800, 1110),
+    (60, Some(50), 78_000, 1821),
     (60, Some(50), 100_000, 2025),
-    (60, Some(50), 1_500_000, 2134),
-    (20, Some(13), 42_800, 794),
-    (20, Some(13), 46_800, 795),
-    (20, Some(13), 78_000, 815),
-    (20, Some(13), 100_000, 815),
-    (20, Some(13), 1_500_000, 835),
+    (60, Some(50), 1_500_000, 2136),
+    (20, Some(13), 42_800, 795),
+    (20, Some(13), 46_800, 797),
+    (20, Some(13), 78_000, 817),
+    (20, Some(13), 100_000, 817),
+    (20, Some(13), 1_500_000, 837),
 ];
 
-/// SC-01: the profile of ns-2.35 within 1 % of ns-2.35.
+/// SC-01: the profile of ns-2.35 delivers what ns-2.35 delivers, within 0.4 %.
 #[test]
 fn the_profile_of_ns2_delivers_what_ns2_delivers() {
     for &(window, queue, bps, theirs) in NS2 {
         let l = study("ns2-2.35", bps, window, queue);
         let ours = l.receiver().numbers()[1];
         let off = (ours as f64 / theirs as f64 - 1.0).abs();
-        assert!(off < 0.01, "window {window}, queue {queue:?}, {bps} bit/s: {ours}, ns-2.35 {theirs}");
+        assert!(off < 0.004, "window {window}, queue {queue:?}, {bps} bit/s: {ours}, ns-2.35 {theirs}");
+    }
+}
+
+/// One case of `data/ns2-low-rates.csv`.
+struct Low {
+    window: u32,
+    queue: Option<u32>,
+    bps: u64,
+    delivered: u64,
+    /// Seconds, TSN from 1.
+    sent: Vec<(f64, u64)>,
+}
+
+fn low_rates() -> Vec<Low> {
+    let mut cases: Vec<Low> = Vec::new();
+    for line in include_str!("data/ns2-low-rates.csv").lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| fields[i].parse::<u64>().unwrap();
+        if fields[0] == "case" {
+            let queue = Some(number(2) as u32).filter(|n| *n > 0);
+            let (window, bps, delivered) = (number(1) as u32, number(3), number(4));
+            cases.push(Low { window, queue, bps, delivered, sent: Vec::new() });
+        } else {
+            cases.last_mut().unwrap().sent.push((fields[0].parse().unwrap(), number(1)));
+        }
+    }
+    cases
+}
+
+/// Every DATA packet that our sender hands to the path: seconds, TSN from 1.
+fn sends(l: &mut Lab) -> Vec<(f64, u64)> {
+    let from = l.from.0;
+    let records = l.records().into_iter().filter(|r| r.source.0 == from);
+    let sent = records.filter_map(|r| match r.event {
+        Event::DataSent { seq, .. } => Some((r.t.as_secs_f64(), seq + 1)),
+        _ => None,
+    });
+    sent.collect()
+}
+
+/// SC-01: at the rates of GPRS the profile of ns-2.35 sends what ns-2.35 sends, packet by packet to the end of the session. Times
+/// differ by the bytes of the set-up, which are real here. In the three cases where a chunk is fast-retransmitted behind fifty
+/// others and the timer expires on it, it expires up to 4.6 s sooner here.
+#[test]
+fn the_profile_of_ns2_sends_packet_by_packet_what_ns2_sends() {
+    let cases = low_rates();
+    assert_eq!(cases.len(), 16);
+    for Low { window, queue, bps, delivered, sent } in cases {
+        let mut l = study("ns2-2.35", bps, window, queue);
+        let here = format!("window {window}, queue {queue:?}, {bps} bit/s");
+        let ours = sends(&mut l);
+        let compared = ours.len().min(sent.len());
+        assert!(
+            compared > 200 && compared + 5 >= ours.len().max(sent.len()),
+            "{here}: {} {}",
+            ours.len(),
+            sent.len()
+        );
+        let first = ours.iter().zip(&sent).find(|(a, b)| a.1 != b.1);
+        assert_eq!(first, None, "{here}: the first difference");
+        let lag = ours.iter().zip(&sent).map(|(a, b)| (a.0 - b.0).abs()).fold(0.0, f64::max);
+        let late = queue == Some(50) && bps != 15_600;
+        assert!(lag < if late { 4.6 } else { 0.12 }, "{here}: {lag} s");
+        let off = l.receiver().numbers()[1].abs_diff(delivered);
+        assert!(off <= if late { 5 } else { 0 }, "{here}: {off} chunks");
     }
 }
 

@@ -8,9 +8,11 @@
 
 pub mod association;
 pub mod clocks;
+pub mod datagram;
 pub mod events;
 pub mod layers;
 pub mod lines;
+pub mod qlog;
 mod ranges;
 pub mod sequence;
 

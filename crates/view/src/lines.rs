@@ -39,7 +39,7 @@ pub fn chart(view: &View<'_>, line: Line, frame: sequence::Frame) -> Chart {
     }
     let caption = caption(view, line, &panel);
     Chart {
-        title: format!("{}: {what}", frame.title),
+        title: if frame.title.is_empty() { heading(what) } else { format!("{}: {what}", frame.title) },
         subtitle: sequence::subtitle(view, None),
         caption,
         panel,
@@ -49,6 +49,12 @@ pub fn chart(view: &View<'_>, line: Line, frame: sequence::Frame) -> Chart {
         from,
         until,
     }
+}
+
+/// With a capital letter.
+pub(crate) fn heading(what: &str) -> String {
+    let mut letters = what.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What a line says, in a sentence.

@@ -2,7 +2,7 @@
 
 use crate::ranges::Ranges;
 use crate::{View, clocks, lines, stream};
-use analyse::flow::SpikeKind;
+use analyse::flow::{SpikeKind, Way};
 use analyse::place::Side;
 use analyse::{Kind as Verdict, Need};
 use report::{Ack, FastRetransmit, Interval, Kind, Layer, Panel, Picture, Received, Sent, Timeout, Truth};
@@ -20,6 +20,19 @@ pub struct Frame {
     pub until: Option<f64>,
 }
 
+/// Bytes of data in a full segment: the longest seen, unless the peer had asked for less. Then the sender's network card cuts
+/// what is captured as one packet (TSO), and what arrives is put together again (GRO).
+fn segment(way: &Way) -> u32 {
+    const TIMESTAMPS: u32 = 12;
+    let longest = way.options.longest.max(1);
+    match way.options.mss.map(u32::from) {
+        Some(mss) if longest > mss && mss > TIMESTAMPS => {
+            mss - if way.options.timestamps { TIMESTAMPS } else { 0 }
+        }
+        _ => longest,
+    }
+}
+
 /// Draws it, with data outstanding and round trips below the sequence.
 pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     let way = view.data();
@@ -30,7 +43,7 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
         title: frame.title,
         subtitle: subtitle(view, clocks.as_ref()),
         flow: format!("{} → {}", ends(view).0, ends(view).1),
-        segment_bytes: way.options.longest.max(1),
+        segment_bytes: segment(way),
         panels: panels(view),
         layers: frame.layers,
         from,

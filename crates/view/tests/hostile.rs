@@ -16,6 +16,42 @@ proptest! {
     }
 }
 
+/// The words of a qlog in any order, and any bytes.
+fn words() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "{\"qlog_version\":\"0.4\",",
+        "\"traces\":[",
+        "\"trace\":{",
+        "\"events\":[",
+        "{\"time\":1,",
+        "{\"time\":-5e300,",
+        "\"name\":\"quic:packet_sent\",",
+        "\"name\":\"quic:packet_received\",",
+        "\"name\":\"recovery:packet_lost\",",
+        "\"name\":\"recovery:metrics_updated\",",
+        "\"data\":{",
+        "\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":1}",
+        "\"frames\":[{\"frame_type\":\"ack\",\"acked_ranges\":[[0,18446744073709551615]]}]",
+        "}",
+        "]",
+        ",",
+        "\u{1e}",
+        "\n",
+        "1e999",
+        "null",
+    ]);
+    prop::collection::vec(word, 0..24).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn qlogs_do_no_harm(text in words(), bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        fuzz::qlog(text.as_bytes());
+        fuzz::qlog(&bytes);
+    }
+}
+
 /// A layer of its own for each of the most events that a table may have: was quadratic, 5 billion comparisons.
 #[test]
 fn a_layer_for_each_event_is_read_in_linear_time() {

@@ -30,7 +30,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
     }
     let mut rows = String::new();
     let (mut equal, mut departs, mut silent) = (0, 0, 0);
-    let (mut hold, mut explained, mut fail) = (0, 0, 0);
+    let (mut hold, mut literal, mut explained, mut fail) = (0, 0, 0, 0);
     for (id, entry) in &catalogue {
         let text = |key: &str| entry.get(key).and_then(toml::Value::as_str).unwrap_or_default();
         let (test, letter, reasons) = match tests.get(id) {
@@ -60,7 +60,10 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
         };
         let verdict = recorded.claims.get(id).map_or("", String::as_str);
         match verdict {
-            "holds" => hold += 1,
+            "holds" => {
+                hold += 1;
+                literal += usize::from(letter == "equal");
+            }
             "explained" => explained += 1,
             "fails" => fail += 1,
             _ => {}
@@ -80,7 +83,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
          | | claims |\n|---|---:|\n\
          | in the catalogue | {} |\n| tested here | {} |\n| test equal to the catalogue's | {equal} |\n\
          | test differs, with the reason | {departs} |\n| not compared | {silent} |\n\
-         | hold in the recorded run | {hold} |\n| fail there, explained | {explained} |\n| fail there | {fail} |\n\n\
+         | hold in the recorded run | {hold} |\n| of them by a test equal to the catalogue's | {literal} |\n| fail there, explained | {explained} |\n| fail there | {fail} |\n\n\
          | claim | experiment | catalogue's test | test here | letter | verdict |\n|---|---|---|---|---|---|\n{rows}",
         catalogue.len(),
         tests.values().filter(|test| test.test.is_ok()).count(),
@@ -150,7 +153,10 @@ mod tests {
         assert!(page.contains("| C002 | a/c | `\\|x\\| < y` |"), "{page}");
         assert!(page.contains("| C003 | a/d | `z = 0` |  | not tested here |  |"), "{page}");
         assert!(
-            page.contains("| tested here | 2 |") && page.contains("| hold in the recorded run | 1 |"),
+            page.contains("| tested here | 2 |")
+                && page.contains(
+                    "| hold in the recorded run | 1 |\n| of them by a test equal to the catalogue's | 1 |"
+                ),
             "{page}"
         );
     }

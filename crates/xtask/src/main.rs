@@ -17,6 +17,7 @@ mod reach;
 mod record;
 mod rfc;
 mod rust;
+mod sctp;
 mod shape;
 mod tree;
 
@@ -48,13 +49,16 @@ fn main() -> ExitCode {
         "generate" => generate(&root),
         "check" => check(&root),
         "record" => record(&root),
+        "record-claims" => record_claims(&root),
         "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
+        "sctp" => sctp::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         "house" => {
             Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
         }
         _ => {
             say(
-                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json]",
+                "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json] \
+                 | record-claims COMMIT REPRODUCE.json... | sctp record [WILLIWAW [CASE...]] | sctp diff CASE",
             );
             return ExitCode::from(2);
         }
@@ -75,7 +79,7 @@ fn say(line: &str) {
 }
 
 /// Every generated page, from the sources as they are.
-fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
+fn pages(root: &Path, tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
     let page = |path, text: String| Page { path, text };
     let features = features::read(tree.text("docs/features.toml")?)?;
     reach::check(&features, findings);
@@ -96,13 +100,14 @@ fn pages(tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>, String> {
         page("docs/scenario.schema.json", schema + "\n"),
         page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
         page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
+        page("docs/sctp-agreement.md", format!("{NOTE}{}", sctp::page(root, tree, &mut findings.errors)?)),
     ])
 }
 
 fn generate(root: &Path) -> Result<bool, String> {
     let tree = Tree::read(root)?;
     let mut findings = Findings::default();
-    for page in pages(&tree, &mut findings)? {
+    for page in pages(root, &tree, &mut findings)? {
         if tree.text(page.path).is_ok_and(|old| old == page.text) {
             continue;
         }
@@ -116,7 +121,7 @@ fn generate(root: &Path) -> Result<bool, String> {
 fn check(root: &Path) -> Result<bool, String> {
     let tree = Tree::read(root)?;
     let mut findings = Findings::default();
-    for page in pages(&tree, &mut findings)? {
+    for page in pages(root, &tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
     headings::check(&tree, &mut findings);
@@ -135,6 +140,22 @@ fn record(root: &Path) -> Result<bool, String> {
     let text = record::text(&Tree::read(root)?, &read(log)?, claims.as_deref())?;
     std::fs::write(root.join(record::FILE), text)
         .map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
+    say(&format!("wrote {}", record::FILE));
+    generate(root)
+}
+
+/// Renews the verdicts of claims in the record.
+fn record_claims(root: &Path) -> Result<bool, String> {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let usage = "usage: cargo run -p xtask -- record-claims COMMIT REPRODUCE.json...";
+    let (commit, files) = words.split_first().filter(|(_, files)| !files.is_empty()).ok_or(usage)?;
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+    };
+    let documents = files.iter().map(|path| read(Path::new(path))).collect::<Result<Vec<_>, _>>()?;
+    let path = root.join(record::FILE);
+    let text = record::with_claims(&read(&path)?, commit, documents.iter().map(String::as_str))?;
+    std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
     say(&format!("wrote {}", record::FILE));
     generate(root)
 }
@@ -193,7 +214,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let tree = Tree::read(&root).unwrap();
         let texts = |findings: &mut Findings| -> Vec<String> {
-            pages(&tree, findings).unwrap().into_iter().map(|p| p.text).collect()
+            pages(&root, &tree, findings).unwrap().into_iter().map(|p| p.text).collect()
         };
         let (mut a, mut b) = Default::default();
         assert_eq!(texts(&mut a), texts(&mut b));

@@ -4,6 +4,9 @@
 //! document of `williwaw reproduce --json`, and writes `docs/recorded-run.toml`. A test that printed `skipped:` did not
 //! run; a feature of which every test was skipped there is not covered. The page changes with this file alone, and not
 //! with the machine that generates it.
+//!
+//! `record-claims COMMIT REPRODUCE.json...` renews the verdicts of the claims alone, from one document or from several that
+//! have different experiments.
 
 use crate::rust;
 use crate::tree::Tree;
@@ -12,6 +15,9 @@ use std::fmt::Write;
 
 /// Where the record lies.
 pub(crate) const FILE: &str = "docs/recorded-run.toml";
+
+/// Opens the part with the verdicts.
+const VERDICTS: &str = "# Verdicts of `williwaw reproduce` by claim.\n";
 
 /// What is known of the run that counts.
 #[derive(Debug, Default, PartialEq)]
@@ -62,14 +68,38 @@ pub(crate) fn text(tree: &Tree, log: &str, claims: Option<&str>) -> Result<Strin
     for (test, why) in skipped(tree, log) {
         let _ = writeln!(out, "{test:?} = {why:?}");
     }
-    out.push_str("\n# Verdicts of `williwaw reproduce` by claim.\n[claims]\n");
-    if let Some(text) = claims {
-        let document: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        for (id, verdict) in verdicts(&document) {
-            let _ = writeln!(out, "{id} = {verdict:?}");
-        }
+    out.push('\n');
+    out.push_str(VERDICTS);
+    out.push_str("[claims]\n");
+    for (id, verdict) in verdicts_of(claims.into_iter())? {
+        let _ = writeln!(out, "{id} = {verdict:?}");
     }
     Ok(out)
+}
+
+/// The record `old` with the verdicts of these documents of `reproduce` in place of its own. They are of the commit `of`.
+pub(crate) fn with_claims<'a>(
+    old: &str,
+    of: &str,
+    documents: impl Iterator<Item = &'a str>,
+) -> Result<String, String> {
+    let kept = old.find(VERDICTS).map(|at| &old[..at]).ok_or("the record has no part for verdicts")?;
+    let mut out = format!("{kept}{VERDICTS}# They are of commit {of}.\n[claims]\n");
+    for (id, verdict) in verdicts_of(documents)? {
+        let _ = writeln!(out, "{id} = {verdict:?}");
+    }
+    Ok(out)
+}
+
+fn verdicts_of<'a>(
+    documents: impl Iterator<Item = &'a str>,
+) -> Result<BTreeMap<String, &'static str>, String> {
+    let mut all = BTreeMap::new();
+    for text in documents {
+        let document: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        all.append(&mut verdicts(&document));
+    }
+    Ok(all)
 }
 
 /// Tests that say they were skipped: libtest prints the output of each passed test under its name.
@@ -154,6 +184,21 @@ mod tests {
         assert_eq!(recorded.skipped.len(), 1);
         let verdicts: Vec<&str> = recorded.claims.values().map(String::as_str).collect();
         assert_eq!(verdicts, ["holds", "explained", "fails"]);
+    }
+
+    #[test]
+    fn verdicts_are_renewed_alone() {
+        let old =
+            text(&tree(), LOG, Some(r#"{"experiments":[{"claims":[{"id":"C001","holds":true}]}]}"#)).unwrap();
+        let one = r#"{"experiments":[{"claims":[{"id":"C005","holds":true,"why":null}]}]}"#;
+        let other = r#"{"experiments":[{"claims":[{"id":"C004","holds":false,"why":"x"}]}]}"#;
+        let new = with_claims(&old, "def456", [one, other].into_iter()).unwrap();
+        let recorded = read(&Tree::of(&[(FILE, &new)])).unwrap();
+        assert_eq!(recorded.of, "2026-01-02, commit abc123");
+        let verdicts: Vec<_> = recorded.claims.iter().map(|(id, v)| (id.as_str(), v.as_str())).collect();
+        assert_eq!(verdicts, [("C004", "explained"), ("C005", "holds")]);
+        assert_eq!(with_claims(&new, "def456", [one, other].into_iter()).unwrap(), new);
+        assert!(with_claims("date = 1\n", "x", [one].into_iter()).is_err());
     }
 
     #[test]

@@ -12,7 +12,8 @@ use base::dist::Dist;
 use base::rng::Seed;
 use emulate::accuracy::lateness::Histogram;
 use emulate::remote::results::{EndReturned, List, Lists};
-use emulate::remote::spec::Does;
+use emulate::remote::spec::EndWork;
+use scenario::model::App;
 use transport::app::ask::Asker;
 use transport::app::lines::Letters;
 use transport::app::tell::{Pace, Telling, Useful};
@@ -133,7 +134,7 @@ fn heard(message: &Message, bytes: &[u8]) {
         let _ = Lists::default().add(*list, bytes);
     }
     if let Message::Prepare(_, orders) = message {
-        orders.ends.iter().for_each(|end| does(&end.does));
+        orders.ends.iter().for_each(|end| work(&end.work));
     }
     let mut again = Pieces::default();
     let said = message::write(message, bytes);
@@ -146,14 +147,13 @@ fn heard(message: &Message, bytes: &[u8]) {
 }
 
 /// A plan that was understood can be drawn from.
-fn does(does: &Does) {
-    let letters = Letters::default();
-    match does {
-        Does::Asks(plan, draws) => drop(Asker::new(plan.0.clone(), letters, &draws.name, draws.seed())),
-        Does::Speaks(plan, draws, _) => {
-            let mut pace = Pace::new(&plan.0, &draws.name, draws.seed());
+fn work(EndWork { app, draws, .. }: &EndWork) {
+    match app {
+        App::Ask(plan) => drop(Asker::new((**plan).clone(), Letters::default(), &draws.name, draws.seed())),
+        App::Tell(plan) => {
+            let mut pace = Pace::new(plan, &draws.name, draws.seed());
             let _ = (pace.message(), pace.message());
         }
-        Does::Bulk { .. } | Does::Answers(_) | Does::Listens(..) => {}
+        App::Bulk { .. } => {}
     }
 }

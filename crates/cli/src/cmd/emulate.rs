@@ -11,6 +11,7 @@ use crate::input::{agents_file, nesting};
 use crate::output::artefacts::Store;
 use crate::output::captures;
 use crate::player::local_player::{self, Here};
+use crate::player::numbers;
 use crate::player::remote_player::Ordering;
 use crate::player::rep_report::{Brought, Told};
 use crate::player::summary;
@@ -24,8 +25,9 @@ use emulate::{Error, Options};
 use lab::sweep::Sweep;
 use netns::output::Outputs;
 use results::Row;
+use results::numbers::Reported;
 use results::row::finished;
-use scenario::model::{Flow, Protocol};
+use scenario::model::{Command, Flow, Protocol, Reports};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -146,8 +148,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
-    let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
-    refuse(&sweep)?;
+    let mut sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    refuse(&sweep, args.jobs)?;
     let listed = match &args.agents {
         Some(file) => Some(agents_file::read(file, args.jobs, &sweep)?),
         None => None,
@@ -180,7 +182,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stop,
         talk,
     };
-    let (played, rows, complete) = going.play(rows, kept.as_mut())?;
+    let (played, mut rows, complete) = going.play(rows, kept.as_mut())?;
     args.write_first(&played, &sweep, talk)?;
     let told = &played.told;
     let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
@@ -201,6 +203,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         kept.close(complete, watch.seconds())?;
         nesting::give_back(kept.folder.path());
     }
+    let reported: Vec<Reported> = repetitions.iter().flat_map(numbers::in_document).collect();
+    numbers::put_beside(&mut sweep.header, &mut rows, &reported, path.as_deref().filter(|_| complete))?;
     let found = Found {
         sweep: &sweep,
         rows: &rows,
@@ -232,8 +236,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Ok(end)
 }
 
-/// Refuses flows that real time cannot carry.
-fn refuse(sweep: &Sweep) -> Result<(), Failure> {
+/// Refuses flows that real time cannot carry, and a file that repetitions beside each other would write.
+pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
+    let shared = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
+    let mut commands = sweep.cells.iter().flat_map(|cell| &cell.model.commands);
+    if let Some(command) = commands.find(|command| jobs > 1 && shared(command)) {
+        return Err(Failure::usage(
+            format!("repetitions beside each other would write one file of numbers of `{}`", command.name),
+            "--jobs 1, or metrics = \"json\", which takes them from its standard output",
+        ));
+    }
     let flows = || sweep.cells.iter().flat_map(|cell| &cell.model.flows);
     let own = |flow: &Flow, is: fn(&Protocol) -> bool| {
         let mut kernels = flow.transport.kernels().into_iter().flatten();
@@ -445,8 +457,12 @@ impl Going<'_> {
                     beside: self.jobs > 1,
                     events: *events,
                 };
-                let folder = self.store.map(|store| Outputs::Folder(store.outputs(key)));
-                here.play(key, folder.unwrap_or_default(), picture, live, self.stop)
+                let outputs = match self.store {
+                    Some(store) => Outputs::Folder(store.outputs(key)),
+                    None if numbers::any(&self.sweep.cells[key.0 as usize].model) => Outputs::Memory,
+                    None => Outputs::Nowhere,
+                };
+                here.play(key, outputs, picture, live, self.stop)
             }
         }
     }

@@ -11,10 +11,10 @@ use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::Choice;
+use crate::player::numbers;
 use lab::part::Shard;
 use scenario::Scenario;
 use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
-use scenario::metric::Metric;
 use std::path::{Path, PathBuf};
 
 /// The version that results are stamped with.
@@ -92,7 +92,7 @@ impl Plan {
             input,
             place,
         };
-        plan.choice.check(Metric::NAMES)?;
+        numbers::check(&plan.choice, std::iter::once(plan.input.scenario.first()))?;
         let model = plan.input.scenario.first();
         if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
             return Err(Failure::wire(&node.name));
@@ -100,7 +100,8 @@ impl Plan {
         if args.metrics.is_none() && !model.commands.is_empty() {
             // Of a command there is one number, and those of several mean nothing together.
             plan.choice.flows |= model.commands.len() + model.flows.len() > 1;
-            plan.choice.metrics = model.flows.is_empty().then(|| vec!["completion_time_s".to_owned()]);
+            let bare = model.flows.is_empty() && !numbers::any(model);
+            plan.choice.metrics = bare.then(|| vec!["completion_time_s".to_owned()]);
         }
         plan.check(&args)?;
         talk.warnings(plan.input.scenario.warnings());

@@ -7,6 +7,7 @@ use super::labels;
 use crate::console::exit::Failure;
 use results::cells::CellSummary;
 use results::{Header, Summary};
+use scenario::metric::Metric;
 
 /// Shown unless others are asked for, as far as somebody measured them.
 pub(crate) const DEFAULT: &[&str] = &[
@@ -109,6 +110,9 @@ impl Choice {
                 // Of a command beside flows nothing else is known.
                 let bare = |line: &Line<'_>| shown.iter().all(|at| line.metrics[*at].is_none());
                 shown.extend(header.column(COMPLETION).filter(|_| lines.iter().any(bare)).filter(measured));
+                // Numbers that commands report were asked for by the scenario.
+                let own = |at: &usize| !Metric::NAMES.contains(&header.columns[*at].name.as_str());
+                shown.extend((0..header.columns.len()).filter(own).filter(measured));
                 shown
             }
         }

@@ -3,6 +3,7 @@
 //! One that the user names, else the one that was built; every repetition in which kernels take part is played here,
 //! and what they counted is kept beside its measures.
 
+use super::numbers;
 use super::summary::{command, command_complaints, facts_document, values};
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
@@ -15,11 +16,11 @@ use lab::sweep::{Counters, Played, Player, Refused, Sweep};
 use netns::facts::FlowFacts;
 use netns::job::CommandFacts;
 use report::Picture;
+use results::numbers::Reported;
+use results::{Row, row::finished};
 use scenario::Model;
 use scenario::metric::Metric;
-use scenario::model::Flow;
-use scenario::model::Linux;
-use scenario::model::Protocol;
+use scenario::model::{Command, Flow, Linux, Protocol, Reports};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -88,6 +89,10 @@ struct Said {
     commands: Vec<CommandFacts>,
     /// Names that were called, and when, seconds.
     triggers: Vec<(f64, String)>,
+    /// Numbers that commands reported.
+    own: Vec<Reported>,
+    /// What is wrong with them, and whether a command did not report at all.
+    own_faults: (Vec<(String, String)>, bool),
 }
 
 /// By cell and repetition.
@@ -132,6 +137,14 @@ impl Stage {
         let speakers: BTreeSet<Option<&str>> = speakers().filter(dccp).map(named).collect();
         for kernel in speakers {
             kernel::has_dccp(&stage.kernels.find(kernel)?)?;
+        }
+        let commands = models.iter().flat_map(|model| &model.commands);
+        let file = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
+        if let Some(command) = { commands }.find(file) {
+            return Err(Failure::usage(
+                format!("in virtual time the numbers of `{}` come from its standard output", command.name),
+                "metrics = \"json\"",
+            ));
         }
         for linux in stations {
             kernel::has_overlays(&stage.kernels.find(named(linux))?)?;
@@ -197,8 +210,23 @@ impl Stage {
                     end = End::Failed;
                 }
             }
+            let (complaints, failed) = said.own_faults;
+            complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+            if failed && end == End::Good {
+                end = End::Failed;
+            }
         }
         end
+    }
+
+    /// Numbers that commands reported: now, and in the repetitions that the run's folder had before.
+    pub(crate) fn reported(&self, folder: Option<&Path>, sweep: &Sweep, rows: &[Row]) -> Vec<Reported> {
+        let facts = self.facts();
+        let earlier: Vec<(u32, u64)> =
+            finished(rows).into_iter().filter(|key| !facts.contains_key(key)).collect();
+        let mut all = folder.map_or_else(Vec::new, |folder| numbers::kept(folder, sweep, &earlier));
+        all.extend(facts.into_values().flat_map(|said| said.own));
+        all
     }
 
     fn facts(&self) -> Facts {
@@ -388,9 +416,23 @@ impl Player for Stage {
         let mut played = Played::of(model, outcome.ran);
         let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
         played.measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
-        let commands = outcome.commands.into_iter().map(|command| command.facts).collect();
+        let (commands, mut outputs): (Vec<CommandFacts>, Vec<Vec<u8>>) = outcome
+            .commands
+            .into_iter()
+            .map(|command| {
+                let [out, _] = command.wrote;
+                (command.facts, out)
+            })
+            .unzip();
+        let outcomes = numbers::gather(model, &commands, None, |i| {
+            outputs.get_mut(i).map(std::mem::take).unwrap_or_default()
+        });
+        let own = numbers::reported((cell, repetition), model, &outcomes);
+        let which = format!("repetition {repetition} of cell {cell}");
+        let own_faults = numbers::complaints(model, &outcomes, &which);
         if let Ok(mut facts) = self.facts.lock() {
-            facts.insert((cell, repetition), Said { flows: outcome.facts, commands, triggers });
+            let said = Said { flows: outcome.facts, commands, triggers, own, own_faults };
+            facts.insert((cell, repetition), said);
         }
         Ok(Some(played))
     }

@@ -2,6 +2,7 @@
 //!
 //! With the models of the sweep, in the surroundings of this process; machines may be at other hosts.
 
+use super::numbers::{self, Marks};
 use super::rep_report::{Brought, Told};
 use super::summary::Played;
 use crate::console::exit::Failure;
@@ -58,7 +59,9 @@ impl Here<'_> {
             ..nesting::common()
         };
         let cell = cell as usize;
-        let outcome = emulate::play(&self.sweep.cells[cell].model, repetition, self.options, &around, stop)?;
+        let model = &self.sweep.cells[cell].model;
+        let marks = Marks::before(model);
+        let outcome = emulate::play(model, repetition, self.options, &around, stop)?;
         let mut played = Played { cell, repetition, outcome };
         let written = std::mem::take(&mut played.outcome.written);
         let mut brought = Brought {
@@ -67,12 +70,22 @@ impl Here<'_> {
             picture: if picture { played.drawn(self.sweep) } else { None },
             ..Brought::default()
         };
+        let reported =
+            numbers::gather(model, &played.outcome.commands, Some(&marks), |i| match &around.outputs {
+                Outputs::Folder(folder) => {
+                    let file = folder.join(format!("{}.{}", model.commands[i].name, netns::output::NAMES[0]));
+                    std::fs::read(file).unwrap_or_default()
+                }
+                _ => written.get(i).map_or_else(Vec::new, |[out, _]| out.clone()),
+            });
         // Also what is empty: it was looked for.
         if matches!(around.outputs, Outputs::Memory) {
             for (i, outputs) in written.into_iter().enumerate() {
                 brought.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));
             }
         }
-        Ok((played.told(self.sweep, self.options), brought))
+        let mut told = played.told(self.sweep, self.options);
+        numbers::tell(&mut told, model, &reported);
+        Ok((told, brought))
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent_player;
 pub(crate) mod kernels;
 pub(crate) mod local_player;
+pub(crate) mod numbers;
 pub(crate) mod remote_player;
 pub(crate) mod rep_report;
 pub(crate) mod summary;

@@ -4,7 +4,7 @@
 
 use super::overhead::Between;
 use super::results::EndReturned;
-use super::spec::Does;
+use super::spec::EndWork;
 use crate::Error;
 use netns::clock::Clock;
 use netns::device::Device;
@@ -104,8 +104,8 @@ pub struct EndOrder {
     pub six: bool,
     /// When it begins, nanoseconds.
     pub start_ns: u64,
-    /// What it does.
-    pub does: Does,
+    /// Its workload.
+    pub work: EndWork,
 }
 
 /// How an application reads that does not take everything at once.

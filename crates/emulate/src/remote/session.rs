@@ -4,7 +4,7 @@
 //! beside what happened here. Where no other host has a part, all of this is nothing.
 
 use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
-use super::spec::Does;
+use super::spec::EndWork;
 use crate::accuracy::lateness::Timing;
 use crate::run::start_of;
 use crate::sockets::endpoint::Report;
@@ -77,7 +77,7 @@ impl<'a> Ordered<'a> {
                         linux: linux.into(),
                         six: linux.ip == Ip::V6,
                         start_ns: at.start.as_nanos(),
-                        does: Does::of(flow, linux, role, seed),
+                        work: EndWork::of(flow, linux, seed),
                     });
                 }
             }

@@ -76,7 +76,7 @@ impl Lent {
             devices.push(space.device(endpoint::address(order.opens, ip), order.linux.mtu)?);
             let times = (Time::from_nanos(order.start_ns), limit);
             let to = SocketAddr::new(endpoint::address(false, ip), PORT);
-            let part = Part::new((&order.does, order.opens), (&space, &order.linux, ip), times, (to, None))?;
+            let part = Part::new((&order.work, order.opens), (&space, &order.linux, ip), times, (to, None))?;
             ends.push(End { space, part });
         }
         for i in 0..made.orders.commands.len() {

@@ -10,13 +10,13 @@ use super::multi::{self, End, Meaning, Times};
 use super::watch::Watch;
 use crate::Error;
 use crate::remote::hosts::Setting;
-use crate::remote::spec::{Does, Over};
+use crate::remote::spec::EndWork;
 use base::{Span, Time};
 use host::Told;
 use netns::facts::TcpInfo;
 use netns::namespace::Namespace;
 use netns::sys;
-use scenario::model::Ip;
+use scenario::model::{App, Ip};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use transport::app::ask::{Answerer, Asker};
@@ -106,7 +106,7 @@ impl Part {
     /// Makes its sockets. `opens` says which end it is; `to`: where the end that waits is reached; `shared`: what the bytes
     /// mean, if the other end is here too.
     pub(crate) fn new(
-        (does, opens): (&Does, bool),
+        (work, opens): (&EndWork, bool),
         (space, linux, ip): (&Namespace, &Setting, Ip),
         (start, limit): (Time, Time),
         (to, shared): (SocketAddr, Option<&Letters>),
@@ -123,52 +123,49 @@ impl Part {
             }
             Ok::<_, Error>(listener)
         };
-        let kind = match does {
-            Does::Bulk { bytes, lasts_ns, reads } => {
-                let lasts = lasts_ns.map(Span::from_nanos);
-                let job = Job { start, limit, bytes: *bytes, lasts, reads: *reads };
+        let draws = &work.draws;
+        let kind = match (&work.app, opens, work.payload) {
+            (App::Bulk { bytes, lasts }, _, _) => {
+                let job = Job { start, limit, bytes: *bytes, lasts: *lasts, reads: work.reads };
                 if opens {
                     Kind::Writes(bulk::socket(space, linux.cc.as_deref(), ip)?, job)
                 } else {
                     Kind::Reads(bulk::listen(space, ip)?, job)
                 }
             }
-            Does::Asks(plan, draws) => {
+            (App::Ask(plan), _, _) => {
                 if apart {
-                    letters = Letters::in_band(Known::of(&plan.0));
+                    letters = Letters::in_band(Known::of(plan));
                 }
-                let asker = Asker::new(plan.0.clone(), letters.clone(), &draws.name, draws.seed());
-                Kind::Opens(Box::new(asker))
-            }
-            Does::Answers(said) => {
-                if apart {
-                    letters = Letters::in_band((*said).into());
-                }
-                Kind::Waits(listen()?, Box::new(Answerer::new(letters.clone())))
-            }
-            Does::Speaks(plan, draws, payload) => {
-                let pace = Pace::new(&plan.0, &draws.name, draws.seed());
-                match payload {
-                    None => Kind::Opens(Box::new(Teller::new(pace, letters.clone()))),
-                    Some(payload) => {
-                        let speaking = Speaking::new(*payload, start, pace, letters.clone());
-                        Kind::Speaks(datagrams(space, ip, 0)?, Box::new(speaking))
-                    }
+                if opens {
+                    let asker = Asker::new((**plan).clone(), letters.clone(), &draws.name, draws.seed());
+                    Kind::Opens(Box::new(asker))
+                } else {
+                    Kind::Waits(listen()?, Box::new(Answerer::new(letters.clone())))
                 }
             }
-            Does::Listens(useful, Over::Connection) => {
+            (App::Tell(plan), true, None) => {
+                let pace = Pace::new(plan, &draws.name, draws.seed());
+                Kind::Opens(Box::new(Teller::new(pace, letters.clone())))
+            }
+            (App::Tell(plan), true, Some(payload)) => {
+                let pace = Pace::new(plan, &draws.name, draws.seed());
+                let speaking = Speaking::new(payload, start, pace, letters.clone());
+                Kind::Speaks(datagrams(space, ip, 0)?, Box::new(speaking))
+            }
+            (App::Tell(plan), false, None) => {
                 let workload: Box<dyn Workload> = if apart {
                     Box::new(Noting::new(notes.clone()))
                 } else {
-                    Box::new(Listener::new(letters.clone(), (*useful).into()))
+                    Box::new(Listener::new(letters.clone(), plan.useful))
                 };
                 Kind::Waits(listen()?, workload)
             }
-            Does::Listens(useful, Over::Datagrams) => {
+            (App::Tell(plan), false, Some(_)) => {
                 let ear = if apart {
                     Ear::Notes(notes.clone())
                 } else {
-                    Ear::Hears(Box::new(Hearing::new(letters.clone(), (*useful).into())))
+                    Ear::Hears(Box::new(Hearing::new(letters.clone(), plan.useful)))
                 };
                 Kind::Hears(datagrams(space, ip, bulk::PORT)?, ear)
             }

@@ -9,7 +9,7 @@ use super::program::{self, Program};
 use crate::driver::{Gateway, Kind};
 use crate::remote::hosts::Setting;
 use crate::remote::session::Ordered;
-use crate::remote::spec::Does;
+use crate::remote::spec::EndWork;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
@@ -123,10 +123,10 @@ impl Real {
                 let program = Program::new(space, (flow, linux), &at, site.around)?;
                 return Ok(Player::Program(Box::new(program)));
             }
-            let does = Does::of(flow, linux, role, site.seed);
+            let work = EndWork::of(flow, linux, site.seed);
             let to = SocketAddr::new(address(false, linux.ip, mixed), PORT);
             let at = (&space, &Setting::from(linux), linux.ip);
-            let part = Part::new((&does, opens), at, (ends.start, site.limit), (to, shared))?;
+            let part = Part::new((&work, opens), at, (ends.start, site.limit), (to, shared))?;
             Ok::<_, Error>(Player::Sockets(space, part))
         };
         let [from, to] = places;

@@ -21,6 +21,7 @@ pub fn document(all: &[Reproduced], seed: u64, version: &str) -> Value {
             "values": t.values, "within": t.within, "explained": t.explained, "within_former_band": t.former_within,
             "claims": t.claims, "hold": t.hold, "claims_explained": t.claims_explained,
             "hold_formerly": t.former_hold, "untested": t.untested,
+            "claims_of_the_catalogue": t.literal, "hold_by_the_letter": t.literal_hold,
         },
     })
 }

@@ -89,6 +89,11 @@ impl ClaimResult {
             witness: None,
         }
     }
+
+    /// Its test is the catalogue's.
+    pub fn is_literal(&self) -> bool {
+        self.letter.as_deref() == Some("equal")
+    }
 }
 
 /// A claim that cannot be tested here.
@@ -251,6 +256,10 @@ pub struct Totals {
     pub claims_explained: usize,
     /// Those that held by the judgement until ADR 0036.
     pub former_hold: usize,
+    /// Claims whose test is the catalogue's.
+    pub literal: usize,
+    /// Those of them that hold.
+    pub literal_hold: usize,
     /// Claims that cannot be tested here, not counted above.
     pub untested: usize,
 }
@@ -269,6 +278,8 @@ impl Totals {
             t.claims += r.claims.len();
             t.untested += r.untested.len();
             t.hold += claims(|c| c.holds);
+            t.literal += claims(ClaimResult::is_literal);
+            t.literal_hold += claims(|c| c.holds && c.is_literal());
             t.claims_explained += claims(|c| c.why.is_some());
             t.former_hold += claims(|c| c.former);
         }

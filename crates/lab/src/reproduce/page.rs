@@ -28,9 +28,9 @@ pub fn short(t: &Totals) -> String {
     let former =
         format!("by the judgement until ADR 0036: {} values, {} claims", t.former_within, t.former_hold);
     format!(
-        "{} of {} published values inside their band, {} of {} claims hold; of the rest {} values and {} claims are \
-         explained ({former})",
-        t.within, t.values, t.hold, t.claims, t.explained, t.claims_explained
+        "{} of {} published values inside their band, {} of {} claims hold, {} of {} by a test that is the catalogue's; of the \
+         rest {} values and {} claims are explained ({former})",
+        t.within, t.values, t.hold, t.claims, t.literal_hold, t.literal, t.explained, t.claims_explained
     )
 }
 

@@ -1,7 +1,7 @@
 //! Tables of networks of cells beside the rows of flows: users, cells, timeslots, the load second by second, and the
-//! blocks by C/I and coding scheme.
+//! blocks by C/I and coding scheme. GPRS bearers fill the first three.
 
-use super::{round_trip, transfers};
+use super::{bearers, round_trip, transfers};
 use base::Time;
 use cells::curve::SCHEMES;
 use cells::meter::{CI_FROM, CellCounts, Second};
@@ -9,6 +9,7 @@ use cells::system::Cells;
 use radio::tdma::BLOCKS_PER_SECOND;
 use results::row::{Cell, Column, Combine, Header};
 use scenario::build::World;
+use scenario::model::radio::BearerKind;
 use scenario::model::{Model, System};
 
 /// Rows of a table: subject and values in the order of its columns.
@@ -118,6 +119,12 @@ pub fn headers(hash: &str, seed: u64, version: &str, cells: &[Cell]) -> results:
     all().into_iter().map(|table| Header::new(hash, seed, version, cells.to_vec(), table.columns)).collect()
 }
 
+/// Whether a run of the model has tables: it has a network of cells, or a GPRS bearer.
+pub fn wanted(model: &Model) -> bool {
+    let gprs = |b: &scenario::model::Bearer| matches!(b.kind, BearerKind::Gprs(_));
+    !model.systems.is_empty() || model.bearers.iter().any(gprs)
+}
+
 /// The rows of all tables of a repetition, in the order of [`all`].
 pub fn rows(model: &Model, world: &World, limit: Time) -> Vec<Rows> {
     let mut tables = vec![Rows::new(); all().len()];
@@ -126,6 +133,10 @@ pub fn rows(model: &Model, world: &World, limit: Time) -> Vec<Rows> {
         let Some(element) = world.network.element::<Cells>(*id) else { continue };
         let ran = Ran { system, element, seconds };
         let of = [ran.users(model, world), ran.cells(), ran.slots(), ran.series(), ran.radio()];
+        tables.iter_mut().zip(of).for_each(|(table, rows)| table.extend(rows));
+    }
+    if !model.bearers.is_empty() {
+        let of = bearers::rows(model, world, seconds);
         tables.iter_mut().zip(of).for_each(|(table, rows)| table.extend(rows));
     }
     tables

@@ -3,8 +3,8 @@
 //! One list in the order of arrival holds the send buffer, the packet in service, those in propagation, and those that
 //! wait in the receive buffer for a missing one. Each packet knows its progress.
 
-use super::queue::{Room, Waiting};
 use super::timed::Timed;
+use crate::qdisc::{Room, Waiting};
 use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 use std::collections::VecDeque;

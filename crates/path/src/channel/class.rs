@@ -3,12 +3,12 @@
 //! Packets are told apart by a list of rules and wait in a queue for each (catalogue SW-47); without rules there is
 //! one queue, for all (SW-48). Of the queues with something in them the one with the smallest priority is served;
 //! those of one priority share by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
-//! Using Deficit Round Robin", 1995).
+//! Using Deficit Round Robin", 1995). A class may bound its wait: once it has waited so long for its turn, it goes next
+//! whatever priorities and weights say.
 
 use super::policer::Policer;
-use super::qdisc::{Qdisc as _, Queue};
-use super::queue::{QueueConfig, Waiting};
 use crate::element::Cx;
+use crate::qdisc::{Qdisc as _, Queue, Waiting};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
 
@@ -64,7 +64,7 @@ impl Kind {
 }
 
 /// A class of packets.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct ClassConfig {
     /// Which packets; one that fits several belongs to the first.
     pub rule: Rule,
@@ -73,9 +73,11 @@ pub struct ClassConfig {
     /// Its share among those of the same priority.
     pub weight: u32,
     /// What waits.
-    pub queue: QueueConfig,
+    pub queue: Queue,
     /// What exceeds a rate is dropped.
     pub police: Option<Policer>,
+    /// The longest time between two of its turns while it has something to send; none: any.
+    pub turn_within: Option<Span>,
 }
 
 struct Class {
@@ -84,6 +86,9 @@ struct Class {
     weight: u32,
     queue: Queue,
     police: Option<Policer>,
+    turn_within: Option<Span>,
+    /// Since when it waits for a turn: its last one, or when it got something to send.
+    since: Time,
     /// Bytes it may still send in this round.
     deficit: u64,
 }
@@ -99,24 +104,30 @@ pub(crate) struct Classes {
     /// What a weight of 1 may send in a round: the largest packet seen, so that one packet always fits.
     quantum: u64,
     expire: bool,
+    /// Some class bounds its wait, and the one whose bound is over.
+    bounded: bool,
+    overdue: Option<usize>,
 }
 
 impl Classes {
     pub(crate) fn new(configs: Vec<ClassConfig>) -> Self {
         let mut order: Vec<usize> = (0..configs.len()).collect();
         order.sort_by_key(|&i| configs[i].priority);
-        let expire = configs.iter().any(|c| c.queue.stay.is_some());
+        let expire = configs.iter().any(|c| c.queue.has_stay());
         let class = |c: ClassConfig| Class {
             rule: c.rule,
             priority: c.priority,
             weight: c.weight.max(1),
-            queue: Queue::new(c.queue),
+            queue: c.queue,
             police: c.police,
+            turn_within: c.turn_within,
+            since: Time::ZERO,
             deficit: 0,
         };
-        let classes = configs.into_iter().map(class).collect();
+        let bounded = configs.iter().any(|c| c.turn_within.is_some());
+        let classes: Vec<Class> = configs.into_iter().map(class).collect();
         let turns = vec![None; order.len()];
-        Classes { classes, order, turns, packets: 0, quantum: 1, expire }
+        Classes { classes, order, turns, packets: 0, quantum: 1, expire, bounded, overdue: None }
     }
 
     /// Packets that wait.
@@ -139,6 +150,9 @@ impl Classes {
         if self.classes[i].police.as_mut().is_some_and(|police| !police.conforms(now, size)) {
             cx.drop(packet, DropReason::Early);
             return;
+        }
+        if self.classes[i].queue.len() == 0 {
+            self.classes[i].since = now;
         }
         self.packets += 1;
         self.packets -= self.classes[i].queue.join(cx, packet, idle, at_once);
@@ -179,7 +193,22 @@ impl Classes {
         } else if let Some(waiting) = &taken {
             class.deficit = class.deficit.saturating_sub(u64::from(waiting.packet.size));
         }
+        if self.bounded {
+            self.classes[i].since = cx.now();
+            self.overdue = self.overdue_at(cx.now());
+        }
         taken
+    }
+
+    /// The class that has waited longest beyond its bound.
+    fn overdue_at(&self, now: Time) -> Option<usize> {
+        let by = |i: &usize| {
+            let class = &self.classes[*i];
+            let within = class.turn_within.filter(|_| class.queue.len() > 0)?;
+            let waited = now.since(class.since);
+            (waited >= within).then(|| waited - within)
+        };
+        (0..self.classes.len()).filter(|i| by(i).is_some()).max_by_key(|i| (by(i), usize::MAX - i))
     }
 
     /// Which class is served next.
@@ -189,6 +218,9 @@ impl Classes {
         }
         if self.classes.len() == 1 {
             return Some(0);
+        }
+        if let Some(i) = self.overdue.filter(|i| self.classes[*i].queue.len() > 0) {
+            return Some(i);
         }
         let first = self.order.iter().position(|&i| self.classes[i].queue.len() > 0)?;
         let priority = self.classes[self.order[first]].priority;

@@ -4,36 +4,14 @@
 //! its input queue, and no more; for each that is taken out, one may follow. A sliding window that the receiver
 //! moves.
 //!
-//! Credit travels on a wire of its own, against the packets: a head without a body, counted nowhere.
+//! Credit is a signal that travels against the packets, on a wire of its own.
 
 use crate::element::Port;
-use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::BodyRef;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Where credit comes in, and where it goes out.
+/// Output port of the credit that a stage gives.
 pub const CREDIT: Port = Port(1);
-
-/// One credit.
-pub(crate) fn grant() -> Packet {
-    Packet {
-        id: 0,
-        born: Time::ZERO,
-        lives: Packet::ALWAYS,
-        body: BodyRef::NONE,
-        flow: FlowId(u32::MAX / 4),
-        size: 0,
-        ordinal: 0,
-        source: NodeId::default(),
-        destination: NodeId::default(),
-        interface: 0,
-        flags: Flags::VIRTUAL,
-        class: 0,
-        ecn: 0,
-        unit: 0,
-    }
-}
 
 /// What a stage may still send.
 #[derive(Clone, Debug)]

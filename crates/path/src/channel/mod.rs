@@ -1,7 +1,7 @@
 //! Channel of a mobile link, one direction: the stages of Seawind (Kojo and others 2001, section 4.3), more than a plain
 //! [`crate::link::Link`]. In the order in which a packet meets them:
 //!
-//! input queues, by class ([`class`], [`queue`], managers) -> send buffer ([`buffer`]) -> resources ([`allocation`])
+//! input queues, by class ([`class`], [`crate::qdisc`]) -> send buffer ([`buffer`]) -> resources ([`allocation`])
 //! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->
 //! propagation -> receive buffer, order, reassembly ([`buffer`]) -> the next stage, as far as it gives [`credit`].
 //!
@@ -14,26 +14,18 @@ pub mod arq;
 mod buffer;
 mod change;
 pub mod class;
-pub mod codel;
 pub mod credit;
-pub mod dual_threshold;
 pub mod error;
 pub mod follow;
-pub mod fq_codel;
 pub mod frame;
-pub mod manager;
-pub mod pie;
 pub mod policer;
-mod qdisc;
-pub mod queue;
-pub mod threshold;
 mod timed;
 mod waking;
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::link::LinkGate;
-use crate::rst_flush::FLUSH;
+use crate::qdisc::Room;
 use allocation::Allocation;
 use arq::{Arq, ArqConfig, Frame, Verdict};
 use base::event::{Category, Event};
@@ -45,7 +37,6 @@ use credit::{CREDIT, Credit};
 use error::{Errors, Outcome};
 use follow::{Follower, Followers, Service};
 use frame::Framing;
-use queue::Room;
 
 /// What a channel is made of.
 pub struct ChannelConfig {
@@ -194,7 +185,7 @@ impl Channel {
         let before = self.queues.real() + coming;
         let done = act(&mut self.queues, cx);
         for _ in self.queues.real()..before {
-            cx.forward(CREDIT, credit::grant());
+            cx.signal(CREDIT, Signal::Credit);
         }
         done
     }
@@ -458,18 +449,10 @@ fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
 }
 
 impl Element for Channel {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
         self.catch_up(cx);
-        if port == FLUSH {
-            let (ledger, connection) = (packet.ledger(), packet.id);
-            let same = |cx: &Cx<'_>, p: &Packet| p.ledger() == ledger && cx.connection(p) == connection;
-            self.granting(cx, 0, |queues, cx| queues.flush(cx, &same));
-        } else if port == CREDIT {
-            if let Some(credit) = &mut self.credit {
-                credit.sent(now);
-            }
-        } else if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
+        if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
             cx.drop(packet, DropReason::QueueFull);
         } else {
             let idle = self.in_service.is_none() && self.queues.len() == 0;
@@ -507,6 +490,15 @@ impl Element for Channel {
             }
             Signal::Close => self.closed_by_hand = true,
             Signal::Open => self.closed_by_hand = false,
+            Signal::Credit => {
+                if let Some(credit) = &mut self.credit {
+                    credit.sent(cx.now());
+                }
+            }
+            Signal::Flush { ledger, connection } => {
+                let same = |cx: &Cx<'_>, p: &Packet| p.ledger() == ledger && cx.connection(p) == connection;
+                self.granting(cx, 0, |queues, cx| queues.flush(cx, &same));
+            }
         }
         self.serve(cx);
     }

@@ -21,7 +21,15 @@ const IN_USE: Span = Span::from_secs(30);
 /// The next instant after `seen` at which a change of cell does something.
 pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
     let wrong = change.resumed + WRONG_FLUSH;
-    let all = [change.synchronised, change.access, change.known, change.updated, change.resumed, wrong];
+    let all = [
+        change.synchronised,
+        change.access,
+        change.known,
+        change.located,
+        change.updated,
+        change.resumed,
+        wrong,
+    ];
     all.into_iter().find(|at| *at > seen).unwrap_or(wrong)
 }
 
@@ -100,6 +108,12 @@ impl User {
                 self.say(side, change.known, CellStep::Flush);
                 self.flush(t, side);
             }
+        }
+        if change.located > change.known && self.reached(change.located, t) {
+            // Request, authentication both ways, accept (24.008 section 4.4.4).
+            self.up.counts.control += 2;
+            self.down.counts.control += 2;
+            self.say(side, change.located, CellStep::LocationUpdate);
         }
         if change.updated > change.known && self.reached(change.updated, t) {
             self.up.counts.control += 5;

@@ -1,6 +1,6 @@
 //! What a cell and its mobiles are made of: plain data, one value for each switch of the vendors.
 
-use crate::bssgp::SgsnConfig;
+use crate::bssgp::{Bucket, SgsnConfig};
 use crate::coding::Scheme;
 use crate::llc::LlcMode;
 use crate::mac::multislot::{self, Class};
@@ -12,6 +12,7 @@ use crate::rlc::poll::Policy;
 use crate::rlc::{Mode, Numbering};
 use base::dist::Dist;
 use base::{Rate, Span};
+use path::channel::class::Rule;
 
 base::named! {
     /// When blocks that are not acknowledged are repeated without having been reported missing.
@@ -149,6 +150,17 @@ pub struct Voice {
     pub lasts: Dist,
 }
 
+/// How the bearer treats packets of a traffic class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Traffic {
+    /// Which packets; one that fits several belongs to the first.
+    pub rule: Rule,
+    /// How long TBFs are kept after them, downlink and uplink; none: as long as after others.
+    pub hold: [Option<Span>; 2],
+    /// RLC repeats their blocks. If not, a block reported missing that carries nothing else is given up.
+    pub repeats: bool,
+}
+
 /// One mobile.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UserConfig {
@@ -164,6 +176,8 @@ pub struct UserConfig {
     pub demand: Option<Demand>,
     /// TBFs.
     pub tbf: TbfConfig,
+    /// Traffic classes with a treatment of their own.
+    pub traffic: Vec<Traffic>,
     /// LLC.
     pub llc: LlcConfig,
     /// SGSN buffer, flow control, Gb.
@@ -195,6 +209,7 @@ impl UserConfig {
             up: DirectionConfig::new(class.up),
             demand: None,
             tbf: TbfConfig::default(),
+            traffic: Vec::new(),
             llc: LlcConfig::default(),
             sgsn: SgsnConfig::default(),
             rlc_buffer: None,
@@ -208,6 +223,22 @@ impl UserConfig {
     }
 }
 
+/// Circuit-switched calls on the timeslots of a cell, and other packet users of it. Both arrive as a Poisson process and
+/// stay for exponentially distributed times.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CellLoad {
+    /// Offered voice traffic, Erlang.
+    pub calls: f64,
+    /// Mean length of a call.
+    pub call_lasts: Span,
+    /// Timeslots, from the lowest, that calls do not take.
+    pub reserved: u8,
+    /// Mean number of other packet users with data.
+    pub users: f64,
+    /// Mean time for which one has data.
+    pub user_stays: Span,
+}
+
 /// A cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellConfig {
@@ -215,6 +246,10 @@ pub struct CellConfig {
     pub slots: u8,
     /// Block periods for which a timeslot stays with one mobile before the next one's turn.
     pub turn: u32,
+    /// BSSGP flow control of the cell, beside that of each mobile.
+    pub bucket: Option<Bucket>,
+    /// Calls and packet users of the cell beside its mobiles.
+    pub load: Option<CellLoad>,
     /// Its mobiles, at most 32.
     pub users: Vec<UserConfig>,
 }
@@ -222,6 +257,6 @@ pub struct CellConfig {
 impl CellConfig {
     /// A cell of eight timeslots.
     pub fn of(users: Vec<UserConfig>) -> Self {
-        CellConfig { slots: 8, turn: 1, users }
+        CellConfig { slots: 8, turn: 1, bucket: None, load: None, users }
     }
 }

@@ -31,6 +31,8 @@ pub struct DirectionCounts {
     pub assigned: u64,
     /// LLC frames that arrived whole.
     pub frames: u64,
+    /// Octets of packets that came to the bearer.
+    pub offered: u64,
     /// Octets of packets that arrived whole.
     pub octets: u64,
     /// Packets discarded with a cell.

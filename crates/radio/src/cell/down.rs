@@ -3,7 +3,7 @@
 use super::config::IdleRepeat;
 use super::content::Sent;
 use super::user::User;
-use super::{Air, Direction, RESERVED, RRBP, Side};
+use super::{Air, Direction, RESERVED, RRBP, Reservation, Side};
 use crate::coding::Scheme;
 use crate::mac::tbf::State;
 use crate::rlc::Mode;
@@ -30,18 +30,27 @@ pub(super) fn purpose(reason: Reason) -> BlockUse {
 impl User {
     /// How urgently the mobile needs a downlink block; none if it has nothing to send.
     #[inline]
-    pub(super) fn down_priority(&self, n: Tick) -> Option<u8> {
+    pub(super) fn down_priority(&self, n: Tick, slot: usize) -> Option<u8> {
         let d = &self.down;
         match d.state {
             State::Active if d.sender.has_work() => Some(3),
+            // A poll that waits for a timeslot on which it can be answered needs a block to ride on.
+            State::Active if self.poll_due && d.sender.is_pending() && self.answers_on(slot) => Some(3),
             State::Active if d.sender.is_pending() => match d.idle {
                 IdleRepeat::Never => (self.polls == 0 && d.may_repeat(n)).then_some(2),
                 IdleRepeat::WhenFree => Some(1),
                 IdleRepeat::Always => Some(3),
             },
-            State::Kept if d.keep_at <= n => Some(2),
+            State::Kept if d.keep_at <= n && self.answers_on(slot) => Some(2),
             _ => None,
         }
+    }
+
+    /// Whether the mobile can answer a poll on this timeslot: its class lets it send there (44.060 section 10.4.5).
+    #[inline]
+    fn answers_on(&self, slot: usize) -> bool {
+        let first = usize::from(self.up.first);
+        (first..first + usize::from(self.up.granted)).contains(&slot)
     }
 
     /// Hands over frames whose blocks have all come.
@@ -49,7 +58,8 @@ impl User {
         let mut whole = std::mem::take(&mut self.arriving);
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         if flow.mode == Mode::Acknowledged {
-            flow.sender.feed.deliver(complete, |id| whole.push((id, true)));
+            let frames = &self.frames;
+            flow.sender.feed.deliver(complete, |id| whole.push((id, !frames.get(id).spoiled)));
         } else {
             while let Some((first, last)) = flow.sender.feed.undelivered().map(|p| (p.first, p.last)) {
                 let Some(all) = flow.receiver.has_all(first, last) else { break };
@@ -117,8 +127,9 @@ pub(super) fn note_empty(
 pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     air.down[slot].used += 1;
     let me = user.me;
+    let polls_here = user.answers_on(slot);
     let d = &mut user.down;
-    let repeat = d.may_repeat(n);
+    let repeat = d.may_repeat(n) || user.poll_due && polls_here;
     d.sent_at = n;
     let Some(block) = d.sender.next(n, d.scheme, repeat) else {
         return empty(user, air, side, slot, n);
@@ -150,7 +161,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
     user.useful += u64::from(useful);
     note(side, me, false, slot, n, &block, arrived);
-    let keeps = user.tbf.permanent || !user.tbf.hold_down.is_zero();
+    let keeps = user.keeps[0];
     side.content(|log| {
         let frames = &user.frames;
         log.block(Sent { user: me, up: false, slot, tick: n, arrived }, &d.sender, frames, &block, 15, keeps);
@@ -163,13 +174,13 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
     let last = block.first.last || block.second.is_some_and(|u| u.last);
     let force = (last || d.was_stalled || block.first.reason == Reason::Idle) && user.polls == 0;
-    let due = d.poller.block(false, force);
+    user.poll_due |= d.poller.block(false, force);
     if arrived && complete > before || user.down.mode == Mode::Unacknowledged {
         let t = tdma::start_of(n) + tdma::AIR + user.delays.abis;
         user.deliver(Direction::Down, complete, t, side);
     }
-    if due {
-        let reserved = poll(user, air, slot, n);
+    if user.poll_due && polls_here {
+        let reserved = poll(user, air, slot, n, arrived);
         side.content(|log| log.polled(reserved));
     }
 }
@@ -183,18 +194,18 @@ fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) 
     note_empty(side, user.me, false, slot, n, BlockUse::Dummy, arrived);
     let me = user.me;
     side.content(|log| log.dummy(Sent { user: me, up: false, slot, tick: n, arrived }));
-    if arrived {
-        let reserved = poll(user, air, slot, n);
-        side.content(|log| log.polled(reserved));
-    }
+    let reserved = poll(user, air, slot, n, arrived);
+    side.content(|log| log.polled(reserved));
 }
 
-/// Reserves an uplink block for a report; how many block periods later it is.
-fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick) -> Option<u32> {
-    let free = RRBP.map(|k| n + k).find(|t| air.reserved[slot][*t as usize % RESERVED] == 0);
+/// Reserves an uplink block for a report; how many block periods later it is. `heard` if the mobile decoded the poll.
+/// Where all are reserved, the poll waits for the next block.
+fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick, heard: bool) -> Option<u32> {
+    let free = RRBP.map(|k| n + k).find(|t| air.reserved[slot][*t as usize % RESERVED].of == 0);
     if let Some(at) = free {
-        air.reserved[slot][at as usize % RESERVED] = user.me + 1;
+        air.reserved[slot][at as usize % RESERVED] = Reservation { of: user.me + 1, heard };
         user.polls += 1;
+        user.poll_due = false;
     }
     free.map(|at| at - n)
 }

@@ -36,6 +36,10 @@ pub(crate) struct Frame {
     pub(crate) genuine: bool,
     /// Its number in the log of contents.
     pub(crate) serial: u32,
+    /// Index of its traffic class; beyond the last: none.
+    pub(crate) traffic: u8,
+    /// RLC gave up one of its blocks.
+    pub(crate) spoiled: bool,
 }
 
 /// A slab with a list of free places.
@@ -82,6 +86,7 @@ impl Frames {
         &mut self,
         packet: Packet,
         serial: u32,
+        traffic: u8,
         sizes: impl Iterator<Item = u32>,
         mut each: impl FnMut(FrameId, u32),
     ) {
@@ -90,7 +95,9 @@ impl Frames {
         for (i, octets) in sizes.enumerate() {
             let since = Time::ZERO;
             let serial = serial + i as u32;
-            let frame = Frame { held, octets, delivered: false, holders: 1, since, genuine: true, serial };
+            let (delivered, spoiled) = (false, false);
+            let frame =
+                Frame { held, octets, delivered, holders: 1, since, genuine: true, serial, traffic, spoiled };
             let id = self.frames.put(frame);
             let h = &mut self.held.all[held as usize];
             (h.missing, h.frames) = (h.missing + 1, h.frames + 1);
@@ -165,7 +172,18 @@ impl Frames {
     pub(crate) fn copy(&mut self, octets: u32, packet: Packet, serial: u32) -> FrameId {
         let held = self.held.put(Held { packet, missing: 0, frames: 1, ended: true });
         let since = Time::ZERO;
-        self.frames.put(Frame { held, octets, delivered: false, holders: 1, since, genuine: false, serial })
+        let (delivered, genuine, traffic, spoiled) = (false, false, u8::MAX, false);
+        self.frames.put(Frame {
+            held,
+            octets,
+            delivered,
+            holders: 1,
+            since,
+            genuine,
+            serial,
+            traffic,
+            spoiled,
+        })
     }
 }
 
@@ -177,12 +195,12 @@ mod tests {
     fn packets_leave_with_their_last_frame_and_end_with_the_first_lost() {
         let mut f = Frames::new();
         let mut ids = Vec::new();
-        f.take(Packet { id: 7, ..Packet::NONE }, 0, [506, 506].into_iter(), |id, _| ids.push(id));
+        f.take(Packet { id: 7, ..Packet::NONE }, 0, u8::MAX, [506, 506].into_iter(), |id, _| ids.push(id));
         assert_eq!((f.inside(), f.arrived(ids[0]).is_none()), (1, true));
         assert_eq!(f.arrived(ids[1]).map(|p| p.id), Some(7));
         assert_eq!(f.inside(), 0);
         ids.drain(..).for_each(|id| f.release(id));
-        f.take(Packet { id: 8, ..Packet::NONE }, 0, [506, 100].into_iter(), |id, _| ids.push(id));
+        f.take(Packet { id: 8, ..Packet::NONE }, 0, u8::MAX, [506, 100].into_iter(), |id, _| ids.push(id));
         assert_eq!(f.held.all.len(), 1, "places are used again");
         assert_eq!(f.lost(ids[1]).map(|p| p.id), Some(8));
         assert!(f.lost(ids[0]).is_none() && f.arrived(ids[0]).is_none());

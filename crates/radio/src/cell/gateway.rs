@@ -11,6 +11,7 @@ use base::{Span, Time};
 impl User {
     /// A packet for the mobile; when it is at the SGSN.
     pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
+        self.down.counts.offered += u64::from(packet.size);
         let at = now + self.delays.core;
         self.core.push_back((at, packet));
         self.advance_down(now, side);
@@ -20,6 +21,7 @@ impl User {
     /// A packet from the terminal; when it can be sent.
     pub(super) fn enter_up(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
         let octets = u64::from(packet.size);
+        self.up.counts.offered += octets;
         let full = self.terminal.octets.is_some_and(|most| self.terminal_octets + octets > most)
             || self.terminal.packets.is_some_and(|most| self.terminal_packets >= most);
         if full {
@@ -30,9 +32,10 @@ impl User {
         self.terminal_octets += octets;
         self.terminal_packets += 1;
         let me = u32::from(self.me);
+        let traffic = self.traffic_of(&packet);
         let User { frames, abm, backlog, segmentation, .. } = self;
         let serial = side.describe(self.me, true, &packet, *segmentation);
-        frames.take(packet, serial, segmentation.frames(packet.size), |id, octets| {
+        frames.take(packet, serial, traffic, segmentation.frames(packet.size), |id, octets| {
             side.note(now, || llc(me, true, packet.id, octets, FrameFate::Queued));
             match abm {
                 Some([_, up]) => up.push(id),
@@ -63,9 +66,10 @@ impl User {
             side.drops.push((packet, DropReason::QueueFull));
             return;
         }
+        let traffic = self.traffic_of(&packet);
         let User { frames, abm, sgsn, segmentation, .. } = self;
         let serial = side.describe(self.me, false, &packet, *segmentation);
-        frames.take(packet, serial, segmentation.frames(packet.size), |id, octets| match abm {
+        frames.take(packet, serial, traffic, segmentation.frames(packet.size), |id, octets| match abm {
             Some([down, _]) => down.push(id),
             None => sgsn.push(at, octets, id),
         });
@@ -75,6 +79,7 @@ impl User {
     /// Lets the SGSN pass what it may up to `now`, and the PCU take what is there.
     pub(super) fn pass(&mut self, now: Time, side: &mut Side) {
         if self.sgsn_held > now {
+            self.leave_turn(side);
             return;
         }
         while self.sgsn_next.is_some_and(|t| t <= now) {
@@ -83,10 +88,22 @@ impl User {
             let left = self.change.is_some_and(|c| now < c.known);
             if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
                 self.gated = true;
+                self.leave_turn(side);
                 break;
             }
             if std::mem::take(&mut self.gated) {
                 self.sgsn.hold(now);
+            }
+            if let (Some(cell), Some(octets)) = (&mut side.bucket, self.sgsn.head()) {
+                let from = self.sgsn_next.unwrap_or(now);
+                match cell.pass(self.me, octets, from, now) {
+                    Ok(at) if at > from => self.sgsn.hold(at),
+                    Ok(_) => {}
+                    Err(again) => {
+                        self.sgsn_next = Some(again);
+                        break;
+                    }
+                }
             }
             match self.sgsn.pass(now) {
                 Some(Passed::At(t, id)) => {
@@ -105,6 +122,13 @@ impl User {
         self.take_from_gb(now, side);
     }
 
+    /// The mobile does not wait for the bucket of the cell.
+    fn leave_turn(&self, side: &mut Side) {
+        if let Some(cell) = &mut side.bucket {
+            cell.leave(self.me);
+        }
+    }
+
     /// Frames that have come over Gb join the PCU's queue.
     fn take_from_gb(&mut self, now: Time, side: &mut Side) {
         while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
@@ -112,6 +136,7 @@ impl User {
             let frame = self.frames.get_mut(id);
             frame.since = t;
             let octets = frame.octets;
+            self.ask_hold(Direction::Down, id);
             self.down.sender.feed.push(octets, id);
             side.note(t, || {
                 llc(u32::from(self.me), false, self.frames.packet(id).id, octets, FrameFate::Queued)

@@ -12,6 +12,8 @@
 //! | `changes` | changes of cell and voice calls |
 //! | `frames`, `abm` | packets and LLC frames; acknowledged LLC |
 //! | `counts` | counters |
+//! | `load` | calls and other packet users of the cell |
+//! | `traffic` | traffic classes |
 //! | `gateway` | core network, SGSN queue and Gb, terminal |
 //! | `content` | log of what blocks and frames carry, for captures |
 //! | `element` | the network element |
@@ -25,10 +27,13 @@ mod down;
 pub mod element;
 mod frames;
 mod gateway;
+mod load;
 mod setup;
+mod traffic;
 mod up;
 mod user;
 
+use crate::bssgp::CellBucket;
 use crate::llc::Segmentation;
 use crate::mac::ring::Ring;
 use crate::tdma::{self, Tick};
@@ -39,6 +44,7 @@ use base::{Span, Time};
 use config::CellConfig;
 use content::Content;
 use counts::{SlotCounts, UserCounts};
+use load::Load;
 use std::collections::VecDeque;
 use user::User;
 
@@ -95,8 +101,26 @@ struct Air {
     load: Vec<u32>,
     /// Control blocks for each timeslot, in order.
     control: Vec<VecDeque<Control>>,
-    /// Uplink blocks reserved by polls: the mobile plus one, by tick modulo the length.
-    reserved: Vec<[u8; RESERVED]>,
+    /// Uplink blocks reserved by polls, by tick modulo the length.
+    reserved: Vec<[Reservation; RESERVED]>,
+}
+
+impl Air {
+    /// A downlink TBF is gone, and the uplink blocks that its polls reserved.
+    fn forget_polls(&mut self, user: u8) {
+        for at in self.reserved.iter_mut().flatten().filter(|at| at.of == user + 1) {
+            *at = Reservation::default();
+        }
+    }
+}
+
+/// An uplink block that a poll reserved for a report.
+#[derive(Clone, Copy, Default)]
+struct Reservation {
+    /// The mobile plus one; 0: nobody.
+    of: u8,
+    /// The mobile decoded the poll. If not, it sends nothing in the reserved block.
+    heard: bool,
 }
 
 /// Ticks over which reservations reach.
@@ -104,8 +128,10 @@ const RESERVED: usize = 8;
 /// A poll reserves the uplink block three to six block periods later (RRBP; 44.060 section 10.4.5).
 const RRBP: std::ops::RangeInclusive<u32> = 3..=6;
 
-/// What a mobile does beside its own state: events and ends of packets.
+/// What mobiles do beside their own state: events, ends of packets, the flow control that they share.
 struct Side {
+    /// BSSGP flow control of the cell.
+    bucket: Option<CellBucket>,
     log: bool,
     /// What blocks and frames carry; none unless captured.
     content: Option<Box<Content>>,
@@ -141,6 +167,7 @@ pub struct Cell {
     users: Vec<User>,
     air: Air,
     side: Side,
+    load: Option<Load>,
     /// The next tick at which something can happen.
     next: Option<Tick>,
     /// The first tick that was not executed.
@@ -157,18 +184,22 @@ impl Cell {
             up: (0..slots).map(slot).collect(),
             load: vec![0; slots],
             control: vec![VecDeque::new(); slots],
-            reserved: vec![[0; RESERVED]; slots],
+            reserved: vec![[Reservation::default(); RESERVED]; slots],
         };
-        let mut side = Side { log: false, content: None, events: Vec::new(), drops: Vec::new() };
+        let bucket = config.bucket.map(CellBucket::new);
+        let mut side = Side { bucket, log: false, content: None, events: Vec::new(), drops: Vec::new() };
         let mut users: Vec<User> = Vec::new();
         for (i, user) in config.users.iter().take(32).enumerate() {
             users.push(User::new(i as u8, user, slots, seed));
         }
+        let name = config.users.first().map_or("", |u| u.name.as_str());
+        let load = config.load.map(|l| Load::new(&l, slots, name, seed));
+        let safe = load.as_ref().map_or(slots, Load::reserved);
         for user in &mut users {
-            user.begin(&mut air, &mut side);
+            user.begin(safe, &mut air, &mut side);
         }
         let next = users.iter().map(|u| u.due).min().filter(|t| *t < Tick::MAX);
-        Cell { turn: config.turn.max(1), users, air, side, next, done: 0 }
+        Cell { turn: config.turn.max(1), users, air, side, load, next, done: 0 }
     }
 
     /// A packet comes in for a mobile, or from it.
@@ -190,24 +221,41 @@ impl Cell {
     fn tick(&mut self, n: Tick) {
         let t = tdma::start_of(n);
         self.done = n + 1;
-        let Cell { users, air, side, turn, .. } = self;
+        let Cell { users, air, side, turn, load, .. } = self;
+        if let Some(load) = load {
+            load.advance(n);
+        }
         for user in users.iter_mut().filter(|u| u.due <= n) {
             user.prepare(n, t, air, side);
         }
         for s in 0..air.down.len() {
-            if air.control[s].front().is_some_and(|c| c.ready <= n) {
+            let control = air.control[s].front().is_some_and(|c| c.ready <= n);
+            if let Some(load) = load
+                && load.withholds(air, users, (s, false), n, control)
+            {
+                continue;
+            }
+            if control {
                 down::control(users, air, side, s, n);
             } else if !air.down[s].ring.is_empty()
-                && let Some(m) = air.down[s].next(users, *turn, |u| u.down_priority(n))
+                && let Some(m) = air.down[s].next(users, *turn, |u| u.down_priority(n, s))
             {
                 down::block(&mut users[usize::from(m)], air, side, s, n);
             }
         }
         for s in 0..air.up.len() {
             let reserved = std::mem::take(&mut air.reserved[s][n as usize % RESERVED]);
-            if reserved > 0 {
+            if let Some(load) = load
+                && load.withholds(air, users, (s, true), n, reserved.of > 0)
+            {
+                if reserved.of > 0 {
+                    up::polled(&mut users[usize::from(reserved.of) - 1], side, s, n, false);
+                }
+                continue;
+            }
+            if reserved.of > 0 {
                 air.up[s].used += 1;
-                up::report(&mut users[usize::from(reserved) - 1], air, side, s, n);
+                up::polled(&mut users[usize::from(reserved.of) - 1], side, s, n, reserved.heard);
             } else if !air.up[s].ring.is_empty()
                 && let Some(m) = air.up[s].next(users, *turn, |u| u.up_priority(n))
             {
@@ -222,7 +270,7 @@ impl Cell {
             }
             next = next.min(user.due);
         }
-        if air.reserved.iter().flatten().any(|r| *r > 0) {
+        if air.reserved.iter().flatten().any(|r| r.of > 0) {
             next = n + 1;
         }
         self.next = (next < Tick::MAX).then_some(next);

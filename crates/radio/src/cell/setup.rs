@@ -29,8 +29,8 @@ impl Draws {
 
 impl User {
     /// TBFs that are there from the start.
-    pub(super) fn begin(&mut self, air: &mut Air, side: &mut Side) {
-        self.place(air);
+    pub(super) fn begin(&mut self, safe: usize, air: &mut Air, side: &mut Side) {
+        self.place(safe, air);
         if self.tbf.permanent {
             for direction in [Direction::Down, Direction::Up] {
                 self.activate(direction, 0, true, air, side);
@@ -42,10 +42,12 @@ impl User {
         }
     }
 
-    /// Chooses the timeslots: those with the fewest mobiles.
-    fn place(&mut self, air: &mut Air) {
+    /// Chooses the timeslots: those with the fewest mobiles, the first of them one of the `safe` ones from the lowest, which
+    /// calls do not take.
+    fn place(&mut self, safe: usize, air: &mut Air) {
         let width = usize::from(self.down.granted.max(self.up.granted));
-        let at = crate::mac::multislot::position(&air.load, width, |_| 0);
+        let within = (safe + width - 1).min(air.load.len());
+        let at = crate::mac::multislot::position(&air.load[..within], width, |_| 0);
         (self.down.first, self.up.first) = (at as u8, at as u8);
         air.load.iter_mut().skip(at).take(width).for_each(|load| *load += 1);
     }
@@ -98,7 +100,8 @@ impl User {
 
     fn advance_down_tbf(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         let t = tdma::start_of(n);
-        if self.unanswered > self.n3105 {
+        // N3105 counts to its limit: the poll that reaches it is the last one. A permanent TBF stays.
+        if self.unanswered >= self.n3105 && !self.tbf.permanent {
             self.abort(Direction::Down, n, air, side);
         }
         let data = self.down.sender.feed.has_data() || self.down.sender.is_pending();
@@ -156,7 +159,7 @@ impl User {
 
     /// Everything is acknowledged: the TBF is kept or released.
     fn drain_down(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
-        let hold = tdma::ticks(self.tbf.hold_down);
+        let hold = tdma::ticks(std::mem::take(&mut self.hold[0]));
         let t = tdma::start_of(n);
         if self.tbf.permanent {
             self.down.step(DOWNLINK, Event::Drained);
@@ -176,7 +179,7 @@ impl User {
         self.settle_rest(Direction::Down, n, side);
         self.down.restart(n);
         self.occupy(Direction::Down, 0, n, air);
-        (self.polls, self.unanswered) = (0, 0);
+        self.forget_polls(air);
         self.t3192 = n + tdma::ticks(self.tbf.t3192);
         self.non_drx = self.t3192 + tdma::ticks(self.tbf.non_drx);
         side.note(tdma::start_of(n), || tbf_event(self.me, false, TbfStep::Released));
@@ -211,7 +214,7 @@ impl User {
                     self.occupy(Direction::Up, self.up.granted, n, air);
                 }
                 self.judge_demand(Direction::Up, n, air);
-                if self.up.sender.is_done() && !data && (self.tbf.permanent || !self.tbf.hold_up.is_zero()) {
+                if self.up.sender.is_done() && !data && self.keeps[1] {
                     self.drain_up(n, side);
                 }
             }
@@ -269,7 +272,7 @@ impl User {
             (self.up.until, self.up.keep_at) = (Tick::MAX, Tick::MAX);
             return;
         }
-        self.up.until = n + tdma::ticks(self.tbf.hold_up);
+        self.up.until = n + tdma::ticks(std::mem::take(&mut self.hold[1]));
         self.up.keep_at = n + tdma::ticks(self.tbf.keep_alive).max(1);
         side.note(tdma::start_of(n), || tbf_event(self.me, true, TbfStep::Kept));
     }
@@ -291,10 +294,13 @@ impl User {
             let before = self.down.sender.outstanding();
             let heard = self.down.sender.on_report(&report, n);
             self.down.poller.reported(heard.missing + heard.held_off, before);
+            self.forgive(Direction::Down, t, side);
             self.down.was_stalled &= self.down.sender.is_stalled();
         }
         while let Some(report) = self.up.report_at(n) {
-            let heard = self.up.sender.on_report(&report, n);
+            let mut heard = self.up.sender.on_report(&report, n);
+            self.forgive(Direction::Up, t, side);
+            heard.all |= self.forgives && self.up.sender.is_done();
             self.up.was_stalled &= self.up.sender.is_stalled();
             if heard.all && report.last && self.up.step(UPLINK, Event::Acknowledged) {
                 self.release_up(n, air, side);
@@ -304,9 +310,16 @@ impl User {
         }
     }
 
+    /// No poll of the downlink TBF is under way any more.
+    fn forget_polls(&mut self, air: &mut Air) {
+        (self.polls, self.unanswered, self.poll_due) = (0, 0, false);
+        air.forget_polls(self.me);
+    }
+
     /// The TBF of a direction is lost; its LLC frames wait for the next one.
     pub(super) fn abort(&mut self, direction: Direction, n: Tick, air: &mut Air, side: &mut Side) {
         let up = direction == Direction::Up;
+        self.unspoil(direction);
         let moved = match direction {
             Direction::Down => self.down.step(DOWNLINK, Event::Abort),
             Direction::Up => self.up.step(UPLINK, Event::Abort),
@@ -314,7 +327,7 @@ impl User {
         match direction {
             Direction::Down => {
                 self.down.restart(n);
-                (self.polls, self.unanswered) = (0, 0);
+                self.forget_polls(air);
             }
             Direction::Up => {
                 self.up.restart(n);

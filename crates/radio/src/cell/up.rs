@@ -46,7 +46,7 @@ impl User {
 pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     air.up[slot].used += 1;
     let me = user.me;
-    let extended = user.tbf.permanent || !user.tbf.hold_up.is_zero();
+    let extended = user.keeps[1];
     let d = &mut user.up;
     let repeat = d.may_repeat(n);
     d.sent_at = n;
@@ -130,10 +130,14 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
 }
 
-/// Sends a downlink report that a poll asked for.
-pub(super) fn report(user: &mut User, _air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+/// An uplink block that a poll reserved: a downlink report, or nothing if the mobile did not decode the poll.
+pub(super) fn polled(user: &mut User, side: &mut Side, slot: usize, n: Tick, heard: bool) {
     user.polls = user.polls.saturating_sub(1);
     if !user.down.is_up() {
+        return;
+    }
+    if !heard {
+        user.unanswered += 1;
         return;
     }
     user.up.counts.control += 1;

@@ -2,12 +2,12 @@
 
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
-use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, UserConfig};
+use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, Traffic, UserConfig};
 use super::content::Place;
 use super::counts::{DirectionCounts, UserCounts};
 use super::frames::{FrameId, Frames};
 use super::setup::Draws;
-use super::{Air, Direction, Side};
+use super::{Air, Direction, Side, traffic};
 use crate::bssgp::Sgsn;
 use crate::coding::Scheme;
 use crate::llc::{LlcMode, Segmentation};
@@ -196,6 +196,13 @@ pub(super) struct User {
     pub(super) down: Flow,
     pub(super) up: Flow,
     pub(super) tbf: TbfConfig,
+    /// Traffic classes, and whether RLC gives up blocks of some of them.
+    pub(super) traffic: Vec<Traffic>,
+    pub(super) forgives: bool,
+    /// How long each TBF is kept when what it carries now is acknowledged.
+    pub(super) hold: [Span; 2],
+    /// TBFs of each direction may be kept: delayed release, extended uplink TBF.
+    pub(super) keeps: [bool; 2],
     pub(super) demand: Option<Demand>,
     pub(super) n3105: u32,
     pub(super) segmentation: Segmentation,
@@ -222,6 +229,8 @@ pub(super) struct User {
     /// Downlink polls on their way, polls without an answer in a row.
     pub(super) polls: u32,
     pub(super) unanswered: u32,
+    /// A poll is due and waits for a block on a timeslot on which the mobile can answer.
+    pub(super) poll_due: bool,
     /// An uplink report is scheduled.
     pub(super) ack_due: bool,
     pub(super) t3192: Tick,
@@ -274,6 +283,10 @@ impl User {
             down: Flow::new(&config.down, down_slots, 0, quality(&config.down, "down")),
             up: Flow::new(&config.up, up_slots, 0, quality(&config.up, "up")),
             tbf: config.tbf.clone(),
+            traffic: config.traffic.clone(),
+            forgives: config.traffic.iter().any(|t| !t.repeats),
+            hold: [Span::ZERO; 2],
+            keeps: traffic::keeps(config),
             demand: config.demand,
             n3105: config.n3105,
             segmentation: Segmentation { n201: config.llc.n201, mode: config.llc.mode },
@@ -295,6 +308,7 @@ impl User {
             wants_channel: false,
             polls: 0,
             unanswered: 0,
+            poll_due: false,
             ack_due: false,
             t3192: 0,
             non_drx: 0,
@@ -443,6 +457,7 @@ impl User {
             let serial = frame.serial;
             side.content(|log| log.frame(t, Place::Mobile, serial));
             let octets = frame.octets;
+            self.ask_hold(Direction::Up, id);
             self.up.sender.feed.push(octets, id);
         }
     }
@@ -481,6 +496,7 @@ impl User {
 
     fn give_to_rlc(&mut self, direction: Direction, id: FrameId, t: Time) {
         self.frames.hold(id);
+        self.frames.get_mut(id).spoiled = false;
         match direction {
             Direction::Down => self.sgsn.push(t, self.frames.get(id).octets, id),
             Direction::Up => self.backlog.push_back(id),

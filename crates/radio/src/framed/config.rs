@@ -2,7 +2,7 @@
 
 use crate::rlc::Numbering;
 use base::dist::Dist;
-use base::{Rate, Span};
+use base::{Rate, Span, Time};
 
 /// When the receiving side reports.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,6 +76,8 @@ pub struct FramedConfig {
     pub name: String,
     /// The clock: frames start at multiples of it (TTI).
     pub period: Span,
+    /// Frames of one period are coded and interleaved together: all are lost, or none.
+    pub together: bool,
     /// Octets of user data in a frame.
     pub octets: u32,
     /// Octets around each packet (PPP, PDCP).
@@ -92,6 +94,8 @@ pub struct FramedConfig {
     pub states: Vec<ChannelState>,
     /// A state is not left while data wait (the resource is kept).
     pub keep: bool,
+    /// What distance and load leave of the rates, from each instant on; empty: all.
+    pub limits: Vec<(Time, [Rate; 2])>,
     /// Upper limit of the rate behind the radio interface (A interface, V.110).
     pub cap: Option<Rate>,
     /// One-way delay beside transmission: interleaving, processing, the fixed network.
@@ -119,6 +123,7 @@ impl FramedConfig {
         FramedConfig {
             name: name.into(),
             period: Span::from_millis(20),
+            together: false,
             octets: 67,
             around: 8,
             numbering,
@@ -127,6 +132,7 @@ impl FramedConfig {
             attempts: None,
             states: vec![state("14.4", 13_400 * u64::from(down), 13_400 * u64::from(up), 0.0, None, 1.0)],
             keep: false,
+            limits: Vec::new(),
             cap: Some(Rate::from_bps(38_400)),
             delay: Span::from_millis(245),
             buffer: [None; 2],
@@ -139,6 +145,7 @@ impl FramedConfig {
         FramedConfig {
             name: name.into(),
             period: Span::from_millis(10),
+            together: false,
             octets: 40,
             around: 1,
             numbering: Numbering { space: 4096, window: 1024 },
@@ -151,6 +158,7 @@ impl FramedConfig {
             attempts: Some(10),
             states: vec![state("dch", 384_000, 64_000, 0.1, None, 1.0)],
             keep: false,
+            limits: Vec::new(),
             cap: None,
             delay: Span::from_millis(50),
             buffer: [None; 2],
@@ -165,6 +173,7 @@ impl FramedConfig {
         FramedConfig {
             name: name.into(),
             period: Span::from_millis(20),
+            together: false,
             octets: 20,
             around: 8,
             numbering: Numbering { space: 4096, window: 1024 },
@@ -176,6 +185,7 @@ impl FramedConfig {
                 state("fundamental", 9_600, 9_600, 0.01, seconds(1.5, 15.0), 1.0),
             ],
             keep: false,
+            limits: Vec::new(),
             cap: None,
             delay: Span::from_millis(80),
             buffer: [None; 2],

@@ -13,6 +13,7 @@ use path::{Cx, Element, Port};
 pub struct Framed {
     period: Span,
     cap: Option<Rate>,
+    limits: Vec<(Time, [Rate; 2])>,
     keep: bool,
     lanes: [Lane; 2],
     states: Vec<ChannelState>,
@@ -54,6 +55,7 @@ impl Framed {
         let mut framed = Framed {
             period: config.period,
             cap: config.cap,
+            limits: config.limits.clone(),
             keep: config.keep,
             lanes: [
                 Lane::new(config, config.buffer[0], stream("down")),
@@ -138,8 +140,11 @@ impl Framed {
             self.done = n + 1;
             if t >= self.down_until {
                 let state = &self.states[self.state];
+                let limit = self.limits.partition_point(|(from, _)| *from <= t).checked_sub(1);
+                let limit = limit.map(|i| self.limits[i].1);
                 for (i, lane) in self.lanes.iter_mut().enumerate() {
                     let rate = self.cap.map_or(state.rate[i], |cap| cap.min(state.rate[i]));
+                    let rate = limit.map_or(rate, |limit| limit[i].min(rate));
                     lane.step(n as u32, t, self.period, rate, state.error[i]);
                 }
             }

@@ -28,6 +28,7 @@ pub(super) struct Lane {
     receiver: Receiver,
     poller: Poller,
     chance: Stream,
+    together: bool,
     octets: u32,
     around: u32,
     feedback: Span,
@@ -67,6 +68,7 @@ impl Lane {
             receiver: Receiver::new(config.numbering, Mode::Acknowledged, false),
             poller: Poller::new(policy),
             chance,
+            together: config.together,
             octets: config.octets,
             around: config.around,
             feedback: config.feedback,
@@ -93,6 +95,7 @@ impl Lane {
     /// A packet comes.
     pub(super) fn take(&mut self, packet: Packet) {
         let octets = packet.size + self.around;
+        self.counts.offered += u64::from(packet.size);
         if self.buffer.is_some_and(|most| self.waiting + u64::from(octets) > most) {
             self.counts.full += 1;
             self.drops.push((packet, DropReason::QueueFull));
@@ -122,6 +125,7 @@ impl Lane {
         self.nak(now);
         self.credit += rate.bps() as f64 / 8.0 * period.as_secs_f64();
         let mut spare = true;
+        let mut fate = None;
         while self.credit >= f64::from(self.octets) {
             let repeat = self.may_repeat(now);
             let Some(unit) = self.sender.next_octets(tick, self.octets, repeat) else { break };
@@ -133,7 +137,12 @@ impl Lane {
                 Reason::Idle => self.counts.idle += 1,
             }
             self.last_sent = now;
-            if self.chance.uniform() < error {
+            let lost = match fate.filter(|_| self.together) {
+                Some(lost) => lost,
+                None => self.chance.uniform() < error,
+            };
+            fate = Some(lost);
+            if lost {
                 self.counts.errors += 1;
                 continue;
             }
@@ -245,7 +254,7 @@ impl Lane {
 
     /// A frame is given up: its packets are lost, and both ends go on.
     fn give_up(&mut self, bsn: Bsn, now: Time) {
-        let hit = self.sender.feed.pdus().filter(|p| p.first <= bsn && bsn <= p.last).map(|p| p.token);
+        let hit = self.sender.feed.in_block(bsn).map(|p| p.token);
         self.spoiled.extend(hit);
         self.sender.give_up(bsn);
         let taken = self.receiver.take(bsn, Part::Whole, false);

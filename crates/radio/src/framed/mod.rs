@@ -7,3 +7,4 @@
 pub mod config;
 pub mod element;
 mod lane;
+pub mod reach;

@@ -107,6 +107,11 @@ impl<T: Copy> Feed<T> {
     pub fn pdu(&self, number: u64) -> Option<&Pdu<T>> {
         self.pdus.get(number.checked_sub(self.front)? as usize)
     }
+    /// PDUs of which the block with this number carries octets, oldest first.
+    pub fn in_block(&self, bsn: Bsn) -> impl Iterator<Item = &Pdu<T>> {
+        let begun = self.at + usize::from(self.offset > 0);
+        self.pdus.iter().take(begun).filter(move |p| p.first <= bsn && bsn <= p.last)
+    }
     /// PDUs that no block has begun to carry.
     pub fn untouched(&self) -> usize {
         self.pdus.len() - self.at - usize::from(self.offset > 0 && self.at < self.pdus.len())

@@ -260,6 +260,11 @@ impl<T: Copy> Sender<T> {
         if self.missing_count == 0 { None } else { self.missing.first(self.va, self.vs) }
     }
 
+    /// The oldest block reported missing of those from `from` on.
+    pub fn missing_from(&self, from: Bsn) -> Option<Bsn> {
+        if self.missing_count == 0 { None } else { self.missing.first(from.max(self.va), self.vs) }
+    }
+
     /// A block is reported missing by itself.
     pub fn mark_missing(&mut self, bsn: Bsn) {
         let known = bsn >= self.va && bsn < self.vs && self.pending.get(bsn);

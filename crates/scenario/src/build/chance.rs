@@ -1,6 +1,6 @@
 //! Varying propagation and packet losses of a link, from the model to the path.
 
-use crate::model::{Delay, Link, LossKind};
+use crate::model::{Delay, Link, LossKind, share};
 use base::dist::Sampler;
 use base::rng::Seed;
 use path::gate::{self, Closures, Gate};
@@ -26,6 +26,7 @@ pub(super) fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
             ranges.iter().map(|r| (*r.start() as u32, (*r.end()).min(u64::from(u32::MAX)) as u32)).collect(),
         ),
         LossKind::Probability(p) => Rule::Random(*p),
+        LossKind::Drawn(mean, parts) => rule(&share::drawn(&**mean, parts, name, seed), name, seed),
         LossKind::PerPacketStates { to_bad, to_good, loss_good, loss_bad } => Rule::GilbertElliott {
             leave_good: *to_bad,
             leave_bad: *to_good,

@@ -4,7 +4,9 @@
 
 use super::{Builder, draw_time, gate_of_closures};
 use crate::model::channel::{self, ErrorKind, ErrorMode, When};
-use crate::model::{Capacity, Link, Model, Queue};
+use crate::model::share;
+use crate::model::{Link, Model};
+use base::Span;
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use path::ElementId;
@@ -13,19 +15,12 @@ use path::Signal;
 use path::channel::allocation::Allocation;
 use path::channel::arq::ArqConfig;
 use path::channel::class::{ClassConfig, Rule};
-use path::channel::codel::CoDel;
 use path::channel::credit::{CREDIT, Credit};
-use path::channel::dual_threshold::DualThreshold;
 use path::channel::error::{Errors, Mode, Process};
 use path::channel::follow::{Follower, Setting};
-use path::channel::fq_codel::FqCoDelConfig;
-use path::channel::manager::Manager;
-use path::channel::pie::{Pie, PieConfig};
 use path::channel::policer::Policer;
-use path::channel::queue::{Discard, QueueConfig, Room};
-use path::channel::threshold::Threshold;
 use path::channel::{Channel, ChannelConfig};
-use path::red::Red;
+use path::qdisc::QueueSite;
 use path::rst_flush::FLUSH;
 use path::states::{Machine, Plan, State};
 use std::sync::Arc;
@@ -74,7 +69,7 @@ impl Builder<'_> {
             classes: self.classes(link, of),
             gates: self.gates(link),
             framing: of.framing,
-            send_buffer: of.send_buffer.map(room),
+            send_buffer: of.send_buffer,
             allocation: of.allocation.as_ref().map(|a| {
                 Allocation::new(
                     self.sampler(&a.delay, &link.name, "allocation"),
@@ -89,7 +84,7 @@ impl Builder<'_> {
                 window: a.window,
             }),
             in_order: !of.order_free,
-            receive_buffer: of.receive_buffer.map(room),
+            receive_buffer: of.receive_buffer,
             credit: of.credit.map(|c| Credit::new(c.window, c.delay)),
             grants: of.grants,
             followers: of.machines.iter().map(|&m| self.follower(index, m)).collect(),
@@ -130,11 +125,9 @@ impl Builder<'_> {
                     },
                     priority: class.priority,
                     weight: class.weight,
-                    queue: QueueConfig {
-                        unique: of.unique,
-                        ..self.queue(&class.queue, class.stay, link, &name)
-                    },
+                    queue: class.queue.queue(&self.site(link, of, &name, class.stay)),
                     police: class.police.map(|(rate, burst)| Policer::new(rate, burst)),
+                    turn_within: class.turn_within,
                 }
             })
             .collect();
@@ -142,58 +135,22 @@ impl Builder<'_> {
             rule: Rule::default(),
             priority: u32::MAX,
             weight: 1,
-            queue: QueueConfig { unique: of.unique, ..self.queue(&link.queue, of.stay, link, &link.name) },
+            queue: link.queue.queue(&self.site(link, of, &link.name, of.stay)),
             police: None,
+            turn_within: None,
         });
         classes
     }
 
-    fn queue(&self, queue: &Queue, stay: Option<base::Span>, link: &Link, name: &str) -> QueueConfig {
-        let stream = |purpose: &str| self.seed.stream(name, purpose);
-        let (limit, discard, manager) = match queue {
-            Queue::Unlimited => (Capacity { packets: None, bytes: None }, Discard::Tail, None),
-            Queue::DropTail(c) => (*c, Discard::Tail, None),
-            Queue::DropHead(c) => (*c, Discard::Head, None),
-            Queue::DropRandom(c) => (*c, Discard::Random(stream("queue")), None),
-            Queue::DropOldest(c) => (*c, Discard::Oldest, None),
-            Queue::DropLate(c) => (*c, Discard::Late, None),
-            // A link with radio parts looks at deadlines at the head of its queue and when it is full.
-            Queue::Deadline(d) => (d.limit, Discard::Late, None),
-            Queue::Red(red) => {
-                let red_of = Red::new(red.decided(&link.rate), stream("red"));
-                (red.limit, Discard::Tail, Some(Manager::Red(Box::new(red_of))))
-            }
-            Queue::Threshold(t) => {
-                let mark = Threshold { packets: t.mark.packets, bytes: t.mark.bytes };
-                (t.limit, Discard::Tail, Some(Manager::Threshold(mark)))
-            }
-            Queue::Dual(d) => {
-                let dual = DualThreshold::new(room(d.soft), d.victim, d.rearm, d.another);
-                (d.hard, Discard::Tail, Some(Manager::Dual(Box::new(dual))))
-            }
-            Queue::FqCoDel(f) => (f.limit, Discard::Tail, None),
-            Queue::CoDel(c) => {
-                let codel = CoDel::new(c.target, c.interval, c.ecn);
-                (c.limit, Discard::Tail, Some(Manager::CoDel(codel)))
-            }
-            Queue::Pie(p) => {
-                let config = PieConfig { target: p.target, update: p.update, burst: p.burst, ecn: p.ecn };
-                let pie = Pie::new(config, stream("pie"));
-                (p.limit, Discard::Tail, Some(Manager::Pie(Box::new(pie))))
-            }
-        };
-        let fair = match queue {
-            Queue::FqCoDel(f) => Some(FqCoDelConfig {
-                flows: f.flows,
-                quantum: f.quantum,
-                target: f.target,
-                interval: f.interval,
-                ecn: f.ecn,
-                perturbation: stream("fq-codel").bits(),
-            }),
-            _ => None,
-        };
-        QueueConfig { room: room(limit), discard, stay, manager, unique: false, fair }
+    /// Where a queue of a channel is built: that of the link itself, or of one of its classes.
+    fn site<'n>(
+        &self,
+        link: &Link,
+        of: &channel::Channel,
+        name: &'n str,
+        stay: Option<Span>,
+    ) -> QueueSite<'n> {
+        QueueSite { seed: self.seed, name, rate_bps: link.rate.mean_bps(), stay, unique: of.unique }
     }
 
     fn errors_of(&self, link: &Link, error: usize) -> Errors {
@@ -204,6 +161,10 @@ impl Builder<'_> {
 
     fn errors(&self, kind: &ErrorKind, mode: &ErrorMode, weather: &str, chance: &str) -> Errors {
         let process = match kind {
+            ErrorKind::Shares(mean, parts) => {
+                let kind = share::drawn(&**mean, parts, weather, self.seed);
+                return self.errors(&kind, mode, weather, chance);
+            }
             ErrorKind::Steady(chance) => Process::Steady(*chance),
             ErrorKind::Drawn(share) => Process::Drawn(self.sampler(share, chance, "probability"), 0.0),
             ErrorKind::PerFrame { to_bad, to_good, good, bad } => {
@@ -279,8 +240,4 @@ impl Builder<'_> {
                 || crate::tables::path::machine::corrupts(&self.model.machines, l)
         })
     }
-}
-
-fn room(c: Capacity) -> Room {
-    Room { packets: c.packets, bytes: c.bytes }
 }

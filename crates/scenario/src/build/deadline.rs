@@ -1,11 +1,12 @@
 //! Construction of deadline-aware routers: the policy of a link, with the remaining hops of every flow.
 
-use crate::model::{Deadline, Delay, Margin as Needs, Model};
+use crate::model::{Delay, Model};
 use base::Span;
 use path::deadline::{Margin, Policy, Rest};
+use path::qdisc::deadline::{Margin as Needs, Options};
 
 /// The policy of link `index`; `ledgers` directions of flows have numbers.
-pub(super) fn policy(model: &Model, index: usize, deadline: &Deadline, ledgers: usize) -> Policy {
+pub(super) fn policy(model: &Model, index: usize, deadline: &Options, ledgers: usize) -> Policy {
     let margin = match deadline.margin {
         Needs::Fixed(span) => Margin::Fixed(span),
         Needs::Path => {

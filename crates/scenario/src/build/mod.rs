@@ -6,6 +6,7 @@
 //! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
 //! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
 
+mod apps;
 mod chance;
 mod channel;
 mod deadline;
@@ -16,6 +17,8 @@ mod service;
 mod system;
 
 pub use self::load::path_numbers;
+
+pub use self::apps::{sink, workload};
 
 use self::chance::{gate_of_closures, jitter, rule};
 use crate::model::{
@@ -35,17 +38,16 @@ use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
 use path::loss::Loss;
 use path::meter::Meter;
-use path::red::Red;
+use path::qdisc::QueueSite;
 use path::router::Router;
 use path::rst_flush::RstWatch;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use transport::app::ask::{Answerer, Asker};
-use transport::app::lines::{Letters, Workload};
-use transport::app::tell::{Listener, Pace, Teller, Useful};
-use transport::app::{Bulk, Reading, Sink};
+use transport::app::Bulk;
+use transport::app::lines::Letters;
+use transport::app::tell::{Pace, Useful};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
 use transport::tcp::receiver::WindowManager;
@@ -124,29 +126,6 @@ struct Builder<'a> {
 fn numbers(model: &Model, travels: usize) -> usize {
     let others: usize = model.flows.iter().map(|flow| flow.other_paths.len()).sum();
     model.flows.len() + travels + model.pairs.len() + others
-}
-
-/// The application of an end of a flow that may hold several connections; none: it carries bulk data. Both ends get
-/// the same letters.
-pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Option<Box<dyn Workload>> {
-    let letters = letters.clone();
-    Some(match (&flow.app, role) {
-        (App::Bulk { .. }, _) => return None,
-        (App::Ask(plan), Role::Active) => Box::new(Asker::new((**plan).clone(), letters, &flow.name, seed)),
-        (App::Ask(_), Role::Passive) => Box::new(Answerer::new(letters)),
-        (App::Tell(plan), Role::Active) => Box::new(Teller::new(Pace::new(plan, &flow.name, seed), letters)),
-        (App::Tell(plan), Role::Passive) => Box::new(Listener::new(letters, plan.useful)),
-    })
-}
-
-/// The receiving application of bulk data.
-pub fn sink(flow: &Flow) -> Sink {
-    let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-    let sink = Sink::new(bytes).timed(lasts.is_some());
-    match flow.reads {
-        None => sink,
-        Some(reads) => sink.reading(Reading::new(reads.rate.map(|r| r.bps() / 8), reads.pause)),
-    }
 }
 
 /// Builds one repetition of a model.
@@ -476,9 +455,9 @@ impl Builder<'_> {
                 self.add(link.name.clone(), DeadlineLink::new(config, gates, policy))
             }
             Queue::Red(red) => {
-                let stream = seed.stream(&link.name, "red");
-                let managed = plain(config, gates).managed(Red::new(red.decided(&link.rate), stream));
-                self.add(link.name.clone(), managed)
+                let (name, rate_bps) = (link.name.as_str(), link.rate.mean_bps());
+                let red = red.manager(&QueueSite { seed, name, rate_bps, stay: None, unique: false });
+                self.add(link.name.clone(), plain(config, gates).managed(red))
             }
             _ => self.add(link.name.clone(), plain(config, gates)),
         }

@@ -2,9 +2,10 @@
 
 use super::{Builder, Chain};
 use crate::model::Bearer;
-use crate::model::radio::BearerKind;
+use crate::model::radio::{self as model, BearerKind};
+use path::channel::class::Rule;
 use path::{ElementId, Port, Signal};
-use radio::cell::config::CellConfig;
+use radio::cell::config::{CellConfig, Traffic, UserConfig};
 use radio::cell::{Cell, element};
 use radio::framed::element::Framed;
 
@@ -49,9 +50,11 @@ impl Builder<'_> {
             let BearerKind::Gprs(of) = &self.model.bearers[m].kind else { continue };
             if name.is_empty() {
                 (config.slots, config.turn) = (of.timeslots, of.turn);
+                (config.bucket, config.load) = (of.bucket, of.load);
                 name.clone_from(&of.cell);
             }
-            config.users.push(of.user.clone());
+            let traffic = of.traffic.iter().map(|class| self.traffic(class)).collect();
+            config.users.push(UserConfig { traffic, ..of.user.clone() });
         }
         let id = self.add(name, Cell::new(&config, self.seed));
         for (user, &m) in mates.iter().enumerate() {
@@ -60,6 +63,19 @@ impl Builder<'_> {
             self.network.lend(&format!("{}.reselect", self.model.bearers[m].name), id, signal);
         }
         id
+    }
+
+    fn traffic(&self, class: &model::Traffic) -> Traffic {
+        let belongs = |names: &Vec<String>| {
+            let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
+            flows.flat_map(|belongs| [belongs, belongs]).collect()
+        };
+        let rule = Rule {
+            ledgers: class.flows.as_ref().map(belongs),
+            service: class.dscp.map(|d| (d, d)),
+            ..Rule::default()
+        };
+        Traffic { rule, hold: class.hold, repeats: class.repeats }
     }
 
     /// The element of each bearer and its mobile's number there, used by a flow or not.

@@ -32,15 +32,12 @@ impl Builder<'_> {
             Delay::Constant(span) => *span,
             _ => Span::ZERO,
         };
-        let limit = match link.queue {
-            Queue::DropTail(c)
-            | Queue::Red(crate::model::Red { limit: c, .. })
-            | Queue::Deadline(crate::model::Deadline { limit: c, .. }) => {
-                QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: false }
-            }
-            Queue::DropHead(c) => QueueLimit { packets: c.packets, bytes: c.bytes, drop_head: true },
-            // The others are no plain link's.
-            _ => QueueLimit::default(),
+        let limit = if link.queue.is_plain() {
+            let room = link.queue.limit();
+            let drop_head = matches!(link.queue, Queue::DropHead(_));
+            QueueLimit { packets: room.packets, bytes: room.bytes, drop_head }
+        } else {
+            QueueLimit::default()
         };
         LinkConfig { capacity, delay, limit }
     }

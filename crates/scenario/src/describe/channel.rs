@@ -7,66 +7,10 @@ use crate::model::channel::{
     Allocation, Arq, Chance, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine, Service,
     Setting, State, Trigger, When,
 };
-use crate::model::{Capacity, Link, Model, Queue};
+use crate::model::{Link, Model};
 use base::Rate;
 use base::dist::Dist;
-use base::units::Limit;
 use std::fmt::Write;
-
-/// How much, in words: "10 packets and 15 kB".
-pub(super) fn capacity(c: &Capacity) -> String {
-    let packets = c.packets.map(|n| Limit::Packets(n).to_string());
-    let bytes = c.bytes.map(|n| Limit::Bytes(n).to_string());
-    let all: Vec<String> = [packets, bytes].into_iter().flatten().collect();
-    if all.is_empty() { "any size".to_owned() } else { all.join(" and ") }
-}
-
-/// A queue: "drop-tail queue of 10 packets".
-pub fn queue(queue: &Queue) -> String {
-    match queue {
-        Queue::Unlimited => "no limit to the queue".to_owned(),
-        Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(c)),
-        Queue::DropHead(c) => format!("drop-head queue of {}", capacity(c)),
-        Queue::DropRandom(c) => format!("drop-random queue of {}", capacity(c)),
-        Queue::DropOldest(c) => format!("drop-oldest queue of {}", capacity(c)),
-        Queue::DropLate(c) => format!("drop-late queue of {}", capacity(c)),
-        Queue::Red(red) => {
-            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
-            format!("{kind} queue of {}", capacity(&red.limit))
-        }
-        Queue::Threshold(t) => {
-            format!("queue of {} that marks from {} on", capacity(&t.limit), capacity(&t.mark))
-        }
-        Queue::Dual(d) => {
-            format!(
-                "queue that drops one packet ({}) at {}, all from {} on",
-                d.victim.name(),
-                capacity(&d.soft),
-                capacity(&d.hard)
-            )
-        }
-        Queue::FqCoDel(f) => {
-            format!("FQ-CoDel of {} queues, {}, {} for {}", f.flows, capacity(&f.limit), f.target, f.interval)
-        }
-        Queue::CoDel(c) => format!("CoDel queue of {}, {} for {}", capacity(&c.limit), c.target, c.interval),
-        Queue::Deadline(d) => {
-            let skew = if d.skew_ns == 0 {
-                String::new()
-            } else {
-                format!(", clock {} ms off", d.skew_ns / 1_000_000)
-            };
-            format!(
-                "deadline queue of {}, check {}, expired {}, order {}, units {}{skew}",
-                capacity(&d.limit),
-                d.check,
-                d.expired,
-                d.order,
-                d.units
-            )
-        }
-        Queue::Pie(p) => format!("PIE queue of {}, {}", capacity(&p.limit), p.target),
-    }
-}
 
 /// What a link has beside queue, rate and delay, a piece each; nothing for a plain link.
 pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
@@ -76,13 +20,13 @@ pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
     let Some(c) = link.channel.as_deref() else { return Vec::new() };
     let mut out: Vec<String> = c.classes.iter().map(class).collect();
     out.extend(c.stay.map(|stay| format!("packets stay in the queue for at most {stay}")));
-    out.extend(c.send_buffer.map(|room| format!("send buffer of {}", capacity(&room))));
+    out.extend(c.send_buffer.map(|room| format!("send buffer of {room}")));
     out.extend(framing(&c.framing));
     out.extend(c.allocation.as_ref().map(allocation));
     out.extend(c.errors.iter().map(|&e| error(&model.errors[e])));
     out.extend(c.arq.as_ref().map(arq));
     out.extend(c.order_free.then(|| "order not kept".to_owned()));
-    out.extend(c.receive_buffer.map(|room| format!("receive buffer of {}", capacity(&room))));
+    out.extend(c.receive_buffer.map(|room| format!("receive buffer of {room}")));
     out.extend(
         c.credit.map(|credit| format!("sends at most {} packets ahead of the next link", credit.window)),
     );
@@ -115,7 +59,7 @@ fn class(class: &Class) -> String {
         rules.join(", "),
         class.priority,
         class.weight,
-        queue(&class.queue)
+        class.queue.words()
     );
     if let Some(stay) = class.stay {
         let _ = write!(out, ", for at most {stay}");
@@ -169,6 +113,7 @@ fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
         Chance::Bit(p) => format!("{p} of bits"),
     };
     let kind = match kind {
+        ErrorKind::Shares(mean, parts) => return format!("{}{}", errors(mean, mode), super::drawn(parts)),
         ErrorKind::Steady(chance) => of(chance),
         ErrorKind::Drawn(share) => format!("a share, {} on average, of frames", share.mean()),
         ErrorKind::PerFrame { to_bad, to_good, good, bad } => {

@@ -9,6 +9,7 @@ mod radio;
 pub mod workload;
 
 use self::cost::Cost;
+use crate::model::share::Part;
 use crate::model::{
     ChangedRate, CountedFrom, Delay, Fate, First, Gate, GateMode, Link, LinkRate, Linux, Loss, LossKind,
     Model, Position, Protocol, RateChange, Timing, Transport,
@@ -228,7 +229,7 @@ fn link(link: &Link, model: &Model) -> String {
         }
         Delay::Schedule(s) => format!("{} steps of delay", s.steps.len()),
     };
-    let queue = channel::queue(&link.queue);
+    let queue = link.queue.words();
     format!(
         "{}: {} to {}, {rate}, {delay}, {queue}",
         link.name, model.nodes[link.from].name, model.nodes[link.to].name
@@ -303,6 +304,7 @@ fn loss(kind: &LossKind) -> String {
                 .collect();
             format!("data packets {}", shown.join(", "))
         }
+        LossKind::Drawn(mean, parts) => format!("{}{}", loss(mean), drawn(parts)),
         LossKind::Probability(p) => format!("each packet with probability {p}"),
         LossKind::PerPacketStates { to_bad, to_good, loss_good, loss_bad } => {
             format!(
@@ -313,6 +315,12 @@ fn loss(kind: &LossKind) -> String {
             loss_share(&format!("a share {loss_good} of packets"), good, &loss_bad.to_string(), bad)
         }
     }
+}
+
+/// Which probabilities each repetition draws.
+fn drawn(parts: &[(Part, Dist)]) -> String {
+    let names: Vec<&str> = parts.iter().map(|(part, _)| part.name()).collect();
+    format!(" on average ({} drawn for each repetition)", names.join(", "))
 }
 
 /// Two shares that hold in turn.

@@ -6,7 +6,7 @@ pub(crate) mod leaf;
 pub(crate) mod overrides;
 pub(crate) mod reader;
 pub mod schema;
-pub mod shape;
+pub use base::shape;
 pub(crate) mod spelling;
 pub(crate) mod syntax;
 pub(crate) mod tree;

@@ -5,7 +5,7 @@
 
 use super::cx::Cx;
 use super::leaf;
-use super::shape::{Kind, Need, Quantity, Shape, TableShape};
+use super::shape::{Kind, Need, Quantity, Shape, TableShape, Values};
 use super::tree::{Tree, parse_value};
 use crate::diagnostic::source::Place;
 use base::dist::Dist;
@@ -102,5 +102,50 @@ impl<'t> Reader<'t> {
     ) -> impl Iterator<Item = Reader<'t>> + use<'t> {
         let list = self.get(key).and_then(Tree::list).unwrap_or(&[]);
         list.iter().filter(|t| t.table().is_some()).map(move |tree| Reader { tree, shape })
+    }
+}
+
+/// The word and the table behind a choice; the table is empty where the word stands alone.
+pub(crate) fn chosen<'t>(
+    tree: &'t Tree,
+    shape: impl Fn(&str) -> Option<&'static TableShape>,
+) -> Option<(&'t str, Reader<'t>)> {
+    match tree.table() {
+        Some(table) => {
+            let [entry] = table.entries.as_slice() else { return None };
+            Some((&entry.key, Reader::new(&entry.tree, shape(&entry.key)?)))
+        }
+        None => Some((tree.text()?, Reader::new(tree, shape(tree.text()?)?))),
+    }
+}
+
+/// The same values for those who declare their options beside their own code.
+impl Values for Reader<'_> {
+    fn given(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+    fn flag(&self, key: &str) -> Option<bool> {
+        Reader::flag(self, key)
+    }
+    fn span(&self, key: &str) -> Option<Span> {
+        Reader::span(self, key)
+    }
+    fn rate(&self, key: &str) -> Option<Rate> {
+        Reader::rate(self, key)
+    }
+    fn bytes(&self, key: &str) -> Option<u64> {
+        Reader::bytes(self, key)
+    }
+    fn count(&self, key: &str) -> Option<u64> {
+        Reader::count(self, key).and_then(|n| u64::try_from(n).ok())
+    }
+    fn number(&self, key: &str) -> Option<f64> {
+        Reader::number(self, key)
+    }
+    fn word(&self, key: &str) -> Option<&'static str> {
+        Reader::word(self, key)
+    }
+    fn limits(&self, key: &str) -> Option<(Option<u32>, Option<u64>)> {
+        leaf::limits(&*self.or_default(key)?).ok()
     }
 }

@@ -64,6 +64,8 @@ pub struct Class {
     pub stay: Option<Span>,
     /// What comes faster than this, bursts of so many bytes aside, is dropped.
     pub police: Option<(base::Rate, u64)>,
+    /// The longest time between two of its turns while it has packets.
+    pub turn_within: Option<Span>,
 }
 
 /// Resources that an idle link has to be given.
@@ -117,6 +119,8 @@ pub enum ErrorKind {
     Steady(Chance),
     /// Of each frame, with a probability that is drawn when a state of a machine is entered.
     Drawn(Dist),
+    /// Probabilities that each repetition draws; the kind has their means.
+    Shares(Box<ErrorKind>, Vec<(super::share::Part, Dist)>),
     /// Two states that change from frame to frame.
     PerFrame {
         /// Probability of turning bad before a frame.

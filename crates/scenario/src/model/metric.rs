@@ -202,6 +202,22 @@ named! {
         CellChanges = "cell_changes",
         /// Longest time between two LLC frames around a change of cell, seconds.
         LlcGap = "llc_gap_s",
+        /// Octets of radio blocks on the air, both directions, all purposes.
+        RadioOctets = "radio_octets",
+        /// Of them, those of repeats, reports, signalling and dummy blocks: what a bill by volume leaves out.
+        RadioOctetsUnbilled = "radio_octets_unbilled",
+        /// Price of the packets that the gateway counts, by the bearer's tariff.
+        BillGateway = "bill_gateway",
+        /// Price of the packets delivered over the radio, with surcharges.
+        BillRadio = "bill_radio",
+        /// Of it, surcharges for repeats, changes of cell and allocations.
+        BillSurcharges = "bill_surcharges",
+        /// Losses of a circuit by failed handovers.
+        DisconnectionsHandover = "disconnections_handover",
+        /// Losses of a circuit by the air interface.
+        DisconnectionsAir = "disconnections_air_interface",
+        /// Losses of a circuit by the remote equipment.
+        DisconnectionsRemote = "disconnections_remote_equipment",
     }
 }
 

@@ -5,23 +5,24 @@
 
 mod carrier;
 pub mod channel;
+mod command;
 mod linux;
 pub mod metric;
-mod queue;
 pub mod radio;
+pub mod share;
 mod wire;
 
 pub use carrier::{Transport, Udp};
+pub use command::{Command, Reports};
 pub use linux::{Ip, Linux, Protocol};
-pub use queue::{
-    Another, Capacity, CoDel, Deadline, Dual, FqCoDel, Margin, Pie, Queue, Rearm, Red, Threshold, Victim,
-};
 pub use radio::Bearer;
 pub use wire::Wire;
 
-use self::metric::{Metric, Statistic};
+use self::metric::Statistic;
 use base::dist::Dist;
 use base::{Rate, Span, Time};
+pub use path::qdisc::{QueueSpec as Queue, Room as Capacity};
+use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 pub use transport::app::ask::{Asking, Keep};
@@ -93,21 +94,6 @@ pub struct Manager {
     pub headroom: f64,
     /// The access rate is not known: the window begins with so many bytes and is estimated.
     pub estimate: Option<u64>,
-}
-
-/// A program at a node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Command {
-    /// Its name.
-    pub name: String,
-    /// Index of the node at which it runs.
-    pub node: usize,
-    /// What a shell is given to run.
-    pub run: String,
-    /// When it is started, nanoseconds from the start of the run.
-    pub start: Dist,
-    /// It waits for others and is ended when they are done.
-    pub serves: bool,
 }
 
 /// Two machines that see each other.
@@ -413,6 +399,8 @@ pub enum LossKind {
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
+    /// Probabilities that each repetition draws; the kind has their means.
+    Drawn(Box<LossKind>, Vec<(share::Part, Dist)>),
 }
 
 /// Packets at a constant rate that compete for a queue and end behind the link.
@@ -471,8 +459,9 @@ pub struct Reads {
     pub pause: Span,
 }
 
-/// A workload.
-#[derive(Clone, Debug, PartialEq)]
+/// A workload: one of the traffic patterns that every clock plays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum App {
     /// Data as fast as the transport takes it.
     Bulk {
@@ -537,8 +526,8 @@ pub struct Expectation {
     pub key: String,
     /// Index of the flow, commands counted on behind the flows; none: all together.
     pub flow: Option<usize>,
-    /// Which number.
-    pub metric: Metric,
+    /// Which number: the name of a [`metric::Metric`], or of a number that a command reports.
+    pub metric: String,
     /// Which statistic over the repetitions.
     pub statistic: Statistic,
     /// What it must be.

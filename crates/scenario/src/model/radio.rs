@@ -1,6 +1,8 @@
 //! Radio bearers of a scenario model: RLC/MAC mobiles in cells, framed ARQ bearers.
 
-use radio::cell::config::UserConfig;
+use base::Span;
+use radio::bssgp::Bucket;
+use radio::cell::config::{CellLoad, UserConfig};
 use radio::framed::config::FramedConfig;
 
 /// A bearer: one hop, both directions.
@@ -33,6 +35,42 @@ pub struct Gprs {
     pub timeslots: u8,
     /// Block periods for which a timeslot stays with one mobile.
     pub turn: u32,
+    /// BSSGP flow control of the cell.
+    pub bucket: Option<Bucket>,
+    /// Calls and packet users of the cell beside its mobiles.
+    pub load: Option<CellLoad>,
+    /// Traffic classes with a treatment of their own.
+    pub traffic: Vec<Traffic>,
+    /// What the use of the bearer costs.
+    pub tariff: Option<Tariff>,
     /// The mobile.
     pub user: UserConfig,
+}
+
+/// A traffic class of a mobile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Its name.
+    pub name: String,
+    /// Packets of these flows, in both directions.
+    pub flows: Option<Vec<String>>,
+    /// Packets with this service class.
+    pub dscp: Option<u8>,
+    /// How long TBFs are kept after them, downlink and uplink.
+    pub hold: [Option<Span>; 2],
+    /// RLC repeats their blocks.
+    pub repeats: bool,
+}
+
+/// Prices of a bearer, in any currency.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tariff {
+    /// A kilobyte (1000 octets) of packets.
+    pub kilobyte: f64,
+    /// A kilobyte of radio blocks that were sent before.
+    pub repeated_kilobyte: f64,
+    /// A change of cell.
+    pub reselection: f64,
+    /// A TBF that is set up.
+    pub allocation: f64,
 }

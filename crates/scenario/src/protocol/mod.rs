@@ -2,11 +2,10 @@
 //! one file here and one line of [`protocols!`]; grammar, words, cost, fit and construction stand in that file.
 
 use crate::grammar::cx::Cx;
-use crate::grammar::reader::Reader;
+use crate::grammar::reader::{Reader, chosen};
 use crate::grammar::shape::{Shape, TableShape};
 use crate::grammar::tree::Tree;
 use crate::model::{App, Flow, Protocol};
-use crate::tables::flow::workload;
 use ::atp as atp_transport;
 use base::FlowId;
 use base::rng::Seed;
@@ -148,7 +147,7 @@ macro_rules! protocols {
         pub(crate) static CHOICE: Shape = Shape::Choice(&[
             crate::tables::flow::TCP,
             crate::tables::flow::LINUX,
-            workload::DATAGRAMS,
+            crate::tables::flow::udp::VARIANT,
             $($module::VARIANT),*
         ]);
 
@@ -172,6 +171,6 @@ protocols! { atp, dccp, icmp, sctp, tfrc }
 
 /// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {
-    let (name, reader) = workload::chosen(tree, table)?;
+    let (name, reader) = chosen(tree, table)?;
     Some(read_as(name, reader, cx))
 }

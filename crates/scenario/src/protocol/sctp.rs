@@ -1,13 +1,15 @@
 //! SCTP in scenarios: a profile, and any option over it (RFC 9260).
 
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, Protocol};
 use host::{CodecConfig, FlowEnd};
-use sctp::config::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
+use sctp::config::{
+    Burst, Config, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit,
+};
 use sctp::wire::Codec;
 use sctp::{Association, chunk};
 use std::fmt::Write as _;
@@ -32,20 +34,36 @@ const BYTES: Shape = Shape::One(Kind::Bytes);
 const LEAST_WINDOW: u64 = 1500;
 
 /// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares.
-const PROFILES: &[&str] = &["rfc9260", "rfc4960", "rfc2960", "ns2-2002", "ns2-2.35"];
+const PROFILES: &[&str] = &["rfc9260", "rfc4960", "rfc2960", "ns2-2002", "ns2-2.35", "linux-6.x"];
 
 pub(super) static TABLE: TableShape = table(
     "sctp",
     "The model of SCTP. An option that is left out is the profile's.",
     &[
-        field("profile", Shape::One(Kind::Word(PROFILES)), Need::Default("\"rfc9260\""), "What the options start from."),
+        field(
+            "profile",
+            Shape::One(Kind::Word(PROFILES)),
+            Need::Default("\"rfc9260\""),
+            "What the options start from.",
+        ),
         field("mtu", BYTES, NO, "Largest IP packet."),
         field("chunk", BYTES, NO, "Most user data in a DATA chunk. Without it, what the MTU holds."),
-        field("data-header", BYTES, NO, "Size of a packet of one DATA chunk beyond its user data. Without it, the real size."),
+        field(
+            "data-header",
+            BYTES,
+            NO,
+            "Size of a packet of one DATA chunk beyond its user data. Without it, the real size.",
+        ),
         field("sack-size", BYTES, NO, "Size of a packet of one SACK. Without it, the real size."),
         field("bundle", FLAG, NO, "Several DATA chunks, and a SACK before them, share a packet."),
         field("window", BYTES, NO, "Receive buffer."),
         field("window-chunks", COUNT, NO, "Receive buffer in full chunks, instead of `window`."),
+        field(
+            "window-unit",
+            Shape::One(Kind::Word(WindowUnit::NAMES)),
+            NO,
+            "What congestion control counts as one packet.",
+        ),
         field("initial-window", Shape::One(Kind::Word(InitialWindow::NAMES)), NO, "First congestion window."),
         field("initial-threshold", BYTES, NO, "First slow-start threshold. Without it, the peer's window."),
         field("least-threshold", COUNT, NO, "Least slow-start threshold after a loss, packets."),
@@ -56,33 +74,92 @@ pub(super) static TABLE: TableShape = table(
             "What further timeouts of a flight do to the slow-start threshold.",
         ),
         field("missing-reports", COUNT, NO, "Missing reports that make a fast retransmit."),
-        field("missing", Shape::One(Kind::Word(Missing::NAMES)), NO, "Which chunks a SACK counts as missing."),
+        field(
+            "missing",
+            Shape::One(Kind::Word(Missing::NAMES)),
+            NO,
+            "Which chunks a SACK counts as missing.",
+        ),
         field("fast-recovery", FLAG, NO, "The window shrinks once for all losses of a flight."),
         field("grows-if-full", FLAG, NO, "The congestion window grows only if it was used up."),
+        field(
+            "grows-on-gaps",
+            FLAG,
+            NO,
+            "The congestion window grows with gap reports too, not only when the cumulative number advances (RFC 8540).",
+        ),
         field("idle-decay", FLAG, NO, "The congestion window shrinks in pauses of the application."),
         field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
         field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "What the burst limit bounds."),
         field("max-burst", COUNT, NO, "Max.Burst, packets."),
         field("sack-every", COUNT, NO, "A SACK for every so many packets."),
         field("sack-delay", SPAN, NO, "The longest wait before a SACK."),
+        field(
+            "sacks-first",
+            FLAG,
+            NO,
+            "The first packet with data of an association is acknowledged at once.",
+        ),
         field("reports-duplicates", FLAG, NO, "SACKs report duplicate chunks."),
+        field(
+            "immediate",
+            Shape::One(Kind::Word(Immediate::NAMES)),
+            NO,
+            "Which chunks ask to be acknowledged at once while the association closes (RFC 7053).",
+        ),
         field("rto-initial", SPAN, NO, "RTO.Initial."),
         field("rto-min", SPAN, NO, "RTO.Min."),
         field("rto-max", SPAN, NO, "RTO.Max."),
         field("path-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Path.Max.Retrans."),
-        field("association-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Association.Max.Retrans."),
+        field(
+            "association-max-retransmissions",
+            Shape::One(Kind::Count(0, 1000)),
+            NO,
+            "Association.Max.Retrans.",
+        ),
         field("init-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Max.Init.Retransmits."),
         field("heartbeat", FLAG, NO, "Heartbeats test paths that are idle."),
         field("heartbeat-interval", SPAN, NO, "HB.interval."),
+        field(
+            "verifies-path",
+            FLAG,
+            NO,
+            "The end that opens the association confirms its path by a heartbeat, and times it, before it sends data.",
+        ),
         field("cookie-life", SPAN, NO, "Valid.Cookie.Life."),
         field("streams", Shape::One(Kind::Count(1, 65_535)), NO, "Outbound streams."),
         field("ecn", FLAG, NO, "Explicit congestion notification."),
-        field("partial-reliability", FLAG, NO, "FORWARD TSN (RFC 3758): messages of limited use are given up."),
-        field("spurious", Shape::One(Kind::Word(Spurious::NAMES)), NO, "Who judges whether a timeout was spurious."),
-        field("response", Shape::One(Kind::Word(Response::NAMES)), NO, "What follows from a spurious timeout."),
-        field("message-streams", Shape::One(Kind::Count(1, 65_535)), Need::Default("1"), "Messages go to this many streams in turn."),
+        field(
+            "partial-reliability",
+            FLAG,
+            NO,
+            "FORWARD TSN (RFC 3758): messages of limited use are given up.",
+        ),
+        field(
+            "spurious",
+            Shape::One(Kind::Word(Spurious::NAMES)),
+            NO,
+            "Who judges whether a timeout was spurious.",
+        ),
+        field(
+            "response",
+            Shape::One(Kind::Word(Response::NAMES)),
+            NO,
+            "What follows from a spurious timeout.",
+        ),
+        field(
+            "message-streams",
+            Shape::One(Kind::Count(1, 65_535)),
+            Need::Default("1"),
+            "Messages go to this many streams in turn.",
+        ),
         field("unordered", FLAG, Need::Default("false"), "Messages may be delivered out of order."),
-        field("message-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "A message is given up rather than sent again more often."),
+        field(
+            "message-retransmissions",
+            Shape::One(Kind::Count(0, 1000)),
+            NO,
+            "A message is given up rather than sent again more often.",
+        ),
     ],
 );
 
@@ -120,12 +197,14 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         cx.push(Diagnostic::error("bad-value", reader.place("mtu"), message));
         return None;
     }
+    over(&mut c.window_unit, word("window-unit").and_then(WindowUnit::from_name));
     over(&mut c.window, bytes("window"));
     let packet = c.packet();
     over(&mut c.window, count("window-chunks").map(|n| u64::from(n) * packet));
     if c.window < LEAST_WINDOW {
         let place = reader.place(if reader.get("window").is_some() { "window" } else { "window-chunks" });
-        let message = format!("a receive buffer of SCTP has at least {LEAST_WINDOW} B (RFC 9260 section 3.3.2)");
+        let message =
+            format!("a receive buffer of SCTP has at least {LEAST_WINDOW} B (RFC 9260 section 3.3.2)");
         cx.push(Diagnostic::error("bad-value", place, message).help("write window = \"1500 B\" or more"));
         return None;
     }
@@ -137,13 +216,16 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.missing, word("missing").and_then(Missing::from_name));
     over(&mut c.fast_recovery, reader.flag("fast-recovery"));
     over(&mut c.grows_if_full, reader.flag("grows-if-full"));
+    over(&mut c.grows_on_gaps, reader.flag("grows-on-gaps"));
     over(&mut c.idle_decay, reader.flag("idle-decay"));
     over(&mut c.sends_on_duplicates, reader.flag("sends-on-duplicates"));
     over(&mut c.burst, word("burst").and_then(Burst::from_name));
     over(&mut c.max_burst, count("max-burst"));
     over(&mut c.sack_every, count("sack-every"));
     over(&mut c.sack_delay, reader.span("sack-delay"));
+    over(&mut c.sacks_first, reader.flag("sacks-first"));
     over(&mut c.reports_duplicates, reader.flag("reports-duplicates"));
+    over(&mut c.immediate, word("immediate").and_then(Immediate::from_name));
     over(&mut c.rto.initial, reader.span("rto-initial"));
     over(&mut c.rto.min, reader.span("rto-min"));
     over(&mut c.rto.max, reader.span("rto-max"));
@@ -155,6 +237,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         (Some(true), interval) => c.heartbeat = interval.or(c.heartbeat).or(Config::default().heartbeat),
         (None, interval) => c.heartbeat = interval.or(c.heartbeat),
     }
+    over(&mut c.verifies_path, reader.flag("verifies-path"));
     over(&mut c.cookie_life, reader.span("cookie-life"));
     over(&mut c.streams, short("streams"));
     over(&mut c.ecn, reader.flag("ecn"));
@@ -163,7 +246,10 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.response, word("response").and_then(Response::from_name));
     if c.rto.min > c.rto.max {
         let message = format!("the least timeout ({}) is more than the greatest ({})", c.rto.min, c.rto.max);
-        cx.push(Diagnostic::error("impossible", reader.place("rto-min"), message).help("make rto-max larger than rto-min"));
+        cx.push(
+            Diagnostic::error("impossible", reader.place("rto-min"), message)
+                .help("make rto-max larger than rto-min"),
+        );
         return None;
     }
     let streams = short("message-streams")?;

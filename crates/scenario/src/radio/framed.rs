@@ -7,8 +7,9 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
 use crate::model::Direction;
 use crate::tables::path::hop;
-use base::{Rate, Span};
+use base::{Rate, Span, Time};
 use radio::framed::config::{ChannelState, Disconnections, FramedConfig, Reports};
+use radio::framed::reach::Spot;
 
 const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
 const SPAN: Shape = Shape::One(Kind::Span);
@@ -41,6 +42,32 @@ static STATE: TableShape = table(
             Shape::One(Kind::Number(0.0, 1e6)),
             Need::Default("1"),
             "Weight with which it follows another state.",
+        ),
+    ],
+);
+static PLACE: TableShape = table(
+    "place",
+    "A distance and a load, from one instant on: link budget of a macro cell (3GPP TR 25.942).",
+    &[
+        field("at", SPAN, Need::Default("\"0 s\""), "From this time on."),
+        field("distance", Shape::One(Kind::Number(10.0, 50_000.0)), Need::Required("500"), "To the site, m."),
+        field(
+            "load",
+            Shape::One(Kind::Number(0.0, 0.99)),
+            Need::Default("0.5"),
+            "Load by others, 0 to 0.99.",
+        ),
+        field(
+            "sites",
+            Shape::One(Kind::Number(100.0, 100_000.0)),
+            Need::Default("2000"),
+            "Distance between sites, m.",
+        ),
+        field(
+            "margin",
+            Shape::One(Kind::Number(-20.0, 40.0)),
+            Need::Default("6"),
+            "For shadowing and fading, dB.",
         ),
     ],
 );
@@ -156,6 +183,19 @@ pub(super) static WCDMA: TableShape = table(
             Need::Default("\"10 ms\""),
             "Transmission time interval: all PDUs of one are coded together.",
         ),
+        field(
+            "place",
+            Shape::Tables(&PLACE),
+            Need::Optional,
+            "Where the mobile is and how busy the cells are; the channel has the largest usual rate that fits there, and no more \
+             than `rate`.",
+        ),
+        field(
+            "together",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "PDUs of one interval are lost together, as one coded unit; `error` is then that of the interval.",
+        ),
         field("window", Shape::One(Kind::Count(64, 1024)), Need::Default("1024"), "PDUs outstanding."),
         field(
             "poll-every",
@@ -263,6 +303,10 @@ pub(super) fn wcdma(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
         config.states[0].rate[i] = split(r, "rate", d, |t| leaf::rate(t).ok())?;
     }
     config.period = at_least_a_millisecond(r, "tti", cx)?;
+    config.together = r.flag("together")?;
+    let most = config.states[0].rate;
+    config.limits = r.tables("place", &PLACE).map(|p| limit(p, most)).collect::<Option<_>>()?;
+    config.limits.sort_by_key(|(from, _)| *from);
     config.numbering.window = r.count("window")? as u32;
     config.reports = Reports::Polled {
         every: r.count("poll-every")? as u32,
@@ -275,6 +319,17 @@ pub(super) fn wcdma(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
     config.keep = r.flag("keep")?;
     common(r, &mut config, cx)?;
     Some(config)
+}
+
+/// What a place leaves of a channel, and from when on.
+fn limit(r: Reader<'_>, most: [Rate; 2]) -> Option<(Time, [Rate; 2])> {
+    let spot = Spot {
+        distance: r.number("distance")?,
+        sites: r.number("sites")?,
+        load: r.number("load")?,
+        margin: r.number("margin")?,
+    };
+    Some((Time::ZERO + r.span("at")?, spot.rate(most)))
 }
 
 pub(super) fn cdma2000(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConfig> {

@@ -1,6 +1,6 @@
 //! Grammar of GPRS bearers (`radio.gprs`): RLC/MAC configuration of a mobile.
 
-use super::shape;
+use super::{service, shape};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::leaf;
@@ -42,7 +42,7 @@ fn part<T>(
 }
 
 /// A bearer of the hop called `name`.
-pub(super) fn read(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Gprs> {
+pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> Option<Gprs> {
     let mut user = UserConfig::new(name);
     let number = r.count("class")? as u8;
     let Some(class) = multislot::of(number) else {
@@ -94,11 +94,30 @@ pub(super) fn read(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Gprs> {
         Some(tree) => leaf::name(tree).ok()?,
         None => name.to_owned(),
     };
-    Some(Gprs { cell, timeslots: r.count("timeslots")? as u8, turn: r.count("turn")? as u32, user })
+    let timeslots = r.count("timeslots")? as u8;
+    Some(Gprs {
+        cell,
+        timeslots,
+        turn: r.count("turn")? as u32,
+        bucket: part(r, "sgsn", &shape::SGSN, |r| {
+            let size = r.bytes("cell-bucket")?;
+            Some(optional(r, "cell-leak", |r, k| r.rate(k))?.map(|leak| Bucket { size, leak }))
+        })?,
+        load: service::cell_load(r, timeslots, cx)?,
+        traffic: r
+            .tables("traffic", &service::TRAFFIC)
+            .map(|t| service::traffic(t, flows, cx))
+            .collect::<Option<_>>()?,
+        tariff: match r.get("tariff") {
+            Some(tree) => Some(service::tariff(Reader::new(tree, &service::TARIFF))?),
+            None => None,
+        },
+        user,
+    })
 }
 
 /// A key that may be absent; the outer none: it could not be read.
-fn optional<'t, T>(
+pub(super) fn optional<'t, T>(
     r: Reader<'t>,
     key: &str,
     read: impl FnOnce(Reader<'t>, &str) -> Option<T>,
@@ -340,6 +359,7 @@ fn mobility(r: Reader<'_>, cx: &Cx<'_>) -> Option<MobilityConfig> {
         control: Control::from_name(r.word("control")?)?,
         standing: r.flag("standing")?,
         extents: [bsc, rest.max(0.0), area, sgsn],
+        location_area: r.number("location-area")?,
         parts: Parts {
             synchronise: r.dist("synchronise", cx)?,
             system_information: r.dist("system-information", cx)?,
@@ -348,6 +368,7 @@ fn mobility(r: Reader<'_>, cx: &Cx<'_>) -> Option<MobilityConfig> {
             cell_update: r.dist("cell-update", cx)?,
             routing_area: r.dist("routing-area-update", cx)?,
             inter_sgsn: r.dist("sgsn-context", cx)?,
+            location: r.dist("location-update", cx)?,
             resume: r.dist("resume", cx)?,
         },
         outage: optional(r, "outage", |r, k| r.dist(k, cx))?,

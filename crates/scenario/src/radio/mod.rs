@@ -4,6 +4,7 @@
 
 mod framed;
 pub(crate) mod gprs;
+mod service;
 mod shape;
 
 use crate::diagnostic::Diagnostic;
@@ -69,7 +70,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// The bearer of a hop called `name`; the outer none: it could not be read.
-pub(crate) fn read(hop: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Option<Bearer>> {
+pub(crate) fn read(hop: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> Option<Option<Bearer>> {
     let Some(tree) = hop.get("radio") else { return Some(None) };
     for key in OTHERS {
         if let Some(other) = hop.get(key) {
@@ -97,7 +98,7 @@ pub(crate) fn read(hop: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<Option<Be
         None => (tree.text()?, &bare),
     };
     let kind = match key {
-        "gprs" => BearerKind::Gprs(gprs::read(Reader::new(inner, &shape::GPRS), name, cx)?),
+        "gprs" => BearerKind::Gprs(gprs::read(Reader::new(inner, &shape::GPRS), name, flows, cx)?),
         "hscsd" => BearerKind::Framed(framed::hscsd(Reader::new(inner, &framed::HSCSD), name, cx)?),
         "wcdma" => BearerKind::Framed(framed::wcdma(Reader::new(inner, &framed::WCDMA), name, cx)?),
         "cdma2000" => BearerKind::Framed(framed::cdma2000(Reader::new(inner, &framed::CDMA2000), name, cx)?),

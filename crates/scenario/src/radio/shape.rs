@@ -1,5 +1,6 @@
 //! Tables of `radio.gprs`. Names and defaults of timers are those of [`radio::parameters`].
 
+use super::service;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use radio::cell::config::IdleRepeat;
 use radio::coding::Scheme;
@@ -355,6 +356,14 @@ pub(super) static SGSN: TableShape = table(
             "BSSGP and network service headers of each frame on Gb.",
         ),
         field("gb-delay", SPAN, Need::Default("\"0 s\""), "Between SGSN and PCU."),
+        field(
+            "cell-leak",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "Leak rate of the bucket of the cell, which all its mobiles share in turn. Without it, none. The first mobile \
+             of the cell says it.",
+        ),
+        field("cell-bucket", Shape::One(Kind::Bytes), Need::Default("\"60 kB\""), "Size of that bucket."),
     ],
 );
 pub(super) static DELAYS: TableShape = table(
@@ -428,6 +437,11 @@ pub(super) static RESELECTION: TableShape = table(
         share("same-bsc", "0", "Share of changes within one BSC."),
         share("routing-area", "0", "Share of changes to another routing area."),
         share("inter-sgsn", "0", "Share of changes to another SGSN; the rest are cell updates."),
+        share(
+            "location-area",
+            "0",
+            "Share of changes of routing area or SGSN that change the location area too, updated on its own before.",
+        ),
         share("failure", "0", "Probability that the new cell is not reached."),
         field("failed", DIST, Need::Default("\"120 s\""), "How long a failed change takes in addition."),
         share("deletes", "1", "Probability that downlink data of the old cell are deleted and not moved."),
@@ -467,6 +481,12 @@ pub(super) static RESELECTION: TableShape = table(
             DIST,
             Need::Default("\"uniform(1 s, 3 s)\""),
             "Component: what another SGSN adds.",
+        ),
+        field(
+            "location-update",
+            DIST,
+            Need::Default("\"uniform(1.5 s, 3 s)\""),
+            "Component: the exchange of a location update on a dedicated channel.",
         ),
         field(
             "resume",
@@ -531,6 +551,19 @@ pub(super) static GPRS: TableShape = table(
             "Timeslots wanted. Without it, what the class grants, downlink first.",
         ),
         field("demand", Shape::Table(&DEMAND), Need::Optional, "Timeslots by demand."),
+        field(
+            "cell-load",
+            Shape::Table(&service::LOAD),
+            Need::Optional,
+            "Calls and other users of the cell.",
+        ),
+        field(
+            "traffic",
+            Shape::Tables(&service::TRAFFIC),
+            Need::Optional,
+            "Traffic classes with a treatment of their own.",
+        ),
+        field("tariff", Shape::Table(&service::TARIFF), Need::Optional, "Prices."),
         field(
             "scheme",
             Shape::PerDirection(&SCHEME),

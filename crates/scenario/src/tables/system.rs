@@ -4,7 +4,6 @@
 //! defaults are the table's. Users are populations: each member becomes a flow of its own over the system.
 
 use super::flow;
-use super::flow::workload;
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::{BESIDE, Cx};
 use crate::grammar::reader::Reader;
@@ -12,6 +11,7 @@ use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, fiel
 use crate::model::{App, Flow, Model, System, User};
 use crate::protocol;
 use crate::topology::Graph;
+use crate::workload;
 use base::Span;
 use cells::adaptation::{PowerControl, Rule};
 use cells::config::{CellChange, Config, Counting, Hopping, Interface, Mobile, Placing, Receiver};
@@ -302,7 +302,7 @@ fn population(
             other_paths: Vec::new(),
             transport: transport.clone(),
             app: app.clone(),
-            reads: workload::reads(reader),
+            reads: workload::bulk::reads(reader),
             priority: 1,
         });
     }

@@ -255,7 +255,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let compression = link::compression(reader);
     let (flush, charging) = (reader.flag("rst-flush")?, reader.flag("charging")?);
     let unique = reader.flag("delete-copies")?;
-    let bearer = crate::radio::read(reader, &name, cx)?;
+    let bearer = crate::radio::read(reader, &name, &graph.flows, cx)?;
     let number = bearer.is_some().then_some(graph.bearers.len());
     let mut links = Vec::new();
     for (direction, values) in parts {

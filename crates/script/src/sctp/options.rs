@@ -2,7 +2,7 @@
 
 use base::Span;
 use sctp::Config;
-use sctp::config::{Burst, InitialWindow, Missing, Repeated, Response, Spurious};
+use sctp::config::{Burst, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit};
 use toml::{Table, Value};
 use transport::endpoint::Role;
 
@@ -64,6 +64,7 @@ fn set(out: &mut Options, key: &str, value: &Value) -> Option<()> {
         "chunk" => c.chunk = Some(count()?),
         "bundle" => c.bundle = flag()?,
         "window" => c.window = u64::from(count()?),
+        "window-unit" => named(&mut c.window_unit, WindowUnit::from_name(word()?))?,
         "initial-window" => named(&mut c.initial_window, InitialWindow::from_name(word()?))?,
         "initial-threshold" => c.initial_threshold = Some(u64::from(count()?)),
         "least-threshold" => c.least_threshold = count()?,
@@ -72,12 +73,15 @@ fn set(out: &mut Options, key: &str, value: &Value) -> Option<()> {
         "missing" => named(&mut c.missing, Missing::from_name(word()?))?,
         "fast-recovery" => c.fast_recovery = flag()?,
         "grows-if-full" => c.grows_if_full = flag()?,
+        "grows-on-gaps" => c.grows_on_gaps = flag()?,
         "idle-decay" => c.idle_decay = flag()?,
         "sends-on-duplicates" => c.sends_on_duplicates = flag()?,
         "burst" => named(&mut c.burst, Burst::from_name(word()?))?,
         "max-burst" => c.max_burst = count()?,
         "sack-every" => c.sack_every = count()?,
         "sack-delay" => c.sack_delay = span()?,
+        "sacks-first" => c.sacks_first = flag()?,
+        "immediate" => named(&mut c.immediate, Immediate::from_name(word()?))?,
         "reports-duplicates" => c.reports_duplicates = flag()?,
         "rto-initial" => c.rto.initial = span()?,
         "rto-min" => c.rto.min = span()?,
@@ -87,6 +91,7 @@ fn set(out: &mut Options, key: &str, value: &Value) -> Option<()> {
         "init-max-retransmissions" => c.init_max_retransmissions = count()?,
         "heartbeat" if value.as_bool() == Some(false) => c.heartbeat = None,
         "heartbeat-interval" => c.heartbeat = Some(span()?),
+        "verifies-path" => c.verifies_path = flag()?,
         "cookie-life" => c.cookie_life = span()?,
         "streams" => c.streams = count().and_then(|n| u16::try_from(n).ok())?,
         "paths" => c.paths = count().and_then(|n| u8::try_from(n).ok()).filter(|n| (1..=8).contains(n))?,

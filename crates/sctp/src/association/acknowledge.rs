@@ -50,12 +50,13 @@ impl Association {
                 io.record(|| Event::RecoveryEnded { ack: sack.cumulative });
             }
         }
+        //= RFC 9260 section 7.2.1: a window that is used up grows, whether the cumulative number advances or not
+        if self.config.grows_on_gaps {
+            self.grow(&newly, &before);
+        }
         self.find_losses(io, sack, &newly);
-        if newly.advanced {
-            let config = self.config.clone();
-            for (index, path) in self.paths.iter_mut().enumerate().filter(|(i, _)| newly.bytes[*i] > 0) {
-                path.grow(&config, newly.bytes[index], before[index]);
-            }
+        if newly.advanced && !self.config.grows_on_gaps {
+            self.grow(&newly, &before);
         }
         self.restart_timers(io, &newly);
         let outstanding: u64 =
@@ -71,6 +72,13 @@ impl Association {
             self.record_window(io, usize::from(self.data_path));
         }
         self.clocked = acked > 0 || newly.advanced || self.config.sends_on_duplicates;
+    }
+
+    /// Opens the windows of paths on which something was acknowledged; `before` is their flight before that.
+    fn grow(&mut self, newly: &Newly, before: &[u64]) {
+        for (index, path) in self.paths.iter_mut().enumerate().filter(|(i, _)| newly.bytes[*i] > 0) {
+            path.grow(&self.config, newly.bytes[index], before[index]);
+        }
     }
 
     /// Takes in what a SACK says of each chunk (section 6.2.1, D-ii to D-iv).

@@ -5,7 +5,7 @@ use super::cookie::Cookie;
 use super::receipt::Receipt;
 use super::{Association, Control, IDLE, State};
 use crate::chunk::{Chunk, Failure, Init, Opaque, Packet};
-use crate::path::Path;
+use crate::path::{Path, Reach};
 use base::{Span, Time};
 use transport::Io;
 use transport::endpoint::Role;
@@ -249,13 +249,17 @@ impl Association {
         self.state = State::Established;
         self.control = IDLE;
         self.data_path = self.primary;
-        let Association { paths, config, chance, .. } = self;
+        let verifies = self.config.verifies_path && self.role == Role::Active;
+        let Association { paths, config, chance, primary, .. } = self;
         for path in paths.iter_mut() {
             path.schedule_beat(config, now, chance);
         }
+        let soon = now + Span::from_nanos(1);
+        if let Some(path) = paths.get_mut(usize::from(*primary)).filter(|_| verifies) {
+            (path.reach, path.beat_due) = (Reach::Unconfirmed, soon);
+        }
         if paths.len() > 1 {
             //= RFC 9260 section 5.4: all addresses but the one that was used are to be confirmed
-            let soon = now + Span::from_nanos(1);
             paths.iter_mut().skip(1).filter(|_| config.heartbeat.is_some()).for_each(|p| p.beat_due = soon);
         }
     }

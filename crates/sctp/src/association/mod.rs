@@ -14,7 +14,7 @@ mod transmit;
 
 use crate::chunk::{Chunk, Data, Opaque, Packet};
 use crate::config::Config;
-use crate::path::Path;
+use crate::path::{Path, Reach};
 use crate::stream::{Inbound, Outbound};
 use base::rng::Stream;
 use base::truth::Cause;
@@ -268,6 +268,13 @@ impl Association {
     /// Whether data may be sent.
     fn may_send(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
+            && !self.verifies()
+    }
+
+    /// The path of the data is not confirmed yet, and is to be.
+    fn verifies(&self) -> bool {
+        let primary = &self.paths[usize::from(self.primary)];
+        self.config.verifies_path && self.role == Role::Active && primary.reach == Reach::Unconfirmed
     }
 
     /// Whether the two ends know of each other.
@@ -281,7 +288,13 @@ impl Association {
 
     /// Room in the receive buffer.
     fn room(&self) -> u64 {
-        self.config.window.saturating_sub(self.inbound.held() + self.unread)
+        let chunks = if self.config.window_counts_headers {
+            self.inbound.held_chunks(self.config.packet())
+        } else {
+            0
+        };
+        let headers = chunks * u64::from(crate::chunk::DATA_HEADER);
+        self.config.window.saturating_sub(self.inbound.held() + headers + self.unread)
     }
 
     /// What a chunk takes of the peer's window.

@@ -29,6 +29,8 @@ pub(crate) struct Receipt {
     pub(crate) marked: Option<u64>,
     /// Duplicates received in all.
     pub(crate) copies: u64,
+    /// No packet with data has been taken in.
+    first: bool,
 }
 
 /// More numbers than this above the cumulative one are not accepted: no window is so large.
@@ -46,6 +48,7 @@ impl Receipt {
             path: 0,
             marked: None,
             copies: 0,
+            first: true,
         }
     }
 
@@ -103,7 +106,11 @@ impl Receipt {
     pub(crate) fn packet(&mut self, config: &Config, now: Time, duplicate: bool, at_once: bool) {
         self.packets += 1;
         //= RFC 9260 section 6.2: at least every second packet, within 200 ms; duplicates and gaps at once
+        let first = config.sacks_first && std::mem::take(&mut self.first);
         if self.packets >= config.sack_every || duplicate || at_once || self.has_gaps() {
+            self.due = true;
+        } else if first {
+            // sctp_association_init of Linux: peer.sack_needed is 1.
             self.due = true;
         } else {
             self.deadline = self.deadline.min(now + config.sack_delay);

@@ -2,7 +2,7 @@
 
 use super::{Association, Fate, Sent, State};
 use crate::chunk::{COMMON_HEADER, Chunk, Data, IP_HEADER, Packet};
-use crate::config::Burst;
+use crate::config::{Burst, Immediate};
 use base::truth::Cause;
 use base::{Span, Time};
 use transport::Io;
@@ -241,7 +241,9 @@ impl Association {
             end: fragment.ends[1],
             unordered: fragment.unordered,
             //= RFC 7053 section 4: the last chunk before a shutdown is acknowledged at once
-            immediate: self.closing && self.outbound.is_empty() && self.state != State::Established,
+            immediate: self.closing
+                && self.state != State::Established
+                && (self.outbound.is_empty() || config.immediate == Immediate::All),
             len,
             ppid: fragment.message.map_or(0, |id| (id as u32).wrapping_add(1)),
             cause: Cause::New,

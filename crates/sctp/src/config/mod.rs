@@ -21,6 +21,26 @@ base::named! {
 }
 
 base::named! {
+    /// What congestion control counts as one packet.
+    pub enum WindowUnit {
+        /// The most user data that a packet holds, PMDCS (RFC 9260 section 7.2).
+        Payload = "payload",
+        /// The whole packet (RFC 4960 section 7.2, as Linux has it).
+        Mtu = "mtu",
+    }
+}
+
+base::named! {
+    /// Which chunks ask to be acknowledged at once while the association closes (RFC 7053 section 4).
+    pub enum Immediate {
+        /// The last one.
+        Last = "last",
+        /// All of them, as in Linux.
+        All = "all",
+    }
+}
+
+base::named! {
     /// What a burst limit bounds (RFC 9260 section 6.1, rule D).
     pub enum Burst {
         /// Nothing.
@@ -89,6 +109,8 @@ pub struct Config {
     pub window: u64,
     /// Headers of chunks count against the window, as in ns-2.
     pub window_counts_headers: bool,
+    /// What congestion control counts as one packet.
+    pub window_unit: WindowUnit,
     /// First congestion window.
     pub initial_window: InitialWindow,
     /// First slow-start threshold, bytes; none: the peer's window.
@@ -105,6 +127,8 @@ pub struct Config {
     pub fast_recovery: bool,
     /// The window grows only if it was used up (section 7.2.1).
     pub grows_if_full: bool,
+    /// It grows with gap reports too, not only when the cumulative number advances (RFC 8540 section 3.22).
+    pub grows_on_gaps: bool,
     /// The window shrinks in pauses of the application (section 7.2.1).
     pub idle_decay: bool,
     /// A SACK that acknowledges nothing new lets new data out, if the window has room.
@@ -117,8 +141,12 @@ pub struct Config {
     pub sack_every: u32,
     /// The longest wait before a SACK.
     pub sack_delay: Span,
+    /// The first packet with data of an association is acknowledged at once.
+    pub sacks_first: bool,
     /// A SACK reports duplicates.
     pub reports_duplicates: bool,
+    /// Which chunks ask to be acknowledged at once while the association closes.
+    pub immediate: Immediate,
     /// The retransmission timer: RTO.Initial, RTO.Min, RTO.Max.
     pub rto: RtoConfig,
     /// Path.Max.Retrans.
@@ -129,6 +157,9 @@ pub struct Config {
     pub init_max_retransmissions: u32,
     /// HB.interval; none: no heartbeats.
     pub heartbeat: Option<Span>,
+    /// The end that opens the association sends a HEARTBEAT first. Data wait for its answer, which is timed (ns-2.35; RFC 9260
+    /// section 5.4 asks for it on further addresses only).
+    pub verifies_path: bool,
     /// Valid.Cookie.Life.
     pub cookie_life: Span,
     /// Outbound streams.
@@ -159,9 +190,12 @@ impl Config {
         self.chunk.unwrap_or(fits).min(fits).max(4)
     }
 
-    /// What the congestion window counts as one packet: the most user data that a packet holds.
+    /// What the congestion window counts as one packet, bytes.
     pub fn packet(&self) -> u64 {
-        u64::from(self.chunk())
+        match self.window_unit {
+            WindowUnit::Payload => u64::from(self.chunk()),
+            WindowUnit::Mtu => u64::from(self.mtu),
+        }
     }
 
     /// First congestion window, bytes.

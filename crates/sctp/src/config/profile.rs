@@ -1,6 +1,6 @@
 //! Profiles: option sets named after the specification or program that they follow.
 
-use super::{Burst, Config, InitialWindow, Missing, Repeated, Response, Spurious};
+use super::{Burst, Config, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit};
 use base::Span;
 use transport::tcp::config::{Config as Tcp, RtoConfig};
 
@@ -26,6 +26,11 @@ pub const PROFILES: &[Profile] = &[
         "The SCTP module of ns-2.35: RFC 4960 with the headers of chunks counted in windows.",
         ns2_235,
     ),
+    (
+        "linux-6.x",
+        "Linux 6.12: RFC 4960 with windows counted in whole packets; the first data are acknowledged at once, and all data of a closing association ask for that.",
+        linux,
+    ),
 ];
 
 fn timer(initial: Span) -> RtoConfig {
@@ -43,6 +48,7 @@ pub(super) fn rfc9260() -> Config {
         bundle: true,
         window: 1 << 18,
         window_counts_headers: false,
+        window_unit: WindowUnit::Payload,
         initial_window: InitialWindow::Rfc9260,
         initial_threshold: None,
         least_threshold: 4,
@@ -51,18 +57,22 @@ pub(super) fn rfc9260() -> Config {
         missing: Missing::HighestNewlyAcked,
         fast_recovery: true,
         grows_if_full: true,
+        grows_on_gaps: true,
         idle_decay: true,
         sends_on_duplicates: true,
         burst: Burst::Window,
         max_burst: 4,
         sack_every: 2,
         sack_delay: Span::from_millis(200),
+        sacks_first: false,
         reports_duplicates: true,
+        immediate: Immediate::Last,
         rto: timer(Span::from_secs(1)),
         path_max_retransmissions: 5,
         association_max_retransmissions: 10,
         init_max_retransmissions: 8,
         heartbeat: Some(Span::from_secs(30)),
+        verifies_path: false,
         cookie_life: Span::from_secs(60),
         streams: 10,
         paths: 1,
@@ -74,7 +84,7 @@ pub(super) fn rfc9260() -> Config {
 }
 
 fn rfc4960() -> Config {
-    Config { rto: timer(Span::from_secs(3)), ..rfc9260() }
+    Config { rto: timer(Span::from_secs(3)), grows_on_gaps: false, ..rfc9260() }
 }
 
 fn rfc2960() -> Config {
@@ -105,17 +115,29 @@ fn ns2_2002() -> Config {
     }
 }
 
+/// `sctp/sctp.cc` of ns-2.35: its first window, thresholds and missing reports are those of RFC 4960. Its path verification of
+/// April 2007 confirms the only path too, before data leave, so that the timer has a sample before the first chunk.
 fn ns2_235() -> Config {
     Config {
-        initial_window: InitialWindow::TwoPackets,
-        least_threshold: 2,
         repeated_timeouts: Repeated::Keeps,
-        missing_reports: 3,
+        verifies_path: true,
         burst: Burst::Packets,
         idle_decay: false,
         window_counts_headers: true,
         bundle: false,
         heartbeat: None,
+        ..rfc4960()
+    }
+}
+
+/// net/sctp of Linux 6.12. The window is half of the default receive buffer, 212992 B.
+fn linux() -> Config {
+    Config {
+        window: 106_496,
+        window_unit: WindowUnit::Mtu,
+        grows_on_gaps: true,
+        sacks_first: true,
+        immediate: Immediate::All,
         ..rfc4960()
     }
 }

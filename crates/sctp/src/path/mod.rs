@@ -130,7 +130,7 @@ impl Path {
         }
     }
 
-    /// New data were acknowledged cumulatively (sections 7.2.1, 7.2.2). `before` is the flight before that.
+    /// New data were acknowledged (sections 7.2.1, 7.2.2). `before` is the flight before that.
     pub(crate) fn grow(&mut self, config: &Config, acked: u64, before: u64) {
         if self.recovers_to.is_some() {
             return;
@@ -197,10 +197,18 @@ impl Path {
     //= RFC 9260 section 8.3: once per RTO of that address plus HB.interval, with jittering of +/- 50% of the RTO value
     /// When the next heartbeat is due. An unconfirmed path is tested once per RTO (section 5.4).
     pub(crate) fn schedule_beat(&mut self, config: &Config, now: Time, chance: &mut Stream) {
-        let Some(interval) = config.heartbeat else { return };
+        let unconfirmed = self.reach == Reach::Unconfirmed;
+        let interval = match config.heartbeat {
+            _ if unconfirmed && config.verifies_path => Span::ZERO,
+            Some(_) if unconfirmed => Span::ZERO,
+            Some(interval) => interval,
+            None => {
+                self.beat_due = Time::NEVER;
+                return;
+            }
+        };
         let rto = self.timer.timeout();
         let jitter = (rto.as_nanos() as f64 * (0.5 + chance.uniform())) as u64;
-        let interval = if self.reach == Reach::Unconfirmed { Span::ZERO } else { interval };
         self.beat_due = now + interval + Span::from_nanos(jitter);
     }
 }

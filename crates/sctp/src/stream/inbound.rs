@@ -138,6 +138,11 @@ impl Inbound {
     pub fn held(&self) -> u64 {
         self.held
     }
+    /// In how many chunks they came, if each held as much as it could: `most` bytes.
+    pub fn held_chunks(&self, most: u64) -> u64 {
+        let whole = self.waiting.values().map(|message| message.bytes.div_ceil(most.max(1)).max(1));
+        self.fragments.len() as u64 + whole.sum::<u64>()
+    }
     /// Bytes delivered.
     pub fn delivered(&self) -> u64 {
         self.delivered

@@ -10,10 +10,14 @@ use super::seen::{Seen, Transfer};
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::VecDeque;
 
 base::named! {
     /// How long a connection is kept.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Keep {
         /// For one object: HTTP 1.0.
         Object = "object",
@@ -25,7 +29,7 @@ base::named! {
 }
 
 /// What the user does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asking {
     /// So many pages; none: without end.
     pub pages: Option<u64>,
@@ -40,6 +44,7 @@ pub struct Asking {
     /// Bytes of each of them.
     pub object: Dist,
     /// Nothing is larger than this, bytes; what is drawn larger is cut.
+    #[serde(deserialize_with = "positive")]
     pub largest: u64,
     /// From the end of a page to the next request, nanoseconds.
     pub think: Dist,
@@ -50,11 +55,24 @@ pub struct Asking {
     /// A page that takes longer is given up, nanoseconds.
     pub patience: Option<Dist>,
     /// At most so many connections at a time.
+    #[serde(deserialize_with = "positive")]
     pub connections: u32,
     /// How long each is kept.
     pub keep: Keep,
     /// Whether a request may be sent before the answer to the one before has come.
     pub pipelining: bool,
+}
+
+/// A number above zero.
+fn positive<'de, D: Deserializer<'de>, T: Deserialize<'de> + PartialEq + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    let number = T::deserialize(from)?;
+    if number == T::default() {
+        Err(D::Error::custom("a plan without connections or bytes"))
+    } else {
+        Ok(number)
+    }
 }
 
 /// One request.

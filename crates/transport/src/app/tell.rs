@@ -9,9 +9,10 @@ use super::seen::Seen;
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// When to say how much.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telling {
     /// Bytes of a message.
     pub size: Dist,
@@ -28,7 +29,8 @@ pub struct Telling {
 }
 
 /// How long a message is of use to who hears it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Useful {
     /// Whenever it comes.
     Always,

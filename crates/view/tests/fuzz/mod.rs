@@ -20,3 +20,25 @@ pub(crate) fn layers(bytes: &[u8]) {
         }
     }
 }
+
+/// Any bytes as a qlog: read or refused with a sentence; what is read is drawn, and every time lies within the trace.
+pub(crate) fn qlog(bytes: &[u8]) {
+    match view::qlog::read(bytes) {
+        Ok(qlog) => {
+            for trace in &qlog.traces {
+                assert!(trace.seconds.is_finite() && trace.seconds >= 0.0);
+                for packet in &trace.sent {
+                    let times = [Some(packet.t), packet.lost, packet.acknowledged];
+                    assert!(
+                        times.into_iter().flatten().all(|t| (0.0..=trace.seconds).contains(&t)),
+                        "{packet:?}"
+                    );
+                }
+                assert!(trace.sent.len() as u64 <= trace.events);
+                let picture = view::qlog::picture(trace, view::sequence::Frame::default());
+                assert!(picture.until > picture.from);
+            }
+        }
+        Err(why) => assert!(!why.is_empty()),
+    }
+}

@@ -11,6 +11,20 @@ use std::io::{BufWriter, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Refuses what cannot be read twice: the capture is analysed first and copied then, and a pipe is empty or silent by then.
+pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> {
+    let wrong = |path: &Path, mend: &str| match path.metadata() {
+        Ok(found) if !found.is_file() => {
+            Err(Failure::usage(format!("`{}` is no regular file", path.display()), mend.to_owned()))
+        }
+        _ => Ok(()),
+    };
+    wrong(capture, "--anonymise reads the capture twice: write it to a file first")?;
+    key.map_or(Ok(()), |key| {
+        wrong(key, "give --key a file of 32 hexadecimal digits, or one that is not there")
+    })
+}
+
 /// Writes the copy. Nothing that is there is written over.
 pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk) -> Result<(), Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {

@@ -63,6 +63,7 @@ impl Case<'_> {
             ..Frame::default()
         };
         sections.extend(super::associations::sections(self.read, &frame));
+        sections.extend(super::datagrams::sections(self.read, &frame));
         if order.len() > DRAWN {
             sections.push(Section {
                 heading: "Further connections".to_owned(),
@@ -102,21 +103,17 @@ impl Case<'_> {
             until: self.window.1,
         };
         let mut items: Vec<Item> = vec![view::sequence::picture(&view, frame("Time and sequence")).into()];
-        for (line, title) in [
-            (Line::Throughput, "Throughput"),
-            (Line::Rtt, "Round trips"),
-            (Line::Outstanding, "Data outstanding"),
-            (Line::Window, "Windows"),
-        ] {
-            items.push(view::lines::chart(&view, line, frame(title)).into());
+        for line in [Line::Throughput, Line::Rtt, Line::Outstanding, Line::Window] {
+            items.push(view::lines::chart(&view, line, frame("")).into());
         }
         let told = text::happenings(number, flow, self.read, self.most, usize::MAX);
         Some(Section {
             heading: format!("Connection {number}: {from} to {to}"),
+            // The first line names the connection, as the heading does.
             text: told
                 .lines()
                 .map(str::trim)
-                .filter(|line| !line.is_empty())
+                .filter(|line| !line.is_empty() && !line.starts_with("connection "))
                 .collect::<Vec<_>>()
                 .join("\n\n"),
             items,

@@ -31,11 +31,13 @@ impl Serialize for Document<'_> {
         all.serialize_entry("frames", &read.frames)?;
         all.serialize_entry("tcp_packets", &read.tcp)?;
         all.serialize_entry("sctp_packets", &read.sctp)?;
+        all.serialize_entry("udp_packets", &read.udp)?;
         all.serialize_entry("notices", &read.notices)?;
         all.serialize_entry("story", &[&story.what, &story.sure, &story.advice])?;
         all.serialize_entry("jain_index", &story.jain_index)?;
         all.serialize_entry("flows", &Flows(self))?;
         all.serialize_entry("associations", &super::associations::documents(read))?;
+        all.serialize_entry("datagram_flows", &super::datagrams::documents(read))?;
         all.end()
     }
 }

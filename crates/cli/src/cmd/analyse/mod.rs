@@ -3,8 +3,10 @@
 mod anonymise;
 mod associations;
 mod below;
+pub(super) mod datagrams;
 mod html;
 mod json;
+pub(super) mod qlog;
 pub(super) mod source;
 mod text;
 
@@ -15,7 +17,7 @@ use std::path::PathBuf;
 
 /// Say why the transfers in a capture were slow
 ///
-/// Reads pcap and pcapng, TCP and SCTP. Every retransmission is judged needed or unneeded, every timeout spurious or
+/// Reads pcap and pcapng: TCP and SCTP, of UDP and QUIC rate, gaps, silences and spin bit; and qlogs of QUIC stacks. Every retransmission is judged needed or unneeded, every timeout spurious or
 /// genuine, with the evidence; what the capture does not tell is called unknown. The answer begins
 /// with what cost the most time, how sure that is, and what to do.
 #[derive(Debug, clap::Args)]
@@ -25,7 +27,7 @@ use std::path::PathBuf;
     williwaw analyse phone.pcapng --html case.html\n  \
     williwaw analyse download.pcap --layers radio.csv --json")]
 pub(crate) struct Args {
-    /// A capture, best taken at the end that sends the data; `-` reads from standard input
+    /// A capture, best taken at the end that sends the data, or a qlog; `-` reads a capture from standard input
     capture: PathBuf,
     /// A second capture of the same connections, taken at the other end: then nothing is left unknown
     #[arg(long, value_name = "CAPTURE")]
@@ -64,6 +66,9 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if args.anonymise.is_some() {
+        anonymise::refuse(&args.capture, args.key.as_deref())?;
+    }
     if let (Some(from), Some(until)) = (args.from, args.until)
         && until <= from
     {
@@ -76,6 +81,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let both = args.receiver.is_some();
     if let Some(page) = &args.html {
         crate::output::atomic_write::possible(page)?;
+    }
+    if let Some(log) = qlog::of(&args.capture)? {
+        return qlog::analyse(&args, &log, talk);
     }
     let keep = Keep { arrivals: both, points: args.html.is_some(), ..Keep::default() };
     let mut others = Vec::new();
@@ -93,7 +101,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         others = other.flows;
     }
     which.select_associations(&mut read.associations);
-    if read.tcp > 0 || read.associations.is_empty() {
+    which.select_datagrams(&mut read.datagrams);
+    if read.tcp > 0 || (read.associations.is_empty() && read.datagrams.is_empty()) {
         which.select(&mut read.flows)?;
     }
     let whole = args.from.is_none() && args.until.is_none();
@@ -110,8 +119,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let layers = super::layers::read(&args.layers, start)?;
     let below = (!args.layers.is_empty()).then(|| below::Below::of(&layers));
     let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
-    if read.tcp == 0 && !read.associations.is_empty() {
-        let mut sentences = associations::story(&read).into_iter();
+    if read.tcp == 0 && !(read.associations.is_empty() && read.datagrams.is_empty()) {
+        let mut sentences = associations::story(&read);
+        if sentences.is_empty() {
+            sentences = datagrams::story(&read);
+        }
+        let mut sentences = sentences.into_iter();
         told.what = sentences.next().unwrap_or_default();
         told.sure = sentences.next().unwrap_or_default();
         told.advice = sentences.next().unwrap_or_default();
@@ -122,7 +135,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             n => format!("None of the {n} packets in this capture is TCP."),
         };
         if read.frames > 0 {
-            told.sure = "Nothing can be judged: UDP and QUIC are counted and not looked into.".to_owned();
+            told.sure = "Nothing can be judged: none of it is SCTP or UDP either.".to_owned();
         }
     }
     for notice in &read.notices {

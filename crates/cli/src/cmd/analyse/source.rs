@@ -6,6 +6,7 @@ use crate::console::exit::Failure;
 use crate::console::progress;
 use crate::console::talk::Talk;
 use analyse::association::{Association, Associations};
+use analyse::datagram::{DatagramFlow, Datagrams};
 use analyse::{Analyser, Endpoint, Flow, Keep, Observation, join};
 use base::{Span, Time};
 use std::fs::File;
@@ -23,6 +24,9 @@ pub(in crate::cmd) struct Read {
     /// Packets of SCTP, and its associations.
     pub(in crate::cmd) sctp: u64,
     pub(in crate::cmd) associations: Vec<Association>,
+    /// Datagrams of UDP, and its flows.
+    pub(in crate::cmd) udp: u64,
+    pub(in crate::cmd) datagrams: Vec<DatagramFlow>,
     /// At how many interfaces TCP was captured.
     interfaces: usize,
     /// What was wrong with the file.
@@ -84,6 +88,17 @@ impl Which {
         all.retain(|association| association.ends.iter().any(is));
     }
 
+    /// Leaves the UDP flows that have the end that was asked for.
+    pub(in crate::cmd) fn select_datagrams(&self, all: &mut Vec<DatagramFlow>) {
+        let is = |e: &Endpoint| match &self.end {
+            None | Some(End::Number(_)) => true,
+            Some(End::Port(port)) => e.port == *port,
+            Some(End::Address(address)) => e.address == *address,
+            Some(End::Both(end)) => e.address == end.ip() && e.port == end.port(),
+        };
+        all.retain(|flow| flow.ends.iter().any(is));
+    }
+
     /// Leaves the connection that was asked for by its number.
     pub(in crate::cmd) fn select(&self, flows: &mut Vec<(usize, Flow)>) -> Result<(), Failure> {
         if let Some(End::Number(n)) = self.end {
@@ -122,9 +137,17 @@ pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) 
     let mut analyser = Analyser::new(keep);
     let mut each: Vec<(u32, Analyser)> = Vec::new();
     let mut associations = Associations::new(keep.points);
-    let mut read = pass(path, which, talk, Some(&mut associations), |o| analyser.push(o))?;
+    let mut datagrams = Datagrams::new(keep.points);
+    let others = Some((&mut associations, &mut datagrams));
+    let mut read = pass(path, which, talk, others, |o| analyser.push(o))?;
     read.sctp = associations.packets();
     read.associations = associations.finish();
+    read.udp = datagrams.packets();
+    let (flows, left_out) = datagrams.finish();
+    read.datagrams = flows;
+    if left_out > 0 {
+        read.notices.push(format!("{left_out} datagrams of further UDP flows were counted only"));
+    }
     read.flows = analyser.finish().into_iter().enumerate().collect();
     let passed_several = |(_, f): &(usize, Flow)| f.copies_apart > COPIES || f.captured_twice == 0;
     if read.interfaces > 1 && path.is_file() && read.flows.iter().any(passed_several) {
@@ -190,7 +213,7 @@ fn pass(
     path: &Path,
     which: &Which,
     talk: &Talk,
-    mut associations: Option<&mut Associations>,
+    mut others: Option<(&mut Associations, &mut Datagrams)>,
     mut take: impl FnMut(&Observation),
 ) -> Result<Read, Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {
@@ -231,8 +254,9 @@ fn pass(
                         interfaces.push(o.interface);
                     }
                 }
-            } else if let Some(associations) = &mut associations {
+            } else if let Some((associations, datagrams)) = &mut others {
                 associations.push(&frame);
+                datagrams.push(&frame);
             }
         }
     });
@@ -251,6 +275,8 @@ fn pass(
         tcp,
         sctp: 0,
         associations: Vec::new(),
+        udp: 0,
+        datagrams: Vec::new(),
         notices,
     })
 }

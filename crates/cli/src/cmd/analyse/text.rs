@@ -2,6 +2,7 @@
 
 use super::associations;
 use super::below::{Below, silences};
+use super::datagrams;
 use super::source::Read;
 use crate::console::talk::Talk;
 use crate::output::table::Board;
@@ -46,6 +47,21 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: 
         let more = read.associations.len().saturating_sub(most);
         if more > 0 {
             out += &format!("{more} more associations; --most shows them\n");
+        }
+    }
+    if !read.datagrams.is_empty() {
+        if read.tcp + read.sctp > 0 {
+            out.push('\n');
+            for line in terminal::wrap(&datagrams::story(read)[..1].join(" "), width) {
+                out += &line;
+                out.push('\n');
+            }
+        }
+        out.push('\n');
+        out += &terminal::text(&datagrams::table(read, most), talk.width, talk.colour);
+        let more = read.datagrams.len().saturating_sub(most);
+        if more > 0 {
+            out += &format!("{more} more flows of UDP; --most shows them\n");
         }
     }
     for (number, flow) in shown {

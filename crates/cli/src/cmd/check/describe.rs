@@ -7,8 +7,8 @@ use base::{Rate, Span};
 use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
-    Capacity, ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux,
-    Loss, LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
+    ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
+    LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
 };
 use serde_json::{Value, json};
 
@@ -191,14 +191,8 @@ fn link_words(model: &Model, link: &Link) -> String {
         Delay::Schedule(s) => format!("a delay of {} steps", s.steps.len()),
     };
     let queue = match &link.queue {
-        Queue::Unlimited => "unlimited queue".to_owned(),
-        Queue::DropTail(c) => format!("drop-tail queue of {}", capacity(*c)),
-        Queue::DropHead(c) => format!("drop-head queue of {}", capacity(*c)),
-        Queue::Red(red) => {
-            let kind = if red.adaptive { "adaptive RED" } else { "RED" };
-            format!("{kind} queue of {}", capacity(red.limit))
-        }
-        other => channel::queue(other),
+        Queue::Unlimited(_) => "unlimited queue".to_owned(),
+        limited => limited.words(),
     };
     let mut words = format!("{rate}, {delay}, {queue}");
     for piece in channel::pieces(link, model) {
@@ -206,15 +200,6 @@ fn link_words(model: &Model, link: &Link) -> String {
         words.push_str(&piece);
     }
     words
-}
-
-fn capacity(c: Capacity) -> String {
-    match (c.packets, c.bytes) {
-        (Some(p), Some(b)) => format!("{p} packets or {b} B"),
-        (Some(p), None) => format!("{p} packets"),
-        (None, Some(b)) => format!("{b} B"),
-        (None, None) => "any size".to_owned(),
-    }
 }
 
 fn gate_words(gate: &Gate) -> String {
@@ -256,6 +241,10 @@ fn loss_words(loss: &Loss) -> String {
     };
     let percent = |p: f64| format!("{} %", trim(100.0 * p));
     match &loss.kind {
+        LossKind::Drawn(mean, _) => {
+            let mean = Loss { kind: (**mean).clone(), ..loss.clone() };
+            format!("{}, on average: each repetition draws it", loss_words(&mean))
+        }
         LossKind::Packets(ranges) => {
             let n: u64 = ranges.iter().map(|r| r.end().saturating_sub(*r.start()).saturating_add(1)).sum();
             format!("{n} given packets are {fate}")

@@ -134,6 +134,7 @@ fn possible(args: &Args) -> Result<(), Failure> {
         (args.report.is_some(), "--report"),
         (args.no_worse.is_some(), "--no-worse"),
         (args.flows, "--flows"),
+        (args.emulate, "--emulate"),
     ];
     if let Some((_, what)) = others.iter().find(|(given, _)| *given) {
         return Err(Failure::usage(

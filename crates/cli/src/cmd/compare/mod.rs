@@ -1,12 +1,14 @@
 //! `williwaw compare`: two scenarios under the same weather, or two runs that were made.
 
 mod among;
+mod emulated;
 mod gate;
 mod page;
 mod side;
 mod text;
 mod weather;
 
+use self::emulated::Emulator;
 use self::gate::{Judged, Margin, Verdict};
 use self::side::{Named, Side, Terms};
 use self::text::{Beside, Comparison, better, chosen};
@@ -18,10 +20,10 @@ use crate::input::plan::{VERSION, ask};
 use crate::output::table::{ALL, Choice};
 use crate::output::{labels, terminal};
 use crate::player::kernels::{TOLD, Wish};
+use crate::player::numbers;
 use lab::sweep::{Progress, Sweep};
 use results::Column;
 use results::pairs::{self, Contrast, Pair};
-use scenario::metric::Metric;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -86,6 +88,15 @@ pub(crate) struct Args {
     /// Append the verdicts in Markdown, for the summary page of a build (`$GITHUB_STEP_SUMMARY`)
     #[arg(long, value_name = "FILE", requires = "no_worse")]
     pub(crate) summary: Option<PathBuf>,
+    /// Play both sides in real time, as `emulate` does, one repetition of each in turn
+    #[arg(long, conflicts_with_all = ["linux", "report"])]
+    pub(crate) emulate: bool,
+    /// With --emulate: play a repetition up to so many times until it is faithful
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "emulate", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) tries: u32,
+    /// With --emulate: the lateness that one packet in a hundred may exceed
+    #[arg(long, value_name = "TIME", default_value = "1 ms", requires = "emulate", value_parser = crate::player::kernels::span)]
+    pub(crate) lateness: base::Span,
     /// Start very large runs without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
@@ -99,25 +110,11 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    Choice { metrics: args.metrics.clone(), flows: args.flows }.check(Metric::NAMES)?;
-    for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
-        crate::output::atomic_write::possible(file)?;
-    }
     if !args.among.is_empty() {
+        Choice { metrics: args.metrics.clone(), flows: args.flows }.check(Metric::NAMES)?;
         return among::run(&args, talk);
     }
-    let stdin = |path: &Path| path == Path::new("-");
-    if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
-        return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
-    }
-    possible(&args)?;
-    let sides = [named(&args, 0)?, named(&args, 1)?];
-    if args.out.is_some() && sides.iter().all(|side| side.record.is_some()) {
-        return Err(Failure::usage(
-            "both sides were run already, and are kept where they are",
-            "leave out --out",
-        ));
-    }
+    let sides = wanted(&args)?;
     let labels = called(&sides)?;
     let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
     let mut terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
@@ -140,19 +137,19 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     remark(&sides, &sweeps, talk);
     let watch = Stopwatch::start();
-    let plan = Looks { margin: args.no_worse.flatten(), looks, most };
-    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &plan, talk)?;
+    let emulator = match args.emulate {
+        true => Some(Emulator::begin(sides.each_ref(), sweeps.each_ref(), &terms, &args, talk)?),
+        false => None,
+    };
+    let mut plan = Looks { margin: args.no_worse.flatten(), looks, most, emulator };
+    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &mut plan, talk)?;
     let complete = a.complete && b.complete;
     let compared = compared([&a, &b], &args)?;
-    if args.json {
-        let document = document(&compared, [&a, &b], &terms, &plan);
-        talk.document(&document)?;
-    } else {
-        let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
-        text.push_str("\n\n");
-        text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
-        talk.data(&text)?;
-    }
+    show(&compared, [&a, &b], &terms, &plan, &args, talk)?;
+    let mut end = match plan.emulator.take() {
+        Some(emulator) => emulator.end([&a.sweep, &b.sweep], terms.repetitions, complete, talk)?,
+        None => End::Good,
+    };
     if !complete {
         talk.note("stopped: only pairs of finished repetitions were compared");
         if let Some(out) = &args.out {
@@ -170,7 +167,6 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let kept = args.out.as_ref().map_or(String::new(), |out| format!("; both runs are in {}", out.display()));
     talk.note(&format!("compared in {:.2} s{kept}", watch.seconds()));
-    let mut end = End::Good;
     for side in [&a, &b] {
         if let Some(stage) = &side.stage {
             end = stage.judge(end, talk);
@@ -185,10 +181,61 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             Ok(match gate::overall(&all) {
                 Verdict::Passed => end,
                 Verdict::Failed => End::Failed,
+                // More repetitions would not help where most of them are unfaithful.
+                Verdict::Undecided if end == End::Unfaithful => end,
                 Verdict::Undecided => End::Undecided,
             })
         }
     }
+}
+
+/// Both sides as they were named, if what is asked of them can be.
+fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
+    for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
+        crate::output::atomic_write::possible(file)?;
+    }
+    let stdin = |path: &Path| path == Path::new("-");
+    if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
+        return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
+    }
+    let sides = [named(args, 0)?, named(args, 1)?];
+    let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
+    numbers::check(&choice, sides.iter().map(|side| side.input.scenario.first()))?;
+    possible(args)?;
+    let made = |side: &Named| side.record.is_some();
+    if args.emulate && sides.iter().any(made) {
+        return Err(Failure::usage(
+            "--emulate plays scenarios, and one side is a run that was made",
+            "leave out --emulate, or name the scenario of that run",
+        ));
+    }
+    if args.out.is_some() && sides.iter().all(made) {
+        return Err(Failure::usage(
+            "both sides were run already, and are kept where they are",
+            "leave out --out",
+        ));
+    }
+    Ok(sides)
+}
+
+/// Sentence and table, or the document.
+fn show(
+    compared: &Comparison<'_>,
+    sides: [&Side; 2],
+    terms: &Terms<'_>,
+    plan: &Looks,
+    args: &Args,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    if args.json {
+        return talk.document(&document(compared, sides, terms, plan));
+    }
+    let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+    text.push_str("\n\n");
+    text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
+    let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
+    numbers::missing(&choice, &sides[0].header, talk);
+    talk.data(&text)
 }
 
 fn verdict(verdict: Verdict) -> &'static str {
@@ -225,6 +272,8 @@ struct Looks {
     looks: u32,
     /// Most repetitions.
     most: u32,
+    /// Both sides in real time, if that was asked for.
+    emulator: Option<Emulator>,
 }
 
 /// Runs both sides, with more repetitions as long as the gate is undecided and the bound allows.
@@ -234,7 +283,7 @@ fn until_decided(
     sweeps: [Sweep; 2],
     labels: &[String; 2],
     terms: &mut Terms<'_>,
-    plan: &Looks,
+    plan: &mut Looks,
     talk: &Talk,
 ) -> Result<[Side; 2], Failure> {
     let mut sweeps = Some(sweeps);
@@ -243,7 +292,14 @@ fn until_decided(
             Some(sweeps) => sweeps,
             None => [sides[0].sweep(terms)?, sides[1].sweep(terms)?],
         };
-        let [a, b] = both(sides, now, labels, terms, args.out.as_deref(), talk)?;
+        let [mut a, mut b] = match &mut plan.emulator {
+            Some(emulator) => emulator.look(now, labels, terms, talk)?,
+            None => both(sides, now, labels, terms, args.out.as_deref(), talk)?,
+        };
+        // A side that reports nothing gives no value, which is not the same as no such metric.
+        let (own, other) = (a.header.clone(), b.header.clone());
+        numbers::with_columns_of(&mut a.header, &mut a.rows, &other);
+        numbers::with_columns_of(&mut b.header, &mut b.rows, &own);
         let enough = match plan.margin {
             Some(margin) if a.complete && b.complete && terms.repetitions < plan.most => {
                 let compared = compared([&a, &b], args)?;
@@ -276,6 +332,9 @@ fn document(
     document["version"] = json!(VERSION);
     document["complete"] = json!(sides.iter().all(|side| side.complete));
     document["repetitions"] = json!(terms.repetitions);
+    if let Some(emulator) = &plan.emulator {
+        document["emulation"] = emulator.document();
+    }
     if let Some(margin) = plan.margin {
         let judged = gate::judge(compared, margin, plan.looks);
         let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });

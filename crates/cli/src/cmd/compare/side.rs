@@ -9,9 +9,10 @@ use crate::input::files::{self, Input};
 use crate::input::plan::VERSION;
 use crate::output::record::Record;
 use crate::player::kernels::{Stage, Wish};
+use crate::player::numbers;
 use lab::sweep::{Control, Counters, Player, Progress, Sweep};
 use results::folder::{self, RunFolder};
-use results::row::Cell;
+use results::row::{Cell, finished};
 use results::{Column, Combine, Header, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -123,7 +124,7 @@ impl Named {
     }
 
     /// A folder of its own, begun now or continued.
-    fn keep(&self, path: &Path, terms: &Terms<'_>) -> Result<Kept, Failure> {
+    pub(crate) fn keep(&self, path: &Path, terms: &Terms<'_>) -> Result<Kept, Failure> {
         let scenario = &self.input.scenario;
         if path.join(folder::RUN).is_file() {
             let mut record = Record::read(path)?;
@@ -165,8 +166,10 @@ impl Ready {
     pub(crate) fn side(self, terms: &Terms<'_>, tell: &(dyn Fn(Progress) + Sync)) -> Result<Side, Failure> {
         let Ready { named, label, sweep, stage, mut kept } = self;
         if let Some(record) = &named.record {
-            let (header, mut rows) = folder::read(&named.path)?;
+            let (mut header, mut rows) = folder::read(&named.path)?;
             rows.retain(|row| row.repetition < u64::from(terms.repetitions));
+            let reported = numbers::kept(&named.path, &sweep, &finished(&rows));
+            numbers::put_beside(&mut header, &mut rows, &reported, None)?;
             let (complete, real_time) = (record.complete, record.emulation.is_some());
             return Ok(Side { label, sweep, header, rows, complete, stage: None, real_time });
         }
@@ -178,11 +181,16 @@ impl Ready {
             shuffle_ties: None,
             player: stage.as_ref().map(|stage| stage as &dyn Player),
         };
-        let (rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
+        let (mut rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
         if let Some(kept) = &mut kept {
             kept.close(complete, watch.seconds())?;
         }
-        let header = sweep.header.clone();
+        let mut header = sweep.header.clone();
+        if let Some(stage) = &stage {
+            let folder = kept.as_ref().map(|kept| kept.folder.path().to_owned());
+            let reported = stage.reported(folder.as_deref(), &sweep, &rows);
+            numbers::put_beside(&mut header, &mut rows, &reported, folder.as_deref().filter(|_| complete))?;
+        }
         Ok(Side { label, sweep, header, rows, complete, stage, real_time: false })
     }
 }

@@ -6,7 +6,7 @@ use crate::output::labels;
 use crate::output::table::{self, Board, Face};
 use results::json::summary_document;
 use results::pairs::{CellContrast, Contrast, Told};
-use results::{Column, Summary};
+use results::{Column, Summary, numbers};
 use scenario::metric::{Metric, Unit};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
@@ -51,8 +51,11 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Besi
         }
         Some(names) => names.iter().filter_map(|name| place(name)).collect(),
         None => {
+            // Numbers that commands report come first: the scenario asked for them.
+            let own = (0..columns.len()).filter(|at| metric(&columns[*at].name).is_none());
             let usual = table::DEFAULT.iter().chain([&table::COMPLETION]);
-            let mut shown: Vec<usize> = usual.filter_map(|name| place(name)).filter(measured).collect();
+            let mut shown: Vec<usize> =
+                own.chain(usual.filter_map(|name| place(name))).filter(measured).collect();
             // How long something took is said once.
             if shown.len() > 1 {
                 shown.retain(|at| columns[*at].name != table::COMPLETION);
@@ -307,11 +310,16 @@ fn metric(name: &str) -> Option<Metric> {
 
 /// Which side of it is better.
 pub(crate) fn better(name: &str) -> Option<Ordering> {
-    metric(name).and_then(Metric::better)
+    match metric(name) {
+        Some(metric) => metric.better(),
+        None => {
+            numbers::more_is_better(name).map(|more| if more { Ordering::Greater } else { Ordering::Less })
+        }
+    }
 }
 
 fn is_count(name: &str) -> bool {
-    metric(name).is_none_or(|metric| metric.unit() == Unit::Count)
+    metric(name).map_or(numbers::more_is_better(name).is_none(), |metric| metric.unit() == Unit::Count)
 }
 
 /// Whether it is surely worse. Who gives the number less often, since it does not come to an end say, is worse as well.

@@ -51,11 +51,17 @@ fn described(model: &Model) -> BTreeMap<String, String> {
         all.insert(format!("change of rate {}", change.name), said);
     }
     for loss in &model.losses {
+        if let LossKind::Drawn(mean, parts) = &loss.kind {
+            all.insert(format!("loss {}", loss.name), format!("{mean:?} {parts:?} {}", on(&loss.links)));
+        }
         if let LossKind::OverTimeStates { good, bad, .. } = &loss.kind {
             all.insert(format!("loss {}", loss.name), format!("{good:?} {bad:?} {}", on(&loss.links)));
         }
     }
     for error in &model.errors {
+        if let ErrorKind::Shares(mean, parts) = &error.kind {
+            all.insert(format!("errors {}", error.name), format!("{mean:?} {parts:?} {}", on(&error.links)));
+        }
         if let ErrorKind::OverTime { good_lasts, bad_lasts, .. } = &error.kind {
             let said = format!("{good_lasts:?} {bad_lasts:?} {}", on(&error.links));
             all.insert(format!("errors {}", error.name), said);

@@ -36,6 +36,11 @@ pub(super) struct Captured {
 }
 
 impl Captured {
+    /// Bounds that were asked for, seconds.
+    pub(super) fn window(&self) -> [Option<f64>; 2] {
+        [self.from, self.until]
+    }
+
     /// Refuses what means nothing for a scenario.
     pub(super) fn refuse(&self, file: &Path) -> Result<(), Failure> {
         let said = [
@@ -86,6 +91,10 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         if let Some(association) = largest(&read.associations, all.flow.as_deref()) {
             return association_picture(all, &read, association, talk);
         }
+    }
+    if read.flows.is_empty() && read.tcp == 0 && !read.datagrams.is_empty() {
+        which.select_datagrams(&mut read.datagrams);
+        return super::datagrams::flow(all, &read, talk);
     }
     which.select(&mut read.flows)?;
     for notice in &read.notices {

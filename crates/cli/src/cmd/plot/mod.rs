@@ -1,6 +1,7 @@
 //! `williwaw plot`: one flow as a picture, of a simulated repetition or of a capture.
 
 mod captured;
+mod datagrams;
 mod output;
 mod simulated;
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Draw one repetition, or a connection of a capture, as a picture
 ///
-/// A scenario or the folder of a run: the repetition is run again with its trace; the same seed gives
+/// A qlog of a QUIC stack: packets by number, losses, timers, window and round trips. A scenario or the folder of a run: the repetition is run again with its trace; the same seed gives
 /// the same repetition. A capture (pcap, pcapng): the connection that carried most, or the one asked for,
 /// with the verdicts of `analyse`. Without --out the picture is plot.html, which opens from disk.
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
     williwaw plot download.pcap --flow :443 --from 10 --until 30 --kind rtt -o rtt.png\n  \
     williwaw plot download.pcap --layers radio.csv -o picture.svg -o picture.xplot")]
 pub(crate) struct Args {
-    /// A scenario, the folder of a run, or a capture
+    /// A scenario, the folder of a run, a capture, or a qlog
     file: PathBuf,
     /// Which flow; without it, the first of a scenario, the largest of a capture. Of a capture: an address, a port as
     /// `:443`, ADDRESS:PORT, or a connection's number
@@ -118,6 +119,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             format!("there is no file `{}`", args.file.display()),
             "give a capture (pcap, pcapng), a scenario, or the folder of a run",
         ));
+    }
+    if let Some(log) = super::analyse::qlog::of(&args.file)? {
+        args.simulated.refuse(&args.file)?;
+        return datagrams::log(&args, &log, talk);
     }
     if is_capture(&args.file) {
         args.simulated.refuse(&args.file)?;

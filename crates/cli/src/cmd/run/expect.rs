@@ -4,10 +4,10 @@
 
 use crate::console::talk::Talk;
 use crate::output::labels;
-use results::Summary;
 use results::cells::CellSummary;
+use results::{Header, Summary};
 use scenario::Model;
-use scenario::metric::{Metric, Statistic};
+use scenario::metric::Statistic;
 use scenario::model::Expectation;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(crate) struct Verdict {
 }
 
 /// Holds the expectations of a cell against what came out.
-pub(crate) fn judge(model: &Model, summary: &CellSummary<'_>) -> Vec<Verdict> {
+pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary<'_>) -> Vec<Verdict> {
     let of = |expectation: &Expectation| {
         let metrics = match expectation.flow {
             None => Some(&summary.metrics),
@@ -39,7 +39,7 @@ pub(crate) fn judge(model: &Model, summary: &CellSummary<'_>) -> Vec<Verdict> {
                 summary.flows.iter().find(|(flow, _)| Some(*flow) == name).map(|(_, metrics)| metrics)
             }
         };
-        let column = Metric::ALL.iter().position(|metric| *metric == expectation.metric);
+        let column = header.column(&expectation.metric);
         let found = metrics.zip(column).and_then(|(metrics, column)| metrics.get(column).copied().flatten());
         number(found.as_ref(), expectation.statistic)
     };

@@ -14,6 +14,7 @@ use crate::output::style::Style;
 use crate::output::table::{self, Board};
 use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
+use crate::player::numbers;
 use lab::part::{Part, Shard};
 use lab::sweep::{Control, Player, Progress, Sweep};
 use report::Picture;
@@ -106,14 +107,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
-    let sweep = sweep.only(plan.shard.map_or(Part::WHOLE, Part::from));
+    let mut sweep = sweep.only(plan.shard.map_or(Part::WHOLE, Part::from));
     let mut stage = Stage::of(&sweep, &wish)?;
     let mut kept = Kept::open(&plan)?;
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
-    let (rows, complete) = progress::shown(talk, |tell| {
+    let (mut rows, complete) = progress::shown(talk, |tell| {
         let progress = |progress: Progress| tell(progress.done, progress.total);
         let control = Control {
             progress: &progress,
@@ -127,6 +128,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
     if let Some(kept) = &mut kept {
         kept.close(complete, watch.seconds())?;
+    }
+    if let Some(stage) = &stage {
+        let reported = stage.reported(path.as_deref(), &sweep, &rows);
+        numbers::put_beside(&mut sweep.header, &mut rows, &reported, path.as_deref().filter(|_| complete))?;
     }
     let found = Found {
         sweep: &sweep,
@@ -229,7 +234,7 @@ impl Found<'_> {
         // Expectations are about the whole sweep.
         let verdicts: Vec<Verdict> = if self.complete && self.plan.shard.is_none() {
             let pairs = self.sweep.cells.iter().zip(&summaries);
-            pairs.flat_map(|(cell, summary)| expect::judge(&cell.model, summary)).collect()
+            pairs.flat_map(|(cell, summary)| expect::judge(&cell.model, self.header(), summary)).collect()
         } else {
             Vec::new()
         };
@@ -247,6 +252,7 @@ impl Found<'_> {
         if let Some(path) = &self.plan.csv {
             crate::output::atomic_write::whole(path, self.csv_text()?)?;
         }
+        numbers::missing(&self.plan.choice, self.header(), talk);
         expect::tell(&verdicts, talk);
         Ok(match (self.complete, verdicts.iter().all(|verdict| verdict.holds)) {
             (false, _) => End::Interrupted,
@@ -274,7 +280,9 @@ impl Found<'_> {
         if let Some(stage) = &self.stage {
             document["kernels"] = stage.document(self.sweep);
         }
-        if let Some(tables) = &self.sweep.tables {
+        if let Some(tables) = &self.sweep.tables
+            && self.sweep.cells.iter().any(|cell| !cell.model.systems.is_empty())
+        {
             let cells = (0..self.sweep.cells.len() as u32).map(|cell| {
                 let systems = lab::system::summary::of(self.sweep, tables, cell);
                 systems.iter().map(lab::system::summary::Summary::document).collect::<Vec<Value>>()

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field, table};
-use crate::model::{Command, Pair};
+use crate::model::{Command, Pair, Reports};
 use crate::topology::Graph;
 use crate::topology::route;
 
@@ -37,7 +37,25 @@ pub(crate) static COMMAND: TableShape = table(
             Need::Default("false"),
             "It waits for others: with a start of 0 it is up before the run starts, and it is ended when all others are done.",
         ),
+        field(
+            "metrics",
+            Shape::Either(&[Shape::One(Kind::Word(&["json"])), Shape::Table(&METRICS)]),
+            Need::Optional,
+            "Numbers of its own: \"json\" takes the last line of its standard output that begins with `{`, as in {\"page_load_s\": 1.2}. Each becomes a metric.",
+        ),
     ],
+);
+
+/// `metrics = { file = ... }`.
+static METRICS: TableShape = table(
+    "metrics",
+    "A file in which a program reports its numbers.",
+    &[field(
+        "file",
+        Shape::One(Kind::Text),
+        Need::Required("\"load.json\""),
+        "A file with one JSON object that the program writes anew in each repetition, relative to the folder in which williwaw was started. For `emulate` with one repetition at a time.",
+    )],
 );
 
 /// The commands, and the ways between the machines that they need.
@@ -116,5 +134,18 @@ fn one(reader: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_>) -> Opti
         );
         return None;
     }
-    Some(Command { name: name?, node: node?, run: run?, start: start?, serves: serves? })
+    let metrics = reader.get("metrics").and_then(|tree| match tree.table() {
+        None => Some(Reports::Output),
+        Some(_) => Reader::new(tree, &METRICS).text("file").map(Reports::File),
+    });
+    if let Some(Reports::File(file)) = &metrics
+        && (file.trim().is_empty() || file.contains('\0'))
+    {
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("metrics"), "this names no file")
+                .help("metrics = { file = \"load.json\" }"),
+        );
+        return None;
+    }
+    Some(Command { name: name?, node: node?, run: run?, start: start?, serves: serves?, metrics })
 }

@@ -6,7 +6,7 @@ pub(crate) mod command;
 pub(crate) mod ends;
 pub(crate) mod linux;
 pub(crate) mod tcp_options;
-pub(crate) mod workload;
+pub(crate) mod udp;
 
 use self::tcp_options::Tcp;
 use crate::diagnostic::Diagnostic;
@@ -21,6 +21,7 @@ use crate::model::{Flow, Transport};
 use crate::protocol::{self, Spec};
 use crate::topology::Graph;
 use crate::topology::route;
+use crate::workload;
 
 use transport::tcp::config::{Adapt, DuplicateRestart, RecoveryDuplicates, Response, Sack, Spurious};
 
@@ -147,7 +148,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         other_paths: other_paths?,
         transport: transport?,
         app: app?,
-        reads: workload::reads(reader),
+        reads: workload::bulk::reads(reader),
         priority: u32::try_from(reader.count("priority")?).ok()?,
     };
     takes_time(&flow, graph, reader.tree.place, cx);
@@ -238,7 +239,7 @@ fn carrier(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
     if let Some(linux) = self::linux::read(tree, cx) {
         return Some(Transport::Linux(linux));
     }
-    if let Some(udp) = workload::udp(tree, cx) {
+    if let Some(udp) = udp::read(tree, cx) {
         return udp;
     }
     if let Some(spec) = protocol::read(tree, cx) {

@@ -67,6 +67,13 @@ static CLASS: TableShape = table(
             Need::Default("1"),
             "Its share of bytes among classes of the same priority (deficit round robin).",
         ),
+        field(
+            "turn-within",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "The longest time between two of its turns while it has packets; then it goes next, whatever priorities and \
+             weights say. Without it, any.",
+        ),
         field("queue", Shape::Choice(QUEUES), Need::Optional, "What waits. Without it, unlimited."),
         field(
             "stay",
@@ -97,31 +104,30 @@ pub(crate) fn read(
     reader.tables("class", &CLASS).filter_map(|r| one(r, owner, flows, cx)).collect()
 }
 
+/// The names under `flows`, each that of a flow; the outer none: one is not.
+pub(crate) fn flow_names(r: Reader<'_>, known: &[String], cx: &Cx<'_>) -> Option<Option<Vec<String>>> {
+    let Some(tree) = r.get("flows") else { return Some(None) };
+    let names = tree.list()?.iter().map(|name| {
+        let text = leaf::name(name).ok()?;
+        if !known.contains(&text) {
+            let message = format!("there is no flow `{text}`");
+            let known = known.iter().map(String::as_str);
+            let diagnostic = Diagnostic::error("no-flow", name.place, message);
+            cx.push(match crate::grammar::spelling::nearest(&text, known.clone()) {
+                Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
+                None => diagnostic
+                    .help(format!("there is {}", crate::grammar::spelling::alternatives(known.take(12)))),
+            });
+            return None;
+        }
+        Some(text)
+    });
+    Some(Some(names.collect::<Option<Vec<String>>>()?))
+}
+
 fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Option<(Class, Vec<usize>)> {
     let links = owner.links(r, cx);
-    let flows = match r.get("flows") {
-        Some(tree) => {
-            let names = tree.list()?.iter().map(|name| {
-                let text = leaf::name(name).ok()?;
-                if !known.contains(&text) {
-                    let message = format!("there is no flow `{text}`");
-                    let known = known.iter().map(String::as_str);
-                    let diagnostic = Diagnostic::error("no-flow", name.place, message);
-                    cx.push(match crate::grammar::spelling::nearest(&text, known.clone()) {
-                        Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
-                        None => diagnostic.help(format!(
-                            "there is {}",
-                            crate::grammar::spelling::alternatives(known.take(12))
-                        )),
-                    });
-                    return None;
-                }
-                Some(text)
-            });
-            Some(names.collect::<Option<Vec<String>>>()?)
-        }
-        None => None,
-    };
+    let flows = flow_names(r, known, cx)?;
     let bytes = |key: &str| match r.get(key) {
         Some(_) => r.bytes(key).map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX))),
         None => Some(None),
@@ -153,6 +159,10 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         Some(_) => Some(r.span("stay")?),
         None => None,
     };
+    let turn_within = match r.get("turn-within") {
+        Some(_) => Some(r.span("turn-within")?),
+        None => None,
+    };
     let police = match r.get("police") {
         Some(tree) => {
             let police = Reader::new(tree, &POLICE);
@@ -171,6 +181,7 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         queue: queue(r.get("queue"))?,
         stay,
         police,
+        turn_within,
     };
     Some((class, links?))
 }

@@ -6,7 +6,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
 use crate::grammar::cx::Cx;
-use crate::model::{Capacity, Flow, Gate, GateMode, Link, Position, Queue};
+use crate::model::{Flow, Gate, GateMode, Link, Position, Queue};
 
 /// Checks every link with flow control, and lets the link behind it give credit.
 pub(crate) fn check(links: &mut [Link], places: &[Place], gates: &[Gate], flows: &[Flow], cx: &Cx<'_>) {
@@ -95,7 +95,8 @@ fn one(
         );
     }
     let window = link.channel.as_ref()?.credit?.window;
-    if let Queue::DropTail(Capacity { packets: Some(room), .. }) = links[to].queue
+    if let Queue::DropTail(_) = links[to].queue
+        && let Some(room) = links[to].queue.limit().packets
         && room < window
     {
         cx.push(

@@ -3,16 +3,15 @@
 //! `[[hop.error]]`: a probability for each frame or each bit, steady or in two states, and what becomes of a frame
 //! that is wrong. Where a link has no frames, a packet is one.
 
-use super::fault::{BAD_LASTS, GOOD_LASTS};
-use super::fault::{DIRECTIONS, Owner};
+use super::fault::{BAD_LASTS, DIRECTIONS, DRAWN, Drawing, GOOD_LASTS, Owner};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::model::channel::{Chance, Error, ErrorKind, ErrorMode};
+use crate::model::share::Part;
 use base::dist::Dist;
 
-const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
 const OF: Field = field(
     "of",
     Shape::One(Kind::Word(&["frame", "bit"])),
@@ -20,15 +19,15 @@ const OF: Field = field(
     "Whether the probabilities are of each frame or of each bit.",
 );
 const GOOD: Field =
-    field("error-good", SHARE, Need::Default("0"), "Probability of an error in the good state.");
-const BAD: Field = field("error-bad", SHARE, Need::Default("1"), "Probability of an error in the bad state.");
+    field("error-good", DRAWN, Need::Default("0"), "Probability of an error in the good state.");
+const BAD: Field = field("error-bad", DRAWN, Need::Default("1"), "Probability of an error in the bad state.");
 
 static PER_FRAME: TableShape = table(
     "per-frame",
     "The state changes from frame to frame.",
     &[
-        field("to-bad", SHARE, Need::Required("0.01"), "Probability of turning bad before a frame."),
-        field("to-good", SHARE, Need::Required("0.3"), "Probability of turning good before a frame."),
+        field("to-bad", DRAWN, Need::Required("0.01"), "Probability of turning bad before a frame."),
+        field("to-good", DRAWN, Need::Required("0.3"), "Probability of turning good before a frame."),
         GOOD,
         BAD,
         OF,
@@ -40,8 +39,12 @@ static OVER_TIME: TableShape = table(
     &[GOOD_LASTS, BAD_LASTS, GOOD, BAD, OF],
 );
 
-const PROBABILITY: Field =
-    field("probability", SHARE, Need::Optional, "Each frame is wrong with this probability.");
+const PROBABILITY: Field = field(
+    "probability",
+    DRAWN,
+    Need::Optional,
+    "Each frame is wrong with this probability. A distribution is drawn once for each repetition.",
+);
 const PROBABILITY_OF_STATE: Field = field(
     "probability",
     Shape::One(Kind::Dist(Quantity::Share)),
@@ -50,9 +53,9 @@ const PROBABILITY_OF_STATE: Field = field(
 );
 const BIT: Field = field(
     "bit-probability",
-    SHARE,
+    DRAWN,
     Need::Optional,
-    "Each bit is wrong with this probability, and with it the frame.",
+    "Each bit is wrong with this probability, and with it the frame. A distribution is drawn once for each repetition.",
 );
 static TWO_STATES: &[Variant] = &[
     Variant {
@@ -122,16 +125,24 @@ pub(crate) const ERRORS: Field =
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Error> {
     let errors = reader.tables("error", &ERROR).filter_map(|r| {
         let links = owner.links(r, cx);
-        let (kind, mode) = values(r, cx)?;
+        let mode = mode(r, cx);
+        let (kind, mode) = (kind(r, cx)?, mode?);
         Some(Error { name: format!("{}.{}", owner.name, r.name()?), kind, mode, links: links? })
     });
     errors.collect()
 }
 
-/// What a table of either shape says.
-pub(crate) fn values(reader: Reader<'_>, cx: &Cx<'_>) -> Option<(ErrorKind, ErrorMode)> {
+/// What the errors of a state say.
+pub(crate) fn of_state(reader: Reader<'_>, cx: &Cx<'_>) -> Option<(ErrorKind, ErrorMode)> {
     let mode = mode(reader, cx);
-    Some((kind(reader, cx)?, mode?))
+    let kind = match reader.get("probability") {
+        Some(_) => match reader.dist("probability", cx)? {
+            Dist::Constant(p) => ErrorKind::Steady(Chance::Frame(p)),
+            drawn => ErrorKind::Drawn(drawn),
+        },
+        None => kind(reader, cx)?,
+    };
+    Some((kind, mode?))
 }
 
 fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
@@ -163,34 +174,36 @@ fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
 }
 
 fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
+    let mut drawing = Drawing { parts: Vec::new(), cx };
+    let kind = with_shares(reader, &mut drawing)?;
+    Some(if drawing.parts.is_empty() { kind } else { ErrorKind::Shares(Box::new(kind), drawing.parts) })
+}
+
+fn with_shares(reader: Reader<'_>, drawing: &mut Drawing<'_, '_>) -> Option<ErrorKind> {
     if reader.get("probability").is_some() {
-        // A plain number of `ERROR`; a number or a distribution of `OF_STATE`.
-        if let Some(p) = reader.number("probability") {
-            return Some(ErrorKind::Steady(Chance::Frame(p)));
-        }
-        return match reader.dist("probability", cx)? {
-            Dist::Constant(p) => Some(ErrorKind::Steady(Chance::Frame(p))),
-            drawn => Some(ErrorKind::Drawn(drawn)),
-        };
+        let p = drawing.read(reader, "probability", Part::Probability)?;
+        return Some(ErrorKind::Steady(Chance::Frame(p)));
     }
     if reader.get("bit-probability").is_some() {
-        return reader.number("bit-probability").map(|p| ErrorKind::Steady(Chance::Bit(p)));
+        let p = drawing.read(reader, "bit-probability", Part::Probability)?;
+        return Some(ErrorKind::Steady(Chance::Bit(p)));
     }
     let [entry] = reader.get("two-state")?.table()?.entries.as_slice() else { return None };
-    let chance = |r: Reader<'_>, key: &str| {
-        let p = r.number(key)?;
+    let chance = |drawing: &mut Drawing<'_, '_>, r: Reader<'_>, key: &str, part: Part| {
+        let p = drawing.read(r, key, part)?;
         Some(if r.word("of")? == "bit" { Chance::Bit(p) } else { Chance::Frame(p) })
     };
     if entry.key == "per-frame" {
         let r = Reader::new(&entry.tree, &PER_FRAME);
         return Some(ErrorKind::PerFrame {
-            to_bad: r.number("to-bad")?,
-            to_good: r.number("to-good")?,
-            good: chance(r, "error-good")?,
-            bad: chance(r, "error-bad")?,
+            to_bad: drawing.read(r, "to-bad", Part::ToBad)?,
+            to_good: drawing.read(r, "to-good", Part::ToGood)?,
+            good: chance(drawing, r, "error-good", Part::Good)?,
+            bad: chance(drawing, r, "error-bad", Part::Bad)?,
         });
     }
     let r = Reader::new(&entry.tree, &OVER_TIME);
+    let cx = drawing.cx;
     let (good_lasts, bad_lasts) = (r.dist("good", cx)?, r.dist("bad", cx)?);
     if [&good_lasts, &bad_lasts].iter().any(|d| super::fault::most(d) == Some(0.0)) {
         cx.push(
@@ -202,7 +215,7 @@ fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
     Some(ErrorKind::OverTime {
         good_lasts,
         bad_lasts,
-        good: chance(r, "error-good")?,
-        bad: chance(r, "error-bad")?,
+        good: chance(drawing, r, "error-good", Part::Good)?,
+        bad: chance(drawing, r, "error-bad", Part::Bad)?,
     })
 }

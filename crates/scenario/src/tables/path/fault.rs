@@ -19,6 +19,7 @@ use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
+use crate::model::share::{Part, expected};
 use crate::model::{
     ChangedRate, CountedFrom, Direction, Fate, First, Gate, GateMode, Loss, LossKind, Position, RateChange,
     Timing,
@@ -142,35 +143,17 @@ static RATE_CHANGE: TableShape = TableShape {
     needs: TIMING_NEEDS,
 };
 
-const LOSS_GOOD: Field = field(
-    "loss-good",
-    Shape::One(Kind::Number(0.0, 1.0)),
-    Need::Default("0"),
-    "Loss probability in the good state.",
-);
-const LOSS_BAD: Field = field(
-    "loss-bad",
-    Shape::One(Kind::Number(0.0, 1.0)),
-    Need::Default("1"),
-    "Loss probability in the bad state.",
-);
+/// A probability, or a distribution of which each repetition draws one.
+pub(crate) const DRAWN: Shape = Shape::One(Kind::Dist(Quantity::Share));
+const LOSS_GOOD: Field = field("loss-good", DRAWN, Need::Default("0"), "Loss probability in the good state.");
+const LOSS_BAD: Field = field("loss-bad", DRAWN, Need::Default("1"), "Loss probability in the bad state.");
 
 static PER_PACKET: TableShape = table(
     "per-packet",
     "The state changes from packet to packet.",
     &[
-        field(
-            "to-bad",
-            Shape::One(Kind::Number(0.0, 1.0)),
-            Need::Required("0.01"),
-            "Probability of turning bad before a packet.",
-        ),
-        field(
-            "to-good",
-            Shape::One(Kind::Number(0.0, 1.0)),
-            Need::Required("0.3"),
-            "Probability of turning good before a packet.",
-        ),
+        field("to-bad", DRAWN, Need::Required("0.01"), "Probability of turning bad before a packet."),
+        field("to-good", DRAWN, Need::Required("0.3"), "Probability of turning good before a packet."),
         LOSS_GOOD,
         LOSS_BAD,
     ],
@@ -225,9 +208,9 @@ static LOSS: TableShape = TableShape {
         ),
         field(
             "probability",
-            Shape::One(Kind::Number(0.0, 1.0)),
+            DRAWN,
             Need::Optional,
-            "Each packet with this probability.",
+            "Each packet with this probability. A distribution is drawn once for each repetition.",
         ),
         field(
             "two-state",
@@ -260,9 +243,9 @@ static DUPLICATION: TableShape = TableShape {
         ),
         field(
             "probability",
-            Shape::One(Kind::Number(0.0, 1.0)),
+            DRAWN,
             Need::Optional,
-            "Each packet with this probability.",
+            "Each packet with this probability. A distribution is drawn once for each repetition.",
         ),
         field(
             "two-state",
@@ -357,24 +340,53 @@ pub(crate) fn read(
     (gates.collect(), rate_changes.collect(), losses.collect())
 }
 
+/// Reads probabilities: what is drawn is kept with its part, and stands for its mean.
+pub(crate) struct Drawing<'a, 'b> {
+    /// What is drawn.
+    pub(crate) parts: Vec<(Part, Dist)>,
+    /// Files and mistakes.
+    pub(crate) cx: &'a Cx<'b>,
+}
+
+impl Drawing<'_, '_> {
+    /// The probability under `key`.
+    pub(crate) fn read(&mut self, reader: Reader<'_>, key: &str, part: Part) -> Option<f64> {
+        Some(match reader.dist(key, self.cx)? {
+            Dist::Constant(p) => p,
+            drawn => {
+                let expected = expected(&drawn);
+                self.parts.push((part, drawn));
+                expected
+            }
+        })
+    }
+}
+
 fn loss(reader: Reader<'_>, cx: &Cx<'_>) -> Option<LossKind> {
     if let Some(tree) = reader.get("packets") {
         return leaf::ordinals(tree).ok().map(LossKind::Packets);
     }
+    let mut drawing = Drawing { parts: Vec::new(), cx };
+    let kind = random_loss(reader, &mut drawing)?;
+    Some(if drawing.parts.is_empty() { kind } else { LossKind::Drawn(Box::new(kind), drawing.parts) })
+}
+
+fn random_loss(reader: Reader<'_>, drawing: &mut Drawing<'_, '_>) -> Option<LossKind> {
     if reader.get("probability").is_some() {
-        return reader.number("probability").map(LossKind::Probability);
+        return drawing.read(reader, "probability", Part::Probability).map(LossKind::Probability);
     }
     let [entry] = reader.get("two-state")?.table()?.entries.as_slice() else { return None };
     if entry.key == "per-packet" {
         let r = Reader::new(&entry.tree, &PER_PACKET);
         return Some(LossKind::PerPacketStates {
-            to_bad: r.number("to-bad")?,
-            to_good: r.number("to-good")?,
-            loss_good: r.number("loss-good")?,
-            loss_bad: r.number("loss-bad")?,
+            to_bad: drawing.read(r, "to-bad", Part::ToBad)?,
+            to_good: drawing.read(r, "to-good", Part::ToGood)?,
+            loss_good: drawing.read(r, "loss-good", Part::Good)?,
+            loss_bad: drawing.read(r, "loss-bad", Part::Bad)?,
         });
     }
     let r = Reader::new(&entry.tree, &OVER_TIME);
+    let cx = drawing.cx;
     let (good, bad) = (r.dist("good", cx)?, r.dist("bad", cx)?);
     if least(&good) == 0.0 && most(&good) == Some(0.0) || least(&bad) == 0.0 && most(&bad) == Some(0.0) {
         cx.push(
@@ -386,8 +398,8 @@ fn loss(reader: Reader<'_>, cx: &Cx<'_>) -> Option<LossKind> {
     Some(LossKind::OverTimeStates {
         good,
         bad,
-        loss_good: r.number("loss-good")?,
-        loss_bad: r.number("loss-bad")?,
+        loss_good: drawing.read(r, "loss-good", Part::Good)?,
+        loss_bad: drawing.read(r, "loss-bad", Part::Bad)?,
     })
 }
 

@@ -287,7 +287,7 @@ fn one_setting<'t>(
         setting.delay = Some(leaf::dist(tree, Quantity::Span, cx).ok()?);
     }
     if let Some(tree) = pick("error") {
-        setting.error = Some(error::values(Reader::new(tree, &error::OF_STATE), cx)?);
+        setting.error = Some(error::of_state(Reader::new(tree, &error::OF_STATE), cx)?);
     }
     if let Some(tree) = pick("service") {
         setting.service = match tree.text()? {

@@ -11,5 +11,4 @@ pub(crate) mod hop;
 pub(crate) mod link;
 pub(crate) mod machine;
 pub(crate) mod queue;
-pub(crate) mod red;
 pub(crate) mod wire;

@@ -2,7 +2,7 @@
 //!
 //! `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison with a number in the metric's unit, or a list of them that
 //! must all hold. `all` in place of a flow is all flows together. A bare number means equal. Expectations hold for
-//! every cell of the grid.
+//! every cell of the grid. Of a command that reports numbers of its own any name is a metric.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -35,14 +35,33 @@ pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     }
 }
 
+/// Flows and commands that expectations can be about.
+pub(crate) struct Subjects<'a> {
+    /// All names, in the order of the model.
+    pub(crate) flows: &'a [String],
+    /// Every one has a name.
+    pub(crate) complete: bool,
+    /// Names of commands that report numbers of their own.
+    pub(crate) reporting: &'a [String],
+}
+
 /// Reads the expectations about these flows.
-pub(crate) fn read(root: Reader<'_>, flows: &[String], complete: bool, cx: &Cx<'_>) -> Vec<Expectation> {
+pub(crate) fn read(root: Reader<'_>, subjects: &Subjects<'_>, cx: &Cx<'_>) -> Vec<Expectation> {
     let Some(table) = root.get("expect").and_then(Tree::table) else { return Vec::new() };
     flatten(table)
         .iter()
         .take_while(|_| !cx.full())
-        .flat_map(|line| parse(line, Some((flows, complete)), cx))
+        .flat_map(|line| parse(line, Some(subjects), cx))
         .collect()
+}
+
+/// The unit of a number that a command reports, by the end of its name.
+fn reported_unit(name: &str) -> Unit {
+    match name {
+        _ if name.ends_with("_bps") => Unit::BitsPerSecond,
+        _ if name.ends_with("_s") => Unit::Seconds,
+        _ => Unit::Count,
+    }
 }
 
 struct Line<'t> {
@@ -76,8 +95,8 @@ fn flatten(table: &Table) -> Vec<Line<'_>> {
     out
 }
 
-fn parse(line: &Line<'_>, flows: Option<(&[String], bool)>, cx: &Cx<'_>) -> Vec<Expectation> {
-    let say = flows.is_none();
+fn parse(line: &Line<'_>, subjects: Option<&Subjects<'_>>, cx: &Cx<'_>) -> Vec<Expectation> {
+    let say = subjects.is_none();
     let example = "write \"FLOW.METRIC.STATISTIC\" = \"< 150 s\", such as \"download.download_time_s.mean\"";
     let [flow, metric, statistic] = line.path.as_slice() else {
         if say {
@@ -102,21 +121,27 @@ fn parse(line: &Line<'_>, flows: Option<(&[String], bool)>, cx: &Cx<'_>) -> Vec<
             None => d.help(format!("there is {}", alternatives(known.iter().copied()))),
         });
     };
-    let (found_metric, found_statistic) = (Metric::from_name(&metric.0), Statistic::from_name(&statistic.0));
-    if say {
-        if found_metric.is_none() {
-            unknown("metric", metric, Metric::NAMES);
-        }
-        if found_statistic.is_none() {
-            unknown("statistic", statistic, Statistic::NAMES);
-        }
+    let (known, found_statistic) = (Metric::from_name(&metric.0), Statistic::from_name(&statistic.0));
+    if say && found_statistic.is_none() {
+        unknown("statistic", statistic, Statistic::NAMES);
     }
-    let index = match flows {
-        Some((flows, complete)) => match flows.iter().position(|f| *f == flow.0) {
+    let reports = |reporting: &[String]| match flow.0.as_str() {
+        ALL_FLOWS => !reporting.is_empty(),
+        name => reporting.iter().any(|command| command == name),
+    };
+    if known.is_none()
+        && let Some(subjects) = subjects
+        && !reports(subjects.reporting)
+    {
+        unknown("metric", metric, Metric::NAMES);
+        return Vec::new();
+    }
+    let index = match subjects {
+        Some(Subjects { flows, complete, .. }) => match flows.iter().position(|f| *f == flow.0) {
             Some(index) => Some(index),
             None if flow.0 == ALL_FLOWS => None,
             None => {
-                if complete {
+                if *complete {
                     let known: Vec<&str> = flows.iter().map(String::as_str).chain([ALL_FLOWS]).collect();
                     unknown("flow", flow, &known);
                 }
@@ -125,8 +150,12 @@ fn parse(line: &Line<'_>, flows: Option<(&[String], bool)>, cx: &Cx<'_>) -> Vec<
         },
         None => None,
     };
-    let (Some(metric), Some(statistic)) = (found_metric, found_statistic) else { return Vec::new() };
-    let unit = if statistic == Statistic::N { Unit::Count } else { metric.unit() };
+    let Some(statistic) = found_statistic else { return Vec::new() };
+    let unit = match known {
+        _ if statistic == Statistic::N => Unit::Count,
+        Some(metric) => metric.unit(),
+        None => reported_unit(&metric.0),
+    };
     let bounds: Vec<&Tree> = match &line.value.value {
         Value::List(list) => list.iter().collect(),
         _ => vec![line.value],
@@ -137,7 +166,7 @@ fn parse(line: &Line<'_>, flows: Option<(&[String], bool)>, cx: &Cx<'_>) -> Vec<
             Ok((comparison, bound)) => out.push(Expectation {
                 key: line.path.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join("."),
                 flow: index,
-                metric,
+                metric: metric.0.clone(),
                 statistic,
                 comparison,
                 bound,

@@ -297,6 +297,8 @@ pub struct Config {
     pub cubic_fast_convergence: bool,
     /// Segments spread over the round trip.
     pub pacing: Pacing,
+    /// What counts as outstanding after a timeout.
+    pub flight: Flight,
     /// ssthresh at a repeated timeout.
     pub repeated_timeout: RepeatedTimeout,
     /// Slow-start growth.
@@ -463,6 +465,7 @@ impl Default for Config {
             cubic_curve: CubicCurve::Rfc9438,
             cubic_fast_convergence: true,
             pacing: Pacing::Auto,
+            flight: Flight::Bsd,
             repeated_timeout: RepeatedTimeout::Hold,
             byte_counting: ByteCounting::None,
             push: Push::None,

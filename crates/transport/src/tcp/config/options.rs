@@ -117,6 +117,7 @@ word_settings!(
     Heuristic,
     Share,
     RepeatedTimeout,
+    Flight,
     ByteCounting,
     Timing,
     Echo,
@@ -250,6 +251,7 @@ options! {
     "share.age" => share.age, Kind::Span, Setting::read, "Older than this, nothing is taken over; 0 s: however old it is.";
     "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
     "loss-window" => loss_window, Kind::Window, Setting::read, "Congestion window after a timeout (RFC 5681 section 3.1, LW); at least a segment.";
+    "flight" => flight, Kind::Word(Flight::NAMES), Setting::read, "With recoveries that go back after a timeout: how what is in the network is counted; `explicit` is not restored by a spurious timeout (Gurtov and Ludwig 2003, section III.B).";
     "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
     "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
     "slow-start" => slow_start, Kind::Word(SlowStart::NAMES), Setting::read, "When slow start ends, of Reno and CUBIC.";

@@ -289,6 +289,17 @@ named! {
     }
 }
 named! {
+    /// How a sender that goes back after a timeout counts what is in the network.
+    pub enum Flight {
+        /// What lies between the oldest unacknowledged byte and the next one to send (BSD: snd_nxt - snd_una). Where a spurious
+        /// timeout lets the sender go on with new data, it is whole again.
+        Bsd = "bsd",
+        /// By marks: what a timeout took for lost is out of it until it is resent or acknowledged. A spurious timeout leaves the
+        /// marks, as Linux 2.4 would without an explicit restoration, so a restored window lets out a burst.
+        Explicit = "explicit",
+    }
+}
+named! {
     /// What a second expiration for the same segment does to ssthresh.
     pub enum RepeatedTimeout {
         /// Nothing more (RFC 5681 section 3.1).

@@ -143,7 +143,7 @@ impl Sender {
         let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
             Halving::Flight => {
-                let flight = (self.flight() - self.limited.min(self.flight())) as f64;
+                let flight = self.flight().saturating_sub(self.limited + self.marked()) as f64;
                 //= RFC 7661 section 4.4: with a timeout the phase ends, and the standard rule applies
                 let flight = if reason == Reason::Timeout { flight } else { self.at_loss(flight) };
                 (flight, flight / 2.0)

@@ -6,7 +6,7 @@ use super::{Saved, Sender};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Control;
-use crate::tcp::config::Spurious;
+use crate::tcp::config::{Flight, Spurious};
 use crate::tcp::recovery::Strategy;
 use crate::tcp::response::Scene;
 use crate::tcp::spurious::{Case, Course, Episode, Judged, Sight, Word};
@@ -118,13 +118,14 @@ impl Sender {
         }
         match step.course {
             Course::Usual => {}
-            Course::New => self.nxt = self.max,
+            Course::New => self.go_on_with_new(),
             Course::Back => {
                 //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
                 self.window.cwnd = 3.0 * self.window.mss;
                 self.opened = true;
                 if ack.ack < self.recover && self.strategy.goes_back() {
                     self.nxt = ack.ack.max(self.una);
+                    self.marked = (0, 0);
                 }
                 self.recover = self.max;
             }
@@ -160,7 +161,7 @@ impl Sender {
         let late = word == Word::Late;
         if !late {
             //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
-            self.nxt = self.max;
+            self.go_on_with_new();
             // Nothing was resent, so duplicates below the old recovery point mean a loss again.
             self.recover = self.una.saturating_sub(u64::from(ack.newly_acked == 0));
         }
@@ -191,6 +192,21 @@ impl Sender {
             self.window.after_timeout = false;
             self.control.restore(io.now, &mut self.window);
         }
+    }
+
+    /// The next segment is one never sent before. What a timeout took for lost and was not resent stays marked, where the flight
+    /// is counted by marks.
+    fn go_on_with_new(&mut self) {
+        if self.config.flight == Flight::Explicit && self.nxt < self.max {
+            self.marked = (self.nxt, self.max);
+        }
+        self.nxt = self.max;
+    }
+
+    /// Bytes that are outstanding and marked as lost.
+    pub(super) fn marked(&self) -> u64 {
+        let (from, to) = self.marked;
+        to.saturating_sub(from.max(self.una))
     }
 
     /// Sends up to `segments` segments never sent before, whatever the congestion window says.

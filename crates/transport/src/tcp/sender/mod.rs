@@ -142,6 +142,8 @@ pub struct Sender {
     recover: u64,
     /// Where `una` was at the last expiration.
     expired_at: Option<u64>,
+    /// From, to: bytes that stay marked as lost though the timeout was spurious. Only where the flight is counted by marks.
+    marked: (u64, u64),
     /// Least round trip seen, if rates are measured.
     min_rtt: Option<Span>,
     responder: Responder,
@@ -207,6 +209,7 @@ impl Sender {
             losses: 0,
             recover: 0,
             expired_at: None,
+            marked: (0, 0),
             quiet_mark: 0,
             resend_cause: Cause::GoBackN,
             opened: false,

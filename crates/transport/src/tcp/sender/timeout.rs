@@ -71,6 +71,7 @@ impl Sender {
             self.lost_volume = None;
             self.forget_use();
         }
+        self.marked = (0, 0);
         self.expired_at = Some(self.una);
         self.dupthresh = self.config.dupthresh;
         let restart = self.config.loss_window.bytes(self.config.mss, self.peer_window) as f64;

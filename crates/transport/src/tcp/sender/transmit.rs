@@ -27,7 +27,8 @@ impl Sender {
         if self.max == self.una && self.nxt < self.end && self.nxt > 0 {
             self.after_pause(io.now);
         }
-        let window = (self.window.bytes() + self.strategy.beyond()).min(self.window_of_peer());
+        let window = self.window.bytes() + self.strategy.beyond() + self.marked();
+        let window = window.min(self.window_of_peer());
         let limit = self.una + window;
         let mut sent = 0;
         self.used.held = false;
@@ -78,7 +79,7 @@ impl Sender {
 
     /// What the congestion window leaves, bytes.
     fn room(&self) -> u64 {
-        (self.una + self.window.bytes() + self.strategy.beyond()).saturating_sub(self.nxt)
+        (self.una + self.window.bytes() + self.strategy.beyond() + self.marked()).saturating_sub(self.nxt)
     }
 
     /// The program may write again, if there is memory.

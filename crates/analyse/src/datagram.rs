@@ -1,0 +1,417 @@
+//! UDP flows of a capture: rate, gaps and silences of each direction; of QUIC (RFC 9000) the spin bit's round trips.
+//!
+//! A QUIC flow is known by the invariants of its long headers (RFC 8999 section 5.1) and a version that is known. The spin
+//! bit (RFC 9000 section 17.4) of short headers is believed only where the edges of both directions interlock, as a server
+//! that reflects and a client that inverts make them: an end may set it at random or leave it, and then nothing is told.
+
+use crate::Endpoint;
+use base::wire::UDP;
+use base::{Span, Time};
+use capture::{Frame, Transport};
+use std::collections::BTreeMap;
+
+/// Flows that are followed, at most; datagrams of further ones are counted.
+const MOST: usize = 4096;
+/// Datagrams of one direction that are kept as points, at most.
+const MOST_POINTS: usize = 200_000;
+/// Edges of the spin bit that are kept, both directions together.
+const MOST_EDGES: usize = 100_000;
+/// The longest gaps that are kept of a direction.
+const GAPS: usize = 8;
+/// Less is no gap: times between datagrams of one direction.
+const LEAST_GAP: Span = Span::from_millis(200);
+/// Nothing in either direction for so long is a silence.
+const SILENCE: Span = Span::from_secs(1);
+/// Edges that are needed to believe the bit, and the share of them that interlock.
+const EDGES: usize = 8;
+const SHARE: f64 = 0.9;
+
+/// A time without datagrams.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    /// The last datagram before it.
+    pub from: Time,
+    /// Until the next one.
+    pub lasts: Span,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// Datagrams.
+    pub packets: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// The first and the last.
+    pub span: Option<(Time, Time)>,
+    /// The longest gaps, longest first.
+    pub gaps: Vec<Gap>,
+    /// Time and payload of each datagram, if they are kept.
+    pub points: Vec<(Time, u32)>,
+}
+
+impl Way {
+    /// Bits a second of payload, from the first datagram to the last; none of fewer than two.
+    pub fn rate_bps(&self) -> Option<f64> {
+        let (from, until) = self.span?;
+        let seconds = until.since(from).as_secs_f64();
+        (seconds > 0.0).then(|| self.bytes as f64 * 8.0 / seconds)
+    }
+}
+
+/// Round trips by the spin bit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spin {
+    /// When each was complete, and how long it took, seconds.
+    pub samples: Vec<(Time, f64)>,
+    /// The least, the median and the greatest, seconds.
+    pub min_s: f64,
+    /// Their median.
+    pub median_s: f64,
+    /// The greatest.
+    pub max_s: f64,
+    /// Median from the place of the capture to the server and back, seconds.
+    pub to_server_s: f64,
+}
+
+/// What the spin bit of a QUIC flow tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SpinBit {
+    /// It spins.
+    Spins(Spin),
+    /// It changes, but not as round trips would: set at random, or one direction only was captured.
+    Random,
+    /// It never changes: the ends leave it.
+    Constant,
+}
+
+/// What is known of a flow of QUIC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quic {
+    /// Version of its long headers: 1 is RFC 9000.
+    pub version: u32,
+    /// Packets with a long header that began datagrams: handshake, 0-RTT, Retry.
+    pub long_headers: u64,
+    /// The spin bit of short headers.
+    pub spin: SpinBit,
+}
+
+/// A flow: datagrams between two ends.
+#[derive(Clone, Debug)]
+pub struct DatagramFlow {
+    /// Its ends: the one that was seen to send first, first.
+    pub ends: [Endpoint; 2],
+    /// First and last datagram.
+    pub first: Time,
+    /// The last.
+    pub last: Time,
+    /// From the first end, and from the second.
+    pub ways: [Way; 2],
+    /// Times of a second or more without a datagram in either direction, in order; the longest of them are kept.
+    pub silences: Vec<Gap>,
+    /// All of them.
+    pub silence_count: u64,
+    /// Set if it is QUIC.
+    pub quic: Option<Quic>,
+    /// The interface at which it was captured.
+    pub interface: u32,
+}
+
+impl DatagramFlow {
+    /// The direction that carried more.
+    pub fn main(&self) -> usize {
+        usize::from(self.ways[1].bytes > self.ways[0].bytes)
+    }
+}
+
+/// A flow that is followed.
+struct Follow {
+    flow: DatagramFlow,
+    version: Option<u32>,
+    long_headers: u64,
+    /// The last value of the bit of each direction.
+    bit: [Option<bool>; 2],
+    /// Edges: when, in which direction, to what.
+    edges: Vec<(Time, usize, bool)>,
+}
+
+/// Ends and interface; the lower end first.
+type Key = (Endpoint, Endpoint, u32);
+
+/// Follows the datagrams of a capture.
+pub struct Datagrams {
+    keep: bool,
+    packets: u64,
+    flows: BTreeMap<Key, Follow>,
+    left_out: u64,
+}
+
+/// Keeps the longest gaps, longest first.
+fn keep_longest(gaps: &mut Vec<Gap>, gap: Gap) {
+    let place = gaps.partition_point(|kept| kept.lasts >= gap.lasts);
+    if place < GAPS {
+        gaps.insert(place, gap);
+        gaps.truncate(GAPS);
+    }
+}
+
+/// The version of a long header with sound connection IDs, if it is one that is known (RFC 8999, 9000, 9369 and drafts).
+fn quic_version(payload: &[u8]) -> Option<u32> {
+    let (&first, rest) = payload.split_first()?;
+    let (version, rest) = rest.split_first_chunk::<4>()?;
+    let version = u32::from_be_bytes(*version);
+    let known = matches!(version, 1 | 0x6b33_43cf) || version >> 8 == 0x00ff_0000;
+    let (&length, rest) = rest.split_first()?;
+    let (&next, _) = rest.get(usize::from(length)..)?.split_first()?;
+    (first & 0xc0 == 0xc0 && known && length <= 20 && next <= 20).then_some(version)
+}
+
+impl Datagrams {
+    /// `points`: keeps each datagram, to be drawn.
+    pub fn new(points: bool) -> Datagrams {
+        Datagrams { keep: points, packets: 0, flows: BTreeMap::new(), left_out: 0 }
+    }
+
+    /// Datagrams of UDP so far.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Takes a frame; what is no datagram is passed over.
+    pub fn push(&mut self, frame: &Frame<'_>) {
+        let Ok(packet) = frame.decode() else { return };
+        let Transport::Udp { source, destination } = packet.transport else { return };
+        if packet.ip.protocol != UDP {
+            return;
+        }
+        self.packets += 1;
+        let t = Time::from_nanos(u64::try_from(frame.time_ns).unwrap_or(0));
+        let from = Endpoint { address: packet.ip.source, port: source };
+        let to = Endpoint { address: packet.ip.destination, port: destination };
+        let interface = frame.interface;
+        let key = if from <= to { (from, to, interface) } else { (to, from, interface) };
+        if self.flows.len() >= MOST && !self.flows.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let follow = self.flows.entry(key).or_insert_with(|| Follow::new([from, to], t, interface));
+        follow.push(
+            t,
+            usize::from(follow.flow.ends[0] != from),
+            packet.payload_len,
+            packet.payload,
+            self.keep,
+        );
+    }
+
+    /// The flows, in the order of their first datagrams; of one that passed several interfaces the busiest.
+    pub fn finish(self) -> (Vec<DatagramFlow>, u64) {
+        let mut best: BTreeMap<(Endpoint, Endpoint), DatagramFlow> = BTreeMap::new();
+        for ((a, b, _), follow) in self.flows {
+            let flow = follow.finish();
+            let packets = |flow: &DatagramFlow| flow.ways[0].packets + flow.ways[1].packets;
+            match best.get(&(a, b)) {
+                Some(kept) if packets(kept) >= packets(&flow) => {}
+                _ => drop(best.insert((a, b), flow)),
+            }
+        }
+        let mut all: Vec<DatagramFlow> = best.into_values().collect();
+        all.sort_by_key(|flow| flow.first);
+        (all, self.left_out)
+    }
+}
+
+impl Follow {
+    fn new(ends: [Endpoint; 2], t: Time, interface: u32) -> Follow {
+        let flow = DatagramFlow {
+            ends,
+            first: t,
+            last: t,
+            ways: Default::default(),
+            silences: Vec::new(),
+            silence_count: 0,
+            quic: None,
+            interface,
+        };
+        Follow { flow, version: None, long_headers: 0, bit: [None; 2], edges: Vec::new() }
+    }
+
+    fn push(&mut self, t: Time, way: usize, length: u32, payload: &[u8], keep: bool) {
+        // Captures of several queues may step back a little.
+        let t = t.max(self.flow.last);
+        let quiet = t.since(self.flow.last);
+        if quiet >= SILENCE {
+            self.flow.silence_count += 1;
+            keep_longest(&mut self.flow.silences, Gap { from: self.flow.last, lasts: quiet });
+        }
+        self.flow.last = t;
+        let direction = &mut self.flow.ways[way];
+        direction.packets += 1;
+        direction.bytes += u64::from(length);
+        let (first, last) = direction.span.unwrap_or((t, t));
+        if t.since(last) >= LEAST_GAP {
+            keep_longest(&mut direction.gaps, Gap { from: last, lasts: t.since(last) });
+        }
+        direction.span = Some((first, t));
+        if keep && direction.points.len() < MOST_POINTS {
+            direction.points.push((t, length));
+        }
+        let Some(&first) = payload.first() else { return };
+        if first & 0x80 != 0 {
+            if let Some(version) = quic_version(payload) {
+                self.version = self.version.or(Some(version));
+                self.long_headers += 1;
+            }
+        } else if first & 0x40 != 0 && self.version.is_some() {
+            let bit = first & 0x20 != 0;
+            let changed = self.bit[way].is_some_and(|before| before != bit);
+            self.bit[way] = Some(bit);
+            if changed && self.edges.len() < MOST_EDGES {
+                self.edges.push((t, way, bit));
+            }
+        }
+    }
+
+    fn finish(mut self) -> DatagramFlow {
+        self.flow.silences.sort_by_key(|gap| gap.from);
+        let (long_headers, spin) = (self.long_headers, spin(&self.edges));
+        self.flow.quic = self.version.map(|version| Quic { version, long_headers, spin });
+        self.flow
+    }
+}
+
+/// What the edges tell. The first end is the client: it sent the first datagram that was seen.
+fn spin(edges: &[(Time, usize, bool)]) -> SpinBit {
+    if edges.is_empty() {
+        return SpinBit::Constant;
+    }
+    // An edge of the server repeats that of the client before; one of the client inverts that of the server before.
+    let follows = |a: &(Time, usize, bool), b: &(Time, usize, bool)| {
+        a.1 != b.1 && if b.1 == 1 { a.2 == b.2 } else { a.2 != b.2 }
+    };
+    let locked = edges.windows(2).filter(|pair| follows(&pair[0], &pair[1])).count();
+    if edges.len() < EDGES || (locked as f64) < SHARE * (edges.len() - 1) as f64 {
+        return SpinBit::Random;
+    }
+    let seconds = |a: Time, b: Time| b.since(a).as_secs_f64();
+    let mut samples = Vec::new();
+    let mut to_server = Vec::new();
+    for three in edges.windows(3) {
+        if follows(&three[0], &three[1]) && follows(&three[1], &three[2]) && three[0].1 == 0 {
+            samples.push((three[2].0, seconds(three[0].0, three[2].0)));
+            to_server.push(seconds(three[0].0, three[1].0));
+        }
+    }
+    if samples.is_empty() {
+        return SpinBit::Random;
+    }
+    let mut sorted: Vec<f64> = samples.iter().map(|(_, x)| *x).collect();
+    sorted.sort_by(f64::total_cmp);
+    to_server.sort_by(f64::total_cmp);
+    let (min_s, max_s) = (sorted[0], sorted[sorted.len() - 1]);
+    let median_s = sorted[sorted.len() / 2];
+    SpinBit::Spins(Spin { samples, min_s, median_s, max_s, to_server_s: to_server[to_server.len() / 2] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn ends() -> [Endpoint; 2] {
+        [40_000, 443].map(|port| Endpoint { address: [192, 0, 2, 1].into(), port })
+    }
+
+    const LONG: &[u8] = &[0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0];
+
+    #[test]
+    fn gaps_and_silences_are_told_apart() {
+        let mut follow = Follow::new(ends(), at(0), 0);
+        for (t, way) in [(0, 0), (10, 1), (400, 0), (410, 1), (2000, 0), (2100, 0)] {
+            follow.push(at(t), way, 1000, b"x", true);
+        }
+        let flow = follow.finish();
+        assert_eq!(flow.quic, None);
+        assert_eq!((flow.ways[0].packets, flow.ways[1].packets), (4, 2));
+        let lengths =
+            |gaps: &[Gap]| gaps.iter().map(|gap| gap.lasts.as_nanos() / 1_000_000).collect::<Vec<_>>();
+        assert_eq!(lengths(&flow.ways[0].gaps), [1600, 400]);
+        assert_eq!(lengths(&flow.ways[1].gaps), [400]);
+        assert_eq!((lengths(&flow.silences), flow.silence_count), (vec![1590], 1));
+        let rate = flow.ways[0].rate_bps().unwrap();
+        assert!((rate - 32_000.0 / 2.1).abs() < 1e-6, "{rate}");
+    }
+
+    /// A client that inverts and a server that reflects: 60 ms beyond the place of the capture, 20 ms on this side.
+    #[test]
+    fn a_spinning_bit_gives_round_trips() {
+        let mut follow = Follow::new(ends(), at(0), 0);
+        follow.push(at(0), 0, 1200, LONG, false);
+        follow.push(at(60), 1, 1200, LONG, false);
+        let short = |bit: bool| [0x40 | if bit { 0x20 } else { 0 }, 7, 7, 7];
+        let mut bit = false;
+        for round in 0..12 {
+            let t = 100 + 80 * round;
+            for i in 0..4 {
+                follow.push(at(t + i), 0, 100, &short(bit), false);
+            }
+            for i in 0..4 {
+                follow.push(at(t + 60 + i), 1, 1200, &short(bit), false);
+            }
+            bit = !bit;
+        }
+        let quic = follow.finish().quic.unwrap();
+        assert_eq!((quic.version, quic.long_headers), (1, 2));
+        let SpinBit::Spins(spin) = quic.spin else { panic!("{quic:?}") };
+        assert!((spin.median_s - 0.08).abs() < 1e-9 && (spin.to_server_s - 0.06).abs() < 1e-9, "{spin:?}");
+        assert_eq!(spin.samples.len(), 10);
+    }
+
+    #[test]
+    fn a_random_or_constant_bit_tells_nothing() {
+        let mut random = Follow::new(ends(), at(0), 0);
+        let mut constant = Follow::new(ends(), at(0), 0);
+        let mut x = 12_345_u64;
+        for t in 0..400 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let way = (t % 2) as usize;
+            let first = 0x40 | if x >> 63 == 1 { 0x20 } else { 0 };
+            let payload = if t < 2 { LONG } else { &[first, 1, 2] };
+            random.push(at(t), way, 100, payload, false);
+            constant.push(at(t), way, 100, if t < 2 { LONG } else { &[0x41, 1, 2] }, false);
+        }
+        assert_eq!(random.finish().quic.map(|quic| quic.spin), Some(SpinBit::Random));
+        assert_eq!(constant.finish().quic.map(|quic| quic.spin), Some(SpinBit::Constant));
+    }
+
+    #[test]
+    fn other_datagrams_are_not_quic() {
+        for payload in [
+            &b"\xc0"[..],
+            b"\xc0\0\0\0\x02\x08",
+            b"\x80\0\0\0\x01\x00\x00",
+            b"\xc0\0\0\0\x01\x15aaaaaaaaaaaaaaaaaaaaaaaa",
+            b"hello, world",
+        ] {
+            assert_eq!(quic_version(payload), None, "{payload:?}");
+        }
+        assert_eq!(quic_version(LONG), Some(1));
+    }
+
+    proptest::proptest! {
+        /// Any payloads at any times: counted, bounded.
+        #[test]
+        fn any_datagrams_are_followed(all in proptest::collection::vec((0_u64..5000, 0_usize..2, proptest::collection::vec(proptest::num::u8::ANY, 0..40)), 0..60)) {
+            let mut follow = Follow::new(ends(), at(0), 0);
+            for (t, way, payload) in &all {
+                follow.push(at(*t), *way, payload.len() as u32, payload, true);
+            }
+            let flow = follow.finish();
+            assert_eq!(flow.ways.iter().map(|way| way.packets).sum::<u64>(), all.len() as u64);
+            assert!(flow.ways.iter().all(|way| way.gaps.len() <= GAPS));
+        }
+    }
+}

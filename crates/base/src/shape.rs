@@ -1,0 +1,267 @@
+//! Grammar as data: table shapes, keys and value types.
+//!
+//! Every table of a scenario file is one static [`TableShape`], declared beside the code that it configures. The checker,
+//! the JSON Schema, the reference page, the paths of overrides and "did you mean" all read these declarations. They lie
+//! below the reader so that an element of the path can declare its own options.
+
+use crate::dist;
+use crate::{Rate, Span};
+
+/// One table of the file and the keys it takes.
+#[derive(Debug)]
+pub struct TableShape {
+    /// What messages and the reference call it: `hop`, `flow`, `bulk`.
+    pub name: &'static str,
+    /// One or two sentences.
+    pub doc: &'static str,
+    /// Its keys, in the order of the reference.
+    pub fields: &'static [Field],
+    /// Of each of these groups exactly one key must be there.
+    pub one_of: &'static [&'static [&'static str]],
+    /// The key makes sense only beside one of the others.
+    pub needs: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// One key of a table.
+#[derive(Debug)]
+pub struct Field {
+    /// The key as written.
+    pub key: &'static str,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+    /// What it takes.
+    pub shape: Shape,
+    /// Whether it must be there.
+    pub need: Need,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// It must; the text is an example of what to write.
+    Required(&'static str),
+    /// It may be left out, and then there is none.
+    Optional,
+    /// It may be left out, and then it is this (as it would be written).
+    Default(&'static str),
+}
+
+/// What a key takes.
+#[derive(Debug)]
+pub enum Shape {
+    /// A single value.
+    One(Kind),
+    /// A list of values of one shape.
+    List(&'static Shape),
+    /// A list of exactly two values, such as `["30 s", "9 s"]`.
+    Pair(Kind, Kind),
+    /// A table.
+    Table(&'static TableShape),
+    /// Any number of tables (`[[hop]]`), each with its own name.
+    Tables(&'static TableShape),
+    /// Either the value for both directions or `{ down = ..., up = ... }`.
+    PerDirection(&'static Shape),
+    /// Either the value for both ends of a flow or `{ from = ..., to = ... }`.
+    PerEnd(&'static Shape),
+    /// A table with exactly one of these keys, such as `{ drop-tail = {...} }`; or the bare name.
+    Choice(&'static [Variant]),
+    /// One of several, told apart by what is written: a single value, a list or a table.
+    Either(&'static [Shape]),
+    /// The options of `transport.tcp`, from the transport's own table.
+    TcpOptions,
+    /// Settings of a kernel's network stack by their own names.
+    Settings,
+    /// `[grid]`: paths and lists of values.
+    Grid,
+    /// `[expect]`: metrics and comparisons.
+    Expect,
+}
+
+/// The two parts of what may be given for each.
+#[derive(Debug)]
+pub struct Parts {
+    /// Their keys.
+    pub keys: [&'static str; 2],
+    /// What one is: a direction, an end.
+    pub one: &'static str,
+    /// What both are.
+    pub both: &'static str,
+    /// Which is which.
+    pub which: &'static str,
+}
+
+/// Of a [`Shape::PerDirection`].
+pub static DIRECTIONS: Parts = Parts {
+    keys: ["down", "up"],
+    one: "direction",
+    both: "both directions",
+    which: "down is toward the mobile end",
+};
+/// Of a [`Shape::PerEnd`].
+pub static ENDS: Parts =
+    Parts { keys: ["from", "to"], one: "end", both: "both ends", which: "from is the end that writes" };
+
+/// One alternative of a [`Shape::Choice`].
+#[derive(Debug)]
+pub struct Variant {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// What stands behind the name.
+    pub shape: Shape,
+    /// Whether the name alone, as a string, is enough.
+    pub bare: bool,
+}
+
+/// The quantity a random value is in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Quantity {
+    /// A time; nanoseconds inside.
+    Span,
+    /// An amount of data; bytes inside.
+    Bytes,
+    /// A number of things.
+    Number,
+    /// A rate; bit/s inside.
+    Rate,
+    /// A probability, from 0 to 1.
+    Share,
+}
+
+/// A single value.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A name: letters, digits, `-` and `_`, starting with a letter.
+    Name,
+    /// true or false.
+    Flag,
+    /// A whole number within bounds.
+    Count(i64, i64),
+    /// A number within bounds.
+    Number(f64, f64),
+    /// A length of time, or an instant counted from the start.
+    Span,
+    /// A rate.
+    Rate,
+    /// An amount of data.
+    Bytes,
+    /// A queue's limit: packets, bytes, or both with a comma.
+    Limits,
+    /// A constant or a distribution.
+    Dist(Quantity),
+    /// Numbers of packets: `"9-15, 20"`, from 1.
+    Ordinals,
+    /// The name of a file beside the scenario.
+    File,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+impl Kind {
+    /// What to call it in "must be ...", with an example.
+    pub fn expected(self) -> String {
+        match self {
+            Kind::Text => "a string".into(),
+            Kind::Name => "a name such as \"radio\"".into(),
+            Kind::Flag => "true or false, without quotes".into(),
+            Kind::Count(least, most) if least == most => format!("the number {least}"),
+            Kind::Count(least, i64::MAX) => format!("a whole number, at least {least}"),
+            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Number(least, f64::INFINITY) => format!("a number, at least {least}"),
+            Kind::Number(least, most) => format!("a number from {least} to {most}"),
+            Kind::Span => "a time such as \"300 ms\"".into(),
+            Kind::Rate => "a rate such as \"30 kbit/s\"".into(),
+            Kind::Bytes => "an amount of data such as \"300 KiB\"".into(),
+            Kind::Limits => "a limit such as \"10 packets\" or \"100 kB\"".into(),
+            Kind::Dist(Quantity::Span) => "a time such as \"5 s\" or \"uniform(3 s, 15 s)\"".into(),
+            Kind::Dist(Quantity::Bytes) => {
+                "an amount of data such as \"500 B\" or \"lognormal(10 kB, 25 kB)\"".into()
+            }
+            Kind::Dist(Quantity::Number) => "a number such as 5, or \"uniform(1, 10)\"".into(),
+            Kind::Dist(Quantity::Rate) => {
+                "a rate such as \"30 kbit/s\" or \"uniform(10 kbit/s, 40 kbit/s)\"".into()
+            }
+            Kind::Dist(Quantity::Share) => "a number from 0 to 1, or \"uniform(0.01, 0.1)\"".into(),
+            Kind::Ordinals => "packet numbers such as \"9-15\"".into(),
+            Kind::File => "the name of a file".into(),
+            Kind::Word(words) => {
+                format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// For the reference page.
+    pub fn title(self) -> String {
+        match self {
+            Kind::Text => "text".into(),
+            Kind::Name => "name".into(),
+            Kind::Flag => "true or false".into(),
+            Kind::Count(..) => self.expected(),
+            Kind::Number(..) => self.expected(),
+            Kind::Span => "time".into(),
+            Kind::Rate => "rate".into(),
+            Kind::Bytes => "data".into(),
+            Kind::Limits => "packets, data, or both".into(),
+            Kind::Dist(Quantity::Span) => "time or distribution".into(),
+            Kind::Dist(Quantity::Bytes) => "data or distribution".into(),
+            Kind::Dist(Quantity::Number) => "number or distribution".into(),
+            Kind::Dist(Quantity::Rate) => "rate or distribution".into(),
+            Kind::Dist(Quantity::Share) => "a number from 0 to 1, or distribution".into(),
+            Kind::Ordinals => "packet numbers".into(),
+            Kind::File => "file".into(),
+            Kind::Word(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// The distributions that every random quantity takes.
+pub const DISTRIBUTIONS: &[&str] = dist::FORMS;
+
+impl TableShape {
+    /// The field of that key.
+    pub fn field(&self, key: &str) -> Option<&'static Field> {
+        let fields: &'static [Field] = self.fields;
+        fields.iter().find(|f| f.key == key)
+    }
+
+    /// How often the keys of `written` are keys of this table.
+    pub fn fits<'a>(&self, written: impl Iterator<Item = &'a str>) -> usize {
+        written.filter(|key| self.field(key).is_some()).count()
+    }
+}
+
+/// Declares a field; for the static tables.
+pub const fn field(key: &'static str, shape: Shape, need: Need, doc: &'static str) -> Field {
+    Field { key, doc, shape, need }
+}
+
+/// A [`TableShape`] without rules between its keys.
+pub const fn table(name: &'static str, doc: &'static str, fields: &'static [Field]) -> TableShape {
+    TableShape { name, doc, fields, one_of: &[], needs: &[] }
+}
+
+/// The checked values of one table, by key; defaults come from the declaration. `None`: nothing there and no default, or
+/// the reader has complained of it already.
+pub trait Values {
+    /// Whether the key was written.
+    fn given(&self, key: &str) -> bool;
+    /// true or false.
+    fn flag(&self, key: &str) -> Option<bool>;
+    /// A time.
+    fn span(&self, key: &str) -> Option<Span>;
+    /// A rate.
+    fn rate(&self, key: &str) -> Option<Rate>;
+    /// Bytes.
+    fn bytes(&self, key: &str) -> Option<u64>;
+    /// A whole number within the declared bounds.
+    fn count(&self, key: &str) -> Option<u64>;
+    /// A number within the declared bounds.
+    fn number(&self, key: &str) -> Option<f64>;
+    /// One of the declared words.
+    fn word(&self, key: &str) -> Option<&'static str>;
+    /// Limits of a queue, packets and bytes; neither: unlimited.
+    fn limits(&self, key: &str) -> Option<(Option<u32>, Option<u64>)>;
+}

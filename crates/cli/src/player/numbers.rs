@@ -1,0 +1,229 @@
+//! Metrics of a program's own in a run: read after each repetition, kept with it, and put beside those of the flows.
+//!
+//! In real time they stand in the document of the repetition; in virtual time the output that is kept has them. So a
+//! run that is continued, or compared, finds them again.
+
+use super::rep_report::Told;
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
+use crate::output::table::{ALL, Choice};
+use lab::sweep::Sweep;
+use netns::job::CommandFacts;
+use results::numbers::{self, Numbers, Reported};
+use results::{Column, Header, Row};
+use scenario::Model;
+use scenario::metric::Metric;
+use scenario::model::{Command, Reports};
+use serde_json::{Value, json};
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// When a file was written, and its length; none where there is no file.
+type Mark = Option<(SystemTime, u64)>;
+
+/// State of the files that commands write their numbers to, before a repetition.
+pub(crate) struct Marks(Vec<Mark>);
+
+fn mark(command: &Command) -> Mark {
+    let Some(Reports::File(file)) = &command.metrics else { return None };
+    let data: Metadata = std::fs::metadata(file).ok()?;
+    Some((data.modified().ok()?, data.len()))
+}
+
+impl Marks {
+    /// Looks at them.
+    pub(crate) fn before(model: &Model) -> Marks {
+        Marks(model.commands.iter().map(mark).collect())
+    }
+}
+
+/// Whether a command of the model reports numbers.
+pub(crate) fn any(model: &Model) -> bool {
+    model.commands.iter().any(|command| command.metrics.is_some())
+}
+
+/// What a command reported, or a sentence about why nothing.
+pub(crate) type Outcome = Result<Numbers, String>;
+
+/// Reads what the commands of a repetition reported: none for a command that reports nothing, and for one that failed
+/// or did not end and wrote none. `output` gives standard output by the number of the command.
+pub(crate) fn gather(
+    model: &Model,
+    facts: &[CommandFacts],
+    marks: Option<&Marks>,
+    mut output: impl FnMut(usize) -> Vec<u8>,
+) -> Vec<Option<Outcome>> {
+    let one = |(i, command): (usize, &Command)| {
+        let read = match command.metrics.as_ref()? {
+            Reports::Output => numbers::of_output(&output(i), Metric::NAMES),
+            Reports::File(file) => {
+                of_file(file, command, marks.and_then(|marks| marks.0.get(i)).copied().flatten())
+            }
+        };
+        let status = facts.get(i).and_then(|facts| facts.ended.status.as_ref());
+        let well = status.is_some_and(|status| status.code == 0);
+        (read.is_ok() || well).then_some(read)
+    };
+    model.commands.iter().enumerate().map(one).collect()
+}
+
+fn of_file(file: &str, command: &Command, before: Mark) -> Outcome {
+    let now = mark(command);
+    if now.is_none() {
+        return Err(format!("`{file}` was to hold its numbers, and there is no such file"));
+    }
+    if now == before {
+        return Err(format!("`{file}` is from before this repetition; the program has to write it anew"));
+    }
+    let bytes = std::fs::read(file).map_err(|error| format!("`{file}` cannot be read: {error}"))?;
+    numbers::of_file(&bytes, Metric::NAMES).map_err(|why| format!("`{file}` {why}"))
+}
+
+/// What is wrong with what was reported; and whether a command did not report at all.
+pub(crate) fn complaints(
+    model: &Model,
+    outcomes: &[Option<Outcome>],
+    which: &str,
+) -> (Vec<(String, String)>, bool) {
+    let (mut complaints, mut failed) = (Vec::new(), false);
+    for (command, outcome) in model.commands.iter().zip(outcomes) {
+        let name = &command.name;
+        match outcome {
+            Some(Ok(numbers)) => {
+                let said = numbers.left_out.iter();
+                complaints.extend(said.map(|why| ("warning".to_owned(), format!("{which}, {name}: {why}"))));
+            }
+            Some(Err(why)) => {
+                complaints.push(("no numbers".to_owned(), format!("{which}, {name}: {why}")));
+                failed = true;
+            }
+            None => {}
+        }
+    }
+    (complaints, failed)
+}
+
+/// Puts them into what is told of a repetition.
+pub(crate) fn tell(told: &mut Told, model: &Model, outcomes: &[Option<Outcome>]) {
+    let which = format!("repetition {} of cell {}", told.repetition, told.cell);
+    let (complaints, failed) = complaints(model, outcomes, &which);
+    told.complaints.extend(complaints);
+    told.failed |= failed;
+    for (command, outcome) in model.commands.iter().zip(outcomes) {
+        if let Some(Ok(numbers)) = outcome {
+            told.document["commands"][&command.name]["metrics"] = json!(numbers.values);
+        }
+    }
+}
+
+/// With their places, in virtual time.
+pub(crate) fn reported(
+    (cell, repetition): (u32, u64),
+    model: &Model,
+    outcomes: &[Option<Outcome>],
+) -> Vec<Reported> {
+    let named = model.commands.iter().zip(outcomes);
+    named
+        .filter_map(|(command, outcome)| {
+            let values = outcome.as_ref()?.as_ref().ok()?.values.clone();
+            Some(Reported { cell, repetition, command: command.name.clone(), values })
+        })
+        .collect()
+}
+
+/// Those in the document of a repetition.
+pub(crate) fn in_document(document: &Value) -> Vec<Reported> {
+    let place = document["cell"]
+        .as_u64()
+        .and_then(|cell| u32::try_from(cell).ok())
+        .zip(document["repetition"].as_u64());
+    let (Some((cell, repetition)), Some(commands)) = (place, document["commands"].as_object()) else {
+        return Vec::new();
+    };
+    let one = |(command, facts): (&String, &Value)| {
+        let values = facts["metrics"].as_object()?;
+        let values = values.iter().filter(|(name, _)| numbers::is_name(name));
+        let values = values.filter_map(|(name, x)| Some((name.clone(), x.as_f64()?))).collect();
+        Some(Reported { cell, repetition, command: command.clone(), values })
+    };
+    commands.iter().filter_map(one).collect()
+}
+
+/// Those that a run folder keeps of these repetitions.
+pub(crate) fn kept(folder: &Path, sweep: &Sweep, of: &[(u32, u64)]) -> Vec<Reported> {
+    let mut all = Vec::new();
+    for &(cell, repetition) in of {
+        let Some(model) = sweep.cells.get(cell as usize).map(|cell| &cell.model).filter(|model| any(model))
+        else {
+            continue;
+        };
+        let document = folder.join("repetitions").join(format!("{cell}-{repetition}.json"));
+        if let Ok(text) = std::fs::read(document) {
+            all.extend(in_document(&serde_json::from_slice(&text).unwrap_or_default()));
+            continue;
+        }
+        let outputs = folder.join("commands").join(format!("{cell}-{repetition}"));
+        let output = |i: usize| {
+            std::fs::read(outputs.join(format!("{}.stdout", model.commands[i].name))).unwrap_or_default()
+        };
+        let outcomes = gather(model, &[], None, output);
+        all.extend(reported((cell, repetition), model, &outcomes));
+    }
+    all
+}
+
+/// Adds their columns to what is shown, and keeps them as a table in the folder of a complete run.
+pub(crate) fn put_beside(
+    header: &mut Header,
+    rows: &mut Vec<Row>,
+    reported: &[Reported],
+    folder: Option<&Path>,
+) -> Result<(), Failure> {
+    if reported.is_empty() {
+        return Ok(());
+    }
+    if let Some(folder) = folder {
+        let (own, own_rows) = numbers::table(header, reported)?;
+        let path = folder.join(format!("{}.parquet", numbers::TABLE));
+        results::parquet::write_flows(&path, &own, &own_rows)?;
+    }
+    numbers::widen(header, rows, reported);
+    Ok(())
+}
+
+/// Adds the columns of reported numbers that only another run has, without values.
+pub(crate) fn with_columns_of(header: &mut Header, rows: &mut [Row], other: &Header) {
+    let own = other.columns.iter().filter(|column| !Metric::NAMES.contains(&column.name.as_str()));
+    let missing: Vec<Column> = own.filter(|column| header.column(&column.name).is_none()).cloned().collect();
+    header.columns.extend(missing);
+    rows.iter_mut().for_each(|row| row.values.resize(header.columns.len(), None));
+}
+
+/// Complains of a metric that cannot be there. Where commands report numbers, any name may be one of theirs.
+pub(crate) fn check<'a>(choice: &Choice, mut models: impl Iterator<Item = &'a Model>) -> Result<(), Failure> {
+    if models.any(any) {
+        let mut strange =
+            choice.metrics.iter().flatten().filter(|name| *name != ALL && !numbers::is_name(name));
+        return match strange.next() {
+            None => Ok(()),
+            Some(name) => Err(Failure::usage(
+                format!("`{name}` is no name of a metric"),
+                "a letter, then letters, digits and `_`",
+            )),
+        };
+    }
+    choice.check(Metric::NAMES)
+}
+
+/// Says which of the metrics asked for no command reported.
+pub(crate) fn missing(choice: &Choice, header: &Header, talk: &Talk) {
+    for name in choice.metrics.iter().flatten() {
+        if name != ALL && header.column(name).is_none() {
+            let own = header.columns.iter().map(|column| column.name.as_str());
+            let own: Vec<&str> = own.filter(|name| !Metric::NAMES.contains(name)).collect();
+            let there = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
+            talk.complaint("no number", &format!("no command reported `{name}`; reported: {there}"));
+        }
+    }
+}

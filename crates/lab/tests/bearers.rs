@@ -1,0 +1,196 @@
+//! Radio bearers from scenario files: bills, load of a cell, distance, traffic classes, causes of lost circuits, tables.
+
+mod common;
+
+use lab::once::{Options, Outcome, run_once};
+use scenario::Model;
+use scenario::metric::Metric;
+
+fn play(model: &Model) -> Outcome {
+    run_once(model, 0, Options::default())
+}
+
+fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
+}
+
+/// One download over a GPRS bearer with these keys.
+fn gprs(keys: &str, more: &str) -> Outcome {
+    let text = format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        [hop.radio.gprs]
+        {keys}
+        {more}
+        [[flow]]
+        name = "transfer"
+        from = "server"
+        to = "phone"
+        app = {{ bulk = {{ bytes = "100 kB" }} }}
+        [run]
+        limit = "20 min"
+        "#
+    );
+    play(&common::model::<&str>(&text, &[]))
+}
+
+/// CH-03, CH-04, CH-05: what a bill by volume leaves out, and a tariff with surcharges by cause.
+#[test]
+fn ch_03_ch_04_ch_05_bills_of_the_radio_network() {
+    let tariff =
+        "[hop.radio.gprs.tariff]\nkilobyte = 2\nrepeated-kilobyte = 0.5\nreselection = 7\nallocation = 0.25";
+    let at = "reselection = { at = [\"15 s\"] }";
+    let clean = gprs("", tariff);
+    let poor = gprs(&format!("errors = {{ constant = {{ rate = 0.2 }} }}\n{at}"), tariff);
+    for outcome in [&clean, &poor] {
+        let get = |m| metric(outcome, 0, m);
+        let (all, unbilled) = (get(Metric::RadioOctets), get(Metric::RadioOctetsUnbilled));
+        assert!(unbilled > 0.0 && unbilled < all, "{unbilled} of {all}");
+        // Blocks of data are CS-2 with 33 octets, the rest is CS-1 with 23.
+        let repeated = get(Metric::RadioBlocksRepeated);
+        let setups = get(Metric::TbfSetups);
+        let surcharges = 0.5 * repeated * 33.0 / 1000.0 + 7.0 * get(Metric::CellChanges) + 0.25 * setups;
+        assert!((get(Metric::BillSurcharges) - surcharges).abs() < 1e-9);
+        assert!(get(Metric::BillGateway) >= get(Metric::BillRadio) - surcharges - 1e-9);
+    }
+    let gap = |o: &Outcome| {
+        metric(o, 0, Metric::BillGateway) - metric(o, 0, Metric::BillRadio)
+            + metric(o, 0, Metric::BillSurcharges)
+    };
+    // Nothing is lost between gateway and mobile: both count the same octets. With the change of cell some are.
+    assert!(gap(&clean).abs() < 1e-9 && gap(&poor) > 1.0, "{} {}", gap(&clean), gap(&poor));
+    assert!(metric(&poor, 0, Metric::RadioOctetsUnbilled) > metric(&clean, 0, Metric::RadioOctetsUnbilled));
+    assert!(metric(&poor, 0, Metric::BillSurcharges) > metric(&clean, 0, Metric::BillSurcharges) + 7.0);
+}
+
+/// MO-11: calls on the timeslots and other packet users slow a download down; a reserved timeslot keeps it alive.
+#[test]
+fn mo_11_calls_and_other_users_take_the_rate() {
+    let time = |load: &str| {
+        let keys = format!("class = 4\ntimeslots = 4\n{load}");
+        metric(&gprs(&keys, ""), 0, Metric::DownloadTime)
+    };
+    let alone = time("");
+    // Far more calls than timeslots: three of four are always taken, and one of our three is left.
+    let calls = time("cell-load = { calls = 60, reserved = 1 }");
+    assert!((2.2..3.6).contains(&(calls / alone)), "{calls} {alone}");
+    // About three other users on each of four timeslots: a quarter of the blocks.
+    let others = time("cell-load = { users = 12, user-stays = \"10 s\" }");
+    assert!((2.2..5.0).contains(&(others / alone)), "{others} {alone}");
+}
+
+/// WL-14: causes of lost circuits are told apart.
+#[test]
+fn wl_14_causes_of_disconnections() {
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        radio = { hscsd = { disconnections = { every = "exponential(20 s)", lasts = "1 s", handover = 6, air-interface = 3, remote-equipment = 0 } } }
+        [[flow]]
+        name = "quiet"
+        from = "server"
+        to = "phone"
+        transport = { udp = {} }
+        app = { ticker = { size = "100 B", every = "5 s", count = 2000 } }
+        [run]
+        limit = "3 h"
+    "#;
+    let outcome = play(&common::model::<&str>(text, &[]));
+    let [handover, air, remote] =
+        [Metric::DisconnectionsHandover, Metric::DisconnectionsAir, Metric::DisconnectionsRemote]
+            .map(|m| metric(&outcome, 0, m));
+    assert_eq!(handover + air + remote, metric(&outcome, 0, Metric::CellChanges));
+    assert!(remote == 0.0 && handover > 1.5 * air && air > 100.0, "{handover} {air} {remote}");
+}
+
+/// WC-02, WC-10: place and common fate of PDUs from a scenario file.
+#[test]
+fn wc_10_rate_by_distance_and_load() {
+    let time = |place: &str| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            radio = {{ wcdma = {{ together = true, place = [{place}] }} }}
+            [[flow]]
+            name = "transfer"
+            from = "server"
+            to = "phone"
+            app = {{ bulk = {{ bytes = "300 kB" }} }}
+            [run]
+            limit = "1 h"
+            "#
+        );
+        metric(&play(&common::model::<&str>(&text, &[])), 0, Metric::DownloadTime)
+    };
+    let near = time("{ distance = 200, load = 0.2 }");
+    let edge = time("{ distance = 1000, load = 0.8 }");
+    let both = time("{ distance = 200, load = 0.2 }, { at = \"3 s\", distance = 1000, load = 0.8 }");
+    assert!(near < 12.0 && edge > 1.5 * near, "{near} {edge}");
+    assert!(near < both && both < edge, "{near} {both} {edge}");
+}
+
+/// GP-21, GP-24, GP-43: classes and the bucket of the cell from a scenario file; a class of an unknown flow is refused.
+#[test]
+fn gp_21_gp_24_gp_43_from_scenario_files() {
+    let class = |flow: &str| {
+        format!(
+            "[[hop.radio.gprs.traffic]]\nname = \"a\"\nflows = [\"{flow}\"]\nhold = \"3 s\"\nrepeats = false"
+        )
+    };
+    let lossy = "errors = { constant = { rate = 0.05 } }\nrlc = { idle-repeat = \"never\" }";
+    let plain = gprs(lossy, "");
+    let given_up = gprs(lossy, &class("transfer"));
+    assert_eq!(metric(&plain, 0, Metric::PacketsDropped), 0.0);
+    assert!(metric(&given_up, 0, Metric::PacketsDropped) > 5.0);
+    let free = metric(&gprs("", ""), 0, Metric::DownloadTime);
+    let shared = metric(
+        &gprs("sgsn = { cell-leak = \"12 kbit/s\", cell-bucket = \"2 kB\" }", ""),
+        0,
+        Metric::DownloadTime,
+    );
+    assert!(shared > 1.5 * free, "{free} {shared}");
+    let text = format!(
+        "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"a\", \"b\"]\n[hop.radio.gprs]\n{}\n[[flow]]\nname = \"transfer\"\nfrom = \"a\"\nto = \"b\"\napp = {{ bulk = {{ bytes = \"1 kB\" }} }}\n",
+        class("transfers")
+    );
+    let wrong =
+        scenario::read("test", text.as_bytes(), &scenario::NoFiles).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        wrong.contains("there is no flow `transfers`") && wrong.contains("did you mean `transfer`"),
+        "{wrong}"
+    );
+}
+
+/// NS-07, GP-03: rows of users, cells and timeslots of GPRS bearers.
+#[test]
+fn tables_of_gprs_bearers() {
+    let bearer = "radio = { gprs = { cell = \"here\", timeslots = 4 } }";
+    let mut text = "williwaw = 1\n[run]\nlimit = \"200 s\"\n".to_owned();
+    for name in ["one", "two"] {
+        text.push_str(&format!(
+            "[[hop]]\nname = \"{name}\"\nbetween = [\"server\", \"phone-{name}\"]\n{bearer}\n"
+        ));
+        text.push_str(&format!("[[flow]]\nname = \"f-{name}\"\nfrom = \"server\"\nto = \"phone-{name}\"\napp = {{ bulk = {{ bytes = \"50 kB\" }} }}\n"));
+    }
+    let model = common::model::<&str>(&text, &[]);
+    let outcome = play(&model);
+    let tables = lab::system::tables::rows(&model, &outcome.world, base::Time::ZERO + model.run.limit);
+    let all = lab::system::tables::all();
+    let names: Vec<&str> = tables[0].iter().map(|r| r.0.as_str()).collect();
+    assert_eq!(names, ["one", "two"]);
+    assert_eq!((tables[1].len(), tables[1][0].0.as_str(), tables[2].len()), (1, "here", 4));
+    let at = |t: usize, column: &str| all[t].columns.iter().position(|c| c.name == column).unwrap();
+    let sum = |t: usize, column: &str| tables[t].iter().filter_map(|r| r.1[at(t, column)]).sum::<f64>();
+    assert_eq!(sum(0, "octets_down"), sum(1, "octets_down"));
+    assert!(sum(0, "octets_down") > 100_000.0);
+    assert!((sum(2, "use_down") - sum(1, "erlang_down")).abs() < 1e-9 && sum(1, "erlang_down") > 0.1);
+    assert!(lab::system::tables::wanted(&model));
+}

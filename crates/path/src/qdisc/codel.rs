@@ -1,0 +1,199 @@
+//! CoDel AQM (RFC 8289): drops at the head by sojourn time.
+//!
+//! While the shortest sojourn time of an interval stays above a target, it drops a packet at the head, and then again
+//! sooner and sooner, until the sojourn time is short again.
+
+use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "codel",
+    "CoDel (RFC 8289): drops at the head, sooner and sooner, while the wait stays above a target for longer than an \
+     interval.",
+    &[
+        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        ECN,
+        LIMIT,
+    ],
+);
+
+/// Parameters of CoDel and the limit of its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Acceptable sojourn time.
+    pub target: Span,
+    /// A long round trip.
+    pub interval: Span,
+    /// Packets of connections with ECN are marked in place of dropped.
+    pub ecn: bool,
+    /// What may wait at most.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "codel",
+        doc: "Controlled delay: watches how long packets wait.",
+        shape: Shape::Table(&TABLE),
+        bare: true,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        Some(QueueSpec::CoDel(Options {
+            target: values.span("target")?,
+            interval: values.span("interval")?,
+            ecn: values.flag("ecn")?,
+            limit: room(values, "limit")?,
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        format!("CoDel queue of {}, {} for {}", self.limit, self.target, self.interval)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.limit, CoDel::new(self.target, self.interval, self.ecn))
+    }
+}
+
+/// Controlled delay.
+#[derive(Clone, Copy, Debug)]
+pub struct CoDel {
+    target: Span,
+    interval: Span,
+    ecn: bool,
+    /// When the wait will have been long for a whole interval.
+    long_at: Option<Time>,
+    dropping: bool,
+    next: Time,
+    count: u32,
+    last_count: u32,
+}
+
+/// A queue of less than a full packet is never too long (RFC 8289 section 5.4).
+const FULL_PACKET: u64 = 1514;
+
+impl CoDel {
+    /// A wait of `target` is good; `interval` is a round trip in the worst case. With `ecn` packets that can be
+    /// marked are marked.
+    pub fn new(target: Span, interval: Span, ecn: bool) -> Self {
+        CoDel {
+            target,
+            interval,
+            ecn,
+            long_at: None,
+            dropping: false,
+            next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+        }
+    }
+
+    /// RFC 8289 section 5.5, one packet at a time.
+    fn dequeue(&mut self, view: View) -> Verdict {
+        let long = self.is_long(view);
+        if self.dropping {
+            if !long {
+                self.dropping = false;
+                return Verdict::Pass;
+            }
+            if view.now < self.next {
+                return Verdict::Pass;
+            }
+            self.count += 1;
+            self.next = self.after(self.next);
+            return self.verdict(view.ecn);
+        }
+        if !long {
+            return Verdict::Pass;
+        }
+        self.dropping = true;
+        //= RFC 8289 section 5.5: if dropping started recently, the rate that worked then is where it starts again
+        let since_last = self.count - self.last_count;
+        let recent = view.now.since(self.next) < self.interval.times(16);
+        self.count = if since_last > 1 && recent { since_last } else { 1 };
+        self.last_count = self.count;
+        self.next = self.after(view.now);
+        self.verdict(view.ecn)
+    }
+
+    fn is_long(&mut self, view: View) -> bool {
+        //= RFC 8289 section 5.4: a wait below the target, or less than a full packet left, and the interval starts anew
+        if view.span < self.target || view.bytes <= FULL_PACKET {
+            self.long_at = None;
+            return false;
+        }
+        let at = *self.long_at.get_or_insert(view.now + self.interval);
+        view.now >= at
+    }
+
+    /// The control law: an interval over the square root of the count.
+    fn after(&self, t: Time) -> Time {
+        t + Span::from_nanos((self.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
+    }
+
+    fn verdict(&self, ecn: u8) -> Verdict {
+        if self.ecn && ecn != 0 { Verdict::Mark } else { Verdict::Drop }
+    }
+}
+
+impl Aqm for CoDel {
+    fn leaves(&mut self, view: View) -> Verdict {
+        self.dequeue(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(x: u64) -> Span {
+        Span::from_millis(x)
+    }
+
+    /// When packets, one a millisecond, all with this wait, are dropped.
+    fn drops(wait: u64, until_ms: u64) -> Vec<u64> {
+        let mut codel = CoDel::new(ms(5), ms(100), false);
+        (0..until_ms)
+            .filter(|&t| {
+                let view = View {
+                    now: Time::ZERO + ms(t),
+                    packets: 50,
+                    bytes: 50_000,
+                    ecn: 0,
+                    span: ms(wait),
+                    ..View::default()
+                };
+                codel.leaves(view) == Verdict::Drop
+            })
+            .collect()
+    }
+
+    /// The first drop comes after an interval, the others after 100 ms / sqrt(n).
+    #[test]
+    fn codel_drops_sooner_and_sooner() {
+        // 100; + 100/sqrt(1) = 200; + 100/sqrt(2) = 270.7; + 100/sqrt(3) = 328.4; + 50 = 378.4.
+        assert_eq!(drops(20, 379), [100, 200, 271, 329]);
+        assert_eq!(drops(4, 5000), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn codel_lets_a_queue_of_one_packet_be() {
+        let mut codel = CoDel::new(ms(5), ms(100), false);
+        let view = |t| View {
+            now: Time::ZERO + ms(t),
+            packets: 1,
+            bytes: 1500,
+            ecn: 0,
+            span: ms(400),
+            ..View::default()
+        };
+        assert!((0..2000).all(|t| codel.leaves(view(t)) == Verdict::Pass));
+    }
+}

@@ -1,0 +1,36 @@
+//! Random-drop queue: when full, a packet chosen at random is dropped, the arriving one included.
+
+use super::fifo::{limited, limited_by};
+use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
+use base::shape::{Values, Variant};
+
+/// Its limit.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// What may wait beside the packet in service.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = limited(
+        "drop-random",
+        "First in, first out; when full, one of those that wait or the one that comes is dropped.",
+    );
+
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        limited_by(values, |limit| QueueSpec::DropRandom(Options { limit }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        format!("drop-random queue of {}", self.limit)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.fifo(self.limit, Discard::Random(site.stream("queue")))
+    }
+}

@@ -1,0 +1,269 @@
+//! Dual-threshold drop: one packet at a soft threshold, everything at a hard one (Gurtov, "Efficient Data Transport and
+//! Transport Layer Triggers for Wireless Networks", overview, section 4.1; catalogue QM-06, QM-07).
+//!
+//! The soft threshold is about the bandwidth-delay product of the link; a single loss there tells a sender in slow start
+//! to stop growing. The hard threshold, two or three times as much, is the limit of the queue itself. The source leaves open which
+//! packet goes and when the single drop is armed again: both are parameters here ([`Victim`], [`Rearm`]). With several
+//! flows a counter or a timer ([`Another`]) allows one drop from another flow while the queue stays long.
+
+use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "dual-threshold",
+    "One packet is dropped when the queue reaches the soft threshold, everything that comes at the hard one.",
+    &[
+        field(
+            "soft",
+            Shape::One(Kind::Limits),
+            Need::Required("\"10 packets\""),
+            "The soft threshold: about the link's bandwidth-delay product.",
+        ),
+        field(
+            "hard",
+            Shape::One(Kind::Limits),
+            Need::Required("\"25 packets\""),
+            "The hard threshold: two or three times as much.",
+        ),
+        field(
+            "victim",
+            Shape::One(Kind::Word(Victim::NAMES)),
+            Need::Default("\"arriving\""),
+            "Which packet goes.",
+        ),
+        field(
+            "rearm",
+            Shape::One(Kind::Word(Rearm::NAMES)),
+            Need::Default("\"half\""),
+            "To where the queue must fall before the next single drop: half of the soft threshold, below it, or empty.",
+        ),
+        field(
+            "another-packets",
+            Shape::One(Kind::Count(1, 1_000_000)),
+            Need::Optional,
+            "After so many more arrivals above the soft threshold a flow that has not lost one does.",
+        ),
+        field("another-time", Shape::One(Kind::Span), Need::Optional, "The same after so long."),
+    ],
+);
+
+/// Thresholds of dual-threshold drop, and when it drops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Backlog from which on a single packet is dropped.
+    pub soft: Room,
+    /// Limit of the queue.
+    pub hard: Room,
+    /// Which packet is dropped.
+    pub victim: Victim,
+    /// When the single drop is armed again.
+    pub rearm: Rearm,
+    /// When another flow loses a packet too.
+    pub another: Option<Another>,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "dual-threshold",
+        doc: "Drops one packet at a soft threshold, everything at a hard one.",
+        shape: Shape::Table(&TABLE),
+        bare: false,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        let packets = values.count("another-packets").and_then(|n| u32::try_from(n).ok());
+        let time = values.span("another-time").map(Another::Time);
+        Some(QueueSpec::Dual(Options {
+            soft: room(values, "soft")?,
+            hard: room(values, "hard")?,
+            victim: Victim::from_name(values.word("victim")?)?,
+            rearm: Rearm::from_name(values.word("rearm")?)?,
+            another: packets.map(Another::Packets).or(time),
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.hard
+    }
+
+    fn words(&self) -> String {
+        let victim = self.victim.name();
+        format!("queue that drops one packet ({victim}) at {}, all from {} on", self.soft, self.hard)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.hard, DualThreshold::new(self.soft, self.victim, self.rearm, self.another))
+    }
+}
+
+base::named! {
+    /// Which packet is dropped at the soft threshold.
+    pub enum Victim {
+        /// The one that comes.
+        Arriving = "arriving",
+        /// The one that leaves next: its sender hears of the loss a queue's wait earlier.
+        Head = "head",
+    }
+}
+
+base::named! {
+    /// When the single drop is armed again.
+    pub enum Rearm {
+        /// The queue has fallen to half of the soft threshold.
+        Half = "half",
+        /// It has fallen below the soft threshold.
+        Below = "below",
+        /// It has been empty.
+        Empty = "empty",
+    }
+}
+
+/// When a packet of another flow is dropped while the queue stays above the soft threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Another {
+    /// After so many more arrivals.
+    Packets(u32),
+    /// After so long.
+    Time(Span),
+}
+
+/// Dual-threshold drop.
+#[derive(Clone, Debug)]
+pub struct DualThreshold {
+    soft: Room,
+    victim: Victim,
+    rearm: Rearm,
+    another: Option<Another>,
+    armed: bool,
+    /// The next packet that leaves is dropped.
+    pending: bool,
+    /// Ledgers of the flows that lost one since the queue was below the soft threshold.
+    dropped: Vec<u64>,
+    arrivals: u32,
+    last: Time,
+}
+
+impl DualThreshold {
+    /// Armed, with the soft threshold `soft`; the hard one is the limit of the queue.
+    pub fn new(soft: Room, victim: Victim, rearm: Rearm, another: Option<Another>) -> Self {
+        DualThreshold {
+            soft,
+            victim,
+            rearm,
+            another,
+            armed: true,
+            pending: false,
+            dropped: Vec::new(),
+            arrivals: 0,
+            last: Time::ZERO,
+        }
+    }
+
+    /// The queue is at `share` of the soft threshold or above it.
+    fn reaches(&self, view: View, share: u64) -> bool {
+        self.soft.packets.is_some_and(|n| share * view.packets as u64 >= u64::from(n))
+            || self.soft.bytes.is_some_and(|n| share * view.bytes >= n)
+    }
+
+    fn enqueue(&mut self, view: View) -> Verdict {
+        let low = match self.rearm {
+            Rearm::Half => !self.reaches(view, 2),
+            Rearm::Below => !self.reaches(view, 1),
+            Rearm::Empty => view.packets == 0,
+        };
+        if low {
+            self.armed = true;
+        }
+        if !self.reaches(view, 1) {
+            self.dropped.clear();
+            return Verdict::Pass;
+        }
+        self.arrivals = self.arrivals.saturating_add(1);
+        let next = match self.another {
+            None => false,
+            Some(Another::Packets(n)) => self.arrivals > n,
+            Some(Another::Time(span)) => view.now.since(self.last) >= span,
+        };
+        if !(self.armed || next && !self.dropped.contains(&view.flow)) {
+            return Verdict::Pass;
+        }
+        self.armed = false;
+        self.dropped.push(view.flow);
+        (self.arrivals, self.last) = (0, view.now);
+        if self.victim == Victim::Arriving {
+            return Verdict::Drop;
+        }
+        self.pending = true;
+        Verdict::Pass
+    }
+}
+
+impl Aqm for DualThreshold {
+    fn comes(&mut self, view: View) -> Verdict {
+        self.enqueue(view)
+    }
+
+    fn leaves(&mut self, _view: View) -> Verdict {
+        if std::mem::take(&mut self.pending) { Verdict::Drop } else { Verdict::Pass }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(packets: usize, flow: u64, ms: u64) -> View {
+        let now = Time::ZERO + Span::from_millis(ms);
+        View { now, packets, bytes: 1000 * packets as u64, flow, ..View::default() }
+    }
+
+    fn dual(victim: Victim, rearm: Rearm, another: Option<Another>) -> DualThreshold {
+        DualThreshold::new(Room { packets: Some(6), bytes: None }, victim, rearm, another)
+    }
+
+    /// One drop at the first crossing, and the next one only after the queue was short again (QM-06).
+    #[test]
+    fn a_single_packet_goes_at_the_soft_threshold() {
+        for (rearm, low) in [(Rearm::Half, 2), (Rearm::Below, 5), (Rearm::Empty, 0)] {
+            let mut queue = dual(Victim::Arriving, rearm, None);
+            assert!((0..6).all(|n| queue.comes(at(n, 0, 0)) == Verdict::Pass));
+            assert_eq!(queue.comes(at(6, 0, 0)), Verdict::Drop);
+            assert!((6..12).all(|n| queue.comes(at(n, 0, 0)) == Verdict::Pass));
+            assert_eq!(queue.comes(at(low + 1, 0, 0)), Verdict::Pass);
+            assert_eq!(
+                queue.comes(at(6, 0, 0)) == Verdict::Drop,
+                low + 1 < 3 && rearm == Rearm::Half,
+                "{rearm:?}"
+            );
+            queue.comes(at(low, 0, 0));
+            let again = queue.comes(at(6, 0, 0));
+            assert!(again == Verdict::Drop || rearm == Rearm::Half, "{rearm:?}");
+        }
+    }
+
+    /// With the head as victim what comes passes, and what leaves next is dropped.
+    #[test]
+    fn the_head_goes_in_place_of_the_arrival() {
+        let mut queue = dual(Victim::Head, Rearm::Half, None);
+        assert_eq!((queue.leaves(View::default()), queue.comes(at(6, 0, 0))), (Verdict::Pass, Verdict::Pass));
+        assert_eq!((queue.leaves(View::default()), queue.leaves(View::default())), (Verdict::Drop, Verdict::Pass));
+    }
+
+    /// Other flows lose one each after a count or a time, the same one never twice (QM-07).
+    #[test]
+    fn another_flow_follows_by_counter_or_timer() {
+        let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Packets(3)));
+        assert_eq!(queue.comes(at(6, 0, 0)), Verdict::Drop);
+        assert!((0..3).all(|_| queue.comes(at(7, 1, 0)) == Verdict::Pass));
+        assert_eq!(queue.comes(at(7, 0, 0)), Verdict::Pass);
+        assert_eq!(queue.comes(at(7, 1, 0)), Verdict::Drop);
+        let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Time(Span::from_millis(50))));
+        assert_eq!(queue.comes(at(6, 0, 1)), Verdict::Drop);
+        assert_eq!((queue.comes(at(7, 1, 50)), queue.comes(at(7, 0, 60))), (Verdict::Pass, Verdict::Pass));
+        assert_eq!(queue.comes(at(7, 1, 61)), Verdict::Drop);
+        // Below the soft threshold, yet not at half of it: the first flow may lose one again, by the timer.
+        assert_eq!((queue.comes(at(5, 0, 70)), queue.comes(at(6, 0, 80))), (Verdict::Pass, Verdict::Pass));
+        assert_eq!(queue.comes(at(6, 0, 111)), Verdict::Drop);
+    }
+}

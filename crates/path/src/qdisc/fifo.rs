@@ -1,0 +1,320 @@
+//! First-in first-out queue with limits, drop policy and maximum sojourn time (catalogue SW-23, SW-24).
+
+use super::{Aqm, Qdisc, QueueSpec, Verdict, View};
+use crate::element::Cx;
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::rng::Stream;
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::units::Limit;
+use base::{Span, Time};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Limits of a queue or buffer, whichever is reached first; neither: unlimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Room {
+    /// Packets.
+    pub packets: Option<u32>,
+    /// Bytes.
+    pub bytes: Option<u64>,
+}
+
+impl Room {
+    /// Whether one more of `size` bytes fits beside so much.
+    pub(crate) fn takes(&self, packets: usize, bytes: u64, size: u32) -> bool {
+        self.packets.is_none_or(|n| packets < n as usize)
+            && self.bytes.is_none_or(|n| bytes + u64::from(size) <= n)
+    }
+
+    /// Whether anything fits.
+    pub fn is_unlimited(&self) -> bool {
+        self.packets.is_none() && self.bytes.is_none()
+    }
+}
+
+/// "10 packets and 15 kB".
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.packets.map(Limit::Packets), self.bytes.map(Limit::Bytes)) {
+            (None, None) => f.write_str("any size"),
+            (Some(one), None) | (None, Some(one)) => write!(f, "{one}"),
+            (Some(packets), Some(bytes)) => write!(f, "{packets} and {bytes}"),
+        }
+    }
+}
+
+/// Drop policy: which packet is dropped when one does not fit.
+#[derive(Clone, Debug)]
+pub enum Discard {
+    /// The one that comes.
+    Tail,
+    /// Those that have waited longest.
+    Head,
+    /// Any of them, the one that comes included, each as likely as the others.
+    Random(Stream),
+    /// Those that were sent first, wherever they stand.
+    Oldest,
+    /// Those whose deadline is over; if that is not enough, the one that comes. At the head they go anyway.
+    Late,
+}
+
+/// Parameters of a first-in first-out queue.
+#[derive(Debug)]
+pub struct FifoConfig {
+    /// What may wait.
+    pub room: Room,
+    /// Drop policy.
+    pub discard: Discard,
+    /// Maximum sojourn time.
+    pub stay: Option<Span>,
+    /// Active queue management.
+    pub aqm: Option<Box<dyn Aqm>>,
+    /// A copy of data that still wait is dropped.
+    pub unique: bool,
+}
+
+impl Default for FifoConfig {
+    fn default() -> Self {
+        FifoConfig { room: Room::default(), discard: Discard::Tail, stay: None, aqm: None, unique: false }
+    }
+}
+
+static LIMITED: TableShape = table(
+    "queue",
+    "A queue that holds so much beside the packet in service.",
+    &[field(
+        "limit",
+        Shape::One(Kind::Limits),
+        Need::Required("\"10 packets\""),
+        "What may wait: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
+    )],
+);
+
+/// The declaration of a drop policy whose only option is the limit.
+pub(super) const fn limited(name: &'static str, doc: &'static str) -> Variant {
+    Variant { name, doc, shape: Shape::Table(&LIMITED), bare: false }
+}
+
+/// The choice of a drop policy; without a limit the policy does not matter.
+pub(super) fn limited_by(values: &dyn Values, policy: impl FnOnce(Room) -> QueueSpec) -> Option<QueueSpec> {
+    let room = super::room(values, "limit")?;
+    Some(if room.is_unlimited() { QueueSpec::default() } else { policy(room) })
+}
+
+/// A packet and when it joined.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// The packet.
+    pub packet: Packet,
+    /// When it joined the queue.
+    pub joined: Time,
+}
+
+/// A first-in first-out queue.
+#[derive(Debug)]
+pub struct Fifo {
+    config: FifoConfig,
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    /// Packets among them that are no background load.
+    real: usize,
+}
+
+impl Fifo {
+    /// An empty queue.
+    pub fn new(config: FifoConfig) -> Self {
+        Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
+    }
+
+    fn left(&mut self, packet: &Packet) {
+        self.bytes -= u64::from(packet.size);
+        self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
+    }
+
+    fn drop_at(&mut self, cx: &mut Cx<'_>, place: usize, reason: DropReason) -> bool {
+        let Some(waiting) = self.waiting.remove(place) else { return false };
+        self.left(&waiting.packet);
+        cx.drop(waiting.packet, reason);
+        true
+    }
+
+    /// Drops by the rule of this queue; how many, and whether the packet that comes has room now.
+    #[cold]
+    fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> (usize, bool) {
+        if self.config.room.bytes.is_some_and(|n| u64::from(packet.size) > n) {
+            return (0, false);
+        }
+        let mut gone = 0;
+        let mut by_deadline = 0;
+        while !self.config.room.takes(self.waiting.len(), self.bytes, packet.size) {
+            let reason = DropReason::QueueFull;
+            let (victim, reason) = match &mut self.config.discard {
+                Discard::Tail => return (gone, false),
+                Discard::Head => (0, reason),
+                Discard::Random(stream) => {
+                    let chosen = (stream.uniform() * (self.waiting.len() + 1) as f64) as usize;
+                    if chosen >= self.waiting.len() {
+                        return (gone, false);
+                    }
+                    (chosen, reason)
+                }
+                Discard::Oldest => {
+                    let born = |w: &Waiting| w.packet.born;
+                    match self.waiting.iter().map(born).enumerate().min_by_key(|&(at, born)| (born, at)) {
+                        Some((at, oldest)) if oldest <= packet.born => (at, reason),
+                        _ => return (gone, false),
+                    }
+                }
+                Discard::Late => {
+                    let late = |w: &Waiting| w.packet.deadline() <= cx.now();
+                    match self.waiting.iter().skip(by_deadline).position(late) {
+                        Some(at) => {
+                            by_deadline += at;
+                            (by_deadline, DropReason::Expired)
+                        }
+                        None => return (gone, false),
+                    }
+                }
+            };
+            if !self.drop_at(cx, victim, reason) {
+                return (gone, false);
+            }
+            gone += 1;
+        }
+        (gone, true)
+    }
+}
+
+impl Qdisc for Fifo {
+    fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn real(&self) -> usize {
+        self.real
+    }
+
+    fn head(&mut self) -> Option<&Packet> {
+        self.waiting.front().map(|w| &w.packet)
+    }
+
+    fn has_stay(&self) -> bool {
+        self.config.stay.is_some()
+    }
+
+    fn expires(&self) -> Time {
+        match (self.config.stay, self.waiting.front()) {
+            (Some(stay), Some(head)) => head.joined + stay,
+            _ => Time::NEVER,
+        }
+    }
+
+    fn expire(&mut self, cx: &mut Cx<'_>) -> usize {
+        let mut gone = 0;
+        while self.expires() <= cx.now() {
+            gone += usize::from(self.drop_at(cx, 0, DropReason::Expired));
+        }
+        gone
+    }
+
+    fn join(&mut self, cx: &mut Cx<'_>, mut packet: Packet, idle: Span, at_once: bool) -> usize {
+        let now = cx.now();
+        if self.config.unique
+            && packet.flags.has(Flags::DATA)
+            && self
+                .waiting
+                .iter()
+                .any(|w| w.packet.ledger() == packet.ledger() && cx.same_data(&w.packet, &packet))
+        {
+            cx.drop(packet, DropReason::Early);
+            return 1;
+        }
+        let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
+        if let Some(aqm) = &mut self.config.aqm {
+            let (packets, bytes) = (self.waiting.len(), self.bytes);
+            match aqm.comes(View {
+                now,
+                packets,
+                bytes,
+                ecn: packet.ecn,
+                span: idle,
+                flow: packet.ledger() as u64,
+            }) {
+                Verdict::Pass => {}
+                Verdict::Mark => mark(cx, &mut packet),
+                Verdict::Drop => {
+                    cx.drop(packet, DropReason::Early);
+                    return 1;
+                }
+            }
+            if full {
+                aqm.overflowed();
+            }
+        }
+        let mut gone = 0;
+        if full {
+            let (dropped, room) = self.make_room(cx, &packet);
+            gone = dropped;
+            if !room {
+                cx.drop(packet, DropReason::QueueFull);
+                return gone + 1;
+            }
+        }
+        let waiting = self.waiting.len() as u32;
+        self.bytes += u64::from(packet.size);
+        self.real += usize::from(!packet.flags.has(Flags::VIRTUAL));
+        self.waiting.push_back(Waiting { packet, joined: now });
+        cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
+        gone
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+        let mut waiting = self.waiting.pop_front()?;
+        self.left(&waiting.packet);
+        let now = cx.now();
+        if matches!(self.config.discard, Discard::Late) && waiting.packet.deadline() <= now {
+            cx.drop(waiting.packet, DropReason::Expired);
+            return None;
+        }
+        if let Some(aqm) = &mut self.config.aqm {
+            let view = View {
+                now,
+                packets: self.waiting.len(),
+                bytes: self.bytes,
+                ecn: waiting.packet.ecn,
+                span: now.since(waiting.joined),
+                flow: waiting.packet.ledger() as u64,
+            };
+            match aqm.leaves(view) {
+                Verdict::Pass => {}
+                Verdict::Mark => mark(cx, &mut waiting.packet),
+                Verdict::Drop => {
+                    cx.drop(waiting.packet, DropReason::Early);
+                    return None;
+                }
+            }
+        }
+        Some(waiting)
+    }
+
+    fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) -> usize {
+        let (mut at, mut gone) = (0, 0);
+        while let Some(waiting) = self.waiting.get(at) {
+            if which(cx, &waiting.packet) {
+                gone += usize::from(self.drop_at(cx, at, DropReason::Flushed));
+            } else {
+                at += 1;
+            }
+        }
+        gone
+    }
+}
+
+/// Marks a packet with "congestion experienced".
+pub fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
+    //= RFC 3168 section 5: the CE codepoint is '11'
+    packet.ecn = 3;
+    let (id, now) = (packet.id, cx.now());
+    cx.record(Category::Path, now, || Event::Marked { packet: id });
+}

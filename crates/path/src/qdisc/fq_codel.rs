@@ -1,0 +1,300 @@
+//! FQ-CoDel (RFC 8290): flow queues served by deficit round robin, each managed by CoDel.
+//!
+//! Packets are hashed by connection into a fixed number of queues. Queues that have just become busy are served before the
+//! others, so that sparse flows do not wait behind bulk. Where the whole is full, the head of the queue with most bytes is
+//! dropped, one packet at a time (section 4.1.3; Linux drops up to 64 at once, for speed).
+
+use super::codel::CoDel;
+use super::fifo::mark;
+use super::{Aqm as _, Discipline, ECN, Qdisc, Queue, QueueSpec, Room, QueueSite, Verdict, View, Waiting, room};
+use crate::element::Cx;
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::Span;
+use std::collections::VecDeque;
+
+static TABLE: TableShape = table(
+    "fq-codel",
+    "FQ-CoDel (RFC 8290): a queue for each connection, served by deficit round robin and managed by CoDel; those that \
+     have just become busy go first.",
+    &[
+        field(
+            "flows",
+            Shape::One(Kind::Count(1, 65_536)),
+            Need::Default("1024"),
+            "Queues, among which connections are spread by a hash.",
+        ),
+        field(
+            "quantum",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1514 B\""),
+            "What a queue may send in a round.",
+        ),
+        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        ECN,
+        field(
+            "limit",
+            Shape::One(Kind::Limits),
+            Need::Default("\"10240 packets\""),
+            "What may wait at most in all of them together.",
+        ),
+    ],
+);
+
+/// The parameters of RFC 8290 section 5.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Number of queues.
+    pub flows: u32,
+    /// Bytes that a queue may send in a round.
+    pub quantum: u32,
+    /// Sojourn time that is acceptable.
+    pub target: Span,
+    /// A long round trip.
+    pub interval: Span,
+    /// Packets of connections with ECN are marked in place of dropped.
+    pub ecn: bool,
+    /// What may wait at most, in all queues.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "fq-codel",
+        doc: "A queue for each connection, managed by CoDel.",
+        shape: Shape::Table(&TABLE),
+        bare: true,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        Some(QueueSpec::FqCoDel(Options {
+            flows: u32::try_from(values.count("flows")?).ok()?,
+            quantum: u32::try_from(values.bytes("quantum")?).ok()?.max(1),
+            target: values.span("target")?,
+            interval: values.span("interval")?,
+            ecn: values.flag("ecn")?,
+            limit: room(values, "limit")?,
+        }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        let Options { flows, limit, target, interval, .. } = self;
+        format!("FQ-CoDel of {flows} queues, {limit}, {target} for {interval}")
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        Queue::Other(Box::new(FqCoDel::new(*self, site.stream("fq-codel").bits())))
+    }
+}
+
+/// Where a queue stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum List {
+    None,
+    New,
+    Old,
+}
+
+#[derive(Clone, Debug)]
+struct FlowQueue {
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    codel: CoDel,
+    /// Bytes it may still send in this round; below zero after a packet larger than that.
+    credits: i64,
+    list: List,
+}
+
+/// All queues of a class.
+#[derive(Debug)]
+pub struct FqCoDel {
+    config: Options,
+    /// Key of the hash, so that nobody can aim at a queue.
+    perturbation: u64,
+    queues: Vec<FlowQueue>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: usize,
+    bytes: u64,
+    real: usize,
+}
+
+impl FqCoDel {
+    /// Empty queues whose hash has the key `perturbation`.
+    pub fn new(config: Options, perturbation: u64) -> Self {
+        let queue = FlowQueue {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            codel: CoDel::new(config.target, config.interval, config.ecn),
+            credits: 0,
+            list: List::None,
+        };
+        FqCoDel {
+            config,
+            perturbation,
+            queues: vec![queue; config.flows.max(1) as usize],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+            real: 0,
+        }
+    }
+
+    /// The queue of a packet: by flow, direction and connection.
+    fn index(&self, cx: &Cx<'_>, packet: &Packet) -> u32 {
+        let key = (packet.ledger() as u64) << 32 ^ cx.connection(packet) ^ self.perturbation;
+        // The finaliser of SplitMix64 spreads neighbouring numbers.
+        let mut x = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ x >> 31) % self.queues.len() as u64) as u32
+    }
+
+    fn left(&mut self, i: u32, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.size);
+        self.queues[i as usize].bytes -= u64::from(packet.size);
+        self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
+    }
+
+    /// Drops the head of the queue with most bytes; false if nothing waits.
+    fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) -> bool {
+        let bytes = |i: &u32| self.queues[*i as usize].bytes;
+        let busy = self.new.iter().chain(&self.old).copied();
+        // Of equals the first in the order of service.
+        let Some(i) = busy.rev().max_by_key(bytes) else { return false };
+        let Some(waiting) = self.queues[i as usize].waiting.pop_front() else { return false };
+        self.left(i, &waiting.packet);
+        cx.drop(waiting.packet, DropReason::QueueFull);
+        true
+    }
+
+    //= RFC 8290 section 4.2: the first new queue, or the first old one; without credits it goes to the end of the old
+    /// Moves on to the queue that is served next.
+    fn advance(&mut self) -> Option<u32> {
+        if self.packets == 0 {
+            return None;
+        }
+        loop {
+            let (list, i) = match (self.new.front(), self.old.front()) {
+                (Some(i), _) => (List::New, *i),
+                (None, Some(i)) => (List::Old, *i),
+                (None, None) => return None,
+            };
+            let queue = &mut self.queues[i as usize];
+            let empty = queue.waiting.is_empty();
+            if queue.credits > 0 && !empty {
+                return Some(i);
+            }
+            if list == List::New {
+                self.new.pop_front()
+            } else {
+                self.old.pop_front()
+            };
+            if queue.credits <= 0 {
+                queue.credits += i64::from(self.config.quantum);
+            } else if list == List::Old {
+                //= RFC 8290 section 4.2: an empty old queue is inactive
+                queue.list = List::None;
+                continue;
+            }
+            //= RFC 8290 section 4.2: an empty new queue becomes an old one, so that it cannot starve the others
+            queue.list = List::Old;
+            self.old.push_back(i);
+        }
+    }
+}
+
+impl Qdisc for FqCoDel {
+    fn len(&self) -> usize {
+        self.packets
+    }
+
+    fn real(&self) -> usize {
+        self.real
+    }
+
+    fn head(&mut self) -> Option<&Packet> {
+        let i = self.advance()?;
+        self.queues[i as usize].waiting.front().map(|w| &w.packet)
+    }
+
+    fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, _idle: Span, at_once: bool) -> usize {
+        let mut gone = 0;
+        while !at_once && !self.config.limit.takes(self.packets, self.bytes, packet.size) {
+            if !self.drop_from_fattest(cx) {
+                cx.drop(packet, DropReason::QueueFull);
+                return gone + 1;
+            }
+            gone += 1;
+        }
+        let (i, waiting) = (self.index(cx, &packet), self.packets as u32);
+        let queue = &mut self.queues[i as usize];
+        queue.bytes += u64::from(packet.size);
+        queue.waiting.push_back(Waiting { packet, joined: cx.now() });
+        if queue.list == List::None {
+            //= RFC 8290 section 4.1: a queue that is not active joins the new ones with a quantum of credits
+            (queue.list, queue.credits) = (List::New, i64::from(self.config.quantum));
+            self.new.push_back(i);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+        self.real += usize::from(!packet.flags.has(Flags::VIRTUAL));
+        cx.record(Category::Path, cx.now(), || Event::Enqueued {
+            packet: packet.id,
+            size: packet.size,
+            waiting,
+        });
+        gone
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+        let i = self.advance()?;
+        let mut waiting = self.queues[i as usize].waiting.pop_front()?;
+        self.left(i, &waiting.packet);
+        let now = cx.now();
+        let queue = &mut self.queues[i as usize];
+        let view = View {
+            now,
+            packets: queue.waiting.len(),
+            bytes: queue.bytes,
+            ecn: waiting.packet.ecn,
+            span: now.since(waiting.joined),
+            ..View::default()
+        };
+        match queue.codel.leaves(view) {
+            Verdict::Pass => {}
+            Verdict::Mark => mark(cx, &mut waiting.packet),
+            Verdict::Drop => {
+                cx.drop(waiting.packet, DropReason::Early);
+                return None;
+            }
+        }
+        queue.credits -= i64::from(waiting.packet.size);
+        Some(waiting)
+    }
+
+    fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) -> usize {
+        let before = self.packets;
+        for i in 0..self.queues.len() as u32 {
+            let mut at = 0;
+            while let Some(waiting) = self.queues[i as usize].waiting.get(at).copied() {
+                if !which(cx, &waiting.packet) {
+                    at += 1;
+                    continue;
+                }
+                self.queues[i as usize].waiting.remove(at);
+                self.left(i, &waiting.packet);
+                cx.drop(waiting.packet, DropReason::Flushed);
+            }
+        }
+        before - self.packets
+    }
+}

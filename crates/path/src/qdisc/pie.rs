@@ -1,0 +1,242 @@
+//! PIE AQM (RFC 8033): drop probability controlled by queueing delay.
+//!
+//! Every 15 ms the drop probability follows the distance of the queueing delay from a target and its growth.
+
+use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use base::rng::Stream;
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::{Span, Time};
+
+static TABLE: TableShape = table(
+    "pie",
+    "PIE (RFC 8033): drops packets as they come, with a probability that follows the wait and its growth.",
+    &[
+        field("target", Shape::One(Kind::Span), Need::Default("\"15 ms\""), "A wait that is good."),
+        field(
+            "update",
+            Shape::One(Kind::Span),
+            Need::Default("\"15 ms\""),
+            "How often the probability moves.",
+        ),
+        field(
+            "burst",
+            Shape::One(Kind::Span),
+            Need::Default("\"150 ms\""),
+            "Nothing is dropped for so long.",
+        ),
+        ECN,
+        LIMIT,
+    ],
+);
+
+/// Parameters of PIE and the limit of its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The controller's.
+    pub controller: PieConfig,
+    /// What may wait at most.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "pie",
+        doc: "A controller moves the probability of a drop.",
+        shape: Shape::Table(&TABLE),
+        bare: true,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        let controller = PieConfig {
+            target: values.span("target")?,
+            update: values.span("update")?.max(Span::from_millis(1)),
+            burst: values.span("burst")?,
+            ecn: values.flag("ecn")?,
+        };
+        Some(QueueSpec::Pie(Options { controller, limit: room(values, "limit")? }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        format!("PIE queue of {}, {}", self.limit, self.controller.target)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.limit, Pie::new(self.controller, site.stream("pie")))
+    }
+}
+
+/// The parameters; defaults as in RFC 8033.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// The wait that is aimed at.
+    pub target: Span,
+    /// How often the probability moves.
+    pub update: Span,
+    /// A burst may be so long before packets are dropped.
+    pub burst: Span,
+    /// Packets that can be marked are marked while the probability is below a tenth.
+    pub ecn: bool,
+}
+
+/// Weights of the distance from the target and of its growth, 1/s (RFC 8033 section 4.2).
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+/// After so many updates without traffic the probability has faded away.
+const MOST_UPDATES: u32 = 4096;
+/// Two full packets are never too long a queue (RFC 8033 section 4.1).
+const TWO_PACKETS: u64 = 2 * 1500;
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    config: PieConfig,
+    stream: Stream,
+    probability: f64,
+    /// The wait of the last packet that left, while others waited.
+    wait: f64,
+    wait_before: f64,
+    burst_left: Span,
+    next: Time,
+}
+
+impl Pie {
+    /// A controller whose chance comes from `stream`.
+    pub fn new(config: PieConfig, stream: Stream) -> Self {
+        let next = Time::ZERO + config.update;
+        let burst_left = config.burst;
+        Pie { config, stream, probability: 0.0, wait: 0.0, wait_before: 0.0, burst_left, next }
+    }
+
+    /// The probability of a drop.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    fn enqueue(&mut self, view: View) -> Verdict {
+        if view.packets == 0 {
+            self.wait = 0.0;
+        }
+        self.catch_up(view.now);
+        //= RFC 8033 section 4.1: nothing is dropped during a burst, nor when the queue is short
+        let short = self.wait_before < self.config.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        if !self.burst_left.is_zero() || short || view.bytes <= TWO_PACKETS {
+            return Verdict::Pass;
+        }
+        if self.stream.uniform() >= self.probability {
+            return Verdict::Pass;
+        }
+        //= RFC 8033 section 5.1: packets that can be marked are marked below a probability of 10 %
+        if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { Verdict::Mark } else { Verdict::Drop }
+    }
+
+    fn catch_up(&mut self, now: Time) {
+        let mut left = MOST_UPDATES;
+        while self.next <= now {
+            left -= 1;
+            if left == 0 {
+                self.next = now + self.config.update;
+                return;
+            }
+            self.update();
+            self.next += self.config.update;
+        }
+    }
+
+    /// RFC 8033 section 4.2 and 4.3.
+    fn update(&mut self) {
+        let target = self.config.target.as_secs_f64();
+        let mut step = ALPHA * (self.wait - target) + BETA * (self.wait - self.wait_before);
+        let scale = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+        if let Some((_, by)) = scale.iter().find(|(below, _)| self.probability < *below) {
+            step /= by;
+        }
+        if self.probability >= 0.1 && step > 0.02 {
+            step = 0.02;
+        }
+        self.probability += step;
+        if self.wait == 0.0 && self.wait_before == 0.0 {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        let calm = |wait: f64| wait < target / 2.0;
+        if !self.burst_left.is_zero() {
+            let left = self.burst_left.as_nanos().saturating_sub(self.config.update.as_nanos());
+            self.burst_left = Span::from_nanos(left);
+        }
+        if self.probability == 0.0 && calm(self.wait) && calm(self.wait_before) {
+            self.burst_left = self.config.burst;
+        }
+        self.wait_before = self.wait;
+    }
+}
+
+impl Aqm for Pie {
+    fn comes(&mut self, view: View) -> Verdict {
+        self.enqueue(view)
+    }
+
+    fn leaves(&mut self, view: View) -> Verdict {
+        self.catch_up(view.now);
+        self.wait = if view.packets == 0 { 0.0 } else { view.span.as_secs_f64() };
+        Verdict::Pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::rng::Seed;
+
+    fn config() -> PieConfig {
+        let ms = Span::from_millis;
+        PieConfig { target: ms(15), update: ms(15), burst: ms(150), ecn: true }
+    }
+
+    /// What becomes of a packet a millisecond while the wait is always `wait_ms`.
+    fn fed(pie: &mut Pie, from: u64, until: u64, wait_ms: u64, ecn: u8) -> Vec<Verdict> {
+        (from..until)
+            .map(|t| {
+                let now = Time::ZERO + Span::from_millis(t);
+                let view = View {
+                    now,
+                    packets: 20,
+                    bytes: 30_000,
+                    ecn,
+                    span: Span::from_millis(wait_ms),
+                    ..View::default()
+                };
+                pie.leaves(view);
+                pie.comes(view)
+            })
+            .collect()
+    }
+
+    /// Bursts pass, a standing queue is met by more and more drops, a short one by fewer.
+    #[test]
+    fn pie_follows_the_wait() {
+        let mut pie = Pie::new(config(), Seed { seed: 1, repetition: 0 }.stream("radio.down", "pie"));
+        assert!(fed(&mut pie, 0, 140, 100, 0).iter().all(|v| *v == Verdict::Pass), "a burst");
+        fed(&mut pie, 140, 20_000, 100, 0);
+        let high = pie.probability();
+        assert!(high > 0.5, "{high}");
+        fed(&mut pie, 20_000, 200_000, 1, 0);
+        assert!(pie.probability() < 0.01, "{}", pie.probability());
+    }
+
+    #[test]
+    fn pie_marks_what_can_be_marked_while_the_probability_is_small() {
+        let mut pie = Pie::new(config(), Seed { seed: 1, repetition: 0 }.stream("radio.down", "pie"));
+        let mut t = 0;
+        while pie.probability() < 0.05 {
+            fed(&mut pie, t, t + 15, 40, 2);
+            t += 15;
+        }
+        let seen = fed(&mut pie, t, t + 100, 40, 2);
+        assert!(pie.probability() < 0.1, "{}", pie.probability());
+        assert!(seen.contains(&Verdict::Mark) && !seen.contains(&Verdict::Drop));
+    }
+}

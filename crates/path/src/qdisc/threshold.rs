@@ -1,0 +1,60 @@
+//! Threshold AQM: marks every packet above an instantaneous queue length.
+//!
+//! A step in place of an average: quick, and what senders that count marks ask for (Alizadeh and others, "Data Center
+//! TCP", 2010, section 3.1). Packets that cannot be marked pass; the limit is for them.
+
+use super::{Aqm, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+
+static TABLE: TableShape = table(
+    "threshold",
+    "Marks every packet that finds so much waiting, if its connection has ECN; others wait until the queue is full.",
+    &[field("mark", Shape::One(Kind::Limits), Need::Required("\"20 packets\""), "From how much on."), LIMIT],
+);
+
+/// Threshold and limit of the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Backlog from which on packets are marked.
+    pub mark: Room,
+    /// What may wait at most.
+    pub limit: Room,
+}
+
+impl Discipline for Options {
+    const VARIANT: Variant = Variant {
+        name: "threshold",
+        doc: "Marks above a threshold (ECN).",
+        shape: Shape::Table(&TABLE),
+        bare: false,
+    };
+
+    fn read(values: &dyn Values) -> Option<QueueSpec> {
+        Some(QueueSpec::Threshold(Options { mark: room(values, "mark")?, limit: room(values, "limit")? }))
+    }
+
+    fn limit(&self) -> Room {
+        self.limit
+    }
+
+    fn words(&self) -> String {
+        format!("queue of {} that marks from {} on", self.limit, self.mark)
+    }
+
+    fn queue(&self, site: &QueueSite<'_>) -> Queue {
+        site.managed(self.limit, Threshold(self.mark))
+    }
+}
+
+/// Marks packets that find this backlog or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold(pub Room);
+
+impl Aqm for Threshold {
+    fn comes(&mut self, view: View) -> Verdict {
+        let long = self.0.packets.is_some_and(|n| view.packets >= n as usize)
+            || self.0.bytes.is_some_and(|n| view.bytes >= n);
+        //= RFC 3168 section 5: not-ECT is '00', and such packets are not marked
+        if long && view.ecn != 0 { Verdict::Mark } else { Verdict::Pass }
+    }
+}

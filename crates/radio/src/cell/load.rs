@@ -1,0 +1,194 @@
+//! Load of a cell beside its mobiles: circuit-switched calls that take timeslots (M/M/n without waiting), other packet
+//! users that take turns on them (M/M/infinity).
+//!
+//! A call takes the highest free timeslot that is not reserved for packet data; without one it is lost. Packet users
+//! spread evenly over the timeslots that calls leave, and each sends a block in its turn.
+
+use super::Air;
+use super::config::CellLoad;
+use super::user::User;
+use crate::tdma::{BLOCKS_PER_SECOND, Tick};
+use base::Span;
+use base::rng::{Seed, Stream};
+
+/// Arrivals of a Poisson process and exponential stays.
+struct Crowd {
+    stream: Stream,
+    /// Means, ticks; the first is infinite where nobody comes.
+    between: f64,
+    stay: f64,
+    next: Tick,
+}
+
+impl Crowd {
+    fn new(mean: f64, stays: Span, stream: Stream) -> Crowd {
+        let stay = stays.as_secs_f64() * BLOCKS_PER_SECOND as f64;
+        let mut crowd = Crowd { stream, between: stay / mean, stay, next: 0 };
+        crowd.next = if mean > 0.0 { crowd.draw(crowd.between) } else { Tick::MAX };
+        crowd
+    }
+
+    fn draw(&mut self, mean: f64) -> Tick {
+        let ticks = -mean * libm::log(self.stream.uniform());
+        ticks.min(f64::from(Tick::MAX / 4)) as Tick + 1
+    }
+
+    /// Arrivals up to `now`: when each comes, and when it would leave.
+    fn arrival(&mut self, now: Tick) -> Option<(Tick, Tick)> {
+        let at = self.next;
+        if at > now {
+            return None;
+        }
+        let (gap, stay) = (self.draw(self.between), self.draw(self.stay));
+        self.next = at.saturating_add(gap);
+        Some((at, at.saturating_add(stay)))
+    }
+}
+
+/// The load of a cell as it stands.
+pub(super) struct Load {
+    calls: Crowd,
+    /// End of the call on each timeslot.
+    until: Vec<Tick>,
+    reserved: usize,
+    others: Crowd,
+    /// When each other user leaves.
+    stays: Vec<Tick>,
+    /// By direction and timeslot: blocks that others have had since one of ours.
+    turns: [Vec<u32>; 2],
+}
+
+impl Load {
+    pub(super) fn new(config: &CellLoad, slots: usize, name: &str, seed: Seed) -> Load {
+        let stream = |what: &str| seed.stream(name, what);
+        let mut others = Crowd::new(config.users, config.user_stays, stream("load.users"));
+        // As many as there are on average are there at the start.
+        let stays = (0..config.users.round() as usize).map(|_| others.draw(others.stay)).collect();
+        Load {
+            calls: Crowd::new(config.calls, config.call_lasts, stream("load.calls")),
+            until: vec![0; slots],
+            reserved: usize::from(config.reserved).clamp(1, slots),
+            others,
+            stays,
+            turns: [vec![0; slots], vec![0; slots]],
+        }
+    }
+
+    /// Arrivals and departures up to a tick.
+    pub(super) fn advance(&mut self, now: Tick) {
+        while let Some((at, end)) = self.calls.arrival(now) {
+            let free = self.until[self.reserved..].iter_mut().rev().find(|until| **until <= at);
+            if let Some(until) = free {
+                *until = end;
+            }
+        }
+        while let Some((_, end)) = self.others.arrival(now) {
+            self.stays.push(end);
+        }
+        self.stays.retain(|end| *end > now);
+    }
+
+    /// Timeslots from the lowest on which a mobile can always be reached.
+    pub(super) fn reserved(&self) -> usize {
+        self.reserved
+    }
+
+    /// A call holds the timeslot.
+    pub(super) fn calls_on(&self, slot: usize, now: Tick) -> bool {
+        self.until[slot] > now
+    }
+
+    /// The block of this tick on a timeslot is not for our mobiles: a call holds the timeslot, or it is another user's turn.
+    /// With a `control` block, a report or what a poll reserved, it is the mobile's.
+    pub(super) fn withholds(
+        &mut self,
+        air: &mut Air,
+        users: &[User],
+        (slot, up): (usize, bool),
+        n: Tick,
+        control: bool,
+    ) -> bool {
+        if self.calls_on(slot, n) {
+            return true;
+        }
+        let wants = |u: &User| if up { u.up_priority(n) } else { u.down_priority(n, slot) }.is_some();
+        let ring = if up { &air.up[slot].ring } else { &air.down[slot].ring };
+        let wanted = !control && ring.members().any(|m| wants(&users[usize::from(m)]));
+        if !control && self.takes(up, slot, n, wanted) {
+            let slots = if up { &mut air.up } else { &mut air.down };
+            slots[slot].used += 1;
+            return true;
+        }
+        false
+    }
+
+    /// Another user has the block of this tick on a timeslot that no call holds. Where `wanted`, ours get their turn after
+    /// one block of each other user there.
+    pub(super) fn takes(&mut self, up: bool, slot: usize, now: Tick, wanted: bool) -> bool {
+        let free: Vec<usize> = (0..self.until.len()).filter(|s| self.until[*s] <= now).collect();
+        let Some(place) = free.iter().position(|s| *s == slot) else { return false };
+        let (n, slots) = (self.stays.len(), free.len());
+        let here = (n / slots + usize::from(place < n % slots)) as u32;
+        let turn = &mut self.turns[usize::from(up)][slot];
+        if !wanted {
+            *turn = 0;
+            return here > 0;
+        }
+        if *turn < here {
+            *turn += 1;
+            return true;
+        }
+        *turn = 0;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(calls: f64, users: f64) -> Load {
+        let config = CellLoad {
+            calls,
+            call_lasts: Span::from_secs(90),
+            reserved: 2,
+            users,
+            user_stays: Span::from_secs(20),
+        };
+        Load::new(&config, 8, "cell", Seed { seed: 4, repetition: 0 })
+    }
+
+    /// MO-11: calls hold as many timeslots as Erlang's loss formula says, and none of the reserved ones.
+    #[test]
+    fn mo_11_calls_follow_the_erlang_formula() {
+        let mut load = load(3.0, 0.0);
+        let (mut busy, mut reserved, ticks) = (0u64, 0u64, 20_000_000u32);
+        for n in (0..ticks).step_by(50) {
+            load.advance(n);
+            busy += (2..8).filter(|s| load.calls_on(*s, n)).count() as u64;
+            reserved += (0..2).filter(|s| load.calls_on(*s, n)).count() as u64;
+        }
+        // Erlang B for 3 Erlang on 6 timeslots: 0.0522 of the calls are lost.
+        let mean = busy as f64 / f64::from(ticks / 50);
+        assert!((mean - 3.0 * (1.0 - 0.0522)).abs() < 0.06, "{mean}");
+        assert_eq!(reserved, 0);
+    }
+
+    /// MO-11: other users come and go about their mean, and a mobile among k of them on a timeslot has one block in k + 1.
+    #[test]
+    fn mo_11_other_users_take_turns() {
+        let mut load = load(0.0, 16.0);
+        let (mut sum, mut ours, mut share) = (0u64, 0u64, 0.0);
+        let ticks = 2_000_000u32;
+        for n in 0..ticks {
+            load.advance(n);
+            sum += load.stays.len() as u64;
+            let here = load.stays.len() / 8 + usize::from(!load.stays.len().is_multiple_of(8));
+            share += 1.0 / (here as f64 + 1.0);
+            ours += u64::from(!load.takes(false, 0, n, true));
+        }
+        let mean = sum as f64 / f64::from(ticks);
+        assert!((mean - 16.0).abs() < 0.8, "{mean}");
+        assert!((ours as f64 / share - 1.0).abs() < 0.01, "{ours} of {share}");
+    }
+}

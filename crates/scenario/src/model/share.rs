@@ -1,0 +1,88 @@
+//! Probabilities of losses and errors that are random parameters themselves: drawn once for each repetition.
+
+use super::LossKind;
+use super::channel::{Chance, ErrorKind};
+use base::dist::{Dist, Sampler};
+use base::rng::Seed;
+
+base::named! {
+    /// Which probability of a loss or an error.
+    pub enum Part {
+        /// Of each packet or frame.
+        Probability = "probability",
+        /// Of turning bad.
+        ToBad = "to-bad",
+        /// Of turning good.
+        ToGood = "to-good",
+        /// In the good state.
+        Good = "good",
+        /// In the bad state.
+        Bad = "bad",
+    }
+}
+
+/// A kind of loss or error whose probabilities can be set.
+pub(crate) trait Shares: Clone {
+    /// Sets one; a part that this kind has not is left alone.
+    fn put(&mut self, part: Part, value: f64);
+}
+
+impl Shares for LossKind {
+    fn put(&mut self, part: Part, value: f64) {
+        match (self, part) {
+            (LossKind::Probability(p), Part::Probability)
+            | (LossKind::PerPacketStates { to_bad: p, .. }, Part::ToBad)
+            | (LossKind::PerPacketStates { to_good: p, .. }, Part::ToGood)
+            | (
+                LossKind::PerPacketStates { loss_good: p, .. }
+                | LossKind::OverTimeStates { loss_good: p, .. },
+                Part::Good,
+            )
+            | (
+                LossKind::PerPacketStates { loss_bad: p, .. } | LossKind::OverTimeStates { loss_bad: p, .. },
+                Part::Bad,
+            ) => *p = value,
+            _ => {}
+        }
+    }
+}
+
+impl Shares for ErrorKind {
+    fn put(&mut self, part: Part, value: f64) {
+        match (self, part) {
+            (ErrorKind::PerFrame { to_bad: p, .. }, Part::ToBad)
+            | (ErrorKind::PerFrame { to_good: p, .. }, Part::ToGood) => *p = value,
+            (ErrorKind::Steady(chance), Part::Probability)
+            | (
+                ErrorKind::PerFrame { good: chance, .. } | ErrorKind::OverTime { good: chance, .. },
+                Part::Good,
+            )
+            | (
+                ErrorKind::PerFrame { bad: chance, .. } | ErrorKind::OverTime { bad: chance, .. },
+                Part::Bad,
+            ) => {
+                *chance = match chance {
+                    Chance::Frame(_) => Chance::Frame(value),
+                    Chance::Bit(_) => Chance::Bit(value),
+                };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Probabilities of a repetition: those of `mean`, with what is drawn in place. A draw outside of 0 to 1 counts as the bound.
+pub(crate) fn drawn<K: Shares>(mean: &K, parts: &[(Part, Dist)], name: &str, seed: Seed) -> K {
+    let mut kind = mean.clone();
+    for (part, dist) in parts {
+        let stream = seed.stream(name, &format!("share {}", part.name()));
+        kind.put(*part, Sampler::new(dist.clone(), stream).draw().clamp(0.0, 1.0));
+    }
+    kind
+}
+
+/// How a probability that is drawn is written down before it is: its mean within 0 to 1.
+pub(crate) fn expected(dist: &Dist) -> f64 {
+    let mean = dist.mean();
+    if mean.is_finite() { mean.clamp(0.0, 1.0) } else { 0.5 }
+}

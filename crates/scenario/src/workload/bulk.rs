@@ -1,0 +1,72 @@
+//! Bulk data workload: as fast as the transport takes it; and how the other end reads it.
+
+use super::optional;
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::{App, Reads};
+use base::Span;
+
+/// `bulk`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "bulk",
+    doc: "Data as fast as the transport takes it.",
+    shape: Shape::Table(&TABLE),
+    bare: true,
+};
+
+static TABLE: TableShape = table(
+    "bulk",
+    "Data as fast as the transport takes it.",
+    &[
+        field("bytes", Shape::One(Kind::Bytes), Need::Optional, "How much. Without it, without end."),
+        field(
+            "lasts",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long. Without it, until all is delivered or the run ends.",
+        ),
+        field(
+            "read-rate",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "How fast the other end reads; what it has not read fills its receive window. Without it, at once.",
+        ),
+        field(
+            "read-pause",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long after its start the other end reads nothing. Without it, it reads from the start.",
+        ),
+    ],
+);
+
+/// Reads its table.
+pub(super) fn read(bulk: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+    let bytes = optional(bulk, "bytes", |key| bulk.bytes(key))?;
+    if bytes == Some(0) {
+        cx.push(
+            Diagnostic::error(
+                "bad-value",
+                bulk.place("bytes"),
+                "a transfer of nothing ends before it begins",
+            )
+            .help("give at least 1 B, or remove `bytes` for a transfer without end"),
+        );
+        return None;
+    }
+    Some(App::Bulk { bytes, lasts: optional(bulk, "lasts", |key| bulk.span(key))? })
+}
+
+/// How the other end reads, if the workload says.
+pub(crate) fn reads(reader: Reader<'_>) -> Option<Reads> {
+    let (_, bulk) = super::chosen_app(reader).filter(|(word, _)| *word == VARIANT.name)?;
+    let (rate, pause) = (bulk.get("read-rate").is_some(), bulk.get("read-pause").is_some());
+    if !rate && !pause {
+        return None;
+    }
+    let rate = if rate { Some(bulk.rate("read-rate")?) } else { None };
+    let pause = if pause { bulk.span("read-pause")? } else { Span::ZERO };
+    Some(Reads { rate, pause })
+}

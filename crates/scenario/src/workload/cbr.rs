@@ -1,0 +1,43 @@
+//! CBR workload: messages of one size at a constant rate.
+
+use super::{CLASS, COUNT, LASTS, PLAYOUT, paced};
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::App;
+
+/// `cbr`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "cbr",
+    doc: "Messages of one size at a constant rate.",
+    shape: Shape::Table(&TABLE),
+    bare: false,
+};
+
+static TABLE: TableShape = table(
+    "cbr",
+    "Messages of one size at a constant rate.",
+    &[
+        field(
+            "rate",
+            Shape::One(Kind::Rate),
+            Need::Required("\"64 kbit/s\""),
+            "How fast, without any headers.",
+        ),
+        field(
+            "packet",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"160 B\""),
+            "Each message, without headers.",
+        ),
+        COUNT,
+        LASTS,
+        PLAYOUT,
+        CLASS,
+    ],
+);
+
+/// Reads its table.
+pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+    paced(r, None, cx)
+}

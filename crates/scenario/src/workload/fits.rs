@@ -1,0 +1,57 @@
+//! Fit of a workload and a transport protocol.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::source::Place;
+use crate::grammar::cx::Cx;
+use crate::model::{App, Linux, Protocol, Transport};
+
+/// Complains of a workload that the transport cannot carry.
+pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) {
+    let complain = |message: &str, help: &str| {
+        cx.push(Diagnostic::error("impossible", place, message).help(help));
+    };
+    match (app, transport) {
+        (App::Ask(_) | App::Tell(_), Transport::Ends(ends))
+            if ends.iter().any(|end| end.model().is_some()) =>
+        {
+            complain(
+                "a model of this protocol opposite a kernel carries bulk data",
+                "write app = { bulk = {} }, or the same transport for both ends",
+            );
+        }
+        (App::Ask(_) | App::Tell(_), Transport::Ends(ends))
+            if ends.iter().filter_map(Transport::linux).any(|linux| linux.program.is_some()) =>
+        {
+            complain(
+                "a program at an end carries bulk data",
+                "write app = { bulk = {} }, or leave `program` out",
+            );
+        }
+        (_, Transport::Ends(ends)) => ends.iter().for_each(|end| fits(app, end, place, cx)),
+        (app, Transport::Model(spec)) => {
+            if let Err(misfit) = spec.fits(app) {
+                complain(misfit.message, misfit.help);
+            }
+        }
+        (
+            App::Bulk { .. } | App::Ask(_),
+            Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),
+        ) => complain(
+            "datagrams carry messages at their own pace; this workload needs a connection",
+            "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+        ),
+        (App::Ask(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
+            "DCCP does not send again what is lost; requests and answers need that",
+            "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+        ),
+        (App::Ask(_), Transport::Tcp { config, .. })
+            if config.handshake == transport::tcp::config::Handshake::OneWay =>
+        {
+            complain(
+                "this workload sends data in both directions, and connections of this profile carry them in one only",
+                "choose another profile, such as \"rfc\"",
+            );
+        }
+        _ => {}
+    }
+}

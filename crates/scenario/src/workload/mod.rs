@@ -1,0 +1,167 @@
+//! Workloads of flows: one file of this folder and one line of the list [`workloads!`] each.
+//!
+//! A file has `VARIANT`, the word of scenario files with its documentation and the declaration of its options, and `read`,
+//! which makes of them one of the traffic patterns that every clock plays ([`App`]): bulk data, requests with replies, or
+//! messages at their own pace. Description, estimate of cost, ends in virtual and real time, and the order to a remote
+//! worker follow from the pattern.
+
+mod fits;
+
+pub(crate) use fits::fits;
+
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::{Reader, chosen};
+use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, Variant, field};
+use crate::model::{App, Keep, Telling, Useful};
+use base::Span;
+use base::dist::Dist;
+
+/// Makes of the list of workloads the words of `app` and their readers.
+macro_rules! workloads {
+    ($($module:ident),* $(,)?) => {
+        $(pub(crate) mod $module;)*
+
+        /// What `app` may name.
+        pub(crate) static APPS: &[Variant] = &[$($module::VARIANT),*];
+
+        /// Reads `app`.
+        pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+            let (word, app) = chosen_app(reader)?;
+            $(if word == $module::VARIANT.name {
+                return $module::read(app, cx);
+            })*
+            None
+        }
+    };
+}
+
+// THE list of workloads.
+workloads! {
+    bulk,
+    request_reply,
+    web,
+    cbr,
+    on_off,
+    ticker,
+}
+
+/// The chosen workload and its table.
+fn chosen_app(reader: Reader<'_>) -> Option<(&str, Reader<'_>)> {
+    chosen(reader.get("app")?, |name| match APPS.iter().find(|v| v.name == name)?.shape {
+        Shape::Table(shape) => Some(shape),
+        _ => None,
+    })
+}
+
+const BYTES: Shape = Shape::One(Kind::Dist(Quantity::Bytes));
+const SPAN: Shape = Shape::One(Kind::Dist(Quantity::Span));
+
+const LASTS: Field = field(
+    "lasts",
+    Shape::One(Kind::Span),
+    Need::Optional,
+    "For how long. Without it, until everything is done or the run ends.",
+);
+const SERVE: Field = field(
+    "serve",
+    SPAN,
+    Need::Default("\"0 s\""),
+    "How long the server takes for each answer, from the last byte of the request.",
+);
+const PATIENCE: Field = field(
+    "patience",
+    SPAN,
+    Need::Optional,
+    "What takes longer is given up: its connections are reset, and the next request follows at once. Without it, nothing is.",
+);
+const COUNT: Field =
+    field("count", Shape::One(Kind::Count(1, 1 << 40)), Need::Optional, "How many. Without it, without end.");
+const PLAYOUT: Field = field(
+    "playout",
+    Shape::One(Kind::Span),
+    Need::Optional,
+    "A message that arrives later than this after it was made is too late. Without it, none is; in a ticker, one that arrives after the next was made.",
+);
+
+/// Classes of applications with the delay that each stands, one way (3GPP TS 22.105 section 5.5; for conversations the upper end of
+/// the 100 to 300 ms of the overview, section 2.1).
+const CLASSES: &[&str] = &["conversational", "streaming", "interactive", "background"];
+const CLASS: Field = field(
+    "class",
+    Shape::One(Kind::Word(CLASSES)),
+    Need::Optional,
+    "Class of the application, in place of `playout`: conversational, 300 ms one way; interactive, 4 s; streaming, 10 s; background, any delay.",
+);
+
+fn optional<T>(reader: Reader<'_>, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
+    match reader.get(key) {
+        Some(_) => read(key).map(Some),
+        None => Some(None),
+    }
+}
+
+fn count(reader: Reader<'_>, key: &str) -> Option<Option<u64>> {
+    optional(reader, key, |key| reader.count(key).map(|n| n as u64))
+}
+
+fn keep(reader: Reader<'_>) -> Option<Keep> {
+    Keep::from_name(reader.word("keep")?)
+}
+
+fn patience(r: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Dist>> {
+    let patience = optional(r, "patience", |key| r.dist(key, cx))?;
+    if let Some(dist) = &patience {
+        takes_time(dist, r, "patience", cx)?;
+    }
+    Some(patience)
+}
+
+/// Complains of what would happen without end at one instant.
+fn takes_time(dist: &Dist, reader: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option<()> {
+    if dist.mean() >= 1.0 {
+        return Some(());
+    }
+    let message = format!("with this `{key}` no time passes, and everything would happen at once");
+    cx.push(Diagnostic::error("bad-value", reader.place(key), message).help("give more than 0"));
+    None
+}
+
+fn useful(r: Reader<'_>, without: Useful, cx: &Cx<'_>) -> Option<Useful> {
+    if let Some(tree) = r.get("class") {
+        if r.get("playout").is_some() {
+            let message = "`class` and `playout` both say when a message is too late";
+            cx.push(Diagnostic::error("impossible", tree.place, message).help("leave one of them out"));
+            return None;
+        }
+        return Some(match r.word("class")? {
+            "conversational" => Useful::For(Span::from_millis(300)),
+            "interactive" => Useful::For(Span::from_secs(4)),
+            "streaming" => Useful::For(Span::from_secs(10)),
+            _ => Useful::Always,
+        });
+    }
+    Some(optional(r, "playout", |key| r.span(key))?.map_or(without, Useful::For))
+}
+
+/// Messages of one size at a constant rate, in bursts or without end.
+fn paced(r: Reader<'_>, bursts: Option<(Dist, Dist)>, cx: &Cx<'_>) -> Option<App> {
+    let (rate, packet) = (r.rate("rate")?, r.bytes("packet")?);
+    if rate.bps() == 0 || packet == 0 || packet > 1 << 30 {
+        let (key, help) =
+            if rate.bps() == 0 { ("rate", "give more than 0") } else { ("packet", "give from 1 B to 1 GiB") };
+        let message = format!("with this `{key}` there are no messages");
+        cx.push(Diagnostic::error("bad-value", r.place(key), message).help(help));
+        return None;
+    }
+    let every = Dist::Constant(rate.span_of(packet).as_nanos() as f64);
+    takes_time(&every, r, "rate", cx)?;
+    Some(App::Tell(Box::new(Telling {
+        size: Dist::Constant(packet as f64),
+        every,
+        bursts,
+        count: count(r, "count")?,
+        lasts: optional(r, "lasts", |key| r.span(key))?,
+        useful: useful(r, Useful::Always, cx)?,
+    })))
+}

@@ -1,0 +1,52 @@
+//! On-off workload: messages at a constant rate in bursts with silences between.
+
+use super::{CLASS, COUNT, LASTS, PLAYOUT, SPAN, paced, takes_time};
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::App;
+
+/// `on-off`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "on-off",
+    doc: "Messages in bursts with silences between.",
+    shape: Shape::Table(&TABLE),
+    bare: false,
+};
+
+static TABLE: TableShape = table(
+    "on-off",
+    "Messages at a constant rate, in bursts with silences between.",
+    &[
+        field(
+            "rate",
+            Shape::One(Kind::Rate),
+            Need::Required("\"64 kbit/s\""),
+            "How fast within a burst, without any headers.",
+        ),
+        field(
+            "packet",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"160 B\""),
+            "Each message, without headers.",
+        ),
+        field(
+            "on",
+            SPAN,
+            Need::Required("\"exponential(1 s)\""),
+            "How long a burst lasts. The first one begins at once.",
+        ),
+        field("off", SPAN, Need::Required("\"exponential(1.35 s)\""), "How long the silence after it lasts."),
+        COUNT,
+        LASTS,
+        PLAYOUT,
+        CLASS,
+    ],
+);
+
+/// Reads its table.
+pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+    let (on, off) = (r.dist("on", cx)?, r.dist("off", cx)?);
+    takes_time(&on, r, "on", cx)?;
+    paced(r, Some((on, off)), cx)
+}

@@ -1,0 +1,42 @@
+//! News ticker workload: a message now and then, which makes the one before it obsolete.
+
+use super::{BYTES, CLASS, COUNT, LASTS, PLAYOUT, SPAN, count, optional, takes_time, useful};
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Need, TableShape, Variant, Shape, field, table};
+use crate::model::{App, Telling, Useful};
+
+/// `ticker`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "ticker",
+    doc: "A message now and then, which makes the one before it obsolete.",
+    shape: Shape::Table(&TABLE),
+    bare: false,
+};
+
+static TABLE: TableShape = table(
+    "ticker",
+    "News: a message now and then, which makes the one before it obsolete.",
+    &[
+        field("size", BYTES, Need::Required("\"1 kB\""), "Size of a message."),
+        field("every", SPAN, Need::Required("\"5 s\""), "From one message to the next."),
+        COUNT,
+        LASTS,
+        PLAYOUT,
+        CLASS,
+    ],
+);
+
+/// Reads its table.
+pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+    let every = r.dist("every", cx)?;
+    takes_time(&every, r, "every", cx)?;
+    Some(App::Tell(Box::new(Telling {
+        size: r.dist("size", cx)?,
+        every,
+        bursts: None,
+        count: count(r, "count")?,
+        lasts: optional(r, "lasts", |key| r.span(key))?,
+        useful: useful(r, Useful::UntilNext, cx)?,
+    })))
+}

@@ -1,0 +1,96 @@
+//! Web workload: pages of objects and reading time between them.
+
+use super::{BYTES, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::model::{App, Asking};
+
+/// `web`.
+pub(super) const VARIANT: Variant = Variant {
+    name: "web",
+    doc: "Pages with objects in them.",
+    shape: Shape::Table(&TABLE),
+    bare: true,
+};
+
+static TABLE: TableShape = table(
+    "web",
+    "Pages: a main object, then the objects in it, then reading time: `from` asks, `to` answers. The defaults are those of \
+     the EGPRS study (its table IV), which gives mean and maximum of the number of objects; the shape follows from the two.",
+    &[
+        field(
+            "pages",
+            Shape::One(Kind::Count(1, 1 << 40)),
+            Need::Optional,
+            "How many pages. Without it, without end.",
+        ),
+        LASTS,
+        field("request", BYTES, Need::Default("\"250 B\""), "Size of each request."),
+        field(
+            "main",
+            BYTES,
+            Need::Default("\"lognormal(10710 B, 25032 B)\""),
+            "Size of a page's main object.",
+        ),
+        field(
+            "objects",
+            Shape::One(Kind::Dist(Quantity::Number)),
+            Need::Default("\"pareto(1, 0.74, 55)\""),
+            "How many objects are in a page; rounded. They are known when the main object is there.",
+        ),
+        field("object", BYTES, Need::Default("\"lognormal(7758 B, 126168 B)\""), "Size of each of them."),
+        field(
+            "largest",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1 GB\""),
+            "No object is larger than this; what is drawn larger is cut.",
+        ),
+        field(
+            "reading",
+            SPAN,
+            Need::Default("\"exponential(30 s)\""),
+            "From the end of a page to the next one.",
+        ),
+        SERVE,
+        PATIENCE,
+        field(
+            "connections",
+            Shape::One(Kind::Count(1, 1000)),
+            Need::Default("1"),
+            "At most so many connections at a time.",
+        ),
+        field(
+            "keep",
+            Shape::One(Kind::Word(&["object", "page", "session"])),
+            Need::Default("\"page\""),
+            "How long a connection is kept: for one object (HTTP 1.0), for a page, or for all pages.",
+        ),
+        field(
+            "pipelining",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether a request may leave before the answer to the one before it has come.",
+        ),
+    ],
+);
+
+/// Reads its table.
+pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
+    Some(App::Ask(Box::new(Asking {
+        pages: count(r, "pages")?,
+        lasts: optional(r, "lasts", |key| r.span(key))?,
+        request: r.dist("request", cx)?,
+        reply: r.dist("main", cx)?,
+        objects: r.dist("objects", cx)?,
+        object: r.dist("object", cx)?,
+        largest: r.bytes("largest")?.max(1),
+        think: r.dist("reading", cx)?,
+        paced: false,
+        serve: r.dist("serve", cx)?,
+        patience: patience(r, cx)?,
+        connections: r.count("connections")? as u32,
+        keep: keep(r)?,
+        pipelining: r.flag("pipelining")?,
+    })))
+}

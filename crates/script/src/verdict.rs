@@ -1,0 +1,54 @@
+//! Verdict on a dialogue: passed, failed with its place and its log, or unsupported.
+
+use crate::stage::Moment;
+use base::Time;
+
+/// What came of a dialogue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Everything was as written.
+    Pass {
+        /// Segments that left where the dialogue said nothing of them.
+        unasked: usize,
+    },
+    /// Something was not.
+    Fail(Box<Failure>),
+    /// It asks for something that is not offered.
+    Unsupported(String),
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Pass { .. } => "pass",
+            Verdict::Fail(_) => "fail",
+            Verdict::Unsupported(_) => "unsupported",
+        }
+    }
+}
+
+/// Where a script went wrong.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Failure {
+    /// When, seconds.
+    pub t: f64,
+    /// The line of the event that was not kept to, from 1.
+    pub line: usize,
+    /// What is wrong, in a few words.
+    pub why: String,
+    /// What was expected.
+    pub expected: String,
+    /// What was seen.
+    pub seen: String,
+    /// All that happened until then.
+    pub log: Vec<Moment>,
+    /// The same as lines of a ladder, of a protocol other than TCP.
+    pub rungs: Vec<crate::ladder::Rung>,
+    /// t = 0 of the script on the clock of the log.
+    pub origin: Time,
+    /// The sequence number that the script calls 0.
+    pub first: u64,
+    /// The peer sends the data.
+    pub receiver: bool,
+}
