@@ -24,8 +24,8 @@ fn speakers() -> Option<Kernels> {
         patience: std::time::Duration::from_secs(60),
         folder: "/".into(),
     };
-    let all = kernels().into_iter().chain([own]);
-    let found = all.filter(|kernels| kernel::has_dccp(&kernels.kernel).is_ok()).next();
+    let mut all = kernels().into_iter().chain([own]);
+    let found = all.find(|kernels| kernel::has_dccp(&kernels.kernel).is_ok());
     if found.is_none() {
         eprintln!("skipped: no kernel speaks DCCP; `williwaw linux build` makes one");
     }

@@ -145,8 +145,8 @@ fn possible(args: &Args) -> Result<(), Failure> {
     if args.a.is_dir() {
         return Err(Failure::usage("a run that was made has no variants", "name its scenario"));
     }
-    let seed = |own: &&String| own.trim_start().starts_with("run.seed") || own.starts_with("run.repetitions");
-    if args.among.iter().find(seed).is_some() {
+    let seed = |own: &String| own.trim_start().starts_with("run.seed") || own.starts_with("run.repetitions");
+    if args.among.iter().any(seed) {
         return Err(Failure::usage(
             "variants meet the weather of one seed, equally often",
             "use --seed and --reps",
