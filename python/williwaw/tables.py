@@ -916,6 +916,17 @@ Police = TypedDict(
     total=False,
 )
 
+# What exceeds a rate waits before the link's queue until it conforms.
+Shape = TypedDict(
+    "Shape",
+    {
+        'rate': str,
+        'burst': str,
+        'limit': str,
+    },
+    total=False,
+)
+
 # Packets with a queue of their own: those for which everything given holds. The first class that fits takes a packet.
 Class = TypedDict(
     "Class",
@@ -932,6 +943,7 @@ Class = TypedDict(
         'queue': Union[Queue, HopQueue, TablesHopQueue, TablesHopQueue2, TablesHopQueue3, TablesHopQueue4, TablesHopQueue5, TablesHopQueue6, TablesHopQueue7, TablesHopQueue8, TablesHopQueue9, TablesHopQueue10, TablesHopQueue11, Literal['unlimited', 'fq-codel', 'codel', 'deadline', 'pie']],
         'stay': str,
         'police': Police,
+        'shape': Shape,
     },
     total=False,
 )
@@ -1144,6 +1156,8 @@ Hop = TypedDict(
         'duplication': list[Duplication],
         'background': list[Background],
         'header-compression': Literal['none', 'rfc1144'],
+        'mtu': str,
+        'icmp': bool,
         'rst-flush': bool,
         'delete-copies': bool,
         'charging': bool,
@@ -1209,6 +1223,8 @@ CongestionManager = TypedDict(
         'hop': str,
         'beyond': str,
         'headroom': float,
+        'ahead': str,
+        'datagrams': Literal['free', 'drop', 'mark'],
         'estimate': str,
     },
     total=False,
@@ -1262,6 +1278,8 @@ Link = TypedDict(
         'duplication': list[Duplication],
         'background': list[Background],
         'header-compression': Literal['none', 'rfc1144'],
+        'mtu': str,
+        'icmp': bool,
     },
     total=False,
 )
@@ -1630,6 +1648,7 @@ Tcp = TypedDict(
     "Tcp",
     {
         'profile': Literal['rfc', 'rfc-2002', 'rfc3481', 'linux-2.2', 'linux-2.4', 'linux-6.x', 'freebsd-4.1', 'windows-98', 'ns2-2001'],
+        'path-mtu': Literal['off', 'icmp', 'probe'],
         'mss': Union[str, int],
         'handshake': Literal['two-way', 'one-way'],
         'handshake-ack': Literal['with-data', 'alone'],

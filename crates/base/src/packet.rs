@@ -156,6 +156,10 @@ crate::named! {
         Corrupt = "corrupt",
         /// No route to its destination.
         NoRoute = "no-route",
+        /// It exceeds the MTU of a link and must not be cut up.
+        TooBig = "too-big",
+        /// Others of its fragments had not come when the time for reassembly was over.
+        Incomplete = "incomplete",
         /// Its header was restored wrongly after a loss before it.
         Desynchronised = "desynchronised",
         /// The run ended, or its connection is gone.

@@ -1,6 +1,10 @@
 //! Pool of packet bodies: a slab per network and kind of body, without allocation once it has grown to the largest number
 //! of packets in flight. It is empty when a run is over.
 
+mod part;
+
+pub use part::Part;
+
 use crate::slab::{AnySlab, Slab};
 use crate::tcp::{SackBlocks, Segment, Timestamps};
 use crate::time::Time;
@@ -71,6 +75,8 @@ enum Holds {
     Bytes,
     /// A body of another protocol.
     Other,
+    /// A part of a body that lies whole at `blocks`.
+    Part,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
@@ -266,6 +272,7 @@ impl Pool {
         let Some(slot) = self.slots.get(at.0 as usize) else { return 0 };
         match slot.holds {
             Holds::Segment => slot.seq / CONNECTION,
+            Holds::Part => self.connection(BodyRef(slot.blocks)),
             Holds::Bytes => self.bytes(at).and_then(wire::connection).unwrap_or(0),
             _ => 0,
         }
@@ -278,6 +285,9 @@ impl Pool {
         match (slot(one), slot(other)) {
             (Some(a), Some(b)) if a.holds == Holds::Segment && b.holds == Holds::Segment => {
                 (a.seq, a.len) == (b.seq, b.len)
+            }
+            (Some(a), Some(b)) if a.holds == Holds::Part && b.holds == Holds::Part => {
+                (a.seq, a.len) == (b.seq, b.len) && self.same_data(BodyRef(a.blocks), BodyRef(b.blocks))
             }
             (Some(a), Some(b)) if a.holds == Holds::Bytes && b.holds == Holds::Bytes => {
                 let read = |at: BodyRef| {
@@ -297,6 +307,7 @@ impl Pool {
         let Some(mut slot) = self.slots.get(at.0 as usize).copied() else { return BodyRef::NONE };
         match slot.holds {
             Holds::Nothing => return BodyRef::NONE,
+            Holds::Part => self.refer(slot.blocks),
             Holds::Bytes => {
                 let bytes = self.buffers[slot.blocks as usize].clone();
                 return self.put_bytes(&bytes);
@@ -310,6 +321,9 @@ impl Pool {
                 let Some(slab) = self.slabs.get_mut(slot.len as usize) else { return BodyRef::NONE };
                 slot.blocks = slab.copy(slot.blocks).unwrap_or(NOWHERE);
             }
+        }
+        if slot.holds != Holds::Part {
+            slot.next = NOWHERE;
         }
         let place = self.place();
         self.slots[place as usize] = slot;
@@ -349,6 +363,9 @@ impl Pool {
             return None;
         } else if holds == Holds::Other {
             self.discard_other(len, blocks);
+            return None;
+        } else if holds == Holds::Part {
+            self.forget_part(blocks);
             return None;
         } else {
             self.free_blocks.push(blocks);

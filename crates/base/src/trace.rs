@@ -6,6 +6,7 @@
 use crate::body::Body;
 use crate::event::{Category, Event, Record, Source};
 use crate::packet::Packet;
+use crate::pool::Part;
 use crate::tcp::Segment;
 use crate::time::Time;
 
@@ -16,6 +17,27 @@ pub struct Encoded {
     pub protocol: u8,
     /// Transport header and payload.
     pub bytes: Vec<u8>,
+}
+
+/// What a router makes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Derived {
+    /// A fragment.
+    Part {
+        /// The packet that was cut up, itself a fragment perhaps.
+        of: u64,
+        /// Which part of the first one.
+        part: Part,
+    },
+    /// The message that it does not fit.
+    TooBig {
+        /// The packet that does not fit.
+        of: u64,
+        /// The MTU of the next hop, bytes.
+        mtu: u32,
+    },
+    /// Nothing: it was a fragment, and all of its packet have come.
+    Joined,
 }
 
 /// A packet as a host sent it or took it in.
@@ -31,6 +53,8 @@ pub struct Sighting {
     pub sent: Option<Segment>,
     /// What it carries, where it is sent with a body of another protocol that has a wire format.
     pub encoded: Option<Box<Encoded>>,
+    /// What it was made of, where a router made it.
+    pub derived: Option<Derived>,
     /// How many events had been recorded before.
     pub after: usize,
 }
@@ -80,7 +104,30 @@ impl Tracer {
             let mut bytes = Vec::new();
             body.encode(&mut bytes).map(|protocol| Box::new(Encoded { protocol, bytes }))
         });
-        self.sightings.push(Sighting { t, source, packet: *packet, sent: segment, encoded, after });
+        self.sightings.push(Sighting {
+            t,
+            source,
+            packet: *packet,
+            sent: segment,
+            encoded,
+            derived: None,
+            after,
+        });
+    }
+    /// Keeps a packet that a router has made. Ask [`Tracer::wants`] first.
+    #[cold]
+    pub fn derive(&mut self, t: Time, source: Source, packet: &Packet, from: Derived) {
+        let after = self.drained + self.records.len();
+        let derived = Some(from);
+        self.sightings.push(Sighting {
+            t,
+            source,
+            packet: *packet,
+            sent: None,
+            encoded: None,
+            derived,
+            after,
+        });
     }
     /// Everything recorded, in order of recording.
     pub fn records(&self) -> &[Record] {

@@ -9,8 +9,10 @@
 
 pub mod checksum;
 pub mod deadline;
+pub mod fragment;
 pub mod frame;
 pub mod hdlc;
+pub mod icmp;
 mod ip;
 pub mod offload;
 pub mod sctp;

@@ -1,5 +1,6 @@
 //! RST flush with real stacks: a program that aborts its connection leaves nothing in the queue before the radio link (QM-09).
-//! Where the process may not make namespaces, or there is no python3, it says so and is skipped.
+//! In namespaces and real time, and with kernels in virtual time. Where the process may not make namespaces, or there is no
+//! python3 or no kernel, it says so and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -48,9 +49,9 @@ time.sleep(1.5)
 "#;
 
 /// Packets flushed, and those that the link delivered later than 200 ms after the first flush or, without one, after the reset.
-fn play(desk: &Desk, flush: bool) -> Option<(usize, usize)> {
-    let (set, out) = (format!("hop.radio.rst-flush={flush}"), format!("run-{flush}"));
-    let args = ["emulate", "s.toml", "--events", "--lateness", "1 s", "--out", &out, "--set", &set];
+fn play(desk: &Desk, clock: &[&str], flush: bool) -> Option<(usize, usize)> {
+    let (set, out) = (format!("hop.radio.rst-flush={flush}"), format!("{}-{flush}", clock[0]));
+    let args = [clock, &["s.toml", "--events", "--out", &out, "--set", &set]].concat();
     let ended = desk.run(&args);
     if ended.code == 3 {
         eprintln!("skipped: {}", ended.err);
@@ -76,17 +77,42 @@ fn play(desk: &Desk, flush: bool) -> Option<(usize, usize)> {
     Some((flushed.len(), events.iter().filter(late).count()))
 }
 
-#[test]
-fn a_program_that_aborts_leaves_nothing_behind() {
+fn python() -> bool {
     let python = std::process::Command::new("python3").arg("--version").output();
-    if !python.is_ok_and(|output| output.status.success()) {
-        return eprintln!("skipped: there is no python3 here");
+    let there = python.is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("skipped: there is no python3 here");
     }
+    there
+}
+
+fn judge(clock: &[&str]) {
     let desk = Desk::new();
     desk.write("s.toml", SCENARIO);
-    let Some(with) = play(&desk, true) else { return };
-    let Some(without) = play(&desk, false) else { return };
+    let Some(with) = play(&desk, clock, true) else { return };
+    let Some(without) = play(&desk, clock, false) else { return };
     // Of the kernel's first window of 64 kB some forty packets wait; each takes 60 ms.
     assert!(with.0 >= 10 && with.1 <= 2, "{with:?}");
     assert!(without.0 == 0 && without.1 >= 5, "{without:?}");
+}
+
+#[test]
+fn a_program_that_aborts_leaves_nothing_behind() {
+    if python() {
+        judge(&["emulate", "--lateness", "1 s"]);
+    }
+}
+
+/// The same program in a kernel of virtual time.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test that says where its kernel is")]
+fn a_program_that_aborts_in_virtual_time_leaves_nothing_behind() {
+    let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
+    let kernel = home.join(".cache/williwaw/kernels/default/linux");
+    if !kernel.is_file() {
+        return eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+    }
+    if python() {
+        judge(&["run", "--linux", &kernel.to_string_lossy()]);
+    }
 }

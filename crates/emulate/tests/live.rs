@@ -83,6 +83,25 @@ fn a_kernel_downloads_through_the_path() {
     assert!(crossed > 2 * sent - 20 && crossed <= 2 * sent, "{crossed} crossings of {sent} packets");
 }
 
+/// PR-05: the kernel behind a link of 576 bytes hears "fragmentation needed" of the path's router, which is no host of its
+/// own, and sends segments of 576 - 40 - 12 bytes of timestamps from then on.
+#[test]
+fn a_kernel_lowers_its_segments_to_the_path() {
+    let Some(outcome) = play(&["hop.radio.mtu=\"576 B\""]) else { return };
+    assert!(outcome.ran.complete, "{:?}", outcome.facts);
+    let facts = outcome.facts[0].as_ref().unwrap();
+    assert_eq!(facts.info.snd_mss, 524);
+    let refused = outcome
+        .ran
+        .world
+        .network
+        .records()
+        .iter()
+        .filter(|r| matches!(r.event, Event::Dropped { reason: base::packet::DropReason::TooBig, .. }));
+    assert!((1..=10).contains(&refused.count()), "the first window at most");
+    assert_eq!(outcome.ran.world.network.bodies(), 0);
+}
+
 /// A loss that is named by the ordinal of a data segment meets that segment of a real stack; the truth about
 /// retransmissions is known there too, and the kernel's own variables lie beside it (SW-56).
 #[test]

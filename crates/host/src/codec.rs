@@ -13,6 +13,7 @@ use base::wire::{self, Digest, TcpHead, flag};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use transport::endpoint::Endpoint;
+use transport::tcp::config::PathMtu;
 use transport::tcp::{Config, Connection, Offer};
 
 /// The wire format of one endpoint's packets, where the other end is no model: bodies to IP packets and back, with the
@@ -115,6 +116,8 @@ pub(crate) struct Codec {
     /// The last instant of each tick in which something left.
     left: VecDeque<(u64, Time)>,
     packets: u16,
+    /// Routers may cut its packets up.
+    divisible: bool,
     /// What passed, if that is kept.
     kept: Option<Vec<(Time, Vec<u8>)>>,
     spare: Vec<u8>,
@@ -139,6 +142,7 @@ impl Codec {
             near: [0; 2],
             left: VecDeque::new(),
             packets: 0,
+            divisible: false,
             kept: None,
             spare: Vec::new(),
         }
@@ -156,12 +160,13 @@ impl Codec {
     fn agree(&mut self, config: &Config, window: u32) {
         self.here.scale = config.window_scale.then(|| segment::scale_for(window));
         self.here.permits_sack = config.uses_sack();
+        self.divisible = config.path_mtu == PathMtu::Off;
     }
 
     /// Writes a segment as a packet; says how large it is. [`WireCodec::written`] has it.
     fn write(&mut self, now: Time, segment: &Segment, ecn: u8) -> u32 {
         self.packets = self.packets.wrapping_add(1);
-        let outside = Outside { id: self.packets, ecn, class: 0, ttl: TTL };
+        let outside = Outside { id: self.packets, ecn, class: 0, ttl: TTL, divisible: self.divisible };
         if let Some(stamps) = segment.timestamps {
             self.remember(stamps.value);
         }

@@ -9,6 +9,7 @@ use base::event::Source;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::truth::{CONNECTION, Cause};
+use path::fragment::{ERRORS, TooBig};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
@@ -248,6 +249,12 @@ impl<E: Endpoint> Host<E> {
         self.connection.handle_packet(&mut io, body, packet);
     }
 
+    /// A router could not pass a packet of this end on.
+    #[cold]
+    pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, mtu: u32) {
+        self.run(cx, |connection, io| connection.handle_too_big(io, mtu));
+    }
+
     /// A packet of bytes has come.
     #[cold]
     fn take_bytes(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
@@ -342,8 +349,12 @@ impl<E: Endpoint> Element for Host<E> {
 
     // The packet is read where it lies.
     #[inline]
-    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
-        if self.dispatch.codec.is_some() {
+    fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
+        if port == ERRORS {
+            if let Some(error) = cx.absorb::<TooBig>(packet) {
+                self.too_big(cx, error.mtu);
+            }
+        } else if self.dispatch.codec.is_some() {
             self.take_bytes(cx, packet);
         } else if let Some(body) = cx.absorb::<E::Body>(packet) {
             cx.sight(packet, None::<&E::Body>);

@@ -9,6 +9,7 @@ use base::packet::{FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::truth::CONNECTION;
 use base::{Flags, Time};
+use path::fragment::{ERRORS, TooBig};
 use path::{Cx, Element, Port};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -302,6 +303,18 @@ impl Party {
         self.see_to(cx);
     }
 
+    /// A router could not pass a packet on: all connections share the way, later ones too.
+    #[cold]
+    fn too_big(&mut self, cx: &mut Cx<'_>, mtu: u32) {
+        for number in 0..self.lines.len() {
+            if !self.lines[number].dead {
+                self.with(cx, number, |host, cx| host.too_big(cx, mtu));
+            }
+        }
+        self.template.tcp = Arc::new(self.template.tcp.within(mtu));
+        self.see_to(cx);
+    }
+
     /// The peer has given a connection up.
     fn broken(&mut self, now: Time, number: usize) {
         if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
@@ -329,7 +342,13 @@ impl Party {
 }
 
 impl Element for Party {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        if port == ERRORS {
+            if let Some(error) = cx.absorb::<TooBig>(&packet) {
+                self.too_big(cx, error.mtu);
+            }
+            return;
+        }
         if self.template.codec.is_some() {
             return self.take_bytes(cx, &packet);
         }

@@ -16,7 +16,7 @@ use ::capture::{Link, PcapngWriter, Shot, Tap};
 use base::event::{Category, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
-use base::trace::{Sighting, Tracer};
+use base::trace::{Derived, Sighting, Tracer};
 use base::truth::{Cause, Retransmission};
 use base::wire;
 use base::wire::frame::Framing;
@@ -65,13 +65,16 @@ pub struct Recorded<'r, 'a> {
 }
 
 /// What a packet consists of.
+#[derive(Clone)]
 enum Body<'a> {
-    /// A segment of a model, and its identification in the header of IP.
-    Segment { head: Packet, id: u16, segment: Segment },
+    /// A segment of a model, its identification in the header of IP, and whether routers may cut it up.
+    Segment { head: Packet, id: u16, segment: Segment, divisible: bool },
     /// The bytes that a real stack has sent.
     Bytes(&'a [u8]),
     /// A packet of a model of another protocol than TCP, from the head of IP on.
     Packet(Vec<u8>),
+    /// What a router made of another one.
+    Derived(Box<Body<'a>>, Derived),
 }
 
 /// A packet as it was sent, and what became of it.
@@ -294,11 +297,21 @@ impl<'c> Format<'c> {
     /// The first bytes of a packet with an ECN codepoint, or as a tap has recorded it; its length.
     fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
         match &sent.body {
-            Body::Segment { head, id, segment } => {
-                let ends = &self.ends[head.flow.0 as usize];
-                let reply = head.ledger() % 2;
-                let outside = Outside { id: *id, ecn, class: head.class, ttl: TTL };
-                segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, self.keep)
+            Body::Segment { .. } => self.body(&sent.body, ecn, self.keep, bytes),
+            Body::Derived(of, how) => {
+                let mut whole = Vec::new();
+                self.body(of, ecn, usize::MAX, &mut whole);
+                let made = match how {
+                    Derived::Part { part, .. } => {
+                        wire::fragment::piece(&whole, part.from, part.len, part.more)
+                    }
+                    Derived::TooBig { mtu, .. } => wire::icmp::too_big(&whole, *mtu),
+                    Derived::Joined => None,
+                };
+                *bytes = made.unwrap_or_default();
+                let size = bytes.len() as u32;
+                bytes.truncate(self.keep);
+                size
             }
             Body::Packet(as_sent) => {
                 bytes.clear();
@@ -316,6 +329,27 @@ impl<'c> Format<'c> {
                 }
                 bytes.len() as u32
             }
+        }
+    }
+
+    /// The first `keep` bytes of what a host has sent; its length.
+    fn body(&self, body: &Body<'_>, ecn: u8, keep: usize, bytes: &mut Vec<u8>) -> u32 {
+        match body {
+            Body::Segment { head, id, segment, divisible } => {
+                let ends = &self.ends[head.flow.0 as usize];
+                let reply = head.ledger() % 2;
+                let outside = Outside { id: *id, ecn, class: head.class, ttl: TTL, divisible: *divisible };
+                segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
+            }
+            Body::Packet(as_sent) => {
+                bytes.clone_from(as_sent);
+                bytes.len() as u32
+            }
+            Body::Bytes(as_sent) => {
+                *bytes = as_sent.to_vec();
+                bytes.len() as u32
+            }
+            Body::Derived(of, _) => self.body(of, ecn, keep, bytes),
         }
     }
 
@@ -354,6 +388,11 @@ impl<'c> Format<'c> {
             && head.size != wire_len
         {
             say(format_args!(" size={}", head.size));
+        }
+        match &sent.body {
+            Body::Derived(_, Derived::Part { of, .. }) => say(format_args!(" fragment-of={of}")),
+            Body::Derived(_, Derived::TooBig { of, .. }) => say(format_args!(" about={of}")),
+            _ => {}
         }
         if sent.corrupt {
             say(format_args!(" corrupt=yes"));

@@ -122,7 +122,7 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     let back_s: f64 = model.flows[flow].way_back.iter().map(|&l| model.links[l].delay.mean_s()).sum();
     lifetime::take(&records, ends.from.0, gate, back_s, &mut any);
     // A kernel does not run in virtual time: nothing was taken.
-    let segment = match &model.flows[flow].transport {
+    let segment = match model.flows[flow].transport.at(transport::tcp::Role::Active) {
         Transport::Tcp { config, .. } => f64::from(config.mss),
         // It numbers chunks or packets, not bytes.
         Transport::Model(_) => 1.0,

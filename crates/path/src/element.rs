@@ -7,8 +7,8 @@ use crate::outbox::{Outbox, SIGNAL};
 use crate::wires::Wires;
 use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
-use base::pool::{Body, BodyRef, Pool};
-use base::trace::Tracer;
+use base::pool::{Body, BodyRef, Part, Pool};
+use base::trace::{Derived, Tracer};
 use base::truth::Ledger;
 use base::{Rate, Time};
 use std::any::Any;
@@ -283,6 +283,68 @@ impl Cx<'_> {
         self.core.counters.bytes[0] += u64::from(packet.size);
         let body = self.core.pool.copy(packet.body);
         Packet { body, flags: packet.flags.with(Flags::COPY), ..*packet }
+    }
+
+    /// Which part of another packet this one is; none if it is whole.
+    #[cold]
+    pub fn part(&self, packet: &Packet) -> Option<Part> {
+        self.core.pool.part(packet.body)
+    }
+
+    /// A fragment of a packet, of so many bytes with its header. The packet ends with [`Cx::cut_up`] once all are made.
+    #[cold]
+    pub fn fragment(&mut self, of: &Packet, part: Part, size: u32) -> Packet {
+        let body = self.core.pool.put_part(of.body, part);
+        Packet { id: self.emit_virtual(size), body, size, ..*of }
+    }
+
+    /// A packet has been cut up: its fragments go on in its place.
+    #[cold]
+    pub fn cut_up(&mut self, packet: &Packet) {
+        self.core.counters.absorbed += 1;
+        self.core.counters.bytes[1] += u64::from(packet.size);
+        // Of a fragment that was cut up once more, the parts refer to the whole body.
+        if self.core.pool.part(packet.body).is_some() {
+            self.core.pool.discard(packet.body);
+        }
+    }
+
+    /// The packet of `size` bytes that fragments, one of them given apart, have come together to.
+    #[cold]
+    pub fn rejoin(&mut self, one: &Packet, others: impl Iterator<Item = Packet>, size: u32) -> Packet {
+        for other in others {
+            self.discard(&other);
+        }
+        self.core.counters.absorbed += 1;
+        self.core.counters.bytes[1] += u64::from(one.size);
+        let body = self.core.pool.join_part(one.body);
+        Packet { id: self.emit_virtual(size), body, size, ..*one }
+    }
+
+    /// The bytes of a packet of bytes.
+    #[inline]
+    pub fn bytes(&self, packet: &Packet) -> Option<&[u8]> {
+        self.core.pool.bytes(packet.body)
+    }
+
+    /// A packet's body of this type, where it lies.
+    #[inline]
+    pub fn peek<T: Send + 'static>(&self, packet: &Packet) -> Option<&T> {
+        self.core.pool.peek(packet.body)
+    }
+
+    /// Keeps a packet that is taken in, if packets are kept.
+    #[cold]
+    pub fn sight_in(&mut self, packet: &Packet) {
+        self.sight(packet, None::<&base::tcp::Segment>);
+    }
+
+    /// Keeps a packet that was made of another one, if packets are kept.
+    #[cold]
+    pub fn derive(&mut self, packet: &Packet, from: Derived) {
+        if self.core.tracer.wants(Category::Packets) {
+            self.core.tracer.derive(self.now, Source(self.me.0), packet, from);
+        }
     }
 
     /// For doors: stores bytes as a body and gives their packet the next number.

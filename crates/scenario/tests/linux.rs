@@ -91,7 +91,15 @@ fn what_no_kernel_takes_is_refused() {
     for (transport, said) in [
         ("{ from = \"linux\" }", "`transport` is given for `from` but not for `to`"),
         ("{ from = \"linux\", to = \"tcp\", via = \"tcp\" }", "there is no end `via`"),
-        ("{ from = \"tcp\", to = \"tcp\" }", "both ends are models"),
+        ("{ from = \"tcp\", to = \"sctp\" }", "only a model of TCP or SCTP, opposite a kernel"),
+        (
+            "{ from = \"tcp\", to = { tcp = { profile = \"ns2-2001\" } } }",
+            "open connections in different ways",
+        ),
+        (
+            "{ from = \"tcp\", to = { tcp = { wire.header = \"60 B\" } } }",
+            "count different bytes on the wire",
+        ),
         ("{ from = \"linux\", to = \"udp\" }", "datagrams of the model are the same at both ends"),
         (
             "{ from = \"tcp\", to = { linux = { protocol = \"sctp\" } } }",

@@ -38,6 +38,23 @@ fn a_spike_takes_as_long_as_in_real_time() {
     }
 }
 
+/// PR-05: a kernel in virtual time hears "fragmentation needed" and sends smaller segments; where the router is silent it
+/// gets nowhere until it probes (`tcp_mtu_probing`, RFC 4821).
+#[test]
+fn a_kernel_learns_the_path_mtu() {
+    let Some(kernels) = kernels() else { return };
+    let narrow = ["hop.radio.mtu=576 B", "hop.radio.gate.spike.start=900 s"];
+    let outcome = play(&kernels, &model(SPIKE, &narrow), 0);
+    assert!(outcome.ran.complete && facts(&outcome).info.snd_mss == 524, "{}", facts(&outcome).info.snd_mss);
+    let silent = [&narrow[..], &["hop.radio.icmp=false", "run.limit=200 s"]].concat();
+    let stuck = play(&kernels, &model(SPIKE, &silent), 0);
+    assert!(!stuck.ran.complete, "a black hole lets nothing through");
+    let probing = [&silent[..], &["flow.download.transport.linux.sysctl.tcp_mtu_probing=1"]].concat();
+    let found = play(&kernels, &model(SPIKE, &probing), 0);
+    let mss = facts(&found).info.snd_mss;
+    assert!(found.ran.complete && mss <= 524, "{mss}");
+}
+
 /// The same seed, the same bytes; another repetition, other random numbers of the kernel.
 #[test]
 fn a_repetition_is_the_same_byte_for_byte() {

@@ -41,7 +41,8 @@ fn rate(way: &Way, start: Time, (from, until): (f64, f64)) -> Vec<[f64; 2]> {
 pub fn rates(flow: &DatagramFlow, start: Time, frame: Frame) -> Chart {
     let (from, until) = window(flow, start, &frame);
     let ways = [0, 1].map(|i: usize| Series {
-        name: format!("{} → {}", flow.ends[i], flow.ends[1 - i]),
+        // Short: a legend has room for two names.
+        name: format!("to {}", flow.ends[1 - i]),
         ink: if i == flow.main() { Ink::Main } else { Ink::Other },
         style: Style::Stairs,
         points: rate(&flow.ways[i], start, (from, until)),

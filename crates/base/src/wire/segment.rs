@@ -62,6 +62,8 @@ pub struct Outside {
     pub class: u8,
     /// Hops it may still make.
     pub ttl: u8,
+    /// Version 4: routers may cut it up (DF is not set).
+    pub divisible: bool,
 }
 
 /// Most bytes of options.
@@ -145,7 +147,7 @@ fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], protocol: u8, 
     out[1] = ip.class << 2 | ip.ecn & 3;
     out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
     out[4..6].copy_from_slice(&ip.id.to_be_bytes());
-    out[6] = 0x40; // not to be cut up
+    out[6] = if ip.divisible { 0 } else { 0x40 };
     out[8] = ip.ttl;
     out[9] = protocol;
     out[12..16].copy_from_slice(&source);

@@ -9,7 +9,7 @@ use base::Time;
 use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
-use base::trace::{Encoded, Sighting};
+use base::trace::{Derived, Encoded, Sighting};
 use base::truth::{Cause, Retransmission};
 use base::wire;
 use base::wire::frame::Framing;
@@ -19,7 +19,8 @@ use scenario::model::Transport;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use transport::tcp::config::Handshake;
+use transport::tcp::Role;
+use transport::tcp::config::{Handshake, PathMtu};
 
 /// The first node's address; the others follow.
 const FIRST_ADDRESS: u32 = 0x0a00_0001;
@@ -80,6 +81,15 @@ impl<'m, 'a> Collector<'m, 'a> {
             if !here.is_empty() {
                 host_taps.extend(here.into_iter().map(|element| (element, taps.len() as u32)));
                 taps.push(tap(node.name.clone(), "what this host sends and receives".into()));
+            }
+        }
+        // What waits for reassembly has come to the host.
+        for (element, name) in world.names.iter().enumerate() {
+            if let Some(host) = name.strip_suffix(".reassembly")
+                && let Some(host) = world.names.iter().position(|other| other == host)
+                && let Some(&tap) = host_taps.get(&(host as u32))
+            {
+                host_taps.insert(element as u32, tap);
             }
         }
         let hosts = taps.len();
@@ -151,9 +161,43 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
 
+    /// A router made a packet of another one, or its fragments have come together.
+    fn derive(&mut self, head: &Packet, how: Derived) {
+        let of = match how {
+            Derived::Part { of, .. } | Derived::TooBig { of, .. } => of,
+            Derived::Joined => head.id,
+        };
+        let first = self.first;
+        let place = self.find(of).map(|packet| (packet - first) as usize);
+        let Some(source) = place.and_then(|place| self.packets.get_mut(place)) else { return };
+        // What does not fit is dropped, which is an event.
+        source.ended |= !matches!(how, Derived::TooBig { .. });
+        if how == Derived::Joined || self.by_id.contains_key(&head.id) {
+            return;
+        }
+        let whole = match &source.body {
+            Body::Derived(of, Derived::Part { .. }) => (**of).clone(),
+            whole => whole.clone(),
+        };
+        self.by_id.insert(head.id, first + self.packets.len() as u32);
+        self.packets.push_back(Sent::new(Some(head.id), Body::Derived(Box::new(whole), how), head.ecn));
+    }
+
+    /// Whether routers may cut up what is sent in a direction of a flow.
+    fn divisible(&self, ledger: usize) -> bool {
+        let role = if ledger.is_multiple_of(2) { Role::Active } else { Role::Passive };
+        match self.model.flows[ledger / 2].transport.at(role) {
+            Transport::Tcp { config, .. } => config.path_mtu == PathMtu::Off,
+            _ => self.model.links.iter().any(|link| link.mtu.is_some()),
+        }
+    }
+
     /// A host sends or takes in.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         let head = sighting.packet;
+        if let Some(how) = sighting.derived {
+            return self.derive(&head, how);
+        }
         // By the element: a packet on another network path has a number of its own.
         let own = self.windows.ledgers.get(&sighting.source.0).copied();
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
@@ -180,7 +224,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             let verdict = verdicts.next();
             verdicts.for_each(drop);
             let body = match carried {
-                Ok(segment) => Body::Segment { head, id: number, segment },
+                Ok(segment) => Body::Segment { head, id: number, segment, divisible: self.divisible(ledger) },
                 Err(encoded) => Body::Packet(self.packet(flow, &head, number, encoded)),
             };
             self.packets.push_back(Sent { cause, verdict, ..Sent::new(Some(head.id), body, head.ecn) });
@@ -189,7 +233,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
         let Some(packet) = self.find(head.id) else { return };
         if !sent && let Some(taken) = self.packets.get_mut((packet - self.first) as usize) {
-            taken.ended = true;
+            // A fragment still waits for the others.
+            taken.ended = !matches!(taken.body, Body::Derived(_, Derived::Part { .. }));
         }
         let Some(&tap) = self.host_taps.get(&sighting.source.0) else { return };
         let (t, order) = (sighting.t, 2 * sighting.after);
@@ -201,7 +246,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         let f = &self.model.flows[flow];
         let ends = if head.flags.has(base::Flags::REPLY) { [f.to, f.from] } else { [f.from, f.to] };
         let [from, to] = ends.map(|node| address(node, head.interface));
-        let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL };
+        let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)));
+        let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
         let mut bytes = Vec::new();
         segment::around(&mut bytes, from, to, encoded.protocol, &encoded.bytes, outside);
         // A deadline is an IP option for whoever reads the capture, as it would be for routers.
@@ -215,7 +261,8 @@ impl<'m, 'a> Collector<'m, 'a> {
     /// What a one-way model leaves out because it has no wire: that the answer to a SYN is a SYN too, and that
     /// whoever sends data also acknowledges that one.
     fn as_on_a_wire(&self, flow: usize, head: &Packet, mut segment: Segment) -> Segment {
-        let Transport::Tcp { config, .. } = &self.model.flows[flow].transport else { return segment };
+        let transport = self.model.flows[flow].transport.at(Role::Active);
+        let Transport::Tcp { config, .. } = transport else { return segment };
         if config.handshake != Handshake::OneWay {
             return segment;
         }
@@ -436,9 +483,13 @@ fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
 /// How the two ends of a flow show on the wire.
 fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     let f = &model.flows[flow];
-    let Transport::Tcp { config, .. } = &f.transport else { return [End::NOBODY; 2] };
-    // An option counts against the segment size that is told (RFC 6691).
-    let mss = config.mss + if config.timestamps { 12 } else { 0 };
+    let Some(config) = f.transport.tcp() else { return [End::NOBODY; 2] };
+    // An option counts against the segment size that is told (RFC 6691), and two ends may tell different ones.
+    let agreed = config.mss + if config.timestamps { 12 } else { 0 };
+    let told = |side: usize| {
+        let role = if side == 0 { Role::Active } else { Role::Passive };
+        f.transport.at(role).tcp().and_then(|end| end.announced).unwrap_or(agreed)
+    };
     let one_way = config.handshake == Handshake::OneWay;
     let scales = if one_way { windows.iter().any(|w| *w > u32::from(u16::MAX)) } else { config.window_scale };
     let end = |node: usize, side: usize| {
@@ -449,7 +500,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
             // Far apart, and not those of another run's flow by chance.
             first: number.wrapping_mul(0x9e37_79b9),
             clock: number.wrapping_mul(0x0100_0193),
-            mss: mss.min(u32::from(u16::MAX)) as u16,
+            mss: told(side).min(u32::from(u16::MAX)) as u16,
             scale: scales.then(|| segment::scale_for(windows[side])),
             permits_sack: config.uses_sack(),
         }

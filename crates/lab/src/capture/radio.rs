@@ -314,7 +314,14 @@ impl CellWriter<'_> {
         inside.extend([0, 0]);
         inside.extend_from_slice(payload);
         let mut out = Vec::new();
-        segment::around(&mut out, from, to, UDP, &inside, Outside { id: *id, ecn: 0, class: 0, ttl: TTL });
+        segment::around(
+            &mut out,
+            from,
+            to,
+            UDP,
+            &inside,
+            Outside { id: *id, ecn: 0, class: 0, ttl: TTL, divisible: false },
+        );
         out
     }
 }

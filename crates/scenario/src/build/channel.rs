@@ -20,8 +20,9 @@ use path::channel::error::{Errors, Mode, Process};
 use path::channel::follow::{Follower, Setting};
 use path::channel::policer::Policer;
 use path::channel::{Channel, ChannelConfig};
-use path::qdisc::QueueSite;
+use path::qdisc::{QueueSite, Room};
 use path::rst_flush::FLUSH;
+use path::shaper::{Shape, Shaper};
 use path::states::{Machine, Plan, State};
 use std::sync::Arc;
 
@@ -111,18 +112,9 @@ impl Builder<'_> {
             .classes
             .iter()
             .map(|class| {
-                let belongs = |names: &Vec<String>| {
-                    let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
-                    flows.flat_map(|belongs| [belongs, belongs]).collect()
-                };
                 let name = format!("{}.{}", link.name, class.name);
                 ClassConfig {
-                    rule: Rule {
-                        ledgers: class.flows.as_ref().map(belongs),
-                        service: class.dscp.map(|d| (d, d)),
-                        size: class.size,
-                        kind: class.kind,
-                    },
+                    rule: self.rule(class),
                     priority: class.priority,
                     weight: class.weight,
                     queue: class.queue.queue(&self.site(link, of, &name, class.stay)),
@@ -140,6 +132,35 @@ impl Builder<'_> {
             turn_within: None,
         });
         classes
+    }
+
+    /// Which packets belong to a class.
+    fn rule(&self, class: &channel::Class) -> Rule {
+        let belongs = |names: &Vec<String>| {
+            let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
+            flows.flat_map(|belongs| [belongs, belongs]).collect()
+        };
+        Rule {
+            ledgers: class.flows.as_ref().map(belongs),
+            service: class.dscp.map(|d| (d, d)),
+            size: class.size,
+            kind: class.kind,
+        }
+    }
+
+    /// What delays the packets of classes before the queue of a link, if any are to be delayed.
+    pub(super) fn shaper(&mut self, index: usize) -> Option<ElementId> {
+        let link = &self.model.links[index];
+        let shape = |class: &channel::Class| {
+            let shape = class.shape?;
+            let room = Room { packets: None, bytes: shape.limit };
+            Some(Shape { rule: self.rule(class), rate: shape.rate, burst: shape.burst, room })
+        };
+        let shapes: Vec<Shape> = link.channel.iter().flat_map(|c| &c.classes).filter_map(shape).collect();
+        if shapes.is_empty() {
+            return None;
+        }
+        Some(self.add(format!("{}.shaper", link.name), Shaper::new(shapes)))
     }
 
     /// Where a queue of a channel is built: that of the link itself, or of one of its classes.

@@ -1,9 +1,13 @@
-//! The receiver congestion manager of a node: its aggregate window over time, from rate and delay of its access link.
+//! The receiver congestion manager of a node: its aggregate window over time, from rate and delay of its access link, and
+//! the throttles of datagrams.
 
 use super::Builder;
-use crate::model::{Delay, Link, LinkRate, Manager};
+use crate::model::{Datagrams, Delay, Flow, Link, LinkRate, Manager, Transport};
 use base::{Rate, Span, Time};
 use path::states::Machine;
+use path::throttle::{Share, Throttle};
+use path::{ElementId, Port};
+use transport::tcp::Role;
 use transport::tcp::receiver::{Aggregate, WindowManager};
 
 /// A full packet, which takes its time on the link beside the propagation, bytes.
@@ -16,22 +20,66 @@ impl Builder<'_> {
         if !self.managers.contains_key(&node) {
             let aggregate = match of.estimate {
                 Some(initial) => Aggregate::Estimated(initial),
-                None => Aggregate::Known(self.windows(of)),
+                None => {
+                    let share = self.share_of_connections(node, of);
+                    let window = |(at, hint): (Time, Hint)| (at, (hint.window(of) as f64 * share) as u64);
+                    Aggregate::Known(self.hints(of).into_iter().map(window).collect())
+                }
             };
             self.managers.insert(node, WindowManager::new(aggregate));
         }
         self.managers.get(&node).cloned()
     }
 
-    /// The aggregate window over time: headroom times rate times round trip, as the schedule of the link or the states of
-    /// the world have them (the hints of the link layer).
-    fn windows(&self, of: &Manager) -> Vec<(Time, u64)> {
-        let link = &self.model.links[of.link];
-        let window = |rate: Option<Rate>, delay: Span| {
-            let Some(rate) = rate.filter(|rate| rate.bps() > 0) else { return u64::MAX };
-            let rtt = of.beyond + delay.times(2) + rate.span_of(PACKET);
-            (of.headroom * rate.bps() as f64 / 8.0 * rtt.as_secs_f64()) as u64
+    /// What part of the aggregate window is for connections: all of it, unless datagrams are throttled to their share.
+    fn share_of_connections(&self, node: usize, of: &Manager) -> f64 {
+        if of.datagrams == Datagrams::Free {
+            return 1.0;
+        }
+        let sum = |which: &dyn Fn(&&Flow) -> bool| -> u32 {
+            self.model
+                .flows
+                .iter()
+                .filter(|flow| flow.to == node)
+                .filter(which)
+                .map(|flow| flow.priority)
+                .sum()
         };
+        f64::from(sum(&|flow| !is_of_datagrams(flow))) / f64::from(sum(&|_| true).max(1))
+    }
+
+    /// What stands before a receiver of datagrams under a congestion manager that throttles them; else `first`, which is
+    /// what packets reach there.
+    pub(super) fn throttle(&mut self, first: ElementId, host: ElementId, flow: &Flow) -> ElementId {
+        let Some(of) = self.model.nodes[flow.to].manager.clone() else { return first };
+        if of.datagrams == Datagrams::Free || !is_of_datagrams(flow) {
+            return first;
+        }
+        let all: u32 = self.model.flows.iter().filter(|f| f.to == flow.to).map(|f| f.priority).sum();
+        let part = f64::from(flow.priority) / f64::from(all.max(1));
+        let share = |(from, hint): (Time, Hint)| {
+            let rate = Rate::from_bps((hint.rate?.bps() as f64 * part) as u64);
+            let burst = ((hint.window(&of) as f64 * part) as u64).max(2 * PACKET);
+            Some(Share { from, rate, burst })
+        };
+        let shares = self.hints(&of).into_iter().filter_map(share).filter(|s| s.rate.bps() > 0).collect();
+        let name = format!("{}.throttle", self.names[host.0 as usize]);
+        let id = self.add(name, Throttle::new(shares, of.datagrams == Datagrams::Mark));
+        self.network.wire(id, Port(0), first, Port(0));
+        id
+    }
+
+    /// The hints of the link layer, as early as they come.
+    fn hints(&self, of: &Manager) -> Vec<(Time, Hint)> {
+        let early = |(at, hint): (Time, Hint)| {
+            (Time::from_nanos(at.as_nanos().saturating_sub(of.ahead.as_nanos())), hint)
+        };
+        self.conditions(of).into_iter().map(early).collect()
+    }
+
+    /// Rate and delay of the access link over time, as its schedule or the states of the world have them.
+    fn conditions(&self, of: &Manager) -> Vec<(Time, Hint)> {
+        let link = &self.model.links[of.link];
         let (base_rate, base_delay) = (first_rate(link), mean_delay(link));
         let limit = Time::ZERO + self.model.run.limit;
         let follows = link.channel.as_ref().and_then(|channel| channel.machines.first().copied());
@@ -44,7 +92,7 @@ impl Builder<'_> {
                 let rate =
                     on.and_then(|s| s.rate.as_ref()).map(|d| Rate::from_bps(d.mean() as u64)).or(base_rate);
                 let delay = on.and_then(|s| s.delay.as_ref()).map(|d| Span::from_nanos(d.mean() as u64));
-                window(rate, delay.unwrap_or(base_delay))
+                Hint { rate, delay: delay.unwrap_or(base_delay) }
             };
             let run = Machine::new(self.plans[number].clone(), self.seed);
             let mut steps = vec![(Time::ZERO, of_state(run.state()))];
@@ -57,9 +105,11 @@ impl Builder<'_> {
                     schedule.steps.iter().map(move |(at, rate)| (from + at.since(Time::ZERO), *rate))
                 };
                 let mut from = Time::ZERO;
-                let mut steps: Vec<(Time, u64)> = Vec::new();
+                let mut steps: Vec<(Time, Hint)> = Vec::new();
                 loop {
-                    steps.extend(one(from).map(|(at, rate)| (at, window(Some(rate), base_delay))));
+                    steps.extend(
+                        one(from).map(|(at, rate)| (at, Hint { rate: Some(rate), delay: base_delay })),
+                    );
                     match schedule.repeat {
                         Some(period)
                             if !period.is_zero() && from + period < limit && steps.len() < MOST_STEPS =>
@@ -70,9 +120,32 @@ impl Builder<'_> {
                     }
                 }
             }
-            _ => vec![(Time::ZERO, window(base_rate, base_delay))],
+            _ => vec![(Time::ZERO, Hint { rate: base_rate, delay: base_delay })],
         }
     }
+}
+
+/// What the link layer says of the access link.
+#[derive(Clone, Copy)]
+struct Hint {
+    /// None: without limit.
+    rate: Option<Rate>,
+    /// One way.
+    delay: Span,
+}
+
+impl Hint {
+    /// Headroom times rate times round trip, bytes.
+    fn window(&self, of: &Manager) -> u64 {
+        let Some(rate) = self.rate.filter(|rate| rate.bps() > 0) else { return u64::MAX };
+        let rtt = of.beyond + self.delay.times(2) + rate.span_of(PACKET);
+        (of.headroom * rate.bps() as f64 / 8.0 * rtt.as_secs_f64()) as u64
+    }
+}
+
+/// Whether no window holds its sender back.
+fn is_of_datagrams(flow: &Flow) -> bool {
+    !matches!(flow.transport.at(Role::Passive), Transport::Tcp { .. } | Transport::Linux(_))
 }
 
 /// Hints that are looked ahead at most.

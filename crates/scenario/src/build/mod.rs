@@ -12,9 +12,11 @@ mod channel;
 mod deadline;
 mod load;
 mod manager;
+mod mtu;
 mod radio;
 mod service;
 mod system;
+mod wiring;
 
 pub use self::load::path_numbers;
 
@@ -31,7 +33,6 @@ use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
 use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
 use path::background::{Absorber, Background};
-use path::checksum::Checksum;
 use path::compression::{Decompressor, Numbering};
 use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
@@ -39,7 +40,6 @@ use path::hold::Hold;
 use path::loss::Loss;
 use path::meter::Meter;
 use path::qdisc::QueueSite;
-use path::router::Router;
 use path::rst_flush::RstWatch;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
@@ -104,6 +104,8 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
+    /// Where packets meet the MTU of a link.
+    mtus: Vec<(usize, ElementId)>,
     /// The elements of bearers.
     cells: Vec<Option<ElementId>>,
     /// The elements of links that are more than plain ones.
@@ -141,6 +143,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
+        mtus: Vec::new(),
         cells: vec![None; model.bearers.len()],
         channels: vec![None; model.links.len()],
         plans: channel::plans(model, seed),
@@ -377,7 +380,7 @@ impl Builder<'_> {
             let tcp = model
                 .flows
                 .iter()
-                .map(|f| matches!(&f.transport, Transport::Tcp { config, .. } if !config.timestamps));
+                .map(|f| matches!(f.transport.at(Role::Active), Transport::Tcp { config, .. } if !config.timestamps));
             let compressed: Vec<bool> =
                 tcp.flat_map(|c| [c, c]).chain(std::iter::repeat(false)).take(2 * self.numbers()).collect();
             let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
@@ -408,6 +411,9 @@ impl Builder<'_> {
             lead(self, Chain::of(id));
         }
         let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
+        if let Some(id) = self.shaper(index) {
+            chain(self, id);
+        }
         for &g in link.gates.iter().rev() {
             let gate = &model.gates[g];
             if gate.at == Position::BeforeQueue {
@@ -433,6 +439,10 @@ impl Builder<'_> {
         }
         if link.charging && !up {
             let id = self.add(format!("{}.gateway", link.name), Meter::default());
+            chain(self, id);
+        }
+        if let Some(mtu) = link.mtu {
+            let id = self.mtu(index, mtu);
             chain(self, id);
         }
         if let (Some(entry), Some(exit)) = (next, exit) {
@@ -461,14 +471,6 @@ impl Builder<'_> {
             }
             _ => self.add(link.name.clone(), plain(config, gates)),
         }
-    }
-
-    /// What stands before a host that discards packets with wrong bits.
-    fn checksum(&mut self, host: ElementId) -> ElementId {
-        let name = format!("{}.checksum", self.names[host.0 as usize]);
-        let id = self.add(name, Checksum);
-        self.network.wire(id, Port(0), host, Port(0));
-        id
     }
 
     /// The doors of the machines, or the ends of a wire, and the links between them. A machine has a port for each other
@@ -504,93 +506,5 @@ impl Builder<'_> {
             b.add(name, machine)
         };
         model.stations.iter().map(|&node| machine(self, node)).collect()
-    }
-
-    /// Leads hosts into their first link, each link into the next or into the host at its end.
-    fn wire(&mut self, ends: &[Ends], stations: &[ElementId]) {
-        let mut after: Vec<Vec<(usize, (ElementId, Port))>> = vec![Vec::new(); self.model.links.len()];
-        // What reaches a model's host has been checked, where bits may be wrong.
-        let checked: Vec<[ElementId; 2]> = ends
-            .iter()
-            .enumerate()
-            .map(|(i, ends)| {
-                let flow = &self.model.flows[i];
-                let mut check = |route: &[usize], to, role| {
-                    let real = matches!(flow.transport.at(role), Transport::Linux(_));
-                    let others = flow
-                        .other_paths
-                        .iter()
-                        .any(|[a, b]| self.may_be_corrupt(a) || self.may_be_corrupt(b));
-                    if !real && (others || self.may_be_corrupt(route)) { self.checksum(to) } else { to }
-                };
-                [check(&flow.route, ends.to, Role::Passive), check(&flow.way_back, ends.from, Role::Active)]
-            })
-            .collect();
-        // Users of a system are wired to it, and to no link.
-        let users = || self.model.systems.iter().flat_map(|s| &s.users).map(|u| u.flow);
-        let of_systems = users().min().unwrap_or(0)..users().max().map_or(0, |last| last + 1);
-        let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {
-            let mut targets: Vec<(ElementId, Port)> =
-                route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
-            targets.push((to, Port(0)));
-            if ledger < 2 * of_systems.start || ledger >= 2 * of_systems.end {
-                self.network.wire(from, port, targets[0].0, targets[0].1);
-            }
-            for (k, &link) in route.iter().enumerate() {
-                after[link].push((ledger, targets[k + 1]));
-            }
-        };
-        for (i, (flow, ends)) in self.model.flows.iter().zip(ends).enumerate() {
-            way(2 * i, &flow.route, ends.from, Port(0), checked[i][0]);
-            way(2 * i + 1, &flow.way_back, ends.to, Port(0), checked[i][1]);
-            for (k, number) in path_numbers(self.model, i).enumerate() {
-                let ([there, back], port) = (&flow.other_paths[k], Port(k as u16 + 1));
-                way(2 * number, there, ends.from, port, checked[i][0]);
-                way(2 * number + 1, back, ends.to, port, checked[i][1]);
-            }
-        }
-        let of = |node: usize| self.model.stations.iter().zip(stations).find(|(n, _)| **n == node);
-        let mut used = vec![0; self.model.nodes.len()];
-        let mut port = |node: usize| {
-            used[node] += 1;
-            Port(used[node] - 1)
-        };
-        for (i, pair) in self.model.pairs.iter().enumerate() {
-            let [a, b] = pair.ends;
-            let (Some((_, &from)), Some((_, &to))) = (of(a), of(b)) else { continue };
-            let ledger = 2 * (ends.len() + self.travels.len() + i);
-            way(ledger, &pair.there, from, port(a), to);
-            way(ledger + 1, &pair.back, to, port(b), from);
-        }
-        for travel in self.travels.clone() {
-            for pair in travel.way.windows(2) {
-                if let Some(next) = self.chains[pair[1]] {
-                    after[pair[0]].push((2 * travel.flow.0 as usize, next.entry));
-                }
-            }
-        }
-        for (link, nexts) in after.into_iter().enumerate() {
-            let Some(chain) = self.chains[link] else { continue };
-            let Some(&(_, first)) = nexts.first() else { continue };
-            if nexts.iter().all(|(_, to)| *to == first) {
-                self.network.wire(chain.exit.0, chain.exit.1, first.0, first.1);
-                continue;
-            }
-            let mut targets: Vec<(ElementId, Port)> = Vec::new();
-            let mut ports = vec![None; 2 * self.numbers()];
-            for (ledger, to) in nexts {
-                let port = targets.iter().position(|t| *t == to).unwrap_or_else(|| {
-                    targets.push(to);
-                    targets.len() - 1
-                });
-                ports[ledger] = Some(Port(port as u16));
-            }
-            let name = self.model.nodes[self.model.links[link].to].name.clone();
-            let router = self.add(name, Router::new(ports));
-            self.network.wire(chain.exit.0, chain.exit.1, router, Port(0));
-            for (port, (to, into)) in targets.into_iter().enumerate() {
-                self.network.wire(router, Port(port as u16), to, into);
-            }
-        }
     }
 }

@@ -8,7 +8,7 @@
 //! that gates are closed, and the background load meanwhile; retransmissions are not foreseen.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing, Transport};
+use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing};
 use crate::protocol::Sizes;
 use crate::scenario::Scenario;
 use base::dist::Dist;
@@ -141,12 +141,10 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
 /// When a flow ends, its data packets and its acknowledgements.
 fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     // A kernel is taken for a model with the defaults: the estimate is as rough in other ways.
-    let sizes = match &flow.transport {
-        Transport::Tcp { config, .. } => of_tcp(config),
-        Transport::Model(spec) => spec.sizes(),
-        Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) => {
-            of_tcp(&transport::tcp::Config::default())
-        }
+    let sizes = match (flow.transport.tcp(), flow.transport.model()) {
+        (Some(config), _) => of_tcp(config),
+        (_, Some(spec)) => spec.sizes(),
+        _ => of_tcp(&transport::tcp::Config::default()),
     };
     let start = typical(&flow.start) / 1e9;
     let (bytes, lasts) = match &flow.app {

@@ -23,8 +23,8 @@ pub enum Transport {
     Udp(Udp),
     /// A model of another protocol, at both ends.
     Model(Arc<dyn Spec>),
-    /// Ends that are not alike, the opening one first: a kernel at least at one of them, a model of TCP or another
-    /// kernel at the other.
+    /// Ends that are not alike, the opening one first: two models of TCP that have agreed on their options, or a kernel at
+    /// least at one of them, a model of TCP or another kernel at the other.
     Ends(Box<[Transport; 2]>),
 }
 
@@ -36,11 +36,15 @@ impl Transport {
             alike => alike,
         }
     }
-    /// The model's choices, if it is a model at both ends.
+    /// The model's choices, if it is one of TCP at both ends; of two that differ, the opening end's.
     pub fn tcp(&self) -> Option<&Config> {
         match self {
             Transport::Tcp { config, .. } => Some(config),
-            Transport::Linux(_) | Transport::Udp(_) | Transport::Ends(_) | Transport::Model(_) => None,
+            Transport::Ends(ends) => match &**ends {
+                [Transport::Tcp { config, .. }, Transport::Tcp { .. }] => Some(config),
+                _ => None,
+            },
+            Transport::Linux(_) | Transport::Udp(_) | Transport::Model(_) => None,
         }
     }
     /// The choice of another protocol than TCP, if it is a model of one.

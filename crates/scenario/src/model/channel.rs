@@ -64,8 +64,21 @@ pub struct Class {
     pub stay: Option<Span>,
     /// What comes faster than this, bursts of so many bytes aside, is dropped.
     pub police: Option<(base::Rate, u64)>,
+    /// What comes faster than this waits before the queue.
+    pub shape: Option<Shaping>,
     /// The longest time between two of its turns while it has packets.
     pub turn_within: Option<Span>,
+}
+
+/// A token bucket that delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaping {
+    /// How fast it fills.
+    pub rate: base::Rate,
+    /// How much it holds, bytes.
+    pub burst: u64,
+    /// Bytes that may wait; none: any.
+    pub limit: Option<u64>,
 }
 
 /// Resources that an idle link has to be given.

@@ -92,8 +92,33 @@ pub struct Manager {
     pub beyond: Span,
     /// The aggregate window by bandwidth-delay products.
     pub headroom: f64,
+    /// Hints come so long before what they tell happens.
+    pub ahead: Span,
+    /// What becomes of datagrams beyond their flow's share.
+    pub datagrams: Datagrams,
     /// The access rate is not known: the window begins with so many bytes and is estimated.
     pub estimate: Option<u64>,
+}
+
+base::named! {
+    /// What a congestion manager does to datagrams beyond their flow's share of the access link.
+    pub enum Datagrams {
+        /// Nothing.
+        Free = "free",
+        /// It drops them (catalogue CM-03).
+        Drop = "drop",
+        /// It gives them a mark of congestion (catalogue CM-04).
+        Mark = "mark",
+    }
+}
+
+/// The largest packet of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mtu {
+    /// Bytes, all headers counted.
+    pub size: u32,
+    /// Whether the router before it tells senders whose packets exceed it.
+    pub tells: bool,
 }
 
 /// Two machines that see each other.
@@ -155,6 +180,8 @@ pub struct Link {
     pub backgrounds: Vec<usize>,
     /// Headers are sent as differences (RFC 1144).
     pub compression: bool,
+    /// Its largest packet; none: packets of any size pass.
+    pub mtu: Option<Mtu>,
     /// Index of the link whose queue a reset that has passed this one empties of its connection.
     pub flushes: Option<usize>,
     /// Volume is counted at the gateway and in the radio network.

@@ -14,7 +14,8 @@ use crate::grammar::reader::Reader;
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::model::channel::Error;
 use crate::model::{
-    Background, ChangedRate, Direction, Gate, Link, LinkRate, Linux, Loss, Manager, Node, RateChange,
+    Background, ChangedRate, Datagrams, Direction, Gate, Link, LinkRate, Linux, Loss, Manager, Node,
+    RateChange,
 };
 use crate::tables::flow::FLOW;
 use crate::tables::flow::linux;
@@ -218,6 +219,8 @@ fn manager(node: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         link,
         beyond: reader.span("beyond")?,
         headroom: reader.number("headroom")?,
+        ahead: reader.span("ahead")?,
+        datagrams: Datagrams::from_name(reader.word("datagrams")?)?,
         estimate,
     });
     Some(())
@@ -253,6 +256,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     }
     let name = name?;
     let compression = link::compression(reader);
+    let mtu = link::mtu(reader, cx)?;
     let (flush, charging) = (reader.flag("rst-flush")?, reader.flag("charging")?);
     let unique = reader.flag("delete-copies")?;
     let bearer = crate::radio::read(reader, &name, &graph.flows, cx)?;
@@ -275,6 +279,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
             losses: Vec::new(),
             backgrounds: Vec::new(),
             compression,
+            mtu,
             channel,
             flushes: None,
             charging,
@@ -318,6 +323,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         return None;
     }
     let compression = link::compression(reader);
+    let mtu = link::mtu(reader, cx)?;
     let link = Link {
         name: name.clone(),
         owner: name.clone(),
@@ -332,6 +338,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         losses: Vec::new(),
         backgrounds: Vec::new(),
         compression,
+        mtu,
         channel: channel?,
         flushes: None,
         charging: false,

@@ -59,3 +59,62 @@ pub fn ip_packet(bytes: &[u8]) {
     }
     assert_eq!((left, network.bodies()), (sent, 0));
 }
+
+const NARROW: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "core"
+    between = ["a", "router"]
+    rate = "10 Mbit/s"
+    delay = "1 ms"
+    [[hop]]
+    name = "link"
+    between = ["router", "b"]
+    rate = "1 Mbit/s"
+    delay = "1 ms"
+    queue = "unlimited"
+    mtu = "100 B"
+    [[flow]]
+    name = "flow"
+    from = "a"
+    to = "b"
+    transport = { from = "linux", to = TO }
+    app = "bulk"
+"#;
+
+/// The same over a link with an MTU of 100 bytes, toward a stack and toward a model that puts fragments together: what
+/// passes fits and is a packet, and after an hour nothing waits for its rest.
+pub fn fragments(bytes: &[u8]) {
+    for (to, real) in
+        [("\"linux\"", true), ("{ tcp = { give-up = \"10 s\", give-up-syn = \"10 s\" } }", false)]
+    {
+        let text = NARROW.replace("TO", to);
+        let Ok(scenario) = scenario::read("fuzz", text.as_bytes(), &NoFiles) else {
+            panic!("a good scenario")
+        };
+        let world = scenario::build::build(scenario.first(), Seed { seed: 1, repetition: 0 }, Tracer::off());
+        let (mut network, ends) = (world.network, world.flows[0]);
+        network.start(None);
+        let (mut rest, mut at) = (bytes, 0u64);
+        while let [side, high, low, tail @ ..] = rest {
+            let length = usize::from(*high % 8) * 256 + usize::from(*low);
+            let (packet, next) = tail.split_at(length.min(tail.len()));
+            at += u64::from(*side) * 100_000;
+            let door = if real && side % 2 == 1 { ends.to } else { ends.from };
+            let _ = network
+                .enter(Time::from_nanos(at), door, |door: &mut Door, cx| door.take_in(cx, packet).is_ok());
+            assert_eq!(network.bodies() as usize, network.packets_inside());
+            rest = next;
+        }
+        network.run_until(Time::from_secs_f64(3600.0));
+        assert_eq!((network.bodies(), network.packets_inside()), (0, 0));
+        for door in [ends.from, ends.to].into_iter().take(if real { 2 } else { 1 }) {
+            let now = network.now();
+            while let Some(Some(leaving)) = network.enter(now, door, |door: &mut Door, _| door.next_out()) {
+                let digest = wire::read(&leaving.bytes);
+                let fits = |digest: wire::Digest| digest.size <= 100 || digest.protocol == wire::icmp::ICMP6;
+                assert!(digest.is_ok_and(|digest| door == ends.from || fits(digest)));
+            }
+        }
+    }
+}

@@ -387,6 +387,18 @@ impl Sent {
         (self.cut(left), self.cut(right))
     }
 
+    /// Cuts what is outstanding into records of at most `most` bytes: segments have become smaller.
+    pub fn recut(&mut self, most: u64) {
+        let mut i = 0;
+        while let Some(record) = self.ring.get(i) {
+            if record.bytes() > most {
+                let at = record.start + most;
+                self.cut(at);
+            }
+            i += 1;
+        }
+    }
+
     /// Index of the record that begins at `seq`, or one past the last.
     fn cut(&mut self, seq: u64) -> usize {
         let i = self.index(seq);
@@ -456,6 +468,21 @@ mod tests {
         assert_eq!((sent.sacked(), sent.in_flight(), sent.delivered()), (0, 40, 10));
         sent.acked(at(30), 40);
         assert_eq!(sent.delivered(), 40);
+    }
+
+    /// PR-05: a smaller segment cuts what is outstanding; what was lost of it stays lost.
+    #[test]
+    fn records_become_smaller() {
+        let mut sent = four();
+        sent.mark_lost(1);
+        sent.recut(4);
+        let records: Vec<_> = sent.records().iter().map(|r| (r.start, r.end, r.lost)).collect();
+        assert_eq!(records.len(), 12);
+        assert_eq!(
+            &records[2..7],
+            [(8, 10, false), (10, 14, true), (14, 18, true), (18, 20, true), (20, 24, false)]
+        );
+        assert_eq!((sent.lost(), sent.in_flight()), (10, 30));
     }
 
     #[test]

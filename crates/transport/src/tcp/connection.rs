@@ -224,6 +224,13 @@ impl Connection {
         }
     }
 
+    /// A router says how large a packet may be that passes it, headers counted.
+    pub fn path_mtu(&mut self, io: &mut Io<'_>, mtu: u32) {
+        let first = io.out.len();
+        self.sender.path_mtu(io, mtu);
+        self.complete(io, first);
+    }
+
     /// When it wants to run.
     pub fn next_timeout(&self) -> Time {
         self.sender.next_timeout().min(self.receiver.next_timeout())

@@ -28,6 +28,15 @@ const UNSAID_MSS: u16 = 536;
 const LEAST_MSS: u32 = 64;
 
 impl Config {
+    /// What the SYN of an end with these choices offers.
+    pub fn offer(&self) -> Offer {
+        //= RFC 6691 section 2: options do not count against the size that is told
+        let options = if self.timestamps { self.wire.timestamps } else { 0 };
+        let mss = u16::try_from(self.mss + options).unwrap_or(u16::MAX);
+        let scale = self.window_scale;
+        Offer { mss: Some(mss), sack: self.uses_sack(), timestamps: self.timestamps, scale }
+    }
+
     /// These choices with a peer that offers so much.
     #[must_use]
     pub fn agreed(&self, offer: Offer) -> Config {
@@ -88,6 +97,16 @@ mod tests {
         assert_eq!(agreed.agreed(ALL), agreed);
         let small = Config { mss: 512, ..config };
         assert_eq!(small.agreed(ALL), small);
+    }
+
+    /// TB-30: the smaller of the two sizes holds at both ends, and what both offer is used.
+    #[test]
+    fn two_models_agree() {
+        let big = Config { mss: 1448, sack: Sack::On, ..Config::default() };
+        let small = Config { mss: 536, timestamps: false, ..big };
+        let (a, b) = (big.agreed(small.offer()), small.agreed(big.offer()));
+        assert_eq!((a.mss, b.mss, a.timestamps, b.timestamps), (536, 536, false, false));
+        assert_eq!((a.agreed(b.offer()), big.agreed(big.offer())), (a, big));
     }
 
     #[test]

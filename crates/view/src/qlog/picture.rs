@@ -3,7 +3,9 @@
 
 use super::{Space, Trace};
 use crate::sequence::Frame;
-use report::{Ack, Drop, FastRetransmit, Ink, Kind, Panel, Picture, Sent, Series, Style, Timeout, Truth};
+use report::{
+    Ack, Drop, FastRetransmit, Ink, Kind, Panel, Picture, Received, Sent, Series, Style, Timeout, Truth,
+};
 
 /// Draws the packets of one trace with 0-RTT and 1-RTT keys; those of the handshake have numbers of their own.
 pub fn picture(trace: &Trace, frame: Frame) -> Picture {
@@ -22,14 +24,14 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
         ack: ack.largest.saturating_add(1),
         ..Ack::default()
     });
-    let drops = packets().filter(|packet| !packet.spurious()).filter_map(|packet| {
+    // Which were lost is what the sender called lost and never saw acknowledged.
+    let drops = packets().filter(|packet| packet.acknowledged.is_none()).filter_map(|packet| {
         let t = packet.lost?;
-        Some(Drop {
-            t,
-            seq: packet.number,
-            end: packet.number + 1,
-            place: "called lost by the sender".to_owned(),
-        })
+        Some(Drop { t, seq: packet.number, end: packet.number + 1, place: String::new() })
+    });
+    let received = packets().filter_map(|packet| {
+        let t = packet.acknowledged?;
+        Some(Received { t, seq: packet.number, end: packet.number + 1, duplicate: false })
     });
     let spurious = packets().filter(|packet| packet.spurious()).filter_map(|packet| {
         Some(FastRetransmit { t: packet.lost?, seq: packet.number, truth: Truth::Spurious })
@@ -67,6 +69,9 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
         subtitle: subtitle(trace),
         flow: if trace.vantage.is_empty() { "QUIC".to_owned() } else { format!("QUIC {}", trace.vantage) },
         segment_bytes: 1,
+        // Numbers are never used again, so that nothing is told of data sent again.
+        datagrams: true,
+        received: received.filter(|e| within(e.t)).collect(),
         sent: sent.filter(|e| within(e.t)).collect(),
         acks: acks.filter(|e| within(e.t)).collect(),
         drops: drops.filter(|e| within(e.t)).collect(),

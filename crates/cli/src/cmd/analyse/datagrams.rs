@@ -64,7 +64,7 @@ pub(super) fn story(read: &Read) -> Vec<String> {
             spin.max_s * 1e3
         );
     } else if flow.quic.is_some() {
-        sure += " Its spin bit is not used, so no round trips are known.";
+        sure += " Its spin bit tells no round trips here.";
     }
     let mut out = vec![what, sure];
     if flow.quic.is_some() {
@@ -169,11 +169,9 @@ pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
         return Vec::new();
     }
     let table = crate::output::page::table("UDP flows, the largest first", &table(read, 50));
-    let mut out = vec![Section {
-        heading: "UDP flows".to_owned(),
-        text: story(read).join("\n\n"),
-        items: vec![table.into()],
-    }];
+    // Where there is nothing else the page has begun with it.
+    let text = if read.tcp + read.sctp > 0 { story(read).join("\n\n") } else { String::new() };
+    let mut out = vec![Section { heading: "UDP flows".to_owned(), text, items: vec![table.into()] }];
     let drawn = sorted(read).into_iter().filter(|(_, flow)| flow.ways[flow.main()].packets >= LEAST_DRAWN);
     for (number, flow) in drawn.take(DRAWN) {
         let frame = || Frame { title: String::new(), ..frame.clone() };

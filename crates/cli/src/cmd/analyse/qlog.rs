@@ -54,10 +54,10 @@ fn story(qlog: &Qlog) -> [String; 3] {
         n => format!("Of {n} traces the largest, {number},"),
     };
     let what = format!(
-        "{which} sent {} in {:.2} s: {} called {} lost, and {} expired.",
+        "{which} sent {} in {:.2} s: {} called {} of them lost, and {} expired.",
         count(trace.sent.len() as u64, "packet"),
         trace.seconds,
-        if trace.vantage.is_empty() { "its sender" } else { &trace.vantage },
+        if trace.vantage.is_empty() { "its sender".to_owned() } else { format!("the {}", trace.vantage) },
         trace.lost(),
         count(trace.probes.len() as u64, "probe timer"),
     );

@@ -1,15 +1,20 @@
 //! Compatibility of two different flow ends: kernels, or a kernel and a model.
 //!
-//! Two kernels that speak the same over the same version of IP, and a kernel with a model of TCP whose words can all
-//! be said in bytes.
+//! Two kernels that speak the same over the same version of IP, a kernel with a model of TCP whose words can all be said in
+//! bytes, and two models of TCP, which agree on what both offer in their SYNs (catalogue PR-14, TB-30).
 
 use crate::model::{Ip, Protocol, Transport};
+use transport::tcp::Config;
 use transport::tcp::config::{Handshake, Spurious};
 
 /// Why two ends cannot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Apart {
-    /// Both are models.
+    /// Models that open connections in different ways.
+    Handshakes,
+    /// Models that count different bytes on the wire.
+    Wires,
+    /// Both are models, one of them not of TCP.
     Models,
     /// Datagrams of the model at this end.
     Datagrams(usize),
@@ -35,7 +40,7 @@ impl Apart {
     /// Whether it is the second end that is to be mended.
     pub(crate) fn second(self) -> bool {
         match self {
-            Apart::Models | Apart::Protocols | Apart::Versions => true,
+            Apart::Handshakes | Apart::Wires | Apart::Models | Apart::Protocols | Apart::Versions => true,
             Apart::Datagrams(end)
             | Apart::NotTcp(end)
             | Apart::Other(end)
@@ -49,7 +54,11 @@ impl Apart {
     /// What is wrong.
     pub(crate) fn message(self) -> &'static str {
         match self {
-            Apart::Models => "both ends are models, and models of one flow share their choices",
+            Apart::Handshakes => {
+                "these two profiles open connections in different ways, or use a flag that the other lacks"
+            }
+            Apart::Wires => "the two ends count different bytes on the wire for the same headers",
+            Apart::Models => "both ends are models, and only those of TCP can differ",
             Apart::Datagrams(_) => "datagrams of the model are the same at both ends",
             Apart::NotTcp(_) => {
                 "only a model of TCP or SCTP, opposite a kernel, can have another end than its own"
@@ -73,6 +82,8 @@ impl Apart {
     /// How to mend it.
     pub(crate) fn help(self) -> &'static str {
         match self {
+            Apart::Handshakes => "write the same `profile` at both ends",
+            Apart::Wires => "write the same `wire` at both ends",
             Apart::Models => "write transport = { tcp = { ... } }, or \"linux\" at one of the ends",
             Apart::Datagrams(_) => {
                 "write transport = \"udp\", or transport = { linux = { protocol = \"udp\" } } for a kernel's"
@@ -123,7 +134,26 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
         }
         [Transport::Tcp { config, .. }, Transport::Linux(linux)] => with_model(config, 0, linux.protocol),
         [Transport::Linux(linux), Transport::Tcp { config, .. }] => with_model(config, 1, linux.protocol),
+        [Transport::Tcp { config: a, .. }, Transport::Tcp { config: b, .. }] => {
+            let flag = |config: &Config| config.spurious == Spurious::RetransmitFlag;
+            if a.handshake != b.handshake || flag(a) != flag(b) {
+                return Err(Apart::Handshakes);
+            }
+            if a.wire == b.wire { Ok(()) } else { Err(Apart::Wires) }
+        }
         _ => Err(Apart::Models),
+    }
+}
+
+//= RFC 9293 section 3.7.1: the smaller of the two segment sizes holds
+/// Two models of TCP go by what the other one's SYN offers, for as long as the connection lasts.
+pub(crate) fn agree(ends: &mut [Transport; 2]) {
+    if let [Transport::Tcp { config: a, .. }, Transport::Tcp { config: b, .. }] = ends {
+        let offers = [a.offer(), b.offer()];
+        (*a, *b) = (a.agreed(offers[1]), b.agreed(offers[0]));
+        for (end, offer) in [a, b].into_iter().zip(offers) {
+            end.announced = offer.mss.map(u32::from);
+        }
     }
 }
 

@@ -71,8 +71,8 @@ pub(crate) static FLOW: TableShape = table(
             "transport",
             Shape::PerEnd(&protocol::CHOICE),
             Need::Default("\"tcp\""),
-            "Its protocol. { from = ..., to = ... } gives each end its own: in virtual time, a kernel at one of them and the \
-             model of TCP or another kernel at the other.",
+            "Its protocol. { from = ..., to = ... } gives each end its own: in virtual time, two models of TCP, which agree on \
+             what both offer in their SYNs, or a kernel at one of them and the model of TCP or another kernel at the other.",
         ),
         field(
             "priority",
@@ -218,9 +218,12 @@ pub(crate) fn transport(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Transport> {
     }
     let trees = (tree.get("from")?, tree.get("to")?);
     let (from, to) = (carrier(trees.0, cx), carrier(trees.1, cx));
-    let ends = [from?, to?];
+    let mut ends = [from?, to?];
     match self::ends::together(&ends) {
-        Ok(()) => Some(Transport::Ends(Box::new(ends))),
+        Ok(()) => {
+            self::ends::agree(&mut ends);
+            Some(Transport::Ends(Box::new(ends)))
+        }
         Err(why) => {
             let second = why.second();
             let (place, other) =

@@ -10,7 +10,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
-use crate::model::channel::{Class, Kind as Carries};
+use crate::model::channel::{Class, Kind as Carries, Shaping};
 
 const NAME_LIST: Shape = Shape::One(Kind::Name);
 
@@ -25,6 +25,21 @@ static POLICE: TableShape = table(
             Need::Default("\"3000 B\""),
             "How much it holds; at least a packet.",
         ),
+    ],
+);
+
+static SHAPE: TableShape = table(
+    "shape",
+    "A token bucket: what exceeds its rate and its burst is delayed.",
+    &[
+        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "How fast it fills."),
+        field(
+            "burst",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"3000 B\""),
+            "How much it holds; a larger packet waits until it is full.",
+        ),
+        field("limit", Shape::One(Kind::Bytes), Need::Optional, "What may wait. Without it, any amount."),
     ],
 );
 
@@ -86,6 +101,12 @@ static CLASS: TableShape = table(
             Shape::Table(&POLICE),
             Need::Optional,
             "What exceeds a rate is dropped before it waits.",
+        ),
+        field(
+            "shape",
+            Shape::Table(&SHAPE),
+            Need::Optional,
+            "What exceeds a rate waits before the link's queue until it conforms.",
         ),
     ],
 );
@@ -170,6 +191,20 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         }
         None => None,
     };
+    let shape = match r.get("shape") {
+        Some(tree) => {
+            let shape = Reader::new(tree, &SHAPE);
+            let rate = shape.rate("rate")?;
+            if rate.bps() == 0 {
+                let message = "a rate of 0 lets no packet of this class through";
+                cx.push(Diagnostic::error("bad-value", shape.place("rate"), message));
+                return None;
+            }
+            let limit = shape.get("limit").and_then(|_| shape.bytes("limit"));
+            Some(Shaping { rate, burst: shape.bytes("burst")?, limit })
+        }
+        None => None,
+    };
     let class = Class {
         name: r.name()?,
         flows,
@@ -181,6 +216,7 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, known: &[String], cx: &Cx<'_>) -> Optio
         queue: queue(r.get("queue"))?,
         stay,
         police,
+        shape,
         turn_within,
     };
     Some((class, links?))

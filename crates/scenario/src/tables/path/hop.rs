@@ -8,7 +8,7 @@ use super::channel;
 use super::class;
 use super::error;
 use super::fault;
-use super::link::{COMPRESSION, DELAY, QUEUE, RATE};
+use super::link::{COMPRESSION, DELAY, ICMP, MTU, QUEUE, RATE};
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::grammar::tree::Tree;
 use crate::grammar::validate::split;
@@ -74,6 +74,8 @@ pub(crate) static HOP: TableShape = table(
         fault::DUPLICATIONS,
         background::BACKGROUNDS,
         COMPRESSION,
+        MTU,
+        ICMP,
         RST_FLUSH,
         DELETE_COPIES,
         CHARGING,

@@ -19,7 +19,8 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
 use crate::grammar::tree::Tree;
 use crate::grammar::validate::alternative;
-use crate::model::{Delay, LinkRate, Schedule};
+use crate::model::{Delay, LinkRate, Mtu, Schedule};
+use base::wire::fragment::LEAST_MTU;
 use base::{Span, Time};
 
 const STEP_OF_RATE: Shape = Shape::Pair(Kind::Span, Kind::Rate);
@@ -127,6 +128,43 @@ pub(crate) const COMPRESSION: Field = field(
      timestamps are not compressed. Sizes stay as they are.",
 );
 
+/// The largest packet of a link, and whether its router speaks.
+pub(crate) const MTU: Field = field(
+    "mtu",
+    Shape::One(Kind::Bytes),
+    Need::Optional,
+    "The largest IP packet of the link, headers counted. Larger ones are cut up before its queue, or, where that is \
+     forbidden (DF), end there. Without it, packets of any size pass.",
+);
+pub(crate) const ICMP: Field = field(
+    "icmp",
+    Shape::One(Kind::Flag),
+    Need::Default("true"),
+    "Whether the router before the link tells senders whose packets exceed its `mtu` (RFC 1191); false: it is a black \
+     hole for them.",
+);
+
+/// Reads the MTU of a link or hop: none without one.
+pub(crate) fn mtu(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Mtu>> {
+    if reader.get("mtu").is_none() {
+        if let Some(tree) = reader.get("icmp") {
+            let message = "`icmp` has an effect only with `mtu`";
+            cx.push(Diagnostic::warning("no-effect", tree.place, message).help("add mtu, or remove it"));
+        }
+        return Some(None);
+    }
+    let size = reader.bytes("mtu")?;
+    let range = u64::from(LEAST_MTU)..=65_535;
+    if !range.contains(&size) {
+        let message = format!("an MTU is from {LEAST_MTU} B (RFC 791) to 65535 B");
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("mtu"), message).help("Ethernet's is \"1500 B\""),
+        );
+        return None;
+    }
+    Some(Some(Mtu { size: size as u32, tells: reader.flag("icmp")? }))
+}
+
 /// Whether headers are sent as differences.
 pub(crate) fn compression(reader: Reader<'_>) -> bool {
     reader.word("header-compression") == Some("rfc1144")
@@ -184,6 +222,8 @@ pub(crate) static LINK: TableShape = table(
         fault::DUPLICATIONS,
         background::BACKGROUNDS,
         COMPRESSION,
+        MTU,
+        ICMP,
     ],
 );
 
@@ -209,6 +249,19 @@ pub(crate) static MANAGER: TableShape = table(
             Shape::One(Kind::Number(0.1, 100.0)),
             Need::Default("1.2"),
             "The aggregate window, in bandwidth-delay products.",
+        ),
+        field(
+            "ahead",
+            Shape::One(Kind::Span),
+            Need::Default("\"0 s\""),
+            "So long before a change of rate or delay the link layer tells of it, such as of a handover.",
+        ),
+        field(
+            "datagrams",
+            Shape::One(Kind::Word(&["free", "drop", "mark"])),
+            Need::Default("\"free\""),
+            "What becomes at the node of datagrams beyond their flow's share of the access rate, by `flow.priority`: dropped, or \
+             marked for senders that control congestion. The connections then share what is left of the window.",
         ),
         field(
             "estimate",

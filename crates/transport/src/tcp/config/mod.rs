@@ -183,6 +183,10 @@ impl ShareConfig {
 pub struct Config {
     /// Largest data segment, bytes.
     pub mss: u32,
+    /// The segment size that its SYN tells, bytes, options counted, where the peer's smaller one holds.
+    pub announced: Option<u32>,
+    /// How the largest packet of the path is learned.
+    pub path_mtu: PathMtu,
     /// How the connection opens.
     pub handshake: Handshake,
     /// How the opening end acknowledges the peer's SYN.
@@ -371,6 +375,8 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             mss: 1460,
+            announced: None,
+            path_mtu: PathMtu::Icmp,
             handshake: Handshake::TwoWay,
             handshake_ack: HandshakeAck::WithData,
             initial_window: WindowSize::Rfc6928,

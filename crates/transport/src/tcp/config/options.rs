@@ -141,6 +141,7 @@ word_settings!(
     CongestionControl,
     CubicCurve,
     RenoCount,
+    PathMtu,
     Push,
     Pacing
 );
@@ -164,6 +165,7 @@ macro_rules! options {
 }
 
 options! {
+    "path-mtu" => path_mtu, Kind::Word(PathMtu::NAMES), Setting::read, "How it learns the largest packet of the path; with \"off\" routers cut its packets up (RFC 1191, RFC 4821).";
     "mss" => mss, Kind::Bytes, |t| bytes_within(t, 64, 65_000), "Largest data segment.";
     "handshake" => handshake, Kind::Word(Handshake::NAMES), Setting::read, "How the connection opens: two-way, or the one-way model of the simulators.";
     "handshake-ack" => handshake_ack, Kind::Word(HandshakeAck::NAMES), Setting::read, "How the opening end acknowledges the peer's SYN: with its first data, or by a segment of its own before them.";

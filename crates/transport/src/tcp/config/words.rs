@@ -79,6 +79,17 @@ named! {
     }
 }
 named! {
+    /// How the sender learns the largest packet of the path (catalogue PR-05).
+    pub enum PathMtu {
+        /// Not at all: routers may cut its packets up.
+        Off = "off",
+        /// From the ICMP errors of routers, which must not cut its packets up (RFC 1191).
+        Icmp = "icmp",
+        /// From those, and where routers are silent from timeouts and probes (RFC 4821).
+        Probe = "probe",
+    }
+}
+named! {
     /// Which data segments carry the flag PSH.
     pub enum Push {
         /// None: no receiver here but that of Linux looks at it.

@@ -23,6 +23,9 @@ impl Sender {
     #[inline(always)]
     pub(in crate::tcp) fn acknowledge(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
         self.una = ack.ack;
+        if self.search.is_some() {
+            self.judge_probe();
+        }
         self.limited = 0;
         self.scoreboard.acked(self.una);
         // With a closed window nothing would ever start it again: the timer opens it.

@@ -11,6 +11,7 @@ mod echo;
 mod heuristic;
 mod judge;
 mod pacing;
+mod path_mtu;
 mod persist;
 mod queue;
 mod share;
@@ -34,6 +35,7 @@ use base::Span;
 use base::truth::Cause;
 use heuristic::Hint;
 use pacing::Pacer;
+use path_mtu::Search;
 use persist::Probing;
 use queue::Queue;
 use share::Sharing;
@@ -155,6 +157,8 @@ pub struct Sender {
     sharing: Option<Box<Sharing>>,
     /// The portions in which data wait, if they matter.
     queue: Option<Box<Queue>>,
+    /// The search for the largest segment that passes, after a black hole.
+    search: Option<Search>,
 }
 
 impl Sender {
@@ -221,6 +225,7 @@ impl Sender {
             hint: Hint::default(),
             sharing: None,
             queue: config.defer.then(|| Box::new(Queue::new(config.send_buffer, config.mss))),
+            search: None,
             config,
         }
     }

@@ -69,6 +69,10 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// Segments are so large from now on.
+    pub(super) fn use_mss(&mut self, mss: u32) {
+        self.mss = u64::from(mss);
+    }
     pub(super) fn new(sizes: SendBuffer, mss: u32) -> Self {
         let mut queue = Queue {
             sizes,

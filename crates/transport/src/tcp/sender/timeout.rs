@@ -85,6 +85,7 @@ impl Sender {
         if !self.strategy.keeps_reports() || self.scoreboard.end_of_range_at(self.una).is_some() {
             self.forget_reports();
         }
+        self.suspect_black_hole(expirations);
         self.rto.back_off();
         self.rto.restart(io.now);
         self.untime();

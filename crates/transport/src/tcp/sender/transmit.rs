@@ -235,7 +235,10 @@ impl Sender {
         if fresh && self.queue.as_ref().is_some_and(|queue| self.nxt >= queue.written()) {
             return false; // the program waits for memory
         }
-        let end = self.segment_end(self.nxt);
+        let mut end = self.segment_end(self.nxt);
+        if fresh && self.search.is_some() {
+            end = self.probe_end(end, limit);
+        }
         // A window smaller than a segment lets one out only if nothing else is.
         // A FIN that goes with data takes no room.
         let reach = if self.config.fin_with_data { end.min(self.end) } else { end };
@@ -318,6 +321,9 @@ impl Sender {
                 lost.note(seq, end);
             }
             self.detector.on_resent(seq, end, self.max);
+            if self.search.is_some() {
+                self.lose_probe(seq, cause);
+            }
         }
         io.send(Segment { seq, len, syn, fin, resent, ..Segment::default() }, 0, cause);
     }

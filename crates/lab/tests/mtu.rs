@@ -1,0 +1,238 @@
+//! Links with an MTU: fragments and their loss (NS-21), path MTU discovery by ICMP, through black holes and by probes (PR-05),
+//! segment sizes agreed on (TB-30), options that stay after a handover (PR-14). Each against what arithmetic says.
+
+mod common;
+
+use base::event::Event;
+use base::packet::DropReason;
+use lab::once::{Options, Outcome, run_once};
+use scenario::Model;
+use scenario::metric::Metric;
+
+fn play(model: &Model) -> Outcome {
+    let outcome = run_once(model, 0, Options { trace: true, shuffle_ties: None });
+    let network = &outcome.world.network;
+    assert_eq!(network.bodies() as usize, network.packets_inside(), "bodies are left");
+    outcome
+}
+
+fn metric(outcome: &Outcome, metric: Metric) -> f64 {
+    outcome.flows[0].get(metric).unwrap_or(f64::NAN)
+}
+
+/// Two hops, the second one, toward the phone, with an MTU.
+fn path(tcp: &str, second: &str, bytes: &str) -> Model {
+    let text = format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "core"
+        between = ["server", "router"]
+        rate = "100 Mbit/s"
+        delay = "10 ms"
+        [[hop]]
+        name = "radio"
+        between = ["router", "phone"]
+        rate = "400 kbit/s"
+        delay = "40 ms"
+        queue = {{ drop-tail = {{ limit = "200 packets" }} }}
+        {second}
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = {tcp}
+        app = {{ bulk = {{ bytes = "{bytes}" }} }}
+        [run]
+        limit = "1 h"
+        "#
+    );
+    common::model::<&str>(&text, &[])
+}
+
+fn tcp(more: &str) -> String {
+    format!(
+        "{{ tcp = {{ mss = \"1460 B\", timestamps = false, window = \"40 segments\", delayed-ack.timer = \"0 s\" {more} }} }}"
+    )
+}
+
+/// Bytes that the application has received.
+fn delivered(outcome: &Outcome) -> f64 {
+    host::report(&outcome.world.network, outcome.world.flows[0].to)
+        .map_or(f64::NAN, |end| end.received as f64)
+}
+
+fn drops(outcome: &Outcome, of: DropReason) -> Vec<f64> {
+    let when = |r: &base::event::Record| match r.event {
+        Event::Dropped { reason, .. } if reason == of => Some(r.t.as_secs_f64()),
+        _ => None,
+    };
+    outcome.world.network.records().iter().filter_map(when).collect()
+}
+
+/// Sizes of the segments that were sent, by distinct length.
+fn sizes(outcome: &Outcome) -> Vec<u32> {
+    let mut sizes: Vec<u32> = (outcome.world.network.records().iter())
+        .filter_map(|r| match r.event {
+            Event::DataSent { len, .. } => Some(len),
+            _ => None,
+        })
+        .collect();
+    sizes.dedup();
+    sizes
+}
+
+/// NS-21: with 576 bytes each packet of 1500 goes in three fragments (552 + 552 + 376 bytes behind headers of 20), 40 bytes
+/// more than whole, and the rate of data is that much less.
+#[test]
+fn fragments_cost_their_headers() {
+    let whole = play(&path(&tcp(", path-mtu = \"off\""), "", "1 MB"));
+    let cut = play(&path(&tcp(", path-mtu = \"off\""), "mtu = \"576 B\"", "1 MB"));
+    let segments = 685.0; // 1 MB in segments of 1460 bytes
+    let radio = |outcome: &Outcome| outcome.world.network.counters().sent;
+    assert_eq!(radio(&cut) - radio(&whole), 685 * 4, "three fragments and the packet put together");
+    let slower = metric(&cut, Metric::DownloadTime) - metric(&whole, Metric::DownloadTime);
+    let expected = segments * 40.0 * 8.0 / 400e3;
+    assert!((slower - expected).abs() < 0.02 * expected, "{slower} {expected}");
+    assert!(drops(&cut, DropReason::TooBig).is_empty() && metric(&cut, Metric::SegmentsRetransmitted) == 0.0);
+}
+
+/// NS-21: a packet is lost with any of its fragments. Lost with 2 % each, a packet of three is lost with 1 - 0.98^3 = 5.9 %.
+#[test]
+fn a_lost_fragment_is_a_lost_packet() {
+    let loss = "mtu = \"576 B\"\n[[hop.loss]]\nname = \"errors\"\ndirections = \"down\"\nprobability = 0.02";
+    let outcome =
+        play(&path(&tcp(", path-mtu = \"off\", recovery = \"rfc6675\", sack = true"), loss, "4 MB"));
+    let (sent, resent) =
+        (metric(&outcome, Metric::SegmentsSent), metric(&outcome, Metric::SegmentsRetransmitted));
+    let share = resent / sent;
+    // 2740 packets and more: a standard deviation of 0.45 %.
+    assert!((share - 0.0588).abs() < 3.0 * 0.0045, "{share}");
+    // What came of such packets waits a minute for the rest.
+    let (lost, late) = (drops(&outcome, DropReason::Loss), drops(&outcome, DropReason::Incomplete));
+    assert!(!late.is_empty() && late[0] - lost[0] > 59.0 && late[0] - lost[0] < 61.0, "{lost:?} {late:?}");
+}
+
+/// PR-05, RFC 1191: what does not fit is dropped, ICMP says why, and from then on segments have 536 bytes. No timeout.
+#[test]
+fn icmp_lowers_the_segment_size() {
+    for recovery in ["reno", "newreno", "sack", "rfc6675", "fack", "rack"] {
+        let options = tcp(&format!(", recovery = \"{recovery}\", sack = true"));
+        let outcome = play(&path(&options, "mtu = \"576 B\"", "1 MB"));
+        let sizes = sizes(&outcome);
+        assert_eq!((sizes[0], sizes[1]), (1460, 536), "{recovery}: {sizes:?}");
+        assert!(sizes[1..].iter().all(|&len| len <= 536), "{recovery}: {sizes:?}");
+        // The initial window was on its way: ten segments.
+        assert_eq!(drops(&outcome, DropReason::TooBig).len(), 10, "{recovery}");
+        let timeouts = metric(&outcome, Metric::GenuineTimeouts) + metric(&outcome, Metric::SpuriousTimeouts);
+        assert_eq!(timeouts, 0.0, "{recovery}");
+        // 400 kbit/s carry 536 of 576 bytes.
+        let rate = metric(&outcome, Metric::Throughput) / (400e3 * 536.0 / 576.0);
+        assert!((0.97..=1.0).contains(&rate), "{recovery}: {rate}");
+    }
+}
+
+/// PR-05: a router that does not speak is a black hole: nothing ever arrives. RFC 4821 finds a way: after three timeouts
+/// segments are smaller, and then single larger ones find the largest that passes, to within 8 bytes.
+#[test]
+fn a_black_hole_is_found_by_probes() {
+    let silent = "mtu = \"1200 B\"\nicmp = false";
+    let stuck = play(&path(&tcp(", give-up = \"120 s\""), silent, "1 MB"));
+    assert_eq!(delivered(&stuck), 0.0);
+    let probing = play(&path(&tcp(", path-mtu = \"probe\""), silent, "1 MB"));
+    assert_eq!(delivered(&probing), 1e6);
+    let sizes = sizes(&probing);
+    let largest = sizes.iter().skip(8).max().copied().unwrap_or(0);
+    let used = sizes.iter().rev().nth(1).copied().unwrap_or(0);
+    assert!((1160 - 8..=1160).contains(&used) && largest > 1160, "{sizes:?}");
+    // RTO of 1, 2, 4 s: the third expiration comes 7 s after the first segment.
+    assert!(
+        (7.0..20.0).contains(&(metric(&probing, Metric::DownloadTime) - 1e6 * 8.0 / 400e3)),
+        "{:?}",
+        metric(&probing, Metric::DownloadTime)
+    );
+}
+
+/// TB-30: the ends tell different sizes, and the smaller one holds in both directions.
+#[test]
+fn the_smaller_segment_size_holds() {
+    let ends = "{ from = { tcp = { mss = \"1460 B\", timestamps = false } }, to = { tcp = { mss = \"536 B\", timestamps = false } } }";
+    let outcome = play(&path(ends, "", "100 kB"));
+    assert_eq!(sizes(&outcome).into_iter().max(), Some(536));
+}
+
+/// PR-14: what the SYNs have agreed on stays. On a slow network the phone opened without window scaling and SACK; after the
+/// handover to 20 Mbit/s with 190 ms of round trip its 65535 bytes a round trip are 2.76 Mbit/s, whatever the link carries.
+#[test]
+fn options_stay_after_a_handover() {
+    let handover = |phone: &str| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            rate = "64 kbit/s"
+            delay = "95 ms"
+            queue = {{ drop-tail = {{ limit = "500 packets" }} }}
+            [[state-machine]]
+            name = "network"
+            [[state-machine.state]]
+            name = "gprs"
+            lasts = "20 s"
+            next = "wlan"
+            [[state-machine.state]]
+            name = "wlan"
+            [[state-machine.state.on]]
+            name = "radio"
+            rate = "20 Mbit/s"
+            [[flow]]
+            name = "download"
+            from = "server"
+            to = "phone"
+            transport = {{ from = {{ tcp = {{ window = "1 MB" }} }}, to = {{ tcp = {{ window = "1 MB", {phone} }} }} }}
+            app = {{ bulk = {{ lasts = "80 s" }} }}
+            [run]
+            limit = "200 s"
+            "#
+        );
+        play(&common::model::<&str>(&text, &[]))
+    };
+    let (old, new) = (
+        handover("window-scale = false, sack = false, recovery = \"newreno\""),
+        handover("window-scale = true"),
+    );
+    // Sixty seconds in the new network, and what the old one carried.
+    let most = 60.0 * 65_535.0 / 0.19 + 20.0 * 8_000.0;
+    assert!(delivered(&old) < most && delivered(&old) > 0.6 * most, "{} {most}", delivered(&old));
+    assert!(delivered(&new) > 3.0 * most, "{}", delivered(&new));
+}
+
+/// NS-21, PR-05: what a capture shows of fragments and ICMP, other programs read without complaint.
+#[test]
+fn captures_show_fragments_and_errors() {
+    for (options, second, filter, least) in [
+        (", path-mtu = \"off\"", "mtu = \"576 B\"", "ip.flags.mf == 1 || ip.frag_offset > 0", 3 * 68 * 3),
+        ("", "mtu = \"576 B\"", "icmp.type == 3 && icmp.code == 4 && icmp.mtu == 576", 10),
+    ] {
+        let model = path(&tcp(options), second, "100 kB");
+        let file = lab::capture::capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
+        let path = std::env::temp_dir().join(format!("williwaw-mtu-{}-{least}.pcapng", std::process::id()));
+        std::fs::write(&path, &file).unwrap();
+        let lines = |arguments: &[&str]| {
+            let output =
+                std::process::Command::new("tshark").arg("-n").arg("-r").arg(&path).args(arguments).output();
+            output.ok().map(|o| String::from_utf8_lossy(&o.stdout).lines().count())
+        };
+        let Some(found) = lines(&["-Y", filter]) else {
+            eprintln!("SKIPPED: tshark is not installed");
+            return;
+        };
+        let wrong = "ip.checksum.status == 0 || icmp.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed";
+        let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+        let wrong = lines(&[&checks[..], &["-Y", wrong]].concat());
+        assert!(found >= least, "{filter}: {found}");
+        assert_eq!(wrong, Some(0), "{filter}");
+        let _ = std::fs::remove_file(&path);
+    }
+}

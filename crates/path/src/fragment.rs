@@ -1,0 +1,169 @@
+//! MTU of a link: fragmentation of what is larger, or an ICMP error to its sender (RFC 791 section 2.3, RFC 1191 section 4;
+//! catalogue NS-21, PR-05).
+//!
+//! It stands where packets enter the link, in the name of the router before it. What must not be cut up (DF) ends there,
+//! and its sender is told, unless the router is silent: then the path is a black hole for such packets. Background load
+//! passes whole: it stands for traffic of which nobody asks more than its rate.
+
+use crate::element::{Cx, Element, Port};
+use base::Time;
+use base::body::{Body, Channel, Range};
+use base::packet::{DropReason, Flags, Packet};
+use base::pool::Part;
+use base::trace::Derived;
+use base::truth::Cause;
+use base::wire::{self, fragment, icmp};
+
+/// Where ICMP errors leave the entrance of a link, and where they reach a host.
+pub const ERRORS: Port = Port(1);
+
+/// Bytes of an IPv4 header without options, which every fragment of a model's packet has.
+pub const HEADER: u32 = 20;
+/// Bytes of an ICMP error that quotes the header and eight bytes (RFC 792).
+const ERROR: u32 = 56;
+
+/// "Fragmentation needed" as it travels between models.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooBig {
+    /// The MTU of the next hop, bytes.
+    pub mtu: u32,
+    /// The length of the packet that did not fit, bytes.
+    pub size: u32,
+}
+
+impl Body for TooBig {
+    fn flags(&self) -> Flags {
+        Flags::default()
+    }
+    fn ranges(&self, _cause: Cause, _each: impl FnMut(Range)) {}
+    fn acks(&self, _each: impl FnMut(Channel, u64)) {}
+}
+
+/// The entrance of a link with an MTU.
+pub struct Mtu {
+    /// Bytes of the largest packet that passes.
+    mtu: u32,
+    /// Whether senders are told.
+    tells: bool,
+    /// By ledger, whether a model's packets must not be cut up. Those of real stacks say so themselves.
+    whole: Vec<bool>,
+}
+
+impl Mtu {
+    /// For packets of at most `mtu` bytes.
+    pub fn new(mtu: u32, tells: bool, whole: Vec<bool>) -> Self {
+        Mtu { mtu, tells, whole }
+    }
+
+    /// Refuses a packet that must not be cut up.
+    fn refuse(&self, cx: &mut Cx<'_>, packet: Packet) {
+        if self.tells
+            && let Some(error) = self.error(cx, &packet)
+        {
+            cx.forward(ERRORS, error);
+        }
+        cx.drop(packet, DropReason::TooBig);
+    }
+
+    /// The message to the sender of a packet.
+    fn error(&self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Packet> {
+        let (body, id, size) = match cx.bytes(packet) {
+            Some(bytes) => {
+                let message = icmp::too_big(bytes, self.mtu)?;
+                let size = message.len() as u32;
+                let (body, id) = cx.emit_bytes(&message, size);
+                (body, id, size)
+            }
+            None => {
+                let (body, id) = cx.emit(&TooBig { mtu: self.mtu, size: packet.size }, ERROR);
+                (body, id, ERROR)
+            }
+        };
+        let error = Packet {
+            id,
+            born: cx.now(),
+            body,
+            flow: packet.flow,
+            size,
+            source: packet.destination,
+            destination: packet.source,
+            flags: Flags((packet.flags.0 ^ Flags::REPLY.0) & Flags::REPLY.0),
+            ..Packet::NONE
+        };
+        cx.derive(&error, Derived::TooBig { of: packet.id, mtu: self.mtu });
+        Some(error)
+    }
+
+    /// Cuts a packet of a real stack up.
+    fn cut_bytes(&self, cx: &mut Cx<'_>, packet: Packet) {
+        let Some(fragments) = cx.bytes(&packet).and_then(|bytes| fragment::cut(bytes, self.mtu)) else {
+            return self.refuse(cx, packet);
+        };
+        cx.discard(&packet);
+        for bytes in fragments {
+            let size = bytes.len() as u32;
+            let (body, id) = cx.emit_bytes(&bytes, size);
+            cx.forward(Port(0), Packet { id, body, size, ..packet });
+        }
+    }
+
+    /// Cuts a model's packet up, or one of its fragments.
+    fn cut(&self, cx: &mut Cx<'_>, packet: Packet) {
+        let each = fragment::carries(self.mtu, HEADER);
+        let outer = cx.part(&packet);
+        let of = outer.unwrap_or(Part {
+            packet: packet.id,
+            from: 0,
+            len: packet.size.saturating_sub(HEADER),
+            more: false,
+        });
+        if each == 0 || of.len <= each {
+            return self.refuse(cx, packet);
+        }
+        for from in (0..of.len).step_by(each as usize) {
+            let len = each.min(of.len - from);
+            let more = of.more || from + len < of.len;
+            let part = Part { packet: of.packet, from: of.from + from, len, more };
+            let fragment = cx.fragment(&packet, part, HEADER + len);
+            cx.derive(&fragment, Derived::Part { of: packet.id, part });
+            cx.forward(Port(0), fragment);
+        }
+        cx.cut_up(&packet);
+    }
+}
+
+impl Element for Mtu {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        if packet.size <= self.mtu || packet.flags.has(Flags::VIRTUAL) {
+            return cx.forward(Port(0), packet);
+        }
+        if cx.bytes(&packet).is_some() {
+            return self.cut_bytes(cx, packet);
+        }
+        if self.whole.get(packet.ledger()) == Some(&true) {
+            self.refuse(cx, packet);
+        } else {
+            self.cut(cx, packet);
+        }
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+/// What an ICMP error of bytes says, if it is one that a path has sent.
+pub(crate) fn read_error(bytes: &[u8]) -> Option<TooBig> {
+    let icmp::TooBig { mtu, size, .. } = icmp::read(bytes)?;
+    //= RFC 1191 section 5: a router that does not say is answered with a plateau
+    let mtu = if mtu == 0 { icmp::plateau(size) } else { mtu };
+    Some(TooBig { mtu, size })
+}
+
+/// Whether bytes are an ICMP packet of either version.
+pub(crate) fn is_icmp(bytes: &[u8]) -> bool {
+    wire::read(bytes).is_ok_and(|digest| matches!(digest.protocol, icmp::ICMP | icmp::ICMP6))
+}

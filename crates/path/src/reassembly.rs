@@ -1,0 +1,269 @@
+//! Reassembly of IP fragments before a model's host, with its timer (RFC 791 section 3.2, RFC 1122 section 3.3.2; catalogue
+//! NS-21).
+//!
+//! Whole packets pass. Fragments wait until all of their packet have come, or its time is over, which begins with the
+//! first. Fragments that overlap without being copies end with their packet (RFC 5722 section 3, and Linux for version 4
+//! too). ICMP errors go to the host by a port of their own.
+
+use crate::element::{Cx, Element, Port};
+use crate::fragment::{ERRORS, HEADER, TooBig, is_icmp, read_error};
+use base::packet::{DropReason, Flags, Packet};
+use base::trace::Derived;
+use base::wire::fragment::{self, Key};
+use base::{Span, Time};
+use std::collections::BTreeMap;
+
+/// How long fragments wait for each other (RFC 1122 section 3.3.2: 60 to 120 s).
+pub const PATIENCE: Span = Span::from_secs(60);
+/// Bytes that may wait (Linux: `net.ipv4.ipfrag_high_thresh`); the oldest packet makes room.
+const ROOM: u64 = 4 << 20;
+
+/// Which packet fragments belong to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Of {
+    /// A model's, by its number.
+    Model(u64),
+    /// A real stack's.
+    Bytes(Key),
+}
+
+/// A fragment that waits.
+struct Piece {
+    from: u32,
+    len: u32,
+    more: bool,
+    packet: Packet,
+}
+
+/// The fragments of one packet.
+struct Datagram {
+    /// When its time is over, and which one it is among those that began.
+    turn: (Time, u64),
+    /// In the order of their places, without overlap.
+    pieces: Vec<Piece>,
+    /// Bytes of the inside in them.
+    here: u32,
+}
+
+impl Datagram {
+    /// Whether everything from the beginning to the last fragment is here: pieces do not overlap.
+    fn is_whole(&self) -> bool {
+        self.pieces.last().is_some_and(|last| !last.more && last.from + last.len == self.here)
+    }
+
+    /// Where a fragment belongs; an error if it overlaps what is here, or disagrees about the end. A copy is told by
+    /// `None`.
+    fn place(&self, from: u32, len: u32, more: bool) -> Result<Option<usize>, ()> {
+        let at = self.pieces.partition_point(|p| p.from < from);
+        let next = self.pieces.get(at);
+        if next.is_some_and(|p| (p.from, p.len, p.more) == (from, len, more)) {
+            return Ok(None);
+        }
+        let clear = next.is_none_or(|next| from + len <= next.from && more)
+            && at.checked_sub(1).is_none_or(|i| {
+                let before = &self.pieces[i];
+                before.from + before.len <= from && before.more
+            });
+        if clear && len > 0 { Ok(Some(at)) } else { Err(()) }
+    }
+}
+
+/// What stands before a host of a model on whose ways packets may be cut up.
+#[derive(Default)]
+pub struct Reassembly {
+    /// Whether the host wants to hear of ICMP errors.
+    hears: bool,
+    waiting: BTreeMap<Of, Datagram>,
+    /// Their packets in the order in which their time is over.
+    order: BTreeMap<(Time, u64), Of>,
+    begun: u64,
+    bytes: u64,
+}
+
+impl Reassembly {
+    /// With nothing in it; whether the host hears of errors.
+    pub fn new(hears: bool) -> Self {
+        Reassembly { hears, ..Reassembly::default() }
+    }
+
+    /// Ends the fragments of a packet.
+    fn give_up(&mut self, cx: &mut Cx<'_>, of: Of) {
+        let Some(datagram) = self.waiting.remove(&of) else { return };
+        self.order.remove(&datagram.turn);
+        for piece in datagram.pieces {
+            self.bytes -= u64::from(piece.packet.size);
+            cx.drop(piece.packet, DropReason::Incomplete);
+        }
+    }
+
+    /// A fragment comes.
+    fn take(&mut self, cx: &mut Cx<'_>, of: Of, piece: Piece) {
+        let now = cx.now();
+        let begun = &mut self.begun;
+        let order = &mut self.order;
+        let datagram = self.waiting.entry(of).or_insert_with(|| {
+            *begun += 1;
+            let turn = (now + PATIENCE, *begun);
+            order.insert(turn, of);
+            Datagram { turn, pieces: Vec::new(), here: 0 }
+        });
+        match datagram.place(piece.from, piece.len, piece.more) {
+            Ok(Some(at)) => {
+                self.bytes += u64::from(piece.packet.size);
+                datagram.here += piece.len;
+                datagram.pieces.insert(at, piece);
+                if datagram.is_whole() {
+                    self.finish(cx, of);
+                }
+            }
+            Ok(None) => cx.discard(&piece.packet),
+            Err(()) => {
+                cx.drop(piece.packet, DropReason::Incomplete);
+                self.give_up(cx, of);
+            }
+        }
+        while self.bytes > ROOM
+            && let Some((_, &oldest)) = self.order.first_key_value()
+        {
+            self.give_up(cx, oldest);
+        }
+    }
+
+    /// All fragments of a packet have come.
+    fn finish(&mut self, cx: &mut Cx<'_>, of: Of) {
+        let Some(datagram) = self.waiting.remove(&of) else { return };
+        self.order.remove(&datagram.turn);
+        self.bytes -= datagram.pieces.iter().map(|p| u64::from(p.packet.size)).sum::<u64>();
+        let corrupt = datagram.pieces.iter().any(|p| p.packet.flags.has(Flags::CORRUPT));
+        //= RFC 3168 section 5.3: congestion that one fragment has met, the packet has met
+        let ecn = datagram.pieces.iter().map(|p| p.packet.ecn).max().unwrap_or(0);
+        for piece in &datagram.pieces {
+            cx.derive(&piece.packet, Derived::Joined);
+        }
+        let Some(head) = datagram.pieces.first().map(|p| p.packet) else { return };
+        let flags = if corrupt { head.flags.with(Flags::CORRUPT) } else { head.flags };
+        let whole = match of {
+            Of::Model(_) => {
+                let size = HEADER + datagram.here;
+                let others = datagram.pieces.iter().skip(1).map(|p| p.packet);
+                Some(cx.rejoin(&head, others, size))
+            }
+            Of::Bytes(_) => {
+                let mut all = Vec::new();
+                for piece in &datagram.pieces {
+                    let mut bytes = Vec::new();
+                    cx.absorb_bytes(&piece.packet, &mut bytes);
+                    all.push(bytes);
+                }
+                fragment::join(&all).map(|bytes| {
+                    let size = bytes.len() as u32;
+                    let (body, id) = cx.emit_bytes(&bytes, size);
+                    Packet { id, body, size, ..head }
+                })
+            }
+        };
+        if let Some(whole) = whole {
+            cx.forward(Port(0), Packet { flags, ecn, ..whole });
+        }
+    }
+
+    /// An ICMP error of a real router: what it says, for the model.
+    fn hear(&self, cx: &mut Cx<'_>, packet: &Packet, error: Option<TooBig>) {
+        cx.discard(packet);
+        if self.hears
+            && let Some(error) = error
+        {
+            let (body, id) = cx.emit(&error, packet.size);
+            cx.forward(ERRORS, Packet { id, body, ..*packet });
+        }
+    }
+}
+
+impl Element for Reassembly {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        if let Some(part) = cx.part(&packet) {
+            cx.sight_in(&packet);
+            let piece = Piece { from: part.from, len: part.len, more: part.more, packet };
+            return self.take(cx, Of::Model(part.packet), piece);
+        }
+        if let Some(error) = cx.peek::<TooBig>(&packet).copied() {
+            cx.sight_in(&packet);
+            return self.hear(cx, &packet, Some(error));
+        }
+        if let Some(bytes) = cx.bytes(&packet) {
+            if let Some((key, from, len, more)) = fragment::read(bytes) {
+                return self.take(cx, Of::Bytes(key), Piece { from, len, more, packet });
+            }
+            if is_icmp(bytes) {
+                let error = read_error(bytes);
+                return self.hear(cx, &packet, error);
+            }
+        }
+        cx.forward(Port(0), packet);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        while let Some((&(until, _), &of)) = self.order.first_key_value()
+            && until <= now
+        {
+            self.give_up(cx, of);
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        self.order.first_key_value().map_or(Time::NEVER, |(&(until, _), _)| until)
+    }
+
+    fn holds(&self) -> usize {
+        self.waiting.values().map(|d| d.pieces.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn empty() -> Datagram {
+        Datagram { turn: (Time::ZERO, 0), pieces: Vec::new(), here: 0 }
+    }
+
+    fn put(datagram: &mut Datagram, (from, len, more): (u32, u32, bool)) -> Result<bool, ()> {
+        let Some(at) = datagram.place(from, len, more)? else { return Ok(false) };
+        datagram.pieces.insert(at, Piece { from, len, more, packet: Packet::NONE });
+        datagram.here += len;
+        Ok(true)
+    }
+
+    #[test]
+    fn copies_are_known_and_overlaps_are_refused() {
+        let mut datagram = empty();
+        assert_eq!(put(&mut datagram, (8, 8, true)), Ok(true));
+        assert_eq!(put(&mut datagram, (8, 8, true)), Ok(false));
+        for wrong in
+            [(0, 16, true), (8, 8, false), (8, 16, true), (0, 8, false), (12, 8, true), (24, 0, true)]
+        {
+            assert_eq!(put(&mut datagram, wrong), Err(()), "{wrong:?}");
+        }
+        assert_eq!(put(&mut datagram, (16, 3, false)), Ok(true));
+        assert_eq!(put(&mut datagram, (24, 8, true)), Err(()), "behind the last one");
+        assert!(!datagram.is_whole());
+        assert_eq!(put(&mut datagram, (0, 8, true)), Ok(true));
+        assert!(datagram.is_whole());
+    }
+
+    proptest! {
+        /// Whatever comes, pieces lie in order and do not overlap.
+        #[test]
+        fn pieces_never_overlap(list in proptest::collection::vec((0u32..64, 0u32..24, any::<bool>()), 0..60)) {
+            let mut datagram = empty();
+            for (from, len, more) in list {
+                let _ = put(&mut datagram, (8 * from, len, more));
+                let ends: Vec<_> = datagram.pieces.iter().map(|p| (p.from, p.from + p.len)).collect();
+                prop_assert!(ends.windows(2).all(|w| w[0].1 <= w[1].0));
+                prop_assert_eq!(datagram.here, datagram.pieces.iter().map(|p| p.len).sum::<u32>());
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Token-bucket shaper (RFC 2475 section 2.3.3.3): delays what a class of packets sends beyond its rate (catalogue QM-11).
+//!
+//! It stands before the queue of a link and holds packets of its classes until their bucket has tokens for them; all others
+//! pass. A packet larger than the bucket waits for a full one.
+
+use crate::channel::class::Rule;
+use crate::element::{Cx, Element, Port};
+use crate::qdisc::Room;
+use base::packet::{DropReason, Packet};
+use base::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// What is shaped.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Which packets.
+    pub rule: Rule,
+    /// How fast they leave.
+    pub rate: Rate,
+    /// Bytes that leave at once after a pause.
+    pub burst: u64,
+    /// What may wait; what comes beyond it is dropped.
+    pub room: Room,
+}
+
+/// A class and what waits of it.
+struct Shaped {
+    of: Shape,
+    /// The time in which a full bucket is filled.
+    depth: Span,
+    /// The bucket is full again then.
+    full_at: Time,
+    waiting: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Shaped {
+    fn new(of: Shape) -> Self {
+        let depth = of.rate.span_of(of.burst);
+        Shaped { of, depth, full_at: Time::ZERO, waiting: VecDeque::new(), bytes: 0 }
+    }
+
+    /// When a packet of `size` bytes may leave.
+    fn ready(&self, size: u32) -> Time {
+        let (span, full) = (self.of.rate.span_of(u64::from(size)), self.full_at.as_nanos());
+        let beyond = self.depth.as_nanos().saturating_sub(span.as_nanos());
+        Time::from_nanos(full.saturating_sub(beyond))
+    }
+
+    fn take_tokens(&mut self, now: Time, size: u32) {
+        self.full_at = self.full_at.max(now) + self.of.rate.span_of(u64::from(size));
+    }
+
+    fn has_room(&self, size: u32) -> bool {
+        let Room { packets, bytes } = self.of.room;
+        packets.is_none_or(|n| self.waiting.len() < n as usize)
+            && bytes.is_none_or(|n| self.bytes + u64::from(size) <= n)
+    }
+
+    /// When the next one that waits may leave.
+    fn next(&self) -> Time {
+        self.waiting.front().map_or(Time::NEVER, |packet| self.ready(packet.size))
+    }
+}
+
+/// The shapers before the queue of a link.
+pub struct Shaper {
+    classes: Vec<Shaped>,
+}
+
+impl Shaper {
+    /// A packet that fits several classes belongs to the first.
+    pub fn new(classes: Vec<Shape>) -> Self {
+        Shaper { classes: classes.into_iter().map(Shaped::new).collect() }
+    }
+}
+
+impl Element for Shaper {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        let now = cx.now();
+        let Some(class) = self.classes.iter_mut().find(|class| class.of.rule.holds(&packet)) else {
+            return cx.forward(Port(0), packet);
+        };
+        if class.waiting.is_empty() && class.ready(packet.size) <= now {
+            class.take_tokens(now, packet.size);
+            cx.forward(Port(0), packet);
+        } else if class.has_room(packet.size) {
+            class.bytes += u64::from(packet.size);
+            class.waiting.push_back(packet);
+        } else {
+            cx.drop(packet, DropReason::QueueFull);
+        }
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        for class in &mut self.classes {
+            while class.next() <= now
+                && let Some(packet) = class.waiting.pop_front()
+            {
+                class.bytes -= u64::from(packet.size);
+                class.take_tokens(now, packet.size);
+                cx.forward(Port(0), packet);
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        self.classes.iter().map(Shaped::next).min().unwrap_or(Time::NEVER)
+    }
+
+    fn holds(&self) -> usize {
+        self.classes.iter().map(|class| class.waiting.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bucket of 3000 bytes at 10 kB/s: three packets of 1000 at once, then one each 100 ms; one of 4000 waits for a full bucket.
+    #[test]
+    fn packets_leave_by_their_tokens() {
+        let room = Room { packets: None, bytes: None };
+        let shape = Shape { rule: Rule::default(), rate: Rate::from_bps(80_000), burst: 3000, room };
+        let mut shaped = Shaped::new(shape);
+        let mut now = Time::ZERO;
+        let mut leave = |size: u32| {
+            now = now.max(shaped.ready(size));
+            shaped.take_tokens(now, size);
+            now.as_nanos() / 1_000_000
+        };
+        assert_eq!([1000; 6].map(&mut leave), [0, 0, 0, 100, 200, 300]);
+        // The bucket is empty at 300 ms, and full 300 ms later.
+        assert_eq!(leave(4000), 600);
+        assert_eq!(leave(1000), 800);
+    }
+}

@@ -1,0 +1,67 @@
+//! Throttle of datagrams at a receiving host: what exceeds a flow's share of the access link is dropped, or marked for a
+//! sender that controls congestion (Gurtov, overview, section 5.5; catalogue CM-03, CM-04).
+//!
+//! Nothing can be kept from a sender of datagrams by a window. A drop or a mark at the host looks to it like one of the
+//! network. A mark is given to the host's own transport, whatever the packet's header allows routers.
+
+use crate::channel::policer::Policer;
+use crate::element::{Cx, Element, Port};
+use base::event::{Category, Event};
+use base::packet::{DropReason, Flags, Packet};
+use base::{Rate, Time};
+
+/// A share of the access link from an instant on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// From when.
+    pub from: Time,
+    /// How fast.
+    pub rate: Rate,
+    /// How much at once, bytes.
+    pub burst: u64,
+}
+
+/// The throttle of one flow.
+pub struct Throttle {
+    shares: Vec<Share>,
+    /// How many of them have begun.
+    begun: usize,
+    bucket: Option<Policer>,
+    marks: bool,
+}
+
+impl Throttle {
+    /// With these shares, in ascending order; before the first, and without one, everything passes.
+    pub fn new(shares: Vec<Share>, marks: bool) -> Self {
+        Throttle { shares, begun: 0, bucket: None, marks }
+    }
+
+    fn conforms(&mut self, now: Time, size: u32) -> bool {
+        while let Some(share) = self.shares.get(self.begun).filter(|share| share.from <= now) {
+            self.bucket = Some(Policer::new(share.rate, share.burst));
+            self.begun += 1;
+        }
+        self.bucket.as_mut().is_none_or(|bucket| bucket.conforms(now, size))
+    }
+}
+
+impl Element for Throttle {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
+        if packet.flags.has(Flags::DATA) && !self.conforms(cx.now(), packet.size) {
+            if !self.marks {
+                return cx.drop(packet, DropReason::Early);
+            }
+            packet.ecn = 3;
+            let (now, id) = (cx.now(), packet.id);
+            cx.record(Category::Path, now, || Event::Marked { packet: id });
+        }
+        cx.forward(Port(0), packet);
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}

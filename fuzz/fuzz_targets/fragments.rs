@@ -1,0 +1,7 @@
+#![no_main]
+//! Fragments and ICMP into doors around a link with an MTU; the body is shared with the test in `cargo test`.
+
+#[path = "../../crates/scenario/tests/doors/mod.rs"]
+mod fuzz;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::fragments(bytes));
