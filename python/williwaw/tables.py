@@ -952,10 +952,10 @@ Class = TypedDict(
 PerFrame = TypedDict(
     "PerFrame",
     {
-        'to-bad': float,
-        'to-good': float,
-        'error-good': float,
-        'error-bad': float,
+        'to-bad': Union[str, float],
+        'to-good': Union[str, float],
+        'error-good': Union[str, float],
+        'error-bad': Union[str, float],
         'of': Literal['frame', 'bit'],
     },
     total=False,
@@ -976,8 +976,8 @@ OverTime = TypedDict(
     {
         'good': str,
         'bad': str,
-        'error-good': float,
-        'error-bad': float,
+        'error-good': Union[str, float],
+        'error-bad': Union[str, float],
         'of': Literal['frame', 'bit'],
     },
     total=False,
@@ -998,8 +998,8 @@ HopError = TypedDict(
     {
         'name': str,
         'directions': Literal['both', 'down', 'up'],
-        'probability': float,
-        'bit-probability': float,
+        'probability': Union[str, float],
+        'bit-probability': Union[str, float],
         'two-state': Union[TwoState, ErrorTwoState],
         'mode': Literal['drop', 'corrupt', 'delay'],
         'delay': str,
@@ -1049,10 +1049,10 @@ RateChange = TypedDict(
 PerPacket = TypedDict(
     "PerPacket",
     {
-        'to-bad': float,
-        'to-good': float,
-        'loss-good': float,
-        'loss-bad': float,
+        'to-bad': Union[str, float],
+        'to-good': Union[str, float],
+        'loss-good': Union[str, float],
+        'loss-bad': Union[str, float],
     },
     total=False,
 )
@@ -1072,8 +1072,8 @@ TwoStateOverTime = TypedDict(
     {
         'good': str,
         'bad': str,
-        'loss-good': float,
-        'loss-bad': float,
+        'loss-good': Union[str, float],
+        'loss-bad': Union[str, float],
     },
     total=False,
 )
@@ -1094,7 +1094,7 @@ Loss = TypedDict(
         'name': str,
         'directions': Literal['both', 'down', 'up'],
         'packets': str,
-        'probability': float,
+        'probability': Union[str, float],
         'two-state': Union[LossTwoState, HopLossTwoState],
         'mark': bool,
     },
@@ -1108,7 +1108,7 @@ Duplication = TypedDict(
         'name': str,
         'directions': Literal['both', 'down', 'up'],
         'packets': str,
-        'probability': float,
+        'probability': Union[str, float],
         'two-state': Union[LossTwoState, HopLossTwoState],
     },
     total=False,
@@ -1307,7 +1307,7 @@ OnError = TypedDict(
     "OnError",
     {
         'probability': Union[str, float],
-        'bit-probability': float,
+        'bit-probability': Union[str, float],
         'two-state': Union[TwoState, ErrorTwoState],
         'mode': Literal['drop', 'corrupt', 'delay'],
         'delay': str,
@@ -1695,6 +1695,7 @@ Tcp = TypedDict(
         'share': Share,
         'halving': Literal['flight', 'window'],
         'loss-window': str,
+        'flight': Literal['bsd', 'explicit'],
         'repeated-timeout': Literal['hold', 'halve'],
         'cc': Literal['reno', 'cubic', 'bbr', 'bbr3'],
         'slow-start': Literal['standard', 'hystart', 'hystart++'],
@@ -1906,6 +1907,7 @@ Sctp = TypedDict(
         'init-max-retransmissions': int,
         'heartbeat': bool,
         'heartbeat-interval': str,
+        'verifies-path': bool,
         'cookie-life': str,
         'streams': int,
         'ecn': bool,
@@ -2152,6 +2154,15 @@ Flow = TypedDict(
     total=False,
 )
 
+# A file in which a program reports its numbers.
+Metrics = TypedDict(
+    "Metrics",
+    {
+        'file': str,
+    },
+    total=False,
+)
+
 # A program at a node: `emulate` plays it in real time, `run` in virtual time with a kernel built for that at each nod
 Command = TypedDict(
     "Command",
@@ -2161,6 +2172,7 @@ Command = TypedDict(
         'run': str,
         'start': str,
         'serves': bool,
+        'metrics': Union[Literal['json'], Metrics],
     },
     total=False,
 )

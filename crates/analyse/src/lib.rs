@@ -29,7 +29,7 @@ pub use direction::copies::Evidence;
 pub use direction::reason::{self, Reason};
 pub use direction::rtt::RttSummary;
 pub use findings::flow::{Flow, Kind, Way};
-pub use findings::{below, episode, fairness, fault, flow, idle, join, profile, story};
+pub use findings::{below, choice, episode, fairness, fault, flow, idle, join, profile, story};
 pub use intake::limits::Keep;
 pub use intake::observation::{Endpoint, Observation};
 pub use intake::place;

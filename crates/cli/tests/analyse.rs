@@ -60,6 +60,8 @@ fn a_capture_of_a_run_is_judged() {
         let spike = &flow["delay_spikes"][0];
         assert_eq!(spike["kind"], "delay-spike");
         assert!(spike["until"].as_f64().unwrap() - spike["t"].as_f64().unwrap() > 5.0);
+        // SC-08: a delay spike without losses.
+        assert_eq!((&flow["choice"]["protocol"], &flow["choice"]["lossy"]), (&"eifel".into(), &false.into()));
         if both {
             assert_eq!(flow["timeouts"][0]["evidence"], "receiver-capture");
         }

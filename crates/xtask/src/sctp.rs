@@ -329,8 +329,10 @@ Compared are the packets at the sender's door from the first data on, in both di
 sequence numbers, gap and duplicate reports, I bits. The table has the largest difference in time up to the first packet that
 differs. Advertised windows are not compared: the kernel's application writes messages of 64 KiB, which fill its buffer until they
 are whole. Packets of the set-up differ in size, by parameters that the model has not and a larger cookie; so the model starts
-later by what they take. Timers of the kernel count in ticks of 10 ms, and the timer wheel rounds a timeout of a second up by as much
-as 80 ms.
+later by what they take. The kernel's receive buffer is large enough, and it does not call a path potentially failed (RFC 7829,
+`net.sctp.pf_enable = 0`): with that it sends heartbeats while data are outstanding.
+Its timers count in ticks of 4 ms, and the timer wheel rounds a timeout of up to two seconds up by as much as 32 ms, a longer
+one by as much as 256 ms; such delays add up.
 
 In {whole} of the {count} cases every packet is the same.
 

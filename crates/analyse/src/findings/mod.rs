@@ -1,6 +1,7 @@
 //! Findings about a connection: timeouts, idle causes, faults, conformance, diagnosis.
 
 pub mod below;
+pub mod choice;
 pub mod episode;
 pub mod fairness;
 pub mod fault;

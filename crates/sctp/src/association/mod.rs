@@ -154,6 +154,8 @@ pub struct Association {
     resends: u64,
     /// The next packet of retransmissions leaves whatever the window says.
     rush: Option<u8>,
+    /// A timeout has just expired: one packet leaves, whatever the window has room for.
+    single: bool,
     /// A probe of the peer's closed window may leave.
     probe: bool,
     /// Everything below is acknowledged or given up (RFC 3758, Advanced.Peer.Ack.Point).
@@ -207,6 +209,7 @@ impl Association {
             next: 0,
             resends: 0,
             rush: None,
+            single: false,
             probe: false,
             advanced: 0,
             paths,

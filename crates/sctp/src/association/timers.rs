@@ -86,6 +86,8 @@ impl Association {
         }
         self.record_window(io, index);
         self.rush = Some(if self.paths.len() > 1 { self.alternative(path) } else { path });
+        // Another path has a window of its own.
+        self.single = self.rush == Some(path);
     }
 
     /// Window and timer of a path, for the trace.

@@ -59,8 +59,13 @@ impl Association {
                 chunks.extend(data.into_iter().map(Chunk::Data));
                 let packet = self.packet(chunks);
                 self.emit(io, path, packet);
+                //= RFC 9260 section 6.3.3, E3: what fits into a single packet is sent again
+                if self.single {
+                    break;
+                }
             }
         }
+        self.single = false;
         self.wind_down(io);
         self.flush_control(io);
     }

@@ -2,6 +2,7 @@
 
 use super::below::{Below, episodes_document};
 use super::source::Read;
+use analyse::choice::Conditions;
 use analyse::flow::{SpikeKind, Way};
 use analyse::idle::IdleCause;
 use analyse::story::Story;
@@ -124,6 +125,7 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
             },
             "seq": x.seq, "usual_s": x.usual.as_secs_f64(),
         })).collect()),
+        "choice": choice(&f.ways[main]),
         "pauses": list(&|w| w.idles.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.cause.name(), "evidence": x.cause.evidence(),
         })).collect()),
@@ -137,6 +139,20 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
             "t": seconds(x.t), "kind": x.kind.name(), "evidence": x.kind.says(), "amount": x.amount,
         })).collect()),
         "directions": f.ways.iter().enumerate().map(|(i, w)| direction(i, w, seconds)).collect::<Vec<_>>(),
+    })
+}
+
+/// What the rule of the study of delay spikes recommends; null where the path had none.
+fn choice(w: &Way) -> Value {
+    if w.spikes.is_empty() {
+        return Value::Null;
+    }
+    let conditions = Conditions::of(w);
+    json!({
+        "protocol": conditions.recommended().map(|protocol| protocol.name()),
+        "lossy": conditions.lossy,
+        "rate_bps": conditions.rate_bps,
+        "window_segments": conditions.window_segments,
     })
 }
 

@@ -7,6 +7,7 @@ use super::source::Read;
 use crate::console::talk::Talk;
 use crate::output::table::Board;
 use crate::output::terminal;
+use analyse::choice::{Conditions, Protocol};
 use analyse::story::{Story, bytes, count};
 use analyse::{Flow, Kind, Need, Way};
 use base::Time;
@@ -158,6 +159,14 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
              second packet",
             a.low, a.high
         ));
+    }
+    if let Some(protocol) = Conditions::of(main).recommended().filter(|_| !main.spikes.is_empty()) {
+        let name = match protocol {
+            Protocol::Eifel => "Eifel, as nothing was lost",
+            Protocol::Sctp => "SCTP, as data were lost, the rate is low and the window large",
+            Protocol::Reno => "Reno with the bug fix, as data were lost",
+        };
+        remarks.push(format!("for a path with such delay spikes the study of 2003 recommends {name}"));
     }
     remarks.extend(silences(flow, read));
     if !lines.is_empty() || !remarks.is_empty() {

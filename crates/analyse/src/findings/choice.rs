@@ -1,0 +1,105 @@
+//! Choice of a transport protocol from the loss, rate and window of a connection whose path had delay spikes (SC-07, SC-08).
+//!
+//! The rule is section IV of Fu, Atiquzzaman and Ivancic, "Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless
+//! Mobile Environment": Eifel without losses; with losses SCTP where the rate is low and the window large, else Reno with the
+//! bug fix against spurious fast retransmits. The study looked at rates up to 42.8 kbit/s and from 46.8 kbit/s on, and at
+//! windows of 20 and 60 segments; between these nothing is recommended where it matters.
+
+use super::flow::Way;
+use crate::verdict::Need;
+
+/// Rates up to this are low, those from the second on high, bit/s.
+const LOW_UP_TO: f64 = 42_800.0;
+const HIGH_FROM: f64 = 46_800.0;
+/// Windows up to this are small, those from the second on large, segments.
+const SMALL_UP_TO: f64 = 20.0;
+const LARGE_FROM: f64 = 60.0;
+
+base::named! {
+    /// A protocol that the rule may recommend.
+    pub enum Protocol {
+        /// TCP Reno with the Eifel algorithm.
+        Eifel = "eifel",
+        /// SCTP.
+        Sctp = "sctp",
+        /// TCP Reno with the bug fix (RFC 2582 section 5, \"careful\").
+        Reno = "reno",
+    }
+}
+
+/// What was observed of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Conditions {
+    /// Data were lost; none: that is not known of all retransmissions.
+    pub lossy: Option<bool>,
+    /// Rate of the bottleneck, bit/s.
+    pub rate_bps: Option<f64>,
+    /// The greatest window that the receiver offered, in segments of the longest size sent.
+    pub window_segments: Option<f64>,
+}
+
+impl Conditions {
+    /// Those of a direction.
+    pub fn of(way: &Way) -> Conditions {
+        let lossy = match (way.count(Need::Needed), way.count(Need::Unknown)) {
+            (0, 0) => Some(false),
+            (0, _) => None,
+            _ => Some(true),
+        };
+        let longest = Some(way.options.longest).filter(|longest| *longest > 0 && way.options.window_known);
+        Conditions {
+            lossy,
+            rate_bps: way.bottleneck_bps.or_else(|| way.goodput_bps()),
+            window_segments: longest.map(|longest| way.options.window as f64 / f64::from(longest)),
+        }
+    }
+
+    /// The protocol that the rule recommends; none where the study did not look, or the conditions are not known.
+    pub fn recommended(&self) -> Option<Protocol> {
+        if !self.lossy? {
+            return Some(Protocol::Eifel);
+        }
+        let (rate, window) = (self.rate_bps, self.window_segments);
+        let high = rate.is_some_and(|rate| rate >= HIGH_FROM);
+        let small = window.is_some_and(|window| window <= SMALL_UP_TO);
+        if high || small {
+            return Some(Protocol::Reno);
+        }
+        (rate? <= LOW_UP_TO && window? >= LARGE_FROM).then_some(Protocol::Sctp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best(lossy: Option<bool>, rate_bps: f64, window_segments: f64) -> Option<Protocol> {
+        let (rate_bps, window_segments) = (Some(rate_bps), Some(window_segments));
+        Conditions { lossy, rate_bps, window_segments }.recommended()
+    }
+
+    /// SC-08, SC-07: the first ranks of table I, at its rates and windows.
+    #[test]
+    fn sc_08_the_rule_recommends_the_first_rank_of_each_cell_of_the_table() {
+        for rate in [9_050.0, 21_400.0, 42_800.0, 46_800.0, 78_000.0, 1.5e6] {
+            for window in [20.0, 60.0] {
+                assert_eq!(best(Some(false), rate, window), Some(Protocol::Eifel));
+                let low_and_large = rate <= 42_800.0 && window >= 60.0;
+                let first = if low_and_large { Protocol::Sctp } else { Protocol::Reno };
+                assert_eq!(best(Some(true), rate, window), Some(first), "{rate} bit/s, {window} segments");
+            }
+        }
+    }
+
+    /// Where the study did not look, nothing is recommended, unless the other condition decides.
+    #[test]
+    fn sc_08_nothing_is_recommended_between_what_was_studied() {
+        assert_eq!(best(Some(true), 44_000.0, 60.0), None);
+        assert_eq!(best(Some(true), 20_000.0, 40.0), None);
+        assert_eq!(best(Some(true), 44_000.0, 20.0), Some(Protocol::Reno));
+        assert_eq!(best(Some(true), 100_000.0, 40.0), Some(Protocol::Reno));
+        assert_eq!(best(None, 20_000.0, 60.0), None);
+        let unknown = Conditions { lossy: Some(true), rate_bps: None, window_segments: None };
+        assert_eq!(unknown.recommended(), None);
+    }
+}
