@@ -152,6 +152,42 @@ fn eg_16_kernels_at_mobiles_of_a_network_of_cells() {
     assert!(system["down"]["schemes"]["mcs-9"]["rlc_blocks"].as_f64().is_some_and(|n| n > 0.0));
 }
 
+/// NS-07: a kernel downloads over a GPRS bearer in virtual time: equal to the byte in two runs, at the rate of three timeslots.
+#[test]
+fn ns_07_a_kernel_over_a_gprs_bearer() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        preset = "gprs-rlc"
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = { linux = {} }
+        app = { bulk = { bytes = "50 kB" } }
+        [run]
+        limit = "300 s"
+    "#;
+    std::fs::write(&file, text).unwrap();
+    let args = ["run", file.to_str().unwrap(), "--linux", &kernel, "--no-out", "--reps", "1", "--json"];
+    let [first, second] = [(); 2].map(|()| williwaw(&cache, &args));
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    assert!(first.stdout == second.stdout, "two runs differ");
+    let document: serde_json::Value = serde_json::from_slice(&first.stdout).unwrap();
+    let metrics = &document["cells"][0]["metrics"];
+    let of = |name: &str| metrics[name]["mean"].as_f64().unwrap_or(0.0);
+    // Three timeslots of CS-2 carry 36 kbit/s of RLC data.
+    assert!((20e3..36e3).contains(&of("throughput_bps")), "{metrics:#}");
+    assert!(of("radio_blocks") > 1667.0 && of("rlc_reports") > 50.0, "{metrics:#}");
+    let flow = &document["kernels"]["repetitions"][0]["flows"]["download"];
+    assert_eq!(flow["tcp_info"]["bytes_acked"], 50_002);
+}
+
 /// Two kernels, or one with two settings, are compared like anything else, with what they counted; so is a kernel with a model.
 #[test]
 fn kernels_are_compared_under_the_same_weather() {

@@ -108,6 +108,23 @@ fn nodes_are_reached_by_name() {
     assert_eq!(said.matches(": ").count(), 2, "loopback and one device: {said}");
 }
 
+/// The bearer of a preset block by block, on the real clock: pings wait for access and assignment (NS-07, SW-08).
+#[test]
+fn a_gprs_bearer_stands_before_a_command() {
+    if lacking(&["ping"]) {
+        return;
+    }
+    let mut command = Command::new(cargo_bin("williwaw"));
+    command.args(["shell", "--preset", "gprs-rlc", "--", "ping", "-c", "5", "-i", "1.5", "server"]);
+    let output = command.output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    let times: Vec<f64> =
+        said.lines().filter_map(|l| l.split_once("time=")?.1.split(' ').next()?.parse().ok()).collect();
+    // Access, assignment, air, Abis and core are between 0.3 and 1.6 s; a machine that is busy adds some.
+    assert!(times.len() == 5 && times.iter().all(|ms| (250.0..3000.0).contains(ms)), "{said}");
+}
+
 /// A server at the other end is up before the command starts, small packets are possible, and losses are those of
 /// the link (SW-07).
 #[test]
