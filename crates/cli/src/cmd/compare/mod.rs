@@ -111,7 +111,7 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if !args.among.is_empty() {
-        Choice { metrics: args.metrics.clone(), flows: args.flows }.check(Metric::NAMES)?;
+        Choice { metrics: args.metrics.clone(), flows: args.flows }.check(scenario::metric::Metric::NAMES)?;
         return among::run(&args, talk);
     }
     let sides = wanted(&args)?;
