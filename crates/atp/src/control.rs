@@ -88,6 +88,11 @@ pub enum Control {
     Tfrc(Box<Sender>),
     /// A window that others hold too.
     Shared(SharedWindow),
+    /// That of the transport below, which takes the next fragment now, or does not.
+    Carrier {
+        /// It does.
+        open: bool,
+    },
     /// No control.
     None,
 }
@@ -110,7 +115,7 @@ impl Control {
         match self {
             Control::Aimd(window) => act(window),
             Control::Shared(shared) => act(&mut shared.lock()),
-            Control::Tfrc(_) | Control::None => {}
+            Control::Tfrc(_) | Control::Carrier { .. } | Control::None => {}
         }
     }
 
@@ -132,6 +137,13 @@ impl Control {
                 }
             }
             Control::Tfrc(sender) => sender.next_send(),
+            Control::Carrier { open } => {
+                if *open {
+                    Time::ZERO
+                } else {
+                    Time::NEVER
+                }
+            }
             Control::None => Time::ZERO,
         }
     }
@@ -139,6 +151,9 @@ impl Control {
     pub fn on_send(&mut self, now: Time, more: bool) {
         if let Control::Tfrc(sender) = self {
             sender.on_send(now, more);
+        }
+        if let Control::Carrier { open } = self {
+            *open = false;
         }
         self.with(|w| w.pipe += 1);
     }
@@ -192,7 +207,7 @@ impl Control {
             Control::Aimd(window) => of(window),
             Control::Shared(shared) => of(&shared.lock()),
             Control::Tfrc(sender) => (sender.loss() > 0.0).then(|| sender.rate()),
-            Control::None => None,
+            Control::Carrier { .. } | Control::None => None,
         }
     }
     /// Reductions of the window, or loss event rate above zero.
@@ -201,7 +216,7 @@ impl Control {
             Control::Aimd(window) => window.reductions,
             Control::Shared(shared) => shared.lock().reductions,
             Control::Tfrc(sender) => u64::from(sender.loss() > 0.0),
-            Control::None => 0,
+            Control::Carrier { .. } | Control::None => 0,
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct AtpEnd {
     knocks: u32,
     started: Option<Time>,
     congestion: u64,
+    /// Of them, those that the application has not heard of.
+    cng: u32,
     timeouts: u64,
     /// When to ask again whether the shared window is open.
     ask: Time,
@@ -85,6 +87,7 @@ impl AtpEnd {
             knocks: 0,
             started: None,
             congestion: 0,
+            cng: 0,
             timeouts: 0,
             ask: Time::NEVER,
             heard: Time::ZERO,
@@ -117,6 +120,14 @@ impl AtpEnd {
     /// Bytes of fragments that arrived, each once.
     pub fn bytes_received(&self) -> u64 {
         self.receiver.bytes
+    }
+    /// Replaces its congestion control.
+    pub(crate) fn set_control(&mut self, control: Control) {
+        self.control = control;
+    }
+    /// Nothing is left to be sent.
+    pub(crate) fn is_done(&self) -> bool {
+        self.role == Role::Active && self.sender.is_done()
     }
     /// Its congestion control.
     pub fn control(&self) -> &Control {
@@ -179,6 +190,10 @@ impl AtpEnd {
 
     /// The rate of delivery, once a queue shows that the link and not the window sets it.
     fn delivery_rate(&self) -> Option<f64> {
+        // A transport below paces by itself: what arrives says little of what it would let through.
+        if matches!(self.control, Control::Carrier { .. }) {
+            return None;
+        }
         let queued = 2 * u128::from(self.rto.srtt().as_nanos()) >= 3 * u128::from(self.least_rtt.as_nanos());
         self.delivery.filter(|_| queued && self.least_rtt != Span::FOREVER)
     }
@@ -270,6 +285,7 @@ impl AtpEnd {
             self.control.on_congestion(io.now, rtt);
             // Paper III.A: cng, a major loss event is told to the application
             self.congestion += u64::from(acked.lost > 0);
+            self.cng += u32::from(acked.lost > 0);
         }
         if let Some(deadline) = deadline {
             self.sender.set_lifetime(io.now, deadline.since(io.now));
@@ -374,11 +390,15 @@ impl Socket for AtpEnd {
         true
     }
     fn has_events(&self) -> bool {
-        self.broken || self.sender.has_events() || self.receiver.has_events()
+        self.broken || self.cng > 0 || self.sender.has_events() || self.receiver.has_events()
     }
     fn poll_event(&mut self) -> Option<MessageEvent> {
         if std::mem::take(&mut self.broken) {
             return Some(MessageEvent::Broken);
+        }
+        if self.cng > 0 {
+            self.cng -= 1;
+            return Some(MessageEvent::Congested);
         }
         self.receiver.event().or_else(|| self.sender.event())
     }
@@ -454,6 +474,7 @@ impl Endpoint for AtpEnd {
             self.rto.back_off();
             self.rto.stop();
             self.congestion += 1;
+            self.cng += 1;
         }
         if self.control.next_timeout() <= io.now {
             self.control.on_nofeedback(io.now);

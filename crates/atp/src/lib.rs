@@ -7,6 +7,7 @@
 pub mod config;
 pub mod control;
 pub mod endpoint;
+pub mod over_dccp;
 pub mod packet;
 mod receiver;
 mod sender;
@@ -15,4 +16,5 @@ pub mod wire;
 pub use config::{Config, Counters, FragmentLife};
 pub use control::{Method, SharedWindow};
 pub use endpoint::AtpEnd;
+pub use over_dccp::OverDccp;
 pub use packet::{Atp, Carrier};

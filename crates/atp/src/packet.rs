@@ -17,6 +17,8 @@ base::named! {
         Udp = "udp",
         /// DCCP: its congestion control and Ack Vectors.
         Dccp = "dccp",
+        /// RTP over DCCP: SR-RTP with the congestion control of DCCP.
+        RtpDccp = "rtp-dccp",
         /// RTP with selective retransmission, RTCP for acknowledgements (SR-RTP).
         Rtp = "rtp",
         /// TCP: a connection for each unit.
@@ -151,15 +153,23 @@ pub struct Atp {
 pub const HEADER: u32 = 28;
 
 impl Carrier {
-    /// Bytes of the headers below ATP, IP included.
+    /// Bytes of the headers below ATP, IP included; over DCCP those within the datagram, for the connection adds its own.
     pub const fn header(self) -> u32 {
         match self {
             Carrier::Udp => 28,
-            // IP, and the header of a DCCP-Data packet.
-            Carrier::Dccp => 36,
+            Carrier::Dccp => 0,
+            Carrier::RtpDccp => 12,
             Carrier::Rtp => 40,
             Carrier::Tcp => 40,
         }
+    }
+    /// Its packets are datagrams of a DCCP connection.
+    pub const fn is_dccp(self) -> bool {
+        matches!(self, Carrier::Dccp | Carrier::RtpDccp)
+    }
+    /// It puts RTP or RTCP headers around ATP.
+    pub const fn is_rtp(self) -> bool {
+        matches!(self, Carrier::Rtp | Carrier::RtpDccp)
     }
 }
 

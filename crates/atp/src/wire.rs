@@ -1,6 +1,6 @@
 //! ATP on the wire: figure 2 of the paper behind a UDP header, or an RTP header and UDP (RFC 3550, RFC 768).
 
-use crate::packet::{Atp, Carrier, Content, HEADER, checksum};
+use crate::packet::{Atp, Content, HEADER, checksum};
 use base::Time;
 
 /// Version of the protocol, two bits.
@@ -34,13 +34,16 @@ fn flags(packet: &Atp) -> u16 {
     VERSION << 14 | own | set(ACK, packet.answer)
 }
 
-/// Appends the UDP header, for RTP its header too, ATP's header, SACK vector and payload (zeros).
+/// Appends the UDP header (not for DCCP, whose connection writes its own), for RTP its header too, ATP's header, SACK vector and payload (zeros).
 pub fn write(packet: &Atp, out: &mut Vec<u8>) {
     let start = out.len();
-    out.extend_from_slice(&PORT.to_be_bytes());
-    out.extend_from_slice(&PORT.to_be_bytes());
-    out.extend_from_slice(&[0; 4]);
-    if packet.carrier == Carrier::Rtp {
+    let udp = !packet.carrier.is_dccp();
+    if udp {
+        out.extend_from_slice(&PORT.to_be_bytes());
+        out.extend_from_slice(&PORT.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+    }
+    if packet.carrier.is_rtp() {
         rtp(packet, out);
     }
     let head = out.len();
@@ -82,8 +85,10 @@ pub fn write(packet: &Atp, out: &mut Vec<u8>) {
     };
     let sum = checksum(&out[head..], covered);
     out[head + 2..head + 4].copy_from_slice(&sum.to_be_bytes());
-    let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
-    out[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
+    if udp {
+        let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
+        out[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
+    }
 }
 
 /// The RTP header of data (RFC 3550 section 5.1), or an RTCP application packet before an acknowledgement (section 6.7).

@@ -38,7 +38,10 @@ impl App for Ticker {
     }
     fn progressed(&mut self, _now: Time, socket: &mut dyn Socket) {
         while let Some(event) = socket.poll_event() {
-            self.heard.lock().unwrap().push(event);
+            // cng is about the network, not about a unit.
+            if event != MessageEvent::Congested {
+                self.heard.lock().unwrap().push(event);
+            }
         }
     }
     fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {

@@ -119,6 +119,10 @@ pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
     };
     let payload = match (behind, ip.protocol) {
         (None, SCTP) if ip.is_first() => sctp::payload(inner),
+        // RFC 4340 section 5.1: the data offset counts words of the whole header.
+        (None, DCCP) if ip.is_first() && inner.len() > 4 => {
+            inner.len().saturating_sub(usize::from(inner[4]) * 4) as u32
+        }
         _ => inner.len().saturating_sub(behind.unwrap_or(0)) as u32,
     };
     Ok(Digest {

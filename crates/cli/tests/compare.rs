@@ -344,3 +344,117 @@ fn the_action_for_builds_runs() {
     let (code, said) = run(&[]);
     assert_eq!((code, said.contains("give the inputs")), (Some(2), true), "{said}");
 }
+
+const NEWS: &str = include_str!("../../../scenarios/transports.toml");
+
+/// The carriers of one workload by one key, RT-09: models of five protocols, and kernels' sockets where a kernel is.
+const CARRIERS: [&str; 6] = ["tcp", "sctp", "dccp", "atp", "udp", "{ dccp = { ccid = 2 } }"];
+
+fn among(metric: &str, carriers: &[&str], more: &[&str]) -> Vec<String> {
+    let mut args: Vec<String> = ["compare", "news.toml", "--metrics", metric].map(str::to_owned).to_vec();
+    for carrier in carriers {
+        args.extend(["--among".to_owned(), format!("flow.news.transport={carrier}")]);
+    }
+    args.extend(more.iter().map(|word| (*word).to_owned()));
+    args
+}
+
+/// One workload file runs over every transport by one key, and one sentence says which of them is best; the difference is
+/// that of `compare` with two sides.
+#[test]
+fn one_sentence_says_which_of_the_transports() {
+    let desk = Desk::new();
+    desk.write("news.toml", NEWS);
+    let args = among("units_in_time", &CARRIERS, &["--reps", "8", "--json"]);
+    let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let ranked = document(&ended.out);
+    println!("{}", ranked["sentence"]);
+    assert_eq!(ranked["schema"], "williwaw-among/1");
+    let variants = ranked["variants"].as_array().unwrap();
+    assert_eq!(variants.len(), CARRIERS.len());
+    let value = |i: usize| variants[i]["value"]["mean"].as_f64().unwrap();
+    assert!((1..variants.len()).all(|i| value(i) <= value(i - 1)), "{ranked:#}");
+    assert!(variants.iter().all(|variant| variant["value"]["n"] == 8), "every transport carries it");
+    let name = |i: usize| variants[i]["name"].as_str().unwrap().to_owned();
+    let sentence = ranked["sentence"].as_str().unwrap();
+    assert!(
+        sentence
+            .starts_with(&format!("Under the same weather {} has the most units in time of 6, ", name(0))),
+        "{sentence}"
+    );
+    // Two of them as two sides.
+    let key = |i: usize| format!("flow.news.transport={}", name(i).trim_start_matches("transport = "));
+    let two = desk.run(&[
+        "compare",
+        "news.toml",
+        "--set-a",
+        &key(0),
+        "--set-b",
+        &key(5),
+        "--metrics",
+        "units_in_time",
+        "--reps",
+        "8",
+        "--json",
+    ]);
+    assert_eq!(two.code, 0, "{}", two.err);
+    let two = document(&two.out);
+    assert_eq!(two["cells"][0]["metrics"]["units_in_time"]["difference"], variants[5]["difference"]);
+}
+
+#[test]
+fn what_cannot_be_ranked_is_said() {
+    let desk = Desk::new();
+    desk.write("news.toml", NEWS);
+    for (metric, carriers, more, said) in [
+        ("units_in_time", &CARRIERS[..1], &[][..], "one variant makes no ranking"),
+        ("units_in_time", &CARRIERS[..2], &["--set-b", "run.limit=1 h"], "compares two"),
+        ("units_in_time", &["tcp", "tpc"], &[], "tpc"),
+        ("segments_delivered", &CARRIERS[..2], &[], "no side is the better one"),
+        ("all", &CARRIERS[..2], &[], "ranked by one metric"),
+        ("units_in_time", &CARRIERS[..2], &["--among", "run.seed=2"], "one seed"),
+    ] {
+        let args = among(metric, carriers, more);
+        let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(ended.code, 2, "{args:?}: {}{}", ended.out, ended.err);
+        assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+    }
+    desk.write("news.toml", &format!("{NEWS}\n[grid]\n\"hop.radio.delay\" = [\"100 ms\", \"200 ms\"]\n"));
+    let args = among("units_in_time", &CARRIERS[..2], &[]);
+    let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(ended.code == 2 && ended.err.contains("has 2 cells, and variants have one"), "{}", ended.err);
+}
+
+/// The same workload over sockets of a kernel, by the same key; skipped aloud without a kernel.
+#[test]
+fn kernels_carry_the_same_workload() {
+    let desk = Desk::new();
+    desk.write("news.toml", NEWS);
+    let list = desk.run(&["linux", "list"]);
+    if list.out.is_empty() {
+        return eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
+    }
+    let name = list.out.lines().map(|line| line.split('\t').next().unwrap()).find(|name| *name == "dccp");
+    let name = name.unwrap_or("default");
+    let own = |protocol: &str| format!("{{ linux = {{ protocol = \"{protocol}\", kernel = \"{name}\" }} }}");
+    let carriers = [own("tcp"), own("udp"), own("dccp"), "udp".to_owned()];
+    let carriers: Vec<&str> = carriers.iter().map(String::as_str).collect();
+    let args = among("units_in_time", &carriers, &["--reps", "2", "--json"]);
+    let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    if ended.err.contains("does not speak DCCP") {
+        return eprintln!("skipped: {}", ended.err);
+    }
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let ranked = document(&ended.out);
+    println!("{}", ranked["sentence"]);
+    let of = |word: &str| {
+        let all = ranked["variants"].as_array().unwrap().iter();
+        all.filter(|v| v["name"].as_str().unwrap().contains(word))
+            .map(|v| v["value"]["mean"].clone())
+            .collect::<Vec<_>>()
+    };
+    // Datagrams of a kernel meet what datagrams of the model meet.
+    let udp = of("udp");
+    assert!(udp.len() == 2 && udp[0] == udp[1], "{ranked:#}");
+}

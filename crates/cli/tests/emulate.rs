@@ -181,3 +181,74 @@ fn every_shipped_scenario_for_real_time_runs_with_a_model() {
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     }
 }
+
+/// AT-32: in real time a kernel's packets get their deadline as an IP timestamp option, which tshark reads back; a path that does
+/// not look at deadlines carries them unharmed, and the receiving kernel takes them. A router that does look drops what expired.
+#[test]
+fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let pcap = folder.path().join("all.pcapng");
+    let path = pcap.to_str().unwrap();
+    for encoding in ["expiration", "timestamp-and-ttl"] {
+        let transport = format!(
+            "flow.download.transport={{ linux = {{ lifetime = \"2 s\", deadline-encoding = \"{encoding}\" }} }}"
+        );
+        let output = emulate(
+            &folder,
+            &["--no-out", "--json", "--lateness", "50 ms", "--pcap", path, "--set", &transport],
+        );
+        if may_not(&output) {
+            return;
+        }
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let metrics = &document["cells"][0]["metrics"];
+        assert!(metrics["download_time_s"]["mean"].is_number(), "all of it came: {metrics}");
+        let fields = [
+            "-T",
+            "fields",
+            "-e",
+            "ip.opt.type",
+            "-e",
+            "ip.opt.len",
+            "-e",
+            "ip.ttl",
+            "-e",
+            "ip.checksum.status",
+        ];
+        let read = Command::new("tshark")
+            .args(["-r", path, "-o", "ip.check_checksum:TRUE", "-Y", "tcp"])
+            .args(fields)
+            .output();
+        let Ok(read) = read else { return eprintln!("skipped: there is no tshark here") };
+        let text = String::from_utf8_lossy(&read.stdout);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        assert!(lines.len() > 40, "{text}");
+        for line in &lines {
+            // At every tap the packet bears the option of 8 bytes, and its checksum is right (1).
+            assert_eq!((line[0], line[1], line[3]), ("68", "8", "1"), "{encoding}: {line:?}");
+            // Two seconds are twenty units of 100 ms.
+            assert!(encoding == "expiration" || line[2] == "20", "{line:?}");
+        }
+    }
+    // A link that stands still for longer than packets live, and drops them.
+    let output = emulate(
+        &folder,
+        &[
+            "--no-out",
+            "--json",
+            "--lateness",
+            "50 ms",
+            "--set",
+            "flow.download.transport={ linux = { lifetime = \"300 ms\" } }",
+            "--set",
+            "hop.radio.queue={ deadline = { limit = \"100 packets\", check = \"queue\" } }",
+            "--set",
+            "hop.radio.gate=[{ name = \"pause\", start = \"100 ms\", lasts = \"1 s\", directions = \"down\" }]",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let dropped = document["cells"][0]["metrics"]["packets_dropped"]["mean"].as_f64().unwrap();
+    assert!(dropped > 0.0, "what expired in the pause is not sent");
+}

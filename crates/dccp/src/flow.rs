@@ -2,7 +2,7 @@
 //! trip, no connection and no reliability; what simulators call a TFRC agent (catalogue NS-14).
 
 use crate::connection::Lifetime;
-use crate::tfrc::{Feedback, Receiver, Sender, SenderConfig};
+use crate::tfrc::{Feedback, LossHistory, Receiver, Sender, SenderConfig, Timeout};
 use base::body::{Body, Channel, Range};
 use base::packet::{Flags, Packet};
 use base::truth::Cause;
@@ -29,6 +29,10 @@ pub struct FlowConfig {
     pub discounting: bool,
     /// The send rate is damped (RFC 5348 section 4.5).
     pub damping: bool,
+    /// The timeout in the equation.
+    pub timeout: Timeout,
+    /// Missing packets in a row are one loss event, however long the silence was.
+    pub one_event: bool,
 }
 
 impl Default for FlowConfig {
@@ -42,6 +46,8 @@ impl Default for FlowConfig {
             ack_lifetime: None,
             discounting: true,
             damping: false,
+            timeout: Timeout::FourRtt,
+            one_event: false,
         }
     }
 }
@@ -107,10 +113,13 @@ impl Flow {
     /// An end that has neither sent nor received.
     pub fn new(config: FlowConfig) -> Self {
         let size = config.payload + config.header;
-        let sender = SenderConfig { size, initial_window: config.initial_window, damping: config.damping };
+        let FlowConfig { initial_window, damping, timeout, .. } = config;
+        let sender = SenderConfig { size, initial_window, damping, timeout };
+        let history = LossHistory::new(config.discounting);
+        let history = if config.one_event { history.one_event_a_hole() } else { history };
         Flow {
             sender: Sender::new(sender),
-            receiver: Receiver::new(config.discounting),
+            receiver: Receiver::with(history),
             config,
             written: 0,
             closed: false,

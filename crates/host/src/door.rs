@@ -5,6 +5,7 @@
 //! ledger what was sent, resent and received, on each of the flow's connections. What happens between two doors is
 //! the business of the same elements as in virtual time.
 
+use crate::deadlines::Deadlines;
 use crate::host::HostCounters;
 use crate::outlet::{Leaving, Outlet};
 use base::event::{Category, Event, Source};
@@ -30,6 +31,8 @@ pub struct DoorConfig {
     pub peer: NodeId,
     /// Opens or waits; the waiting end's packets carry [`Flags::REPLY`].
     pub role: Role,
+    /// Deadlines that its packets carry, or get.
+    pub deadlines: Deadlines,
 }
 
 /// What a driver does with a door of either kind.
@@ -44,6 +47,8 @@ pub trait Gate {
     fn next_out(&mut self) -> Option<Leaving>;
     /// Gives back the buffer of a packet that has left.
     fn give_back(&mut self, buffer: Vec<u8>);
+    /// The time of day (UT) when the run begins, for deadlines in headers. Without it, midnight.
+    fn set_time_of_day(&mut self, _day: Span) {}
 }
 
 /// What the stack outside, or whoever speaks with it, says of its end.
@@ -314,7 +319,9 @@ impl Door {
 
 impl Gate for Door {
     fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
-        let digest = wire::read(bytes)?;
+        wire::read(bytes)?;
+        let (bytes, lives) = self.config.deadlines.apply(cx.now(), bytes);
+        let (digest, bytes) = (wire::read(&bytes)?, &*bytes);
         let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
         let (body, id) = cx.emit_bytes(bytes, digest.size);
         let flags = self.flags(&digest);
@@ -342,7 +349,7 @@ impl Gate for Door {
         let packet = Packet {
             id,
             born: cx.now(),
-            lives: Packet::ALWAYS,
+            lives,
             body,
             flow: self.config.flow,
             size: digest.size,
@@ -365,6 +372,10 @@ impl Gate for Door {
 
     fn give_back(&mut self, buffer: Vec<u8>) {
         self.outlet.give_back(buffer);
+    }
+
+    fn set_time_of_day(&mut self, day: Span) {
+        self.config.deadlines.day = day;
     }
 }
 

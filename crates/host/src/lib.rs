@@ -3,6 +3,7 @@
 
 mod codec;
 mod datagram;
+mod deadlines;
 mod dispatch;
 mod door;
 mod echo;
@@ -17,6 +18,7 @@ mod wire;
 
 pub use self::codec::{ADDRESSES, CodecConfig, WireCodec};
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
+pub use self::deadlines::Deadlines;
 pub use self::door::{Door, DoorConfig, Gate, Told};
 pub use self::echo::{EchoClient, EchoServer};
 pub use self::end::{AnyEnd, EndReport, FlowEnd, end, finished, keep_packets, report, take_packets};

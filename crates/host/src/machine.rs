@@ -6,11 +6,12 @@
 //! A door at the end of one flow ([`crate::Door`]) knows the truth about that flow's segments; this one counts
 //! packets and bytes.
 
+use crate::deadlines::Deadlines;
 use crate::door::{Gate, flip};
 use crate::outlet::{Leaving, Outlet};
-use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::{self, Digest, Malformed, flag};
+use base::{Span, Time};
 use path::{Cx, Element, Port};
 use std::net::IpAddr;
 
@@ -49,6 +50,7 @@ pub struct Machine {
     beyond: Option<usize>,
     counters: MachineCounters,
     outlet: Outlet,
+    deadlines: Deadlines,
 }
 
 impl Machine {
@@ -60,6 +62,7 @@ impl Machine {
             beyond: None,
             counters: MachineCounters::default(),
             outlet: Outlet::default(),
+            deadlines: Deadlines::default(),
         }
     }
 
@@ -107,7 +110,7 @@ impl Gate for Machine {
         let packet = Packet {
             id,
             born: cx.now(),
-            lives: Packet::ALWAYS,
+            lives: self.deadlines.apply(cx.now(), bytes).1,
             body,
             flow: peer.flow,
             size: digest.size,
@@ -130,6 +133,10 @@ impl Gate for Machine {
 
     fn give_back(&mut self, buffer: Vec<u8>) {
         self.outlet.give_back(buffer);
+    }
+
+    fn set_time_of_day(&mut self, day: Span) {
+        self.deadlines.day = day;
     }
 }
 

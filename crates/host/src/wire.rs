@@ -4,13 +4,14 @@
 //! whoever stands at the other end. A frame crosses the path whole; of the packet in it, if it is one of IP, the head
 //! takes what a path reads of packets.
 
+use crate::deadlines::Deadlines;
 use crate::door::{Gate, flip};
 use crate::machine::flags;
 use crate::outlet::{Leaving, Outlet};
-use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::frame::Framing;
 use base::wire::{self, Malformed, hdlc};
+use base::{Span, Time};
 use path::{Cx, Element, Port};
 
 /// One end of a wire.
@@ -47,12 +48,19 @@ pub struct Wire {
     ordinals: [u32; 2],
     counters: WireCounters,
     outlet: Outlet,
+    deadlines: Deadlines,
 }
 
 impl Wire {
     /// An end through which nothing has come.
     pub fn new(config: WireConfig) -> Self {
-        Wire { config, ordinals: [0; 2], counters: WireCounters::default(), outlet: Outlet::default() }
+        Wire {
+            config,
+            ordinals: [0; 2],
+            counters: WireCounters::default(),
+            outlet: Outlet::default(),
+            deadlines: Deadlines::default(),
+        }
     }
 
     /// Its counters.
@@ -87,7 +95,7 @@ impl Gate for Wire {
         let packet = Packet {
             id,
             born: cx.now(),
-            lives: Packet::ALWAYS,
+            lives: inner.map_or(Packet::ALWAYS, |inner| self.deadlines.apply(cx.now(), inner).1),
             body,
             flow: self.config.flow,
             size,
@@ -110,6 +118,10 @@ impl Gate for Wire {
 
     fn give_back(&mut self, buffer: Vec<u8>) {
         self.outlet.give_back(buffer);
+    }
+
+    fn set_time_of_day(&mut self, day: Span) {
+        self.deadlines.day = day;
     }
 }
 

@@ -147,6 +147,7 @@ fn waiting() -> (Network, ElementId) {
         node: NodeId(0),
         peer: NodeId(1),
         role: Role::Active,
+        deadlines: host::Deadlines::default(),
     }));
     network.wire(door, Port(0), host, Port(0));
     network.wire(host, Port(0), door, Port(0));

@@ -3,7 +3,7 @@
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::{Door, DoorConfig, Gate as _};
+use host::{Deadlines, Door, DoorConfig, Gate as _};
 use path::{Cx, Element, Network, Port};
 use transport::tcp::Role;
 
@@ -43,7 +43,13 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
     for corrupt in [false, true] {
         let mut network = Network::new(1, Tracer::off());
         let door = |node, role| {
-            Door::new(DoorConfig { flow: FlowId(0), node: NodeId(node), peer: NodeId(1 - node), role })
+            Door::new(DoorConfig {
+                flow: FlowId(0),
+                node: NodeId(node),
+                peer: NodeId(1 - node),
+                role,
+                deadlines: Deadlines::default(),
+            })
         };
         let to = network.add(door(1, Role::Passive));
         let air = network.add(Air(corrupt));

@@ -32,6 +32,12 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time::from_nanos(super::sys::monotonic().saturating_sub(self.origin))
     }
+    /// The time of day (UT) at t = 0, as the machine's clock has it now.
+    pub fn time_of_day(&self) -> Span {
+        const DAY: i128 = 86_400_000_000_000;
+        let ahead = i128::from(self.origin) - i128::from(super::sys::monotonic());
+        Span::from_nanos((i128::from(super::sys::realtime()) + ahead).rem_euclid(DAY) as u64)
+    }
     /// How long until `t`; zero if it is past.
     pub fn until(&self, t: Time) -> Span {
         Span::from_nanos(self.raw(t).saturating_sub(super::sys::monotonic()))

@@ -118,7 +118,16 @@ fn what_no_kernel_takes_is_refused() {
         ("{ from = \"linux\", to = { tcp = { mss = \"1 B\" } } }", "must be from 64 to 65000 bytes"),
         ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
         ("{ linux = { modem = \"0 bit/s\" } }", "a card that sends nothing is no card"),
-        ("{ linux = { protocol = \"dccp\" } }", "`dccp` is not one of `tcp`"),
+        ("{ linux = { protocol = \"dccp\", cc = \"bbr\" } }", "DCCP has `ccid` in place of `cc`"),
+        ("{ linux = { protocol = \"dccp\", ccid = 4 } }", "4 is too large"),
+        ("{ linux = { protocol = \"dccp\", payload = \"1450 B\" } }", "holds at most 1440 B"),
+        ("{ linux = { ccid = 3 } }", "only DCCP has a `ccid`"),
+        ("{ linux = { ip = 6, lifetime = \"1 s\" } }", "IPv6 has no timestamp option"),
+        (
+            "{ linux = { lifetime = \"30 s\", deadline-encoding = \"timestamp-and-ttl\" } }",
+            "does not hold the lifetime",
+        ),
+        ("{ linux = { protocol = \"ddcp\" } }", "`ddcp` is not one of `tcp`"),
         ("{ linux = { protocol = \"sctp\", cc = \"bbr\" } }", "SCTP has no choice of congestion controls"),
         ("{ linux = { root = \"/\" } }", "there is no key `root` in a linux"),
         ("{ linux = { payload = \"100 B\" } }", "only datagrams have a `payload`"),
@@ -165,4 +174,6 @@ fn every_workload_has_a_socket() {
     assert_eq!(read("{ linux = { protocol = \"udp\", mtu = \"576 B\" } }", cbr), Some(548));
     assert_eq!(read("{ linux = { protocol = \"udp\", ip = 6 } }", cbr), Some(1452));
     assert_eq!(read("{ linux = { protocol = \"udp\", payload = \"100 B\" } }", cbr), Some(100));
+    assert_eq!(read("{ linux = { protocol = \"dccp\" } }", cbr), Some(1000));
+    assert_eq!(read("{ linux = { protocol = \"dccp\", mtu = \"576 B\" } }", cbr), Some(516));
 }

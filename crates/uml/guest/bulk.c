@@ -20,6 +20,9 @@ static int is_over(int fd)
     memset(status, 0, sizeof status);
     if (task.protocol == IPPROTO_SCTP)
         return getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, status, &n) < 0;
+    /* Of DCCP nothing is sent again: it is over when all has left. */
+    if (task.protocol == IPPROTO_DCCP)
+        return is_flushed(fd) && close(fd) == 0;
     ssize_t got = read(fd, &nothing, 1);
     return got == 0 || (got < 0 && errno != EAGAIN);
 }
@@ -34,12 +37,17 @@ void send_all(int fd)
     if (connect(fd, (struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         return broken("connecting", errno);
     int queue = epoll_create1(0);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = fd};
+    /* A write to a full queue of DCCP frees a buffer, of which EPOLLOUT tells at once, for ever: its queue is looked at. */
+    uint32_t room = task.protocol == IPPROTO_DCCP ? 0 : EPOLLOUT;
+    struct epoll_event event = {.events = EPOLLIN | room | EPOLLRDHUP | EPOLLET, .data.fd = fd};
     epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
     int end = watch_alarm(queue, task.until, 0);
     int looks = task.look ? watch_alarm(queue, task.start + task.look, task.look) : -1;
     int64_t left = task.bytes;
-    int closed = 0, ticks = -1;
+    int closed = 0, ticks = -1, dccp = task.protocol == IPPROTO_DCCP;
+    int64_t most = dccp && task.payload < CHUNK ? task.payload : CHUNK;
+    if (dccp)
+        ticks = watch_alarm(queue, task.start + DCCP_TICK, DCCP_TICK);
     for (;;) {
         struct epoll_event got;
         if (epoll_wait(queue, &got, 1, -1) != 1)
@@ -63,8 +71,8 @@ void send_all(int fd)
             break;
         }
         while (left != 0) {
-            size_t most = left < 0 || left > CHUNK ? CHUNK : (size_t)left;
-            ssize_t wrote = send(fd, zeros, most, MSG_NOSIGNAL);
+            size_t size = (size_t)(left < 0 || left > most ? most : left);
+            ssize_t wrote = send(fd, zeros, size, MSG_NOSIGNAL);
             if (wrote < 0)
                 break;
             carried += (uint64_t)wrote;
@@ -75,8 +83,9 @@ void send_all(int fd)
             continue;
         if (!closed) {
             closed = 1;
-            shutdown(fd, SHUT_WR);
-            if (task.protocol != IPPROTO_TCP)
+            if (!dccp)
+                shutdown(fd, SHUT_WR);
+            if (task.protocol != IPPROTO_TCP && !dccp)
                 ticks = watch_alarm(queue, now() + TICK, TICK);
         }
         if (task.protocol != IPPROTO_TCP) {
@@ -95,6 +104,8 @@ void send_all(int fd)
     }
     if (!finished && task.bytes < 0)
         finished = now();
+    if (dccp)
+        return;
     look(fd, 2);
 }
 
@@ -122,6 +133,9 @@ void receive_all(int ear)
         if (n == 0) {
             if (task.protocol != IPPROTO_TCP)
                 close(fd);
+            /* Of DCCP not all that was written comes. */
+            if (!finished && task.protocol == IPPROTO_DCCP)
+                finished = now();
             return;
         }
         if (n < 0 && errno == EAGAIN)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -134,6 +135,10 @@ static void read_task(void)
             task.protocol = atoi(text);
         else if (!strcmp(line, "mtu"))
             task.mtu = atoi(text);
+        else if (!strcmp(line, "ccid"))
+            task.ccid = atoi(text);
+        else if (!strcmp(line, "payload"))
+            task.payload = atoi(text);
         else if (!strcmp(line, "calls"))
             task.calls = atoi(text);
         else if (!strcmp(line, "start"))
@@ -397,15 +402,35 @@ const char *own_address(void)
     return strchr(task.peer, ':') ? task.address6 : task.address;
 }
 
+/* Options of DCCP sockets (Linux, include/uapi/linux/dccp.h), and the service code of all flows here (RFC 5595). */
+enum { DCCP_SERVICE = 2, DCCP_CCID = 13, SERVICE = 0x57494c4c };
+
 int connection(void)
 {
-    int family = strchr(task.peer, ':') ? AF_INET6 : AF_INET;
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, task.protocol);
+    int family = strchr(task.peer, ':') ? AF_INET6 : AF_INET, dccp = task.protocol == IPPROTO_DCCP;
+    int kind = dccp ? SOCK_DCCP : SOCK_STREAM;
+    int fd = socket(family, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, task.protocol);
+    if (fd < 0 && dccp)
+        fail("making a socket of DCCP (the kernel needs CONFIG_IP_DCCP: williwaw linux build makes one)");
     if (fd < 0)
         fail("making a socket of protocol %d", task.protocol);
+    if (dccp) {
+        uint32_t service = htonl(SERVICE);
+        uint8_t ccid = (uint8_t)task.ccid;
+        if (setsockopt(fd, SOL_DCCP, DCCP_SERVICE, &service, sizeof service) < 0 ||
+            setsockopt(fd, SOL_DCCP, DCCP_CCID, &ccid, sizeof ccid) < 0)
+            fail("using the congestion control %d of DCCP", task.ccid);
+        return fd;
+    }
     if (task.cc[0] && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, task.cc, (socklen_t)strlen(task.cc)) < 0)
         fail("using the congestion control %s", task.cc);
     return fd;
+}
+
+int is_flushed(int fd)
+{
+    int waits = 0;
+    return ioctl(fd, SIOCOUTQ, &waits) < 0 || waits == 0;
 }
 
 static void bulk(void)

@@ -111,6 +111,23 @@ pub fn missing() -> Vec<&'static str> {
     TOOLS.iter().filter(|(tool, _)| !there(tool)).map(|(_, package)| *package).collect()
 }
 
+/// A hash of the options and the changes that kernels are built with here.
+fn recipe() -> String {
+    let changes = CHANGES.iter().flat_map(|change| [change.file, change.from, change.to]);
+    let texts: String = std::iter::once(OPTIONS).chain(changes).collect();
+    format!("{:016x}", base::rng::fnv1a(&texts))
+}
+
+/// Whether a kernel of this name lies in the cache that was built with the options of this version.
+pub fn is_current(cache: &Path, name: &str) -> bool {
+    let kernel = place(cache, name);
+    let made = fs::read_to_string(kernel.with_file_name(RECIPE)).unwrap_or_default();
+    kernel.is_file() && made.trim() == recipe()
+}
+
+/// The file beside a kernel that tells what options it was built with.
+const RECIPE: &str = "options";
+
 /// Where a kernel of this name lies.
 pub fn place(cache: &Path, name: &str) -> PathBuf {
     cache.join("kernels").join(name).join("linux")
@@ -228,7 +245,10 @@ fn make(what: &Build, tree: &Path, cache: &Path, say: &dyn Fn(&str)) -> Result<P
     let mut strip = Command::new("strip");
     strip.arg("-o").arg(&fresh).arg(tree.join("linux"));
     step("strip", &mut strip, &log)?;
+    // A kernel without the file counts as built with other options.
+    let _ = fs::remove_file(kernel.with_file_name(RECIPE));
     fs::rename(&fresh, &kernel).map_err(Error::of("keeping the kernel"))?;
+    fs::write(kernel.with_file_name(RECIPE), recipe()).map_err(Error::of("noting the options"))?;
     let _ = fs::remove_file(&log);
     Ok(kernel)
 }
@@ -308,6 +328,25 @@ pub fn has_overlays(kernel: &Path) -> Result<(), Error> {
 /// A text that is in every kernel with an overlay file system: what it says of an option of its mounts.
 const OVERLAYS: &[u8] = b"upperdir";
 
+/// Whether a kernel speaks DCCP with CCID 3.
+///
+/// # Errors
+/// It does not, or cannot be read.
+pub fn has_dccp(kernel: &Path) -> Result<(), Error> {
+    let shown = kernel.display();
+    let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
+    if bytes.windows(CCID3.len()).any(|part| part == CCID3) {
+        return Ok(());
+    }
+    Err(asked(
+        format!("the kernel `{shown}` does not speak DCCP"),
+        "build it again: williwaw linux build; in a build of your own, CONFIG_IP_DCCP=y and CONFIG_IP_DCCP_CCID3=y (up to Linux 6.15)",
+    ))
+}
+
+/// A text that is in every kernel with CCID 3: the name of its congestion control.
+const CCID3: &[u8] = b"TCP-Friendly Rate Control";
+
 /// What a kernel says of itself: its release. It is only asked, not booted.
 ///
 /// # Errors
@@ -334,4 +373,32 @@ pub fn probe(kernel: &Path) -> Result<String, Error> {
     let said = String::from_utf8_lossy(&out.stdout);
     let release: String = said.lines().next().unwrap_or("").trim().chars().take(80).collect();
     Ok(release)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cached kernel whose options changed is one to be built anew.
+    #[test]
+    fn a_kernel_built_with_other_options_is_not_current() {
+        let cache = std::env::temp_dir().join(format!("williwaw-recipe-{}", std::process::id()));
+        let kernel = place(&cache, "mine");
+        assert!(!is_current(&cache, "mine"), "there is none");
+        fs::create_dir_all(kernel.parent().expect("a folder")).expect("a folder");
+        fs::write(&kernel, "a kernel").expect("a file");
+        assert!(!is_current(&cache, "mine"), "nobody knows its options");
+        fs::write(kernel.with_file_name(RECIPE), recipe()).expect("a file");
+        assert!(is_current(&cache, "mine"));
+        fs::write(kernel.with_file_name(RECIPE), "0123456789abcdef").expect("a file");
+        assert!(!is_current(&cache, "mine"), "they were others");
+        fs::remove_dir_all(&cache).expect("it can be removed");
+    }
+
+    #[test]
+    fn the_options_have_both_judges() {
+        for option in ["CONFIG_IP_SCTP=y", "CONFIG_IP_DCCP=y", "CONFIG_IP_DCCP_CCID3=y"] {
+            assert!(OPTIONS.lines().any(|line| line == option), "{option}");
+        }
+    }
 }

@@ -303,7 +303,7 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
             let (start, look) = (ends.start, options.look);
             Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
-        _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer }),
+        _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer, protocol }),
         App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
     };
     let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };

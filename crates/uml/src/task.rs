@@ -57,6 +57,8 @@ pub struct Datagrams {
     pub sends: bool,
     /// The other end's address.
     pub peer: IpAddr,
+    /// The kind of its socket: UDP or DCCP.
+    pub protocol: Protocol,
 }
 
 /// One end of connections.
@@ -164,6 +166,10 @@ impl Task {
                 line("sends", &u8::from(bulk.sends));
                 line("peer", &bulk.peer);
                 line("protocol", &number(bulk.protocol));
+                if let Protocol::Dccp { ccid, payload } = bulk.protocol {
+                    line("ccid", &ccid);
+                    line("payload", &payload);
+                }
                 if let Some(cc) = &bulk.cc {
                     line("cc", cc);
                 }
@@ -191,6 +197,11 @@ impl Task {
                 line("work", &"datagrams");
                 line("sends", &u8::from(datagrams.sends));
                 line("peer", &datagrams.peer);
+                if let Protocol::Dccp { ccid, payload } = datagrams.protocol {
+                    line("protocol", &number(datagrams.protocol));
+                    line("ccid", &ccid);
+                    line("payload", &payload);
+                }
             }
             Work::Programs(programs) => {
                 line("work", &"commands");
@@ -218,6 +229,7 @@ fn number(protocol: Protocol) -> u16 {
         Protocol::Tcp => 6,
         Protocol::Udp { .. } => 17,
         Protocol::Sctp => 132,
+        Protocol::Dccp { .. } => 33,
         Protocol::Mptcp => 262,
     }
 }
@@ -336,9 +348,19 @@ mod tests {
 
     #[test]
     fn datagrams_are_told_in_words() {
-        let work =
-            Work::Datagrams(Datagrams { sends: false, peer: "2001:2::1".parse().expect("an address") });
+        let work = Work::Datagrams(Datagrams {
+            sends: false,
+            peer: "2001:2::1".parse().expect("an address"),
+            protocol: Protocol::Udp { payload: 500 },
+        });
         let own = "work datagrams\nsends 0\npeer 2001:2::1\n";
+        assert_eq!(task(work).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
+        let work = Work::Datagrams(Datagrams {
+            sends: true,
+            peer: Ipv4Addr::new(198, 18, 0, 2).into(),
+            protocol: Protocol::Dccp { ccid: 3, payload: 1000 },
+        });
+        let own = "work datagrams\nsends 1\npeer 198.18.0.2\nprotocol 33\nccid 3\npayload 1000\n";
         assert_eq!(task(work).files(), [("task".to_owned(), format!("{CARD}{own}"))]);
     }
 

@@ -29,6 +29,17 @@ const DAY: u64 = 86_400_000;
 /// A unit of the TTL.
 const UNIT_MS: u64 = 100;
 
+impl Encoding {
+    /// Whether it can say this lifetime.
+    pub fn holds(self, lifetime: Span) -> bool {
+        let life = lifetime.as_nanos().div_ceil(1_000_000);
+        match self {
+            Encoding::TimestampAndTtl => (1..=255).contains(&life.div_ceil(UNIT_MS)),
+            Encoding::Expiration => life <= DAY / 2,
+        }
+    }
+}
+
 fn millis(t: Time) -> u64 {
     t.as_nanos() / 1_000_000
 }
@@ -42,15 +53,11 @@ pub fn write(bytes: &mut Vec<u8>, encoding: Encoding, sent: Time, lifetime: Span
         && (20..=60 - OPTION).contains(&header)
         && bytes.len() >= header
         && bytes.len() + OPTION <= usize::from(u16::MAX);
-    let life = lifetime.as_nanos().div_ceil(1_000_000);
-    let units = life.div_ceil(UNIT_MS);
-    let holds = match encoding {
-        Encoding::TimestampAndTtl => (1..=255).contains(&units),
-        Encoding::Expiration => life <= DAY / 2,
-    };
-    if !fits || !holds {
+    if !fits || !encoding.holds(lifetime) {
         return false;
     }
+    let life = lifetime.as_nanos().div_ceil(1_000_000);
+    let units = life.div_ceil(UNIT_MS);
     let entry = match encoding {
         Encoding::TimestampAndTtl => (millis(sent) % DAY) as u32,
         Encoding::Expiration => CUSTOM | ((millis(sent) + life) % DAY) as u32,

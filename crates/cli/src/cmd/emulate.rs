@@ -247,17 +247,19 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
         ));
     }
     let flows = || sweep.cells.iter().flat_map(|cell| &cell.model.flows);
-    let own = |flow: &Flow, protocol: Protocol| {
+    let own = |flow: &Flow, is: fn(&Protocol) -> bool| {
         let mut kernels = flow.transport.kernels().into_iter().flatten();
-        kernels.any(|linux| linux.protocol == protocol && linux.program.is_none())
+        kernels.any(|linux| is(&linux.protocol) && linux.program.is_none())
     };
-    if let Some(flow) = flows().find(|flow| own(flow, Protocol::Mptcp)) {
+    if let Some(flow) =
+        flows().find(|flow| own(flow, |p| matches!(p, Protocol::Mptcp | Protocol::Dccp { .. })))
+    {
         return Err(Failure::usage(
             format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
             "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
         ));
     }
-    if let Some(flow) = flows().find(|flow| own(flow, Protocol::Sctp)) {
+    if let Some(flow) = flows().find(|flow| own(flow, |p| *p == Protocol::Sctp)) {
         return Err(Failure::usage(
             format!("in real time a program speaks SCTP opposite the model of flow `{}`", flow.name),
             "write `program` beside `protocol`, and \"sctp\" for the other end; `williwaw run` plays kernels in virtual time",

@@ -38,6 +38,9 @@ enum What {
         /// Processes at once; without it, one for each core
         #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
         jobs: Option<u16>,
+        /// Build only if no kernel of this name was built with the options of this version
+        #[arg(long)]
+        if_changed: bool,
     },
     /// Say which kernels there are
     #[command(after_help = "Example:\n  williwaw linux list --json")]
@@ -72,7 +75,15 @@ fn name(text: &str) -> Result<String, String> {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     match args.what {
-        What::Build { source, name, jobs } => build(source, name, jobs, talk),
+        What::Build { source, name, jobs, if_changed } => {
+            let cache = kernels::cache()?;
+            if if_changed && kernel::is_current(&cache, &name) {
+                talk.note("the kernel is there, and was built with the options of this version");
+                talk.data(&format!("{}\n", kernel::place(&cache, &name).display()))?;
+                return Ok(End::Good);
+            }
+            build(source, name, jobs, talk)
+        }
         What::List { json } => list(json, talk),
         What::Doctor { linux, json } => doctor(linux.as_deref(), json, talk),
     }
@@ -104,7 +115,10 @@ fn list(as_json: bool, talk: &Talk) -> Result<End, Failure> {
     for name in names {
         let place = kernel::place(&cache, &name);
         match kernel::probe(&place) {
-            Ok(release) => all.push((name, release, place)),
+            Ok(release) => {
+                let current = kernel::is_current(&cache, &name);
+                all.push((name, release, place, current));
+            }
             Err(error) => talk.note(&format!("{name}: {error}")),
         }
     }
@@ -112,12 +126,13 @@ fn list(as_json: bool, talk: &Talk) -> Result<End, Failure> {
         talk.note("no kernel was built yet: williwaw linux build");
     }
     if as_json {
-        let one = |(name, release, path): &(String, String, PathBuf)| json!({ "name": name, "release": release, "path": path.display().to_string() });
+        let one = |(name, release, path, current): &(String, String, PathBuf, bool)| json!({ "name": name, "release": release, "path": path.display().to_string(), "current": current });
         let kernels: Vec<Value> = all.iter().map(one).collect();
         talk.document(&json!({ "schema": "williwaw-kernels/1", "kernels": kernels }))?;
     } else {
-        let line = |(name, release, path): &(String, String, PathBuf)| {
-            format!("{name}\tLinux {release}\t{}\n", path.display())
+        let line = |(name, release, path, current): &(String, String, PathBuf, bool)| {
+            let other = if *current { "" } else { "\tbuilt with other options" };
+            format!("{name}\tLinux {release}\t{}{other}\n", path.display())
         };
         talk.data(&all.iter().map(line).collect::<String>())?;
     }

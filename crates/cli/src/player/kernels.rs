@@ -20,7 +20,7 @@ use results::numbers::Reported;
 use results::{Row, row::finished};
 use scenario::Model;
 use scenario::metric::Metric;
-use scenario::model::{Command, Flow, Linux, Reports};
+use scenario::model::{Command, Flow, Linux, Protocol, Reports};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -123,15 +123,21 @@ impl Stage {
         wish: &Wish,
     ) -> Result<Stage, Failure> {
         let models: Vec<&Model> = models.collect();
-        let flows =
-            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten();
+        let speakers = || {
+            models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten()
+        };
         let stations: Vec<&Linux> = models
             .iter()
             .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))
             .collect();
         let named = |linux: &'a Linux| linux.kernel.as_deref();
-        let asked = flows.map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
+        let asked = speakers().map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
         let stage = Stage::with(&asked, wish)?;
+        let dccp = |linux: &&Linux| matches!(linux.protocol, Protocol::Dccp { .. });
+        let speakers: BTreeSet<Option<&str>> = speakers().filter(dccp).map(named).collect();
+        for kernel in speakers {
+            kernel::has_dccp(&stage.kernels.find(kernel)?)?;
+        }
         let commands = models.iter().flat_map(|model| &model.commands);
         let file = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
         if let Some(command) = { commands }.find(file) {

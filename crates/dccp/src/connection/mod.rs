@@ -165,6 +165,10 @@ impl Connection {
     pub fn reports(&self) -> &Receiving {
         &self.receiving
     }
+    /// Data wait to be sent.
+    pub fn is_waiting(&self) -> bool {
+        self.outbox.is_waiting()
+    }
     /// Messages that arrived whole.
     pub fn delivered(&self) -> &[Delivered] {
         self.inbox.delivered()
@@ -185,7 +189,8 @@ fn sending(config: &Config, ccid: Ccid) -> Sending {
         Ccid::Tfrc => {
             // RFC 4342 section 5.3: the packet size of the equation counts what the application sends and the header.
             let size = config.payload + DATA_HEADER;
-            let tfrc = SenderConfig { size, initial_window: config.initial_window, damping: false };
+            let tfrc =
+                SenderConfig { size, initial_window: config.initial_window, ..SenderConfig::default() };
             Sending::Tfrc(Box::new(Ccid3::new(tfrc)))
         }
     }

@@ -47,6 +47,8 @@ pub struct LossHistory {
     /// Closed intervals, newest first, at most [`INTERVALS`].
     closed: VecDeque<Interval>,
     discounting: bool,
+    /// Missing packets in a row begin one loss event at most.
+    one_event: bool,
     events: u64,
     lost: u64,
 }
@@ -61,9 +63,17 @@ impl LossHistory {
             event: None,
             closed: VecDeque::new(),
             discounting,
+            one_event: false,
             events: 0,
             lost: 0,
         }
+    }
+
+    /// The same, where missing packets in a row are one loss event however long the silence was: not RFC 5348, whose
+    /// nominal arrivals make several of them after a pause of several round trips.
+    pub fn one_event_a_hole(mut self) -> Self {
+        self.one_event = true;
+        self
     }
 
     /// Packet `seq` arrived; `rtt` is the sender's estimate, `marked` an ECN mark. True if a loss event began.
@@ -150,7 +160,8 @@ impl LossHistory {
             let mut seq = hole.from;
             while seq < hole.to {
                 let at = nominal(&hole, seq);
-                if self.begins(at, rtt) {
+                let may = !self.one_event || seq == hole.from;
+                if may && self.begins(at, rtt) {
                     self.begin(seq, at);
                     begun = begun.or(Some((seq, at)));
                 }

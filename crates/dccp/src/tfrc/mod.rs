@@ -9,7 +9,7 @@ pub mod sender;
 
 pub use history::LossHistory;
 pub use receiver::Receiver;
-pub use sender::{Sender, SenderConfig};
+pub use sender::{Sender, SenderConfig, Timeout};
 
 use base::{Span, Time};
 

@@ -47,6 +47,11 @@ impl Receiver {
         }
     }
 
+    /// The same with another history.
+    pub fn with(history: LossHistory) -> Self {
+        Receiver { history, ..Receiver::new(true) }
+    }
+
     /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
     pub fn on_packet(&mut self, now: Time, seq: u64, size: u32, sent: Time, rtt: Span, marked: bool) {
         self.on_arrival(now, (seq, size), sent, rtt, marked, false);

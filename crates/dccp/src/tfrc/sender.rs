@@ -3,6 +3,16 @@
 use super::{Feedback, equation};
 use base::{Span, Time};
 
+base::named! {
+    /// The retransmission timeout of the TCP in the throughput equation.
+    pub enum Timeout {
+        /// Four round trips (RFC 5348 section 3.1).
+        FourRtt = "four-rtt",
+        /// Smoothed round trip and four times its variation, in whole ticks of 100 ms, as the agent of ns-2.35 has it.
+        Measured = "measured",
+    }
+}
+
 /// Choices of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
@@ -12,11 +22,13 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// Damps the send rate by the square root of the round trip (RFC 5348 section 4.5).
     pub damping: bool,
+    /// The timeout in the equation.
+    pub timeout: Timeout,
 }
 
 impl Default for SenderConfig {
     fn default() -> Self {
-        SenderConfig { size: 1000, initial_window: 0, damping: false }
+        SenderConfig { size: 1000, initial_window: 0, damping: false, timeout: Timeout::FourRtt }
     }
 }
 
@@ -26,6 +38,36 @@ const MAX_BACKOFF_S: f64 = 64.0;
 const RTT_MEMORY: f64 = 0.9;
 /// Nofeedback timer before the first report (RFC 5348 section 4.2).
 const INITIAL_TIMER: Span = Span::from_secs(2);
+/// Granularity of a measured timeout, seconds (ns-2.35, tcl/lib/ns-default.tcl: tcp_tick_).
+const TICK_S: f64 = 0.1;
+
+/// A timeout measured in whole ticks, with the scaled integers of 4.3BSD (Jacobson 1988, appendix A): its variation never
+/// falls below three quarters of a tick once it was above.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    /// Smoothed round trip, eighths of a tick.
+    rtt: i64,
+    /// Its variation, quarters of a tick.
+    variation: i64,
+}
+
+impl Ticks {
+    fn sampled(before: Option<Ticks>, sample: f64) -> Ticks {
+        let ticks = ((sample / TICK_S + 0.5) as i64).max(1);
+        let Some(Ticks { rtt, variation }) = before else {
+            return Ticks { rtt: ticks << 3, variation: ticks << 1 };
+        };
+        let delta = ticks - (rtt >> 3);
+        let spread = delta.abs() - (variation >> 2);
+        Ticks { rtt: (rtt + delta).max(1), variation: (variation + spread).max(1) }
+    }
+
+    /// Round trip and four times its variation, seconds.
+    fn timeout(self) -> f64 {
+        (((self.variation << 3) + self.rtt) >> 3) as f64 * TICK_S
+    }
+}
+
 /// Share of a receive rate that is kept while the application limits the rate and losses rise.
 const LIMITED_SHARE: f64 = 0.85;
 
@@ -44,6 +86,8 @@ pub struct Sender {
     rate: f64,
     /// Smoothed round trip, seconds.
     rtt: Option<f64>,
+    /// The round trip for a measured timeout.
+    measured: Option<Ticks>,
     /// Smoothed square root of the round trip, and the last one.
     root: (f64, f64),
     loss: f64,
@@ -71,6 +115,7 @@ impl Sender {
             rate: f64::from(config.size),
             config,
             rtt: None,
+            measured: None,
             root: (0.0, 0.0),
             loss: 0.0,
             reported: vec![Reported { rate: None, at: Time::ZERO }],
@@ -157,6 +202,7 @@ impl Sender {
         let sample = sample.max(1e-6);
         let rtt = self.rtt.map_or(sample, |rtt| RTT_MEMORY * rtt + (1.0 - RTT_MEMORY) * sample);
         self.rtt = Some(rtt);
+        self.measured = Some(Ticks::sampled(self.measured, sample));
         let root = libm::sqrt(sample);
         self.root.0 =
             if self.root.0 > 0.0 { RTT_MEMORY * self.root.0 + (1.0 - RTT_MEMORY) * root } else { root };
@@ -218,12 +264,21 @@ impl Sender {
     fn set_rate(&mut self, now: Time, limit: f64) {
         let Some(rtt) = self.rtt else { return };
         if self.loss > 0.0 {
-            let equation = equation::throughput(self.size(), rtt, self.loss);
+            let equation = self.equation(rtt);
             self.rate = equation.min(limit).max(self.least());
         } else if self.doubled.is_none_or(|t| now.since(t).as_secs_f64() >= rtt) {
             self.rate = (2.0 * self.rate).min(limit).max(self.initial_rate(rtt));
             self.doubled = Some(now);
         }
+    }
+
+    /// The rate of the throughput equation, bytes per second, at the present loss event rate.
+    fn equation(&self, rtt: f64) -> f64 {
+        let rto = match (self.config.timeout, self.measured) {
+            (Timeout::Measured, Some(ticks)) => ticks.timeout() / rtt,
+            _ => equation::RTO_IN_RTT,
+        };
+        equation::throughput_with(self.size(), rtt, rto, self.loss)
     }
 
     fn arm(&mut self, now: Time) {
@@ -256,7 +311,7 @@ impl Sender {
                 } else if self.loss <= 0.0 {
                     self.rate = (self.rate / 2.0).max(self.least());
                 } else {
-                    let equation = equation::throughput(self.size(), rtt, self.loss);
+                    let equation = self.equation(rtt);
                     let limit = if equation > 2.0 * received { received } else { equation / 2.0 };
                     self.limit(now, limit);
                 }

@@ -112,7 +112,12 @@ impl Driver {
     /// # Errors
     /// The kernel gives no timer.
     pub fn new(network: Network, gateways: Vec<Gateway>, clock: Clock, spin: Span) -> io::Result<Driver> {
-        let timer = sys::timer()?;
+        let (timer, mut network) = (sys::timer()?, network);
+        // Deadlines in headers count from midnight.
+        let day = clock.time_of_day();
+        for gateway in &gateways {
+            gateway.with(&mut network, Time::ZERO, |door, _| door.set_time_of_day(day));
+        }
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
         Ok(Driver {
             waiting: Waiting::new(fds),

@@ -39,6 +39,14 @@ pub fn monotonic() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+/// Nanoseconds of the wall clock since 1970, UT.
+pub fn realtime() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes the one structure it is given; this clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut t) };
+    (t.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(t.tv_nsec as u64)
+}
+
 /// How long the calling thread has been on a processor in its life.
 pub fn thread_time() -> base::Span {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -266,8 +266,14 @@ impl Builder<'_> {
         let config = match flow.transport.at(role) {
             Transport::Tcp { config, .. } => config,
             // The reader makes no ends of ends.
-            Transport::Linux(_) | Transport::Ends(_) => {
-                let door = host::DoorConfig { flow: flow_id, node, peer, role };
+            Transport::Linux(Linux { stamp, .. }) => {
+                let deadlines = host::Deadlines { stamp: *stamp, ..host::Deadlines::default() };
+                let door = host::DoorConfig { flow: flow_id, node, peer, role, deadlines };
+                return self.add(name, host::Door::new(door));
+            }
+            Transport::Ends(_) => {
+                let deadlines = host::Deadlines::default();
+                let door = host::DoorConfig { flow: flow_id, node, peer, role, deadlines };
                 return self.add(name, host::Door::new(door));
             }
             Transport::Model(spec) => {

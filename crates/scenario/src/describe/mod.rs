@@ -167,6 +167,14 @@ fn carrier(out: &mut String, transport: &Transport) {
             );
             return;
         }
+        Transport::Linux(Linux { protocol: Protocol::Dccp { ccid, payload }, mtu, ip, .. }) => {
+            let _ = writeln!(
+                out,
+                " the kernel's DCCP over {}: ccid {ccid}, at most {payload} B in a packet, mtu {mtu} B",
+                ip.name()
+            );
+            return;
+        }
         Transport::Linux(linux) => {
             let cc = linux.cc.as_deref().unwrap_or("as the kernel has it");
             let _ = write!(

@@ -1,6 +1,7 @@
 //! Kernel settings of a flow or node.
 
-use base::Rate;
+use base::wire::deadline::Encoding;
+use base::{Rate, Span};
 
 /// A kind of socket of a kernel.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -17,6 +18,13 @@ pub enum Protocol {
     Mptcp,
     /// SCTP (RFC 9260).
     Sctp,
+    /// DCCP (RFC 4340).
+    Dccp {
+        /// Congestion control identifier: 2 (RFC 4341) or 3 (RFC 4342).
+        ccid: u8,
+        /// Most bytes of data in a packet.
+        payload: u32,
+    },
 }
 
 impl Protocol {
@@ -27,12 +35,16 @@ impl Protocol {
             Protocol::Udp { .. } => "UDP",
             Protocol::Mptcp => "Multipath TCP",
             Protocol::Sctp => "SCTP",
+            Protocol::Dccp { .. } => "DCCP",
         }
     }
 
-    /// Most bytes in one datagram; none, if there is a connection.
+    /// Most bytes in one datagram; none, if it carries a stream of bytes.
     pub fn payload(self) -> Option<u32> {
-        if let Protocol::Udp { payload } = self { Some(payload) } else { None }
+        match self {
+            Protocol::Udp { payload } | Protocol::Dccp { payload, .. } => Some(payload),
+            Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp => None,
+        }
     }
 }
 
@@ -80,6 +92,8 @@ pub struct Linux {
     pub ip: Ip,
     /// The kind of a flow's sockets.
     pub protocol: Protocol,
+    /// What its packets get in their headers at the door: a deadline in this encoding, so long after they come.
+    pub stamp: Option<(Encoding, Span)>,
     /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
     pub root: Option<String>,
     /// In real time, the shell command that is this end of a flow; none: the laboratory's own sockets.
@@ -97,6 +111,7 @@ impl Default for Linux {
             modem: None,
             ip: Ip::V4,
             protocol: Protocol::Tcp,
+            stamp: None,
             root: None,
             program: None,
         }

@@ -3,12 +3,13 @@
 
 use super::dccp::{ACK_LIFETIME_FIELD, optional_span, payload, unreliable};
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::model::App;
+use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method};
+use crate::model::App;
+use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, OverDccp};
+use ::dccp::Ccid;
 use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
@@ -28,9 +29,9 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "carrier",
-            Shape::One(Kind::Word(&["udp", "rtp"])),
+            Shape::One(Kind::Word(&["udp", "rtp", "dccp", "rtp-dccp"])),
             Need::Default("\"udp\""),
-            "What carries its packets.",
+            "What carries its packets: UDP, RTP, a DCCP connection, or RTP over one (SR-RTP on DCCP, the real-time stack of the overview).",
         ),
         field("payload", Shape::One(Kind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
         field(
@@ -55,7 +56,7 @@ pub(super) static TABLE: TableShape = table(
             "control",
             Shape::One(Kind::Word(Method::NAMES)),
             Need::Default("\"aimd\""),
-            "Congestion control.",
+            "Congestion control. Over DCCP it is the connection's: tfrc is CCID 3, aimd CCID 2.",
         ),
         field(
             "ack-every",
@@ -82,7 +83,12 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("true"),
             "Whether losses that a router signals as expiry are no sign of congestion.",
         ),
-        field("ecn", Shape::One(Kind::Flag), Need::Default("false"), "Whether fragments may be marked (RFC 3168)."),
+        field(
+            "ecn",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether fragments may be marked (RFC 3168).",
+        ),
         field(
             "initiated",
             Shape::One(Kind::Word(&["sender", "receiver"])),
@@ -113,7 +119,12 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("false"),
             "Whether a connection is opened and closed around the units.",
         ),
-        field("buffer", Shape::One(Kind::Bytes), Need::Default("\"1 MB\""), "Largest unit that the receiver takes."),
+        field(
+            "buffer",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1 MB\""),
+            "Largest unit that the receiver takes.",
+        ),
         field(
             "processes",
             Shape::One(Kind::Rate),
@@ -133,6 +144,12 @@ pub(super) static TABLE: TableShape = table(
             "Every so many units one is important, the others give way in routers with classes. 0: all are.",
         ),
         field(
+            "on-congestion",
+            Shape::One(Kind::Word(&["keep", "slow-down"])),
+            Need::Default("\"keep\""),
+            "What the application does when it hears of a major loss (cng): it keeps its interval, or doubles it, up to 16 times, and comes back with units that are acknowledged.",
+        ),
+        field(
             "timer",
             Shape::One(Kind::Word(&["rfc6298", "eifel"])),
             Need::Default("\"rfc6298\""),
@@ -143,15 +160,23 @@ pub(super) static TABLE: TableShape = table(
 
 /// A chosen ATP.
 #[derive(Clone, Debug, PartialEq)]
-struct Choice(Config);
+struct Choice {
+    config: Config,
+    /// The application lengthens its interval after cng.
+    adapts: bool,
+}
 
 /// Reads the table.
 pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let buffer = reader.bytes("buffer")?;
     if buffer == 0 {
         cx.push(
-            Diagnostic::error("bad-value", reader.place("buffer"), "a receiver without a buffer takes no unit")
-                .help("give at least the size of a message"),
+            Diagnostic::error(
+                "bad-value",
+                reader.place("buffer"),
+                "a receiver without a buffer takes no unit",
+            )
+            .help("give at least the size of a message"),
         );
         return None;
     }
@@ -187,10 +212,19 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         important_every: reader.count("important-every")? as u32,
         ..Config::default()
     };
+    if config.carrier.is_dccp() && !matches!(config.control, Method::Aimd | Method::Tfrc) {
+        let message = "over DCCP the congestion control is that of the connection";
+        cx.push(
+            Diagnostic::error("impossible", reader.place("control"), message)
+                .help("write control = \"tfrc\" for CCID 3, or \"aimd\" for CCID 2"),
+        );
+        return None;
+    }
     if reader.word("timer")? == "eifel" {
         config.use_eifel_timer();
     }
-    Some(Arc::new(Choice(config)))
+    let adapts = reader.word("on-congestion")? == "slow-down";
+    Some(Arc::new(Choice { config, adapts }))
 }
 
 impl Spec for Choice {
@@ -198,23 +232,35 @@ impl Spec for Choice {
         "atp"
     }
     fn words(&self) -> String {
-        let Config { carrier, payload, fragment, control, .. } = &self.0;
-        let lifetime = self.0.lifetime.map_or(String::new(), |span| format!(", units live {span}"));
+        let Config { carrier, payload, fragment, control, .. } = &self.config;
+        let lifetime = self.config.lifetime.map_or(String::new(), |span| format!(", units live {span}"));
         format!("over {carrier}, {payload} B fragments that live {fragment}, {control}{lifetime}")
     }
     fn sizes(&self) -> Sizes {
-        let header = ::atp::packet::HEADER + self.0.carrier.header() + self.0.option;
-        Sizes { payload: self.0.payload, header, window: 1 << 30, acked_each: f64::from(self.0.ack_every) }
+        // Over DCCP: IP, and the header of a DCCP-DataAck packet.
+        let below = if self.config.carrier.is_dccp() { 44 } else { 0 };
+        let header = ::atp::packet::HEADER + self.config.carrier.header() + below + self.config.option;
+        Sizes {
+            payload: self.config.payload,
+            header,
+            window: 1 << 30,
+            acked_each: f64::from(self.config.ack_every),
+        }
     }
     fn fits(&self, app: &App) -> Result<(), Misfit> {
         unreliable(app)
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let manner = match &site.flow.app {
-            App::Tell(plan) => Manner::of(plan.useful),
+            App::Tell(plan) => Manner { adapts: self.adapts, ..Manner::of(plan.useful) },
             _ => Manner::default(),
         };
-        site.holding(AtpEnd::new(self.0.clone(), site.host.role, site.window.clone()), manner)
+        let (config, role) = (self.config.clone(), site.host.role);
+        if config.carrier.is_dccp() {
+            let ccid = if config.control == Method::Tfrc { Ccid::Tfrc } else { Ccid::Tcplike };
+            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role), manner);
+        }
+        site.holding(AtpEnd::new(config, role, site.window.clone()), manner)
     }
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)

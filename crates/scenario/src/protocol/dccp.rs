@@ -1,11 +1,11 @@
 //! DCCP in scenarios (RFC 4340): `transport = { dccp = { ccid = 3 } }`.
 
 use super::{Misfit, Site, Sizes, Spec, same};
-use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
-use crate::model::App;
+use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::App;
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Config, Connection};
 use host::FlowEnd;
@@ -75,7 +75,12 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("0"),
             "Most messages that wait to be sent; older ones are given up for newer ones. 0: any number.",
         ),
-        field("ecn", Shape::One(Kind::Flag), Need::Default("false"), "Whether data packets may be marked (RFC 3168)."),
+        field(
+            "ecn",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Whether data packets may be marked (RFC 3168).",
+        ),
         LIFETIME_FIELD,
         ACK_LIFETIME_FIELD,
     ],
@@ -153,6 +158,13 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     })))
 }
 
+//= RFC 4340 section 7.1: initial sequence numbers are chosen at random
+/// The initial sequence number of an end.
+pub(super) fn isn(site: &Site<'_>) -> u64 {
+    let name = format!("{}@{:?}", site.flow.name, site.host.role);
+    site.seed.stream(&name, "isn").bits() >> 20
+}
+
 /// Requests and answers need bytes that arrive.
 pub(super) fn unreliable(app: &App) -> Result<(), Misfit> {
     match app {
@@ -173,16 +185,18 @@ impl Spec for Choice {
         format!("ccid {ccid}, {} B payload{}", self.0.payload, lifetime_words(self.0.lifetime))
     }
     fn sizes(&self) -> Sizes {
-        Sizes { payload: self.0.payload, header: 36, window: 1 << 30, acked_each: f64::from(self.0.ack_ratio) }
+        Sizes {
+            payload: self.0.payload,
+            header: 36,
+            window: 1 << 30,
+            acked_each: f64::from(self.0.ack_ratio),
+        }
     }
     fn fits(&self, app: &App) -> Result<(), Misfit> {
         unreliable(app)
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
-        // RFC 4340 section 7.1: initial sequence numbers are chosen at random.
-        let name = format!("{}@{:?}", site.flow.name, site.host.role);
-        let isn = site.seed.stream(&name, "isn").bits() >> 20;
-        let config = Config { isn, ..self.0.clone() };
+        let config = Config { isn: isn(site), ..self.0.clone() };
         let manner = match &site.flow.app {
             App::Tell(plan) => Manner::of(plan.useful),
             _ => Manner::default(),

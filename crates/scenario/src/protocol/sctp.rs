@@ -255,7 +255,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let streams = short("message-streams")?;
     c.streams = c.streams.max(streams);
     let (unordered, retransmissions) = (reader.flag("unordered")?, count("message-retransmissions"));
-    let manner = Manner { streams, unordered, retransmissions, lifetime: None };
+    let manner = Manner { streams, unordered, retransmissions, ..Manner::default() };
     Some(Arc::new(Sctp { profile, config: c, manner }))
 }
 

@@ -3,9 +3,10 @@
 use super::dccp::{ACK_LIFETIME_FIELD, LIFETIME_FIELD, lifetime, lifetime_words, optional_span, payload};
 use super::{Misfit, Site, Sizes, Spec, same};
 use crate::grammar::cx::Cx;
-use crate::model::App;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::model::App;
+use dccp::tfrc::Timeout;
 use dccp::{Flow, FlowConfig};
 use host::FlowEnd;
 use std::sync::Arc;
@@ -45,6 +46,18 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("false"),
             "Whether the rate gives way to a rising round trip (RFC 5348 section 4.5).",
         ),
+        field(
+            "timeout",
+            Shape::One(Kind::Word(Timeout::NAMES)),
+            Need::Default("\"four-rtt\""),
+            "The timeout in the throughput equation: four round trips (RFC 5348 section 3.1), or measured as by the agent of ns-2.35.",
+        ),
+        field(
+            "loss-events",
+            Shape::One(Kind::Word(&["by-time", "by-hole"])),
+            Need::Default("\"by-time\""),
+            "Of packets missing in a row: a loss event for each round trip of their nominal arrivals (RFC 5348 section 5.2), or one.",
+        ),
         LIFETIME_FIELD,
         ACK_LIFETIME_FIELD,
     ],
@@ -64,6 +77,8 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         initial_window: reader.count("initial-window")? as u32,
         discounting: reader.flag("discounting")?,
         damping: reader.flag("damping")?,
+        timeout: Timeout::from_name(reader.word("timeout")?)?,
+        one_event: reader.word("loss-events")? == "by-hole",
         lifetime: lifetime(reader, cx)?,
         ack_lifetime: optional_span(reader, "ack-lifetime")?,
     })))

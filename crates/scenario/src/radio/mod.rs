@@ -55,6 +55,7 @@ const OTHERS: &[&str] = &[
     "delay",
     "queue",
     "stay",
+    "qos",
     "send-buffer",
     "receive-buffer",
     "framing",

@@ -1,6 +1,6 @@
 //! CBR workload: messages of one size at a constant rate.
 
-use super::{COUNT, LASTS, PLAYOUT, paced};
+use super::{CLASS, COUNT, LASTS, PLAYOUT, paced};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
@@ -33,6 +33,7 @@ static TABLE: TableShape = table(
         COUNT,
         LASTS,
         PLAYOUT,
+        CLASS,
     ],
 );
 

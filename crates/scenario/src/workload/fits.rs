@@ -40,6 +40,10 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
             "datagrams carry messages at their own pace; this workload needs a connection",
             "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
+        (App::Ask(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
+            "DCCP does not send again what is lost; requests and answers need that",
+            "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+        ),
         (App::Ask(_), Transport::Tcp { config, .. })
             if config.handshake == transport::tcp::config::Handshake::OneWay =>
         {

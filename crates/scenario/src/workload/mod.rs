@@ -14,6 +14,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::reader::{Reader, chosen};
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, Variant, field};
 use crate::model::{App, Keep, Telling, Useful};
+use base::Span;
 use base::dist::Dist;
 
 /// Makes of the list of workloads the words of `app` and their readers.
@@ -83,6 +84,16 @@ const PLAYOUT: Field = field(
     "A message that arrives later than this after it was made is too late. Without it, none is; in a ticker, one that arrives after the next was made.",
 );
 
+/// Classes of applications with the delay that each stands, one way (3GPP TS 22.105 section 5.5; for conversations the upper end of
+/// the 100 to 300 ms of the overview, section 2.1).
+const CLASSES: &[&str] = &["conversational", "streaming", "interactive", "background"];
+const CLASS: Field = field(
+    "class",
+    Shape::One(Kind::Word(CLASSES)),
+    Need::Optional,
+    "Class of the application, in place of `playout`: conversational, 300 ms one way; interactive, 4 s; streaming, 10 s; background, any delay.",
+);
+
 fn optional<T>(reader: Reader<'_>, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
     match reader.get(key) {
         Some(_) => read(key).map(Some),
@@ -116,7 +127,20 @@ fn takes_time(dist: &Dist, reader: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option
     None
 }
 
-fn useful(r: Reader<'_>, without: Useful) -> Option<Useful> {
+fn useful(r: Reader<'_>, without: Useful, cx: &Cx<'_>) -> Option<Useful> {
+    if let Some(tree) = r.get("class") {
+        if r.get("playout").is_some() {
+            let message = "`class` and `playout` both say when a message is too late";
+            cx.push(Diagnostic::error("impossible", tree.place, message).help("leave one of them out"));
+            return None;
+        }
+        return Some(match r.word("class")? {
+            "conversational" => Useful::For(Span::from_millis(300)),
+            "interactive" => Useful::For(Span::from_secs(4)),
+            "streaming" => Useful::For(Span::from_secs(10)),
+            _ => Useful::Always,
+        });
+    }
     Some(optional(r, "playout", |key| r.span(key))?.map_or(without, Useful::For))
 }
 
@@ -138,6 +162,6 @@ fn paced(r: Reader<'_>, bursts: Option<(Dist, Dist)>, cx: &Cx<'_>) -> Option<App
         bursts,
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
-        useful: useful(r, Useful::Always)?,
+        useful: useful(r, Useful::Always, cx)?,
     })))
 }

@@ -1,6 +1,6 @@
 //! On-off workload: messages at a constant rate in bursts with silences between.
 
-use super::{COUNT, LASTS, PLAYOUT, SPAN, paced, takes_time};
+use super::{CLASS, COUNT, LASTS, PLAYOUT, SPAN, paced, takes_time};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
@@ -40,6 +40,7 @@ static TABLE: TableShape = table(
         COUNT,
         LASTS,
         PLAYOUT,
+        CLASS,
     ],
 );
 

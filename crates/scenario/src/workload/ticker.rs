@@ -1,6 +1,6 @@
 //! News ticker workload: a message now and then, which makes the one before it obsolete.
 
-use super::{BYTES, COUNT, LASTS, PLAYOUT, SPAN, count, optional, takes_time, useful};
+use super::{BYTES, CLASS, COUNT, LASTS, PLAYOUT, SPAN, count, optional, takes_time, useful};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Need, TableShape, Variant, Shape, field, table};
@@ -23,6 +23,7 @@ static TABLE: TableShape = table(
         COUNT,
         LASTS,
         PLAYOUT,
+        CLASS,
     ],
 );
 
@@ -36,6 +37,6 @@ pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         bursts: None,
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
-        useful: useful(r, Useful::UntilNext)?,
+        useful: useful(r, Useful::UntilNext, cx)?,
     })))
 }

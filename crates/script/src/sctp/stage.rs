@@ -170,6 +170,7 @@ impl Stage {
                 MessageEvent::Acknowledged(id) => format!("acknowledged {id}"),
                 MessageEvent::Expired(id) => format!("expired {id}"),
                 MessageEvent::Abandoned(id) => format!("abandoned {id}"),
+                MessageEvent::Congested => "congested".to_owned(),
                 MessageEvent::Broken => "broken".to_owned(),
             });
         }

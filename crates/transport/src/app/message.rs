@@ -51,6 +51,8 @@ pub enum MessageEvent {
     Expired(MessageId),
     /// A message was given up after some of it was sent: its lifetime or its retransmissions were used up.
     Abandoned(MessageId),
+    /// A major loss: the application may send less.
+    Congested,
     /// The peer has aborted the connection, or it was given up.
     Broken,
 }

@@ -20,11 +20,13 @@ pub struct Manner {
     pub lifetime: Option<Span>,
     /// They are abandoned rather than retransmitted more often.
     pub retransmissions: Option<u32>,
+    /// The interval between them grows with each major loss and shrinks again with each message that is acknowledged.
+    pub adapts: bool,
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Manner { streams: 1, unordered: false, lifetime: None, retransmissions: None }
+        Manner { streams: 1, unordered: false, lifetime: None, retransmissions: None, adapts: false }
     }
 }
 
@@ -36,6 +38,11 @@ impl Manner {
     }
 }
 
+/// The longest interval of a source that adapts, in those of its pace.
+const MOST_STRETCH: f64 = 16.0;
+/// What is left of the stretch beyond 1 after each message that is acknowledged: half of it is gone after three.
+const RELAX: f64 = 0.8;
+
 /// Makes messages at a pace and sends each whole.
 pub struct MessageSource {
     pace: Pace,
@@ -43,6 +50,10 @@ pub struct MessageSource {
     letters: Letters,
     start: Time,
     next: Option<(Span, u64)>,
+    /// When the next message is due, by the pace or later.
+    due: Time,
+    /// The interval in those of the pace, at least 1.
+    stretch: f64,
     /// Messages neither acknowledged nor given up.
     outstanding: u64,
     finished: Option<Time>,
@@ -54,7 +65,31 @@ impl MessageSource {
     pub fn new(mut pace: Pace, manner: Manner, letters: Letters) -> Self {
         let next = pace.message();
         let (start, seen) = (Time::NEVER, Seen::default());
-        MessageSource { pace, manner, letters, start, next, outstanding: 0, finished: None, seen }
+        MessageSource {
+            pace,
+            manner,
+            letters,
+            start,
+            next,
+            due: Time::NEVER,
+            stretch: 1.0,
+            outstanding: 0,
+            finished: None,
+            seen,
+        }
+    }
+
+    /// Draws the next message: its interval begins where the last one was due.
+    fn draw(&mut self) {
+        let last = self.next.map_or(Span::ZERO, |(at, _)| at);
+        self.next = self.pace.message();
+        let Some((at, _)) = self.next else { return };
+        let interval = at.as_nanos().saturating_sub(last.as_nanos());
+        self.due = if self.manner.adapts {
+            self.due + Span::from_nanos((interval as f64 * self.stretch) as u64)
+        } else {
+            self.start + at
+        };
     }
 
     fn settle(&mut self, now: Time) {
@@ -68,6 +103,7 @@ impl MessageSource {
 impl App for MessageSource {
     fn started(&mut self, now: Time, socket: &mut dyn Socket) {
         self.start = now;
+        self.due = now + self.next.map_or(Span::ZERO, |(at, _)| at);
         self.timeout(now, socket);
     }
 
@@ -76,7 +112,12 @@ impl App for MessageSource {
             match event {
                 MessageEvent::Acknowledged(_) | MessageEvent::Expired(_) | MessageEvent::Abandoned(_) => {
                     self.outstanding = self.outstanding.saturating_sub(1);
+                    if matches!(event, MessageEvent::Acknowledged(_)) {
+                        self.stretch = 1.0 + RELAX * (self.stretch - 1.0);
+                    }
                 }
+                // Paper III.A: after cng the application may lengthen its interval.
+                MessageEvent::Congested => self.stretch = (2.0 * self.stretch).min(MOST_STRETCH),
                 MessageEvent::Broken => (self.next, self.outstanding) = (None, 0),
                 MessageEvent::Received { .. } => {}
             }
@@ -85,8 +126,8 @@ impl App for MessageSource {
     }
 
     fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
-        while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
-            let Manner { streams, unordered, lifetime, retransmissions } = self.manner;
+        while let Some((_, bytes)) = self.next.filter(|_| self.due <= now) {
+            let Manner { streams, unordered, lifetime, retransmissions, .. } = self.manner;
             let stream = (self.seen.sent % u64::from(streams.max(1))) as u16;
             let number = self.seen.sent;
             let id = socket
@@ -95,7 +136,7 @@ impl App for MessageSource {
             self.letters.post(0, Letter { end: id, made: now, reply: bytes, wait: Span::ZERO });
             self.seen.sent += 1;
             self.outstanding += 1;
-            self.next = self.pace.message();
+            self.draw();
             if self.next.is_none() {
                 socket.close();
             }
@@ -104,11 +145,7 @@ impl App for MessageSource {
     }
 
     fn next_timeout(&self) -> Time {
-        if self.start.is_never() {
-            Time::NEVER
-        } else {
-            self.next.map_or(Time::NEVER, |(at, _)| self.start + at)
-        }
+        if self.start.is_never() { Time::NEVER } else { self.next.map_or(Time::NEVER, |_| self.due) }
     }
     fn finished(&self) -> Option<Time> {
         self.finished

@@ -311,6 +311,9 @@ fn transport_words(transport: &Transport) -> String {
         Transport::Linux(Linux { protocol: Protocol::Udp { payload }, .. }) => {
             format!("datagrams of at most {payload} bytes by the Linux kernel itself")
         }
+        Transport::Linux(Linux { protocol: Protocol::Dccp { ccid, payload }, .. }) => {
+            format!("DCCP of the Linux kernel itself, ccid {ccid}, packets of at most {payload} bytes")
+        }
         Transport::Linux(Linux { protocol, program: Some(program), .. }) => {
             format!("the {} of the program `{program}`", protocol.name())
         }

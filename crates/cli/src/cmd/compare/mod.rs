@@ -1,5 +1,6 @@
 //! `williwaw compare`: two scenarios under the same weather, or two runs that were made.
 
+mod among;
 mod emulated;
 mod gate;
 mod page;
@@ -37,7 +38,8 @@ use std::path::{Path, PathBuf};
     williwaw compare before.toml after.toml\n  \
     williwaw compare scenario.toml --set-b flow.download.transport.tcp.spurious=eifel --reps 100\n  \
     williwaw compare scenarios/linux/before-after.toml --set-a flow.download.transport.linux.kernel=before --set-b flow.download.transport.linux.kernel=after\n  \
-    williwaw compare runs/before runs/after --metrics goodput_ratio")]
+    williwaw compare runs/before runs/after --metrics goodput_ratio\n  \
+    williwaw compare news.toml --metrics message_delay_s --among flow.news.transport=tcp --among flow.news.transport=sctp --among flow.news.transport=atp")]
 pub(crate) struct Args {
     /// The first side, with which the other is compared: a scenario, or the folder of a run
     pub(crate) a: PathBuf,
@@ -55,6 +57,9 @@ pub(crate) struct Args {
     /// Change one value of the second side only
     #[arg(long = "set-b", value_name = "KEY=VALUE")]
     pub(crate) set_b: Vec<String>,
+    /// One of several variants of the first scenario, which are ranked by one metric; write it once for each
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) among: Vec<String>,
     /// Keep both runs, as folders `a` and `b` in this one; the same command again continues them
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -105,6 +110,10 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+    if !args.among.is_empty() {
+        Choice { metrics: args.metrics.clone(), flows: args.flows }.check(scenario::metric::Metric::NAMES)?;
+        return among::run(&args, talk);
+    }
     let sides = wanted(&args)?;
     let labels = called(&sides)?;
     let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };

@@ -10,6 +10,8 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::model::{Ip, Linux, Protocol};
+use base::Span;
+use base::wire::deadline::{self, Encoding};
 
 /// `transport = { linux = { ... } }`.
 pub(crate) static LINUX: TableShape = table(
@@ -18,19 +20,37 @@ pub(crate) static LINUX: TableShape = table(
     &[
         CC,
         field(
+            "ccid",
+            Shape::One(Kind::Count(2, 3)),
+            Need::Optional,
+            "Congestion control of DCCP: 2 TCP-like (RFC 4341), 3 TFRC (RFC 4342). Without it, 3.",
+        ),
+        field(
             "ip",
             Shape::One(Kind::Count(4, 6)),
             Need::Default("4"),
             "The version of IP that its packets go by, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at least 1280 B.",
         ),
         KERNEL,
+        field(
+            "lifetime",
+            Shape::One(Kind::Span),
+            Need::Optional,
+            "For how long its packets are of use to the network: the door writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
+        ),
+        field(
+            "deadline-encoding",
+            Shape::One(Kind::Word(Encoding::NAMES)),
+            Need::Default("\"expiration\""),
+            "How deadlines are written: the time of day of expiry with the high bit set, or the time of sending and the lifetime in the TTL (100 ms to 25.5 s).",
+        ),
         MODEM,
         MTU,
         field(
             "payload",
             Shape::One(Kind::Bytes),
             Need::Optional,
-            "Most bytes of a message in one datagram, where `protocol` is udp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds.",
+            "Most bytes of a message in one datagram, where `protocol` is udp or dccp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds; of dccp at most 1000 B.",
         ),
         field(
             "program",
@@ -40,9 +60,9 @@ pub(crate) static LINUX: TableShape = table(
         ),
         field(
             "protocol",
-            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp"])),
+            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data. In real time sctp is spoken by a `program`.",
+            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time sctp is spoken by a `program`.",
         ),
         SYSCTL,
     ],
@@ -95,6 +115,7 @@ const SYSCTL: Field = field(
 
 /// Between these the kernel takes an MTU for IPv4 and a TUN device.
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_535;
+const LEAST_MTU: u32 = 68;
 
 /// Reads it, if `transport` says linux.
 pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
@@ -106,6 +127,10 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     let reader = Reader::new(tree, &LINUX);
     let settings = settings(Reader::new(tree, &LINUX), cx);
     let settings = Linux { ip: ip(reader, settings.mtu, cx), ..settings };
+    let stamp = stamp(reader, settings.ip, cx);
+    // The option has its room within the MTU of the path.
+    let room = if stamp.is_some() { deadline::OPTION as u32 } else { 0 };
+    let settings = Linux { stamp, mtu: settings.mtu.saturating_sub(room).max(LEAST_MTU), ..settings };
     let protocol = protocol(reader, &settings, cx);
     Some(Linux { protocol, program: program(reader, cx), ..settings })
 }
@@ -121,10 +146,40 @@ fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
     Some(program)
 }
 
+/// The deadline that its packets get, if they do.
+fn stamp(reader: Reader<'_>, ip: Ip, cx: &Cx<'_>) -> Option<(Encoding, Span)> {
+    let tree = reader.get("lifetime")?;
+    let (lifetime, encoding) =
+        (reader.span("lifetime")?, Encoding::from_name(reader.word("deadline-encoding")?)?);
+    let wrong = if ip == Ip::V6 {
+        Some((
+            "IPv6 has no timestamp option that could carry a deadline",
+            "write ip = 4, or leave `lifetime` out",
+        ))
+    } else if !encoding.holds(lifetime) {
+        Some((
+            "this encoding does not hold the lifetime",
+            "timestamp-and-ttl holds 100 ms to 25.5 s, expiration up to 12 h",
+        ))
+    } else {
+        None
+    };
+    if let Some((message, help)) = wrong {
+        cx.push(Diagnostic::error("impossible", tree.place, message).help(help));
+        return None;
+    }
+    Some((encoding, lifetime))
+}
+
 /// A datagram is at least the number that tells it from the others.
 const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
 /// Header of UDP.
 const UDP_HEADER: u32 = 8;
+/// Generic header of DCCP with extended sequence numbers and acknowledgement (RFC 4340 section 5.1), and the room
+/// that the kernel leaves for options.
+const DCCP_HEADER: u32 = 24 + 16;
+/// The payload of DCCP packets that the model has too.
+const DCCP_PAYLOAD: u32 = 1000;
 /// RFC 8200 section 5: every link carries at least such packets, so no stack takes less.
 const LEAST_OF_VERSION_6: u32 = 1280;
 
@@ -154,7 +209,12 @@ fn ip(reader: Reader<'_>, mtu: u32, cx: &Cx<'_>) -> Ip {
 fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     let payload = reader.get("payload").is_some().then(|| reader.bytes("payload"));
     let word = reader.word("protocol");
-    if word != Some("udp") && payload.is_some() {
+    if word != Some("dccp") && reader.get("ccid").is_some() {
+        let message = "only DCCP has a `ccid`";
+        let diagnostic = Diagnostic::error("impossible", reader.place("ccid"), message);
+        cx.push(diagnostic.help("write protocol = \"dccp\" beside it, or `cc` for TCP"));
+    }
+    if !matches!(word, Some("udp" | "dccp")) && payload.is_some() {
         let message = "only datagrams have a `payload`";
         cx.push(
             Diagnostic::error("impossible", reader.place("payload"), message).help(
@@ -180,16 +240,34 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
         Some("udp") => {
             no_choice("datagrams know no congestion control");
             let fits = linux.mtu.saturating_sub(linux.ip.header() + UDP_HEADER);
-            let Some(payload) = payload.flatten() else { return Protocol::Udp { payload: fits } };
-            if !PAYLOADS.contains(&payload) {
-                let message =
-                    format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end());
-                cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
-            }
-            Protocol::Udp { payload: payload as u32 }
+            Protocol::Udp { payload: datagram(reader, payload.flatten(), fits, u32::MAX, cx) }
+        }
+        Some("dccp") => {
+            no_choice("DCCP has `ccid` in place of `cc`");
+            let fits = linux.mtu.saturating_sub(linux.ip.header() + DCCP_HEADER);
+            // The kernel sends no DCCP packet in fragments.
+            let payload = datagram(reader, payload.flatten(), fits.min(DCCP_PAYLOAD), fits, cx);
+            let ccid = if reader.count("ccid") == Some(2) { 2 } else { 3 };
+            Protocol::Dccp { ccid, payload }
         }
         _ => Protocol::Tcp,
     }
+}
+
+/// Most bytes of a message in one datagram: as asked, at most `most`, or `usual`.
+fn datagram(reader: Reader<'_>, asked: Option<u64>, usual: u32, most: u32, cx: &Cx<'_>) -> u32 {
+    let Some(payload) = asked else { return usual };
+    let wrong = if !PAYLOADS.contains(&payload) {
+        Some(format!("`payload` of a datagram is from {} B to {} B", PAYLOADS.start(), PAYLOADS.end()))
+    } else if payload > u64::from(most) {
+        Some(format!("a packet of DCCP holds at most {most} B here, and `payload` is {payload} B"))
+    } else {
+        None
+    };
+    if let Some(message) = wrong {
+        cx.push(Diagnostic::error("bad-value", reader.place("payload"), message));
+    }
+    payload as u32
 }
 
 /// Reads what is asked of the kernel at a node.

@@ -12,6 +12,7 @@ use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, fiel
 use crate::grammar::tree::Tree;
 use crate::model::channel::{Allocation, Arq, Channel, Credit, Framing};
 use crate::model::{Direction, LinkRate};
+use base::Span;
 
 static FRAMING: TableShape = table(
     "framing",
@@ -124,6 +125,22 @@ static FRAMING_TABLE: Shape = Shape::Table(&FRAMING);
 static ALLOCATION_TABLE: Shape = Shape::Table(&ALLOCATION);
 static ARQ_TABLE: Shape = Shape::Table(&ARQ);
 
+/// Delay classes of GPRS: how long 128 octets may take in 95 % of all cases (GSM 03.60 table 5).
+const CLASSES: &[&str] = &["delay-class-1", "delay-class-2", "delay-class-3", "best-effort"];
+static QOS: Shape = Shape::One(Kind::Word(CLASSES));
+const QOS_DOC: &str = "Quality-of-service profile of the mobile's context, which sets `stay`: 1.5 s in delay class 1, 25 s in 2, 250 s in 3 \
+     (GSM 03.60 table 5, 95 % of packets of 128 B); no limit with best effort. Without it, `stay` alone says.";
+
+/// The stay limit of a delay class.
+fn stay_of(class: &str) -> Option<Span> {
+    match class {
+        "delay-class-1" => Some(Span::from_millis(1500)),
+        "delay-class-2" => Some(Span::from_secs(25)),
+        "delay-class-3" => Some(Span::from_secs(250)),
+        _ => None,
+    }
+}
+
 const STAY_DOC: &str = "How long a packet may wait in the queue; then it is dropped. Without it, for ever.";
 const SEND_DOC: &str = "What waits behind the queue, beside the packet in service: the send buffer of the link; with `arq` \
      also what is not acknowledged. Without it, packets leave the queue when they are sent.";
@@ -139,6 +156,7 @@ pub(crate) mod of_hop {
     use super::*;
 
     pub(crate) const STAY: Field = field("stay", Shape::PerDirection(&super::STAY), Need::Optional, STAY_DOC);
+    pub(crate) const QOS: Field = field("qos", Shape::PerDirection(&super::QOS), Need::Optional, QOS_DOC);
     pub(crate) const SEND_BUFFER: Field =
         field("send-buffer", Shape::PerDirection(&LIMITS), Need::Optional, SEND_DOC);
     pub(crate) const RECEIVE_BUFFER: Field =
@@ -156,6 +174,7 @@ pub(crate) mod of_link {
     use super::*;
 
     pub(crate) const STAY: Field = field("stay", Shape::One(Kind::Span), Need::Optional, STAY_DOC);
+    pub(crate) const QOS: Field = field("qos", Shape::One(Kind::Word(CLASSES)), Need::Optional, QOS_DOC);
     pub(crate) const SEND_BUFFER: Field =
         field("send-buffer", Shape::One(Kind::Limits), Need::Optional, SEND_DOC);
     pub(crate) const RECEIVE_BUFFER: Field =
@@ -169,7 +188,8 @@ pub(crate) mod of_link {
         field("flow-control", Shape::Table(&super::FLOW_CONTROL), Need::Optional, FLOW_CONTROL_KEY_DOC);
 }
 /// Those of them that a hop takes for each direction.
-pub(crate) const KEYS: [&str; 6] = ["stay", "send-buffer", "receive-buffer", "framing", "allocation", "arq"];
+pub(crate) const KEYS: [&str; 7] =
+    ["stay", "qos", "send-buffer", "receive-buffer", "framing", "allocation", "arq"];
 /// Whether packets may overtake each other.
 pub(crate) const ORDER: Field = field(
     "order",
@@ -195,6 +215,14 @@ pub(crate) fn read<'t>(
     let mut channel = Channel { order_free, credit, ..Channel::default() };
     if let Some(tree) = pick("stay") {
         channel.stay = Some(crate::grammar::leaf::span(tree).ok()?);
+    }
+    if let Some(tree) = pick("qos") {
+        if pick("stay").is_some() {
+            let message = "`qos` and `stay` both say how long packets may wait";
+            cx.push(Diagnostic::error("impossible", tree.place, message).help("leave one of them out"));
+            return None;
+        }
+        channel.stay = stay_of(tree.text()?);
     }
     if let Some(tree) = pick("send-buffer") {
         channel.send_buffer = Some(capacity(tree)?);

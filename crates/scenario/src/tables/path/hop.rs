@@ -58,6 +58,7 @@ pub(crate) static HOP: TableShape = table(
         DELAY,
         QUEUE,
         channel::of_hop::STAY,
+        channel::of_hop::QOS,
         channel::of_hop::SEND_BUFFER,
         channel::of_hop::RECEIVE_BUFFER,
         channel::of_hop::FRAMING,

@@ -206,6 +206,7 @@ pub(crate) static LINK: TableShape = table(
             "What waits for service. Without it, unlimited.",
         ),
         channel::of_link::STAY,
+        channel::of_link::QOS,
         channel::of_link::SEND_BUFFER,
         channel::of_link::RECEIVE_BUFFER,
         channel::of_link::FRAMING,

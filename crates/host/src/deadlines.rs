@@ -1,0 +1,75 @@
+//! Deadlines in IPv4 headers at a door: read into the packet's lifetime, and written for a stack that knows of none.
+//!
+//! The timestamp option of a packet from outside says when it expires ([`base::wire::deadline`]); routers of the network
+//! then know its lifetime. A door may also stamp what comes in. Bytes that carry an option leave as they came.
+
+use base::packet::Packet;
+use base::wire::deadline::{self, Encoding};
+use base::{Span, Time};
+use std::borrow::Cow;
+
+/// How a door reads and writes deadlines.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Time of day (UT) when the run begins: options count from midnight.
+    pub day: Span,
+    /// What comes in without a deadline gets one: how it is written, and how long packets are of use.
+    pub stamp: Option<(Encoding, Span)>,
+}
+
+impl Deadlines {
+    /// The packet as it goes on, and its lifetime in microseconds ([`Packet::ALWAYS`]: it says none).
+    pub(crate) fn apply<'b>(&self, now: Time, bytes: &'b [u8]) -> (Cow<'b, [u8]>, u32) {
+        let clock = now + self.day;
+        if let Some(deadline) = deadline::read(bytes, clock) {
+            return (Cow::Borrowed(bytes), lives(deadline.since(clock)));
+        }
+        if let Some((encoding, lifetime)) = self.stamp {
+            let mut stamped = bytes.to_vec();
+            if deadline::write(&mut stamped, encoding, clock, lifetime) {
+                return (Cow::Owned(stamped), lives(lifetime));
+            }
+        }
+        (Cow::Borrowed(bytes), Packet::ALWAYS)
+    }
+}
+
+/// A span in microseconds; what has expired is of use for none.
+fn lives(span: Span) -> u32 {
+    u32::try_from(span.as_nanos() / 1000).map_or(Packet::ALWAYS - 1, |micros| micros.min(Packet::ALWAYS - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> Vec<u8> {
+        let mut bytes = vec![0x45, 0, 0, 28, 0, 7, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        bytes.extend([0, 7, 0, 7, 0, 8, 0, 0]);
+        bytes
+    }
+
+    /// AT-32: a door writes what another one reads, by either encoding, whatever the time of day.
+    #[test]
+    fn a_door_reads_what_another_one_wrote() {
+        for (encoding, unit) in [(Encoding::Expiration, 1_000), (Encoding::TimestampAndTtl, 100_000)] {
+            for day in [0, 43_200, 86_399] {
+                let day = Span::from_secs(day);
+                let writes = Deadlines { day, stamp: Some((encoding, Span::from_secs(3))) };
+                let (sent, bytes) = (Time::from_secs_f64(1.0), packet());
+                let (stamped, lives) = writes.apply(sent, &bytes);
+                assert_eq!((lives, stamped.len()), (3_000_000, bytes.len() + deadline::OPTION));
+                let reads = Deadlines { day, stamp: None };
+                let (same, left) = reads.apply(sent + Span::from_secs(1), &stamped);
+                assert!(same == stamped, "what has an option leaves as it came");
+                assert!(left.abs_diff(2_000_000) <= unit, "{encoding} at {day}: {left}");
+                // Twice stamped is stamped once.
+                assert!(writes.apply(sent, &stamped).0 == stamped);
+                // What has expired is of no use.
+                assert_eq!(reads.apply(sent + Span::from_secs(9), &stamped).1, 0);
+            }
+        }
+        assert_eq!(Deadlines::default().apply(Time::ZERO, &packet()).1, Packet::ALWAYS);
+        assert_eq!(Deadlines::default().apply(Time::ZERO, &[0; 3]).1, Packet::ALWAYS);
+    }
+}

@@ -1,0 +1,313 @@
+//! The claim: transports for real-time data beside each other: TFRC shares with TCP, ATP and SR-RTP run over DCCP, marks spare
+//! what drops cost, classes and profiles set delays. Each test names its catalogue features.
+
+mod common;
+
+use lab::once::{Options, Outcome, run_once};
+use scenario::metric::Metric;
+
+fn get(outcome: &Outcome, metric: Metric) -> f64 {
+    outcome.flows[0].get(metric).unwrap_or(f64::NAN)
+}
+
+/// News over a link with pauses and losses.
+fn news(transport: &str, more: &[&str]) -> Outcome {
+    let text = format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "100 kbit/s"
+        delay = "100 ms"
+        queue = {{ deadline = {{ limit = "100 kB", check = "queue", margin = "0.2 s", signals = true }} }}
+        [[hop.gate]]
+        name = "pause"
+        every = "40 s"
+        first = "31 s"
+        lasts = "6 s"
+        [[hop.loss]]
+        name = "air"
+        directions = "down"
+        probability = 0.02
+        [[flow]]
+        name = "news"
+        from = "server"
+        to = "phone"
+        transport = {transport}
+        app = {{ ticker = {{ size = "5 kB", every = "5 s", count = 40, playout = "5 s" }} }}
+        [run]
+        limit = "400 s"
+    "#
+    );
+    run_once(&common::model(&text, more), 0, Options::default())
+}
+
+/// AT-34, RT-12: ATP's units over a DCCP connection, with either congestion control, and SR-RTP on DCCP with TFRC: most units come
+/// whole and in time, lost fragments are sent again within their lifetime, and none arrives late.
+#[test]
+fn at_34_rt_12_units_go_over_dccp() {
+    let of = |carrier: &str, control: &str| {
+        let own = format!("carrier = \"{carrier}\", control = \"{control}\"");
+        news(&format!("{{ atp = {{ lifetime = \"5 s\", feasibility = false, {own} }} }}"), &[])
+    };
+    for (carrier, control) in [("dccp", "tfrc"), ("dccp", "aimd"), ("rtp-dccp", "tfrc"), ("rtp-dccp", "aimd")]
+    {
+        let (own, alone) = (of(carrier, control), of("udp", control));
+        let [in_time, over_udp] = [&own, &alone].map(|outcome| get(outcome, Metric::UnitsInTime));
+        let again = get(&own, Metric::SegmentsRetransmitted);
+        println!(
+            "{carrier}, {control}: {in_time:.3} in time, {again} fragments again; over UDP {over_udp:.3}"
+        );
+        assert!(own.complete, "{carrier} {control}");
+        assert_eq!(get(&own, Metric::MessagesSent), 40.0);
+        // Four or five pauses of 6 s and one fragment in fifty lost: more than half of the units are whole in time.
+        assert!(in_time > 0.5, "{carrier} {control}: {in_time}");
+        assert!(again > 0.0, "{carrier} {control}: losses are repaired within the lifetime");
+        assert_eq!(get(&own, Metric::MessagesLate), 0.0, "{carrier} {control}");
+    }
+}
+
+/// AT-03: an application that hears of a major loss lengthens its interval, and comes back: in overload fewer units are sent, a larger
+/// share of them is whole and in time, and without losses nothing changes.
+#[test]
+fn at_03_the_application_slows_down_after_cng() {
+    let run = |word: &str, rate: &str| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            rate = "{rate}"
+            delay = "100 ms"
+            queue = {{ drop-tail = {{ limit = "8 packets" }} }}
+            [[flow]]
+            name = "news"
+            from = "server"
+            to = "phone"
+            transport = {{ atp = {{ lifetime = "4 s", control = "none", feasibility = false, on-congestion = "{word}" }} }}
+            app = {{ ticker = {{ size = "5 kB", every = "1 s", lasts = "120 s", playout = "4 s" }} }}
+            [run]
+            limit = "300 s"
+        "#
+        );
+        let outcome = run_once(&common::model::<&str>(&text, &[]), 0, Options::default());
+        (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::UnitsInTime))
+    };
+    // Half of what the units need.
+    let (kept, slowed) = (run("keep", "20 kbit/s"), run("slow-down", "20 kbit/s"));
+    println!("sent and in time: kept {kept:?}, slowed down {slowed:?}");
+    assert_eq!(kept.0, 120.0);
+    assert!(slowed.0 < 0.8 * kept.0, "{slowed:?}");
+    assert!(slowed.1 / slowed.0 > kept.1 / kept.0, "{kept:?} {slowed:?}");
+    assert_eq!(run("slow-down", "400 kbit/s"), run("keep", "400 kbit/s"));
+}
+
+/// AT-30: marks spare what drops cost: with ECN the same queue needs fewer retransmissions, and no fewer units are in time.
+#[test]
+fn at_30_marks_cost_less_than_drops() {
+    let run = |ecn: bool| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "link"
+            between = ["server", "phone"]
+            rate = "400 kbit/s"
+            delay = "50 ms"
+            queue = {{ red = {{ limit = "60 packets", min = 5, max = 15, ecn = true }} }}
+            [[flow]]
+            name = "data"
+            from = "server"
+            to = "phone"
+            transport = {{ atp = {{ ecn = {ecn}, fragment-lifetime = "always" }} }}
+            app = {{ bulk = {{ bytes = "2 MB" }} }}
+            [run]
+            limit = "200 s"
+        "#
+        );
+        run_once(&common::model::<&str>(&text, &[]), 0, Options::default())
+    };
+    let (marked, dropped) = (run(true), run(false));
+    let again = |outcome: &Outcome| get(outcome, Metric::SegmentsRetransmitted);
+    let time = |outcome: &Outcome| get(outcome, Metric::CompletionTime);
+    println!(
+        "marked: {} again, {:.2} s; dropped: {} again, {:.2} s",
+        again(&marked),
+        time(&marked),
+        again(&dropped),
+        time(&dropped)
+    );
+    assert!(again(&marked) < again(&dropped) / 2.0);
+    assert!(get(&marked, Metric::PacketsDropped) < get(&dropped, Metric::PacketsDropped));
+    assert!(time(&marked) <= 1.05 * time(&dropped));
+}
+
+/// RT-11: the delay class of a profile is the stay limit; `qos` and the same `stay` give the same numbers.
+#[test]
+fn rt_11_a_profile_sets_the_stay_limit() {
+    let run = |more: &[&str]| {
+        let text = r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            rate = "20 kbit/s"
+            delay = "200 ms"
+            queue = { drop-tail = { limit = "60 packets" } }
+            [[flow]]
+            name = "talk"
+            from = "server"
+            to = "phone"
+            transport = "udp"
+            app = { cbr = { rate = "24 kbit/s", packet = "300 B", lasts = "60 s", class = "interactive" } }
+            [run]
+            limit = "120 s"
+        "#;
+        let outcome = run_once(&common::model(text, more), 0, Options::default());
+        [Metric::MessagesDelivered, Metric::MessageDelayMax, Metric::MessagesLate].map(|m| get(&outcome, m))
+    };
+    let stay = run(&["hop.radio.stay=1.5 s"]);
+    assert_eq!(run(&["hop.radio.qos=delay-class-1"]), stay);
+    assert_eq!(run(&["hop.radio.qos=best-effort"]), run(&[]));
+    // What waits no longer than 1.5 s takes 1.5 s, its own time and the way; without a limit the queue grows until it is full.
+    let own = 328.0 * 8.0 / 20e3 + 0.2;
+    assert!(stay[1] <= 1.5 + own + 1e-6 && stay[1] > 1.4, "{stay:?}");
+    assert!(run(&[])[1] > 3.0);
+}
+
+/// RT-08: the class of an application is the delay that it stands.
+#[test]
+fn rt_08_classes_have_their_delay() {
+    let late = |class: &str, delay: &str| {
+        let text = format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "link"
+            between = ["server", "phone"]
+            rate = "1 Mbit/s"
+            delay = "{delay}"
+            [[flow]]
+            name = "talk"
+            from = "server"
+            to = "phone"
+            transport = "udp"
+            app = {{ cbr = {{ rate = "64 kbit/s", packet = "160 B", lasts = "5 s", {class} }} }}
+            [run]
+            limit = "60 s"
+        "#
+        );
+        get(&run_once(&common::model::<&str>(&text, &[]), 0, Options::default()), Metric::MessagesLate)
+    };
+    for (class, just, beyond) in [
+        ("conversational", "298 ms", "299 ms"),
+        ("interactive", "3.998 s", "4 s"),
+        ("streaming", "9.998 s", "10 s"),
+    ] {
+        // A message takes 1.5 ms on the link.
+        let class = format!("class = \"{class}\"");
+        assert_eq!((late(&class, just), late(&class, beyond)), (0.0, 250.0), "{class}");
+    }
+    assert_eq!(late("class = \"background\"", "30 s"), 0.0);
+}
+
+/// AT-35: IPsec in transport mode encrypts ATP and leaves the deadline of the IP header readable to routers; the third encoding, in
+/// the transport's own header, is not readable any more, and neither is any in a tunnel, whose outer header has no option.
+#[test]
+fn at_35_routers_read_deadlines_of_encrypted_packets() {
+    use base::wire::deadline::{self, Encoding};
+    use base::{Span, Time};
+    let (sent, life) = (Time::from_secs_f64(20.0), Span::from_secs(4));
+    let mut ip = vec![0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    // A UDP header and ATP's: row 4 of figure 2 is the deadline of the unit, milliseconds.
+    let mut atp = vec![0_u8; 36];
+    atp[20..24].copy_from_slice(&24_000_u32.to_be_bytes());
+    ip.extend_from_slice(&atp);
+    let length = ip.len() as u16;
+    ip[2..4].copy_from_slice(&length.to_be_bytes());
+    for encoding in [Encoding::TimestampAndTtl, Encoding::Expiration] {
+        let mut packet = ip.clone();
+        assert!(deadline::write(&mut packet, encoding, sent, life));
+        let header = usize::from(packet[0] & 15) * 4;
+        // RFC 4303 section 3.1.1: ESP behind the IP header and its options; any cipher hides what follows.
+        let mut secret: Vec<u8> = packet[header..].iter().map(|byte| byte ^ 0xa5).collect();
+        let mut sealed = packet[..header].to_vec();
+        sealed[9] = 50;
+        sealed.extend_from_slice(&[0, 0, 1, 0, 0, 0, 0, 1]);
+        sealed.append(&mut secret);
+        assert_eq!(deadline::read(&sealed, sent), Some(sent + life), "{encoding}");
+        assert!(
+            !sealed.windows(4).any(|bytes| bytes == 24_000_u32.to_be_bytes()),
+            "the transport's own is hidden"
+        );
+        // RFC 4303 section 3.1.2: a tunnel has a header of its own, and hides the inner one.
+        let mut tunnel = ip[..20].to_vec();
+        tunnel.extend(packet.iter().map(|byte| byte ^ 0xa5));
+        assert_eq!(deadline::read(&tunnel, sent), None, "{encoding}");
+    }
+}
+
+/// A long download over TCP that is acknowledged segment by segment, as in the equation (RFC 5348 section 3.1: b = 1), beside a TFRC
+/// flow. The queue drops at random: with drop-tail one of two steady flows may meet all losses (phase effects, Floyd and Jacobson
+/// 1992); the agent of ns-2.35 beside its TCP has 1.2 to 5.9 times its share on such paths.
+fn beside(rate: &str, delay: &str, limit: u32, more: &str) -> f64 {
+    let text = format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "link"
+        between = ["server", "phone"]
+        rate = "{rate}"
+        delay = "{delay}"
+        queue = {{ drop-random = {{ limit = "{limit} packets" }} }}
+        {more}
+        [[flow]]
+        name = "tcp"
+        from = "server"
+        to = "phone"
+        transport = {{ tcp = {{ mss = "960 B", window = "2000 segments", delayed-ack.every = 1 }} }}
+        app = {{ bulk = {{ lasts = "300 s" }} }}
+        [[flow]]
+        name = "tfrc"
+        from = "server"
+        to = "phone"
+        start = "1 s"
+        transport = "tfrc"
+        app = {{ bulk = {{ lasts = "300 s" }} }}
+        [run]
+        limit = "310 s"
+    "#
+    );
+    let outcome = run_once(&common::model::<&str>(&text, &[]), 0, Options::default());
+    let rate = |flow: usize| outcome.flows[flow].get(Metric::Throughput).unwrap_or(f64::NAN);
+    rate(1) / rate(0)
+}
+
+/// RT-06, NS-14: TFRC is friendly to TCP (RFC 5348 section 1): its share lies between one half and two times TCP's.
+#[test]
+fn rt_06_the_share_of_tfrc_lies_between_half_and_twice_that_of_tcp() {
+    let loss = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.01";
+    let paths = [
+        ("50 kbit/s", "300 ms", 10, ""),
+        ("400 kbit/s", "50 ms", 20, ""),
+        ("400 kbit/s", "150 ms", 20, ""),
+        ("1 Mbit/s", "20 ms", 30, ""),
+        ("1 Mbit/s", "100 ms", 40, ""),
+        ("2 Mbit/s", "50 ms", 25, ""),
+        ("2 Mbit/s", "50 ms", 100, ""),
+        ("5 Mbit/s", "20 ms", 40, ""),
+        ("5 Mbit/s", "50 ms", 60, ""),
+        ("10 Mbit/s", "50 ms", 1000, loss),
+    ];
+    let mut far = Vec::new();
+    for (rate, delay, limit, more) in paths {
+        let share = beside(rate, delay, limit, more);
+        println!("{rate}, {delay}, {limit} packets, {more:?}: TFRC has {share:.2} of what TCP has");
+        if !(0.5..=2.0).contains(&share) {
+            far.push((rate, delay, limit, share));
+        }
+    }
+    assert!(far.is_empty(), "{far:?}");
+}
