@@ -13,7 +13,8 @@ use std::borrow::Cow;
 pub struct Deadlines {
     /// Time of day (UT) when the run begins: options count from midnight.
     pub day: Span,
-    /// What comes in without a deadline gets one: how it is written, and how long packets are of use.
+    /// What comes in gets a deadline: how it is written, and how long packets are of use. A deadline that is there is
+    /// replaced: Linux sends the options of a SYN back in every segment (net/ipv4/ip_options.c, ip_options_echo).
     pub stamp: Option<(Encoding, Span)>,
 }
 
@@ -21,18 +22,40 @@ impl Deadlines {
     /// The packet as it goes on, and its lifetime in microseconds ([`Packet::ALWAYS`]: it says none).
     pub(crate) fn apply<'b>(&self, now: Time, bytes: &'b [u8]) -> (Cow<'b, [u8]>, u32) {
         let clock = now + self.day;
-        if let Some(deadline) = deadline::read(bytes, clock) {
-            return (Cow::Borrowed(bytes), lives(deadline.since(clock)));
-        }
         if let Some((encoding, lifetime)) = self.stamp {
-            let mut stamped = bytes.to_vec();
+            let mut stamped = without(bytes);
             if deadline::write(&mut stamped, encoding, clock, lifetime) {
                 return (Cow::Owned(stamped), lives(lifetime));
             }
         }
-        (Cow::Borrowed(bytes), Packet::ALWAYS)
+        let deadline = deadline::read(bytes, clock);
+        (Cow::Borrowed(bytes), deadline.map_or(Packet::ALWAYS, |at| lives(at.since(clock))))
     }
 }
+
+/// A packet without its deadline: length and checksum of the header are for [`deadline::write`] to mend.
+fn without(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
+    let mut at = 20;
+    while at + 1 < header.min(bytes.len()) {
+        let length = match bytes[at] {
+            0 => break,
+            1 => 1,
+            _ => usize::from(bytes[at + 1]).max(2),
+        };
+        if bytes[at] == TIMESTAMP && length == deadline::OPTION && at + length <= header {
+            bytes.drain(at..at + length);
+            bytes[0] -= (length / 4) as u8;
+            break;
+        }
+        at += length;
+    }
+    bytes
+}
+
+/// The option's type (RFC 791 section 3.1).
+const TIMESTAMP: u8 = 68;
 
 /// A span in microseconds; what has expired is of use for none.
 fn lives(span: Span) -> u32 {
@@ -63,8 +86,10 @@ mod tests {
                 let (same, left) = reads.apply(sent + Span::from_secs(1), &stamped);
                 assert!(same == stamped, "what has an option leaves as it came");
                 assert!(left.abs_diff(2_000_000) <= unit, "{encoding} at {day}: {left}");
-                // Twice stamped is stamped once.
+                // Twice stamped is stamped once, and with the newer deadline: what a kernel echoes is its peer's.
                 assert!(writes.apply(sent, &stamped).0 == stamped);
+                let (again, left) = writes.apply(sent + Span::from_secs(9), &stamped);
+                assert_eq!((left, again.len()), (3_000_000, stamped.len()));
                 // What has expired is of no use.
                 assert_eq!(reads.apply(sent + Span::from_secs(9), &stamped).1, 0);
             }
