@@ -9,7 +9,7 @@ use base::event::Source;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::truth::{CONNECTION, Cause};
-use path::fragment::{ERRORS, TooBig};
+use path::fragment::{HOST_ERRORS, TooBig};
 use path::{Cx, Element, Port};
 use std::sync::Arc;
 use transport::app::App;
@@ -350,7 +350,7 @@ impl<E: Endpoint> Element for Host<E> {
     // The packet is read where it lies.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
-        if port == ERRORS {
+        if port == HOST_ERRORS {
             if let Some(error) = cx.absorb::<TooBig>(packet) {
                 self.too_big(cx, error.mtu);
             }

@@ -9,7 +9,7 @@ use base::packet::{FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::truth::CONNECTION;
 use base::{Flags, Time};
-use path::fragment::{ERRORS, TooBig};
+use path::fragment::{HOST_ERRORS, TooBig};
 use path::{Cx, Element, Port};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -343,7 +343,7 @@ impl Party {
 
 impl Element for Party {
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
-        if port == ERRORS {
+        if port == HOST_ERRORS {
             if let Some(error) = cx.absorb::<TooBig>(&packet) {
                 self.too_big(cx, error.mtu);
             }

@@ -14,8 +14,10 @@ use base::trace::Derived;
 use base::truth::Cause;
 use base::wire::{self, fragment, icmp};
 
-/// Where ICMP errors leave the entrance of a link, and where they reach a host.
+/// Output by which ICMP errors leave the entrance of a link.
 pub const ERRORS: Port = Port(1);
+/// Input of a host where ICMP errors arrive; its low ports are the paths of a multihomed end.
+pub const HOST_ERRORS: Port = Port(u16::MAX);
 
 /// Bytes of an IPv4 header without options, which every fragment of a model's packet has.
 pub const HEADER: u32 = 20;

@@ -4,7 +4,7 @@
 use super::Builder;
 use super::wiring::Way;
 use crate::model::{Flow, Mtu, Transport};
-use path::fragment::{self, ERRORS};
+use path::fragment::{self, ERRORS, HOST_ERRORS};
 use path::reassembly::Reassembly;
 use path::{ElementId, Port};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Builder<'_> {
         let name = format!("{}.reassembly", self.names[host.0 as usize]);
         let id = self.add(name, Reassembly::new(learns(flow, role)));
         self.network.wire(id, Port(0), first, Port(0));
-        self.network.wire(id, ERRORS, host, ERRORS);
+        self.network.wire(id, ERRORS, host, HOST_ERRORS);
         id
     }
 
