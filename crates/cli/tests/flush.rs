@@ -48,33 +48,54 @@ time.sleep(1.5)
     limit = "20 s"
 "#;
 
-/// Packets flushed, and those that the link delivered later than 200 ms after the first flush or, without one, after the reset.
+/// Packets flushed, and those that the link delivered later than 200 ms after the first flush or, without one, after the reset:
+/// of a run in real time, from its events.
+fn events(desk: &Desk, out: &str) -> (usize, usize) {
+    let text = desk.read(&format!("{out}/events/0-0.jsonl"));
+    let events: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let times = |which: &dyn Fn(&Value) -> bool| -> Vec<f64> {
+        events.iter().filter(|e| which(e)).filter_map(|e| e["t"].as_f64()).collect()
+    };
+    let flushed =
+        |e: &Value| e["event"] == "path:dropped" && e["why"] == "flushed" || e["reason"] == "flushed";
+    let (flushed, delivered) =
+        (times(&flushed), times(&|e| e["event"] == "path:delivered" && e["at"] == "radio.down"));
+    // The reader aborts about 2.5 s after the start.
+    let after = flushed.first().copied().unwrap_or(2.6) + 0.2;
+    (flushed.len(), delivered.iter().filter(|t| **t > after).count())
+}
+
+/// The same of a run in virtual time, from its captures at the two hosts: data that left and never came, and data that came
+/// later than 200 ms after the phone's first reset.
+fn captured(desk: &Desk, out: &str) -> (usize, usize) {
+    let packets = |host: &str| {
+        let bytes = std::fs::read(desk.path(&format!("{out}/rep0.{host}.pcapng"))).unwrap();
+        let mut reader = capture::Reader::open(&bytes[..]).unwrap();
+        let mut packets = Vec::new();
+        while let Some(frame) = reader.next().unwrap() {
+            let digest = base::wire::read(frame.bytes).unwrap();
+            packets.extend(digest.tcp.map(|tcp| (frame.time_ns, tcp, digest.payload)));
+        }
+        packets
+    };
+    let (server, phone) = (packets("server"), packets("phone"));
+    let data = |(_, tcp, payload): &&(i64, base::wire::TcpHead, u32)| tcp.source == 8000 && *payload > 0;
+    let (left, came) = (server.iter().filter(data).count(), phone.iter().filter(data).count());
+    let reset = phone.iter().find(|(_, tcp, _)| tcp.source != 8000 && tcp.has(base::wire::flag::RST));
+    let after = reset.expect("a reset").0 + 200_000_000;
+    (left - came, phone.iter().filter(data).filter(|(t, ..)| *t > after).count())
+}
+
+/// Both counts of a run by a clock; none where it cannot be.
 fn play(desk: &Desk, clock: &[&str], flush: bool) -> Option<(usize, usize)> {
     let (set, out) = (format!("hop.radio.rst-flush={flush}"), format!("{}-{flush}", clock[0]));
-    let args = [clock, &["s.toml", "--events", "--out", &out, "--set", &set]].concat();
-    let ended = desk.run(&args);
+    let ended = desk.run(&[clock, &["s.toml", "--out", &out, "--set", &set]].concat());
     if ended.code == 3 {
         eprintln!("skipped: {}", ended.err);
         return None;
     }
     assert_eq!(ended.code, 0, "{}", ended.err);
-    let events: Vec<Value> = desk
-        .read(&format!("{out}/events/0-0.jsonl"))
-        .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect();
-    let flushed: Vec<f64> = (events.iter())
-        .filter(|e| e["event"] == "path:dropped" && e["why"] == "flushed" || e["reason"] == "flushed")
-        .filter_map(|e| e["t"].as_f64())
-        .collect();
-    // The reader aborts about 2.5 s after the start.
-    let after = flushed.first().copied().unwrap_or(2.6) + 0.2;
-    let late = |e: &&Value| {
-        e["event"] == "path:delivered"
-            && e["at"] == "radio.down"
-            && e["t"].as_f64().is_some_and(|t| t > after)
-    };
-    Some((flushed.len(), events.iter().filter(late).count()))
+    Some(if clock[0] == "run" { captured(desk, &out) } else { events(desk, &out) })
 }
 
 fn python() -> bool {
@@ -93,13 +114,14 @@ fn judge(clock: &[&str]) {
     let Some(without) = play(&desk, clock, false) else { return };
     // Of the kernel's first window of 64 kB some forty packets wait; each takes 60 ms.
     assert!(with.0 >= 10 && with.1 <= 2, "{with:?}");
-    assert!(without.0 == 0 && without.1 >= 5, "{without:?}");
+    // A run that ends with its programs leaves some of them in the queue.
+    assert!(without.0 <= 5 && without.1 >= 5, "{without:?}");
 }
 
 #[test]
 fn a_program_that_aborts_leaves_nothing_behind() {
     if python() {
-        judge(&["emulate", "--lateness", "1 s"]);
+        judge(&["emulate", "--events", "--lateness", "1 s"]);
     }
 }
 
@@ -113,6 +135,6 @@ fn a_program_that_aborts_in_virtual_time_leaves_nothing_behind() {
         return eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
     }
     if python() {
-        judge(&["run", "--linux", &kernel.to_string_lossy()]);
+        judge(&["run", "--pcap", "--linux", &kernel.to_string_lossy()]);
     }
 }
