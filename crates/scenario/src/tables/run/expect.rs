@@ -129,13 +129,7 @@ fn parse(line: &Line<'_>, subjects: Option<&Subjects<'_>>, cx: &Cx<'_>) -> Vec<E
         ALL_FLOWS => !reporting.is_empty(),
         name => reporting.iter().any(|command| command == name),
     };
-    if known.is_none()
-        && let Some(subjects) = subjects
-        && !reports(subjects.reporting)
-    {
-        unknown("metric", metric, Metric::NAMES);
-        return Vec::new();
-    }
+    let mut stray = false;
     let index = match subjects {
         Some(Subjects { flows, complete, .. }) => match flows.iter().position(|f| *f == flow.0) {
             Some(index) => Some(index),
@@ -145,12 +139,20 @@ fn parse(line: &Line<'_>, subjects: Option<&Subjects<'_>>, cx: &Cx<'_>) -> Vec<E
                     let known: Vec<&str> = flows.iter().map(String::as_str).chain([ALL_FLOWS]).collect();
                     unknown("flow", flow, &known);
                 }
-                return Vec::new();
+                stray = true;
+                None
             }
         },
         None => None,
     };
-    let Some(statistic) = found_statistic else { return Vec::new() };
+    if known.is_none()
+        && let Some(subjects) = subjects
+        && !reports(subjects.reporting)
+    {
+        unknown("metric", metric, Metric::NAMES);
+        stray = true;
+    }
+    let (Some(statistic), false) = (found_statistic, stray) else { return Vec::new() };
     let unit = match known {
         _ if statistic == Statistic::N => Unit::Count,
         Some(metric) => metric.unit(),
