@@ -265,6 +265,12 @@ impl Network {
         let any: &dyn Any = &**self.elements.get(id.0 as usize)?;
         any.downcast_ref()
     }
+
+    /// An element of this type, for settings before a run: no time passes, unlike in [`Network::enter`].
+    pub fn element_mut<T: Element>(&mut self, id: ElementId) -> Option<&mut T> {
+        let any: &mut dyn Any = &mut **self.elements.get_mut(id.0 as usize)?;
+        any.downcast_mut()
+    }
 }
 
 /// Delivers the next signal; the number of the element that hears it, and when it wants to be woken.

@@ -23,7 +23,7 @@ use lab::capture::doors::{Capture, Note};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::sys::{self, Waiting};
-use path::{Cx, ElementId, Network};
+use path::{Cx, Element, ElementId, Network};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::Arc;
@@ -65,6 +65,21 @@ impl Gateway {
             Kind::Plug => network.enter(at, self.door, |door: &mut Plug, cx| act(door, cx)),
             Kind::Wire => network.enter(at, self.door, |door: &mut Wire, cx| act(door, cx)),
             Kind::Machine => network.enter(at, self.door, |door: &mut Machine, cx| act(door, cx)),
+        }
+    }
+
+    /// Sets the time of day at t = 0. Deadlines in headers count from midnight.
+    fn set_time_of_day(&self, network: &mut Network, day: Span) {
+        fn of<T: Gate + Element>(network: &mut Network, door: ElementId, day: Span) {
+            if let Some(door) = network.element_mut::<T>(door) {
+                door.set_time_of_day(day);
+            }
+        }
+        match self.kind {
+            Kind::Flow => of::<Door>(network, self.door, day),
+            Kind::Plug => of::<Plug>(network, self.door, day),
+            Kind::Wire => of::<Wire>(network, self.door, day),
+            Kind::Machine => of::<Machine>(network, self.door, day),
         }
     }
 }
@@ -113,10 +128,8 @@ impl Driver {
     /// The kernel gives no timer.
     pub fn new(network: Network, gateways: Vec<Gateway>, clock: Clock, spin: Span) -> io::Result<Driver> {
         let (timer, mut network) = (sys::timer()?, network);
-        // Deadlines in headers count from midnight.
-        let day = clock.time_of_day();
         for gateway in &gateways {
-            gateway.with(&mut network, Time::ZERO, |door, _| door.set_time_of_day(day));
+            gateway.set_time_of_day(&mut network, clock.time_of_day());
         }
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
         Ok(Driver {
@@ -171,6 +184,9 @@ impl Driver {
     /// Starts at the origin of another clock.
     pub fn begin(&mut self, clock: Clock) {
         self.clock = clock;
+        for gateway in &self.gateways {
+            gateway.set_time_of_day(&mut self.network, self.clock.time_of_day());
+        }
     }
 
     /// Makes the calling thread fit for this: real-time priority if `wanted` and allowed, no timer slack; then
