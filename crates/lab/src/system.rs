@@ -2,6 +2,7 @@
 //! [`picture`] draws them.
 
 mod bearers;
+mod links;
 pub mod picture;
 pub mod summary;
 pub mod tables;
