@@ -1,4 +1,4 @@
-//! Transmission control block of the sending half: its send variables by subject.
+//! Transmission control block (TCB) of the sending half: its send variables by subject.
 //!
 //! The actions on it are the other files of this folder. A recovery strategy gets the block, never the whole sender.
 
