@@ -45,12 +45,17 @@ impl Tables {
     /// Tables whose rows are kept for documents and pages.
     const KEPT: [&'static str; 2] = ["system", "radio"];
 
-    /// The rows so far of a small table, in no particular order.
+    /// The rows so far of a small table, in the table's order: sums over them do not depend on which repetition ended
+    /// first.
     pub fn rows(&self, name: &str) -> Vec<Row> {
-        self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default()
+        let mut rows =
+            self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default();
+        rows.sort_by(|a, b| a.key().cmp(&b.key()));
+        rows
     }
 
-    fn keep(&self, name: &'static str, rows: &[Row]) {
+    /// Adds rows of a table; those of the large tables are not kept.
+    pub fn keep(&self, name: &'static str, rows: &[Row]) {
         if Tables::KEPT.contains(&name)
             && let Ok(mut kept) = self.kept.lock()
         {

@@ -200,7 +200,7 @@ impl Endpoint for Connection {
     }
     #[inline(always)]
     fn expiring(&self, now: Time) -> Option<Expiring> {
-        let due = self.sender.rto.deadline() <= now && self.sender.flight() > 0;
+        let due = self.sender.tcb.rto.deadline() <= now && self.sender.flight() > 0;
         due.then(|| Expiring { flight: self.sender.flight(), established: self.sender.established() })
     }
     fn report(&self) -> EndpointReport {
