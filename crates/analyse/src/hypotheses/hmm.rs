@@ -61,6 +61,8 @@ pub(crate) struct Rates {
     pub(crate) sack: bool,
     /// How often it waits for a second segment before it answers.
     pub(crate) delays: f64,
+    /// How often it answers more than two segments at once, where its packets are numbered.
+    pub(crate) stretches: f64,
     /// How likely it does not report a duplicate.
     pub(crate) silent: f64,
     /// No answer comes sooner.
