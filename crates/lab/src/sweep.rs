@@ -76,12 +76,12 @@ pub struct Played {
     pub measures: Vec<FlowMeasures>,
     /// Populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Rows of the tables of networks of cells, in the order of [`tables::all`].
+    /// Rows of the tables beside, in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,
 }
 
 impl Played {
-    /// From an outcome; tables only where the model has networks of cells or GPRS bearers.
+    /// From an outcome; tables only where the model has some.
     pub fn of(model: &Model, outcome: Outcome) -> Played {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
@@ -239,7 +239,9 @@ impl Sweep {
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
         let tables = if cells.iter().any(|cell| tables::wanted(&cell.model)) {
             let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
-            Some(Tables { headers, kept: Mutex::default() })
+            let wants = |t: &tables::Table| cells.iter().any(|cell| (t.wanted)(&cell.model));
+            let wanted = tables::all().iter().map(wants).collect();
+            Some(Tables { headers, wanted, kept: Mutex::default() })
         } else {
             None
         };
@@ -363,9 +365,11 @@ impl Sweep {
 
     /// Tables first: a repetition is finished by its rows of flows.
     fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
-        let headers = self.tables.iter().flat_map(|tables| &tables.headers);
-        for ((table, header), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
-            folder.append_table(table.name, header, rows)?;
+        let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
+        for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
+            if *wanted {
+                folder.append_table(table.name, header, rows)?;
+            }
         }
         folder.append(&new.rows)
     }
