@@ -1,10 +1,10 @@
 //! What comes back: acknowledgements of one direction's data.
 
-use super::digest::AckDigest;
-use super::numbers::Numbers;
-use super::reason::{Phase, shortest_timer};
-use super::rtt;
 use crate::direction::{BEHIND, Direction};
+use crate::facts::digest::AckDigest;
+use crate::facts::numbers::Numbers;
+use crate::facts::reason::{Phase, shortest_timer};
+use crate::facts::rtt;
 use crate::findings::flow::{AckPoint, Spike, SpikeKind};
 use crate::hypotheses::hmm::Heard;
 use crate::intake::observation::Observation;
@@ -148,7 +148,7 @@ impl Direction {
             heard: self.acks.heard,
         };
         d.echo_moved = match (d.echo, self.echo) {
-            (Some(new), Some(old)) => super::copies::later(new, old),
+            (Some(new), Some(old)) => crate::facts::copies::later(new, old),
             _ => false,
         };
         let near = self.max.max(self.una);

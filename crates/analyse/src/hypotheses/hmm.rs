@@ -12,7 +12,7 @@ use super::constraints::Chances;
 use super::receiver_model::{EchoRule, Held, Mirror};
 use super::timing::{Front, Pace};
 use super::transitions::{self, Course, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
-use crate::direction::copies::later;
+use crate::facts::copies::later;
 use base::{Span, Time};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;

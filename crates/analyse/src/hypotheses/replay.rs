@@ -4,13 +4,13 @@
 //! weighs the courses of events that explain it.
 
 use super::hmm::{self, Beam, Before, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use super::order_rules;
 use super::receiver_model::{EchoRule, Mirror};
 use super::segmentation;
 use super::transitions;
-use crate::direction::copies::Copies;
-use crate::direction::digest::AckDigest;
-use crate::direction::numbers::Numbers;
-use crate::verdict::order_rules;
+use crate::facts::copies::Copies;
+use crate::facts::digest::AckDigest;
+use crate::facts::numbers::Numbers;
 use base::{Span, Time};
 
 /// More than this is not noted of one trouble.

@@ -4,9 +4,9 @@
 //! what can have is a candidate until later answers say more.
 
 use super::{Judge, Need, State, is_too_late, set};
-use crate::direction::copies::{Copies, Copy, Evidence, Fate, later};
-use crate::direction::digest::AckDigest;
-use crate::direction::rtt::Rtt;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
+use crate::facts::digest::AckDigest;
+use crate::facts::rtt::Rtt;
 
 impl Judge {
     /// The copy that filled the left edge: the one that the echo names, or the only one that can have been. Those sent

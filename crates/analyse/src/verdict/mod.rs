@@ -12,15 +12,13 @@
 mod cover;
 mod duplicates;
 mod open;
-pub(crate) mod order_rules;
-pub(crate) mod reconcile;
 mod ruling;
 
-use crate::direction::copies::{Copies, Copy, Evidence, Fate};
-use crate::direction::digest::AckDigest;
-use crate::direction::ranges::Ranges;
-use crate::direction::rtt::Rtt;
-use crate::direction::ts_clock::Clockwork;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate};
+use crate::facts::digest::AckDigest;
+use crate::facts::ranges::Ranges;
+use crate::facts::rtt::Rtt;
+use crate::facts::ts_clock::Clockwork;
 use base::{Span, Time};
 use open::{Open, OpenSet};
 

@@ -3,10 +3,10 @@
 //! The verdict, once it is closed.
 
 use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
-use crate::direction::copies::{Copies, Copy, Evidence, Fate};
-use crate::direction::ranges;
-use crate::direction::rtt::Rtt;
-use crate::direction::ts_clock::Clockwork;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate};
+use crate::facts::ranges;
+use crate::facts::rtt::Rtt;
+use crate::facts::ts_clock::Clockwork;
 use base::Time;
 
 impl Judge {

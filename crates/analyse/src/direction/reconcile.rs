@@ -3,13 +3,13 @@
 //! The rules' verdict on each retransmission once it is closed, and what all courses of events together say of it
 //! once its trouble is over.
 
-use super::Need;
-use crate::direction::Direction;
-use crate::direction::copies::Evidence;
-use crate::direction::reason::Reason;
+use super::Direction;
+use crate::facts::copies::Evidence;
+use crate::facts::reason::Reason;
 use crate::hypotheses::hmm::{Past, Rates};
 use crate::hypotheses::receiver_model::EchoRule;
 use crate::hypotheses::timing::Pace;
+use crate::verdict::Need;
 use base::Span;
 
 /// A course of events of this likelihood is believed whatever else was concluded.
