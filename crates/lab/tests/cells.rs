@@ -109,7 +109,7 @@ fn eg_25_pictures_of_a_network() {
     assert!(changes(3) > 0 && layer("TBF down") > 3 && !picture.sent.is_empty());
     let units: Vec<&str> = picture.panels.iter().map(|p| p.unit.as_str()).collect();
     assert_eq!(units, ["C/I (dB)", "MCS", "RLC blocks lost (%)", "bytes"]);
-    let map = lab::system::picture::map(model, 0, 0).unwrap();
+    let map = lab::picture::systems::map(model, 0, 0).unwrap();
     assert_eq!(
         (map.sites.len(), map.ground.len(), map.moments[0].mobiles.len()),
         (25, map.points * map.points, 12)

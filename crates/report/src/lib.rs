@@ -29,6 +29,7 @@ mod page;
 mod palette;
 mod scale;
 mod story;
+mod strokes;
 mod svg;
 mod table;
 mod text;
