@@ -3,9 +3,9 @@
 //! A statement is an area between two bounds, or a line where both are equal; where it speaks of one value of the
 //! abscissa it is an upright bar. Curves have their 95 % intervals. The abscissa is linear or logarithmic.
 
-use crate::drawing::{LABEL, LEFT, RIGHT, fill, line_style, lines, stroke, value_axis};
 use crate::palette as ink;
 use crate::scale::Scale;
+use crate::strokes::{LABEL, LEFT, RIGHT, fill, line_style, lines, stroke, value_axis};
 use crate::svg::{Anchor, Svg, n, polyline};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
