@@ -6,7 +6,7 @@
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
-use crate::system::tables;
+use crate::system::tables::{self, Tables};
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -29,39 +29,6 @@ pub struct Sweep {
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has one.
     pub tables: Option<Tables>,
-}
-
-/// Tables beside the rows of flows.
-pub struct Tables {
-    /// Headers in the order of [`tables::all`].
-    pub headers: Vec<Header>,
-    /// Which of them some cell of the grid fills; the rest are not written.
-    wanted: Vec<bool>,
-    /// The rows of those that are small: of each second and of each decibel.
-    kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
-}
-
-impl Tables {
-    /// Tables whose rows are kept for documents and pages.
-    const KEPT: [&'static str; 2] = ["system", "radio"];
-
-    /// The rows so far of a small table, in the table's order: sums over them do not depend on which repetition ended
-    /// first.
-    pub fn rows(&self, name: &str) -> Vec<Row> {
-        let mut rows =
-            self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default();
-        rows.sort_by(|a, b| a.key().cmp(&b.key()));
-        rows
-    }
-
-    /// Adds rows of a table; those of the large tables are not kept.
-    pub fn keep(&self, name: &'static str, rows: &[Row]) {
-        if Tables::KEPT.contains(&name)
-            && let Ok(mut kept) = self.kept.lock()
-        {
-            kept.entry(name).or_default().extend_from_slice(rows);
-        }
-    }
 }
 
 /// What a repetition brings: the rows of flows, and those of each table beside.

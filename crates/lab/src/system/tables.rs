@@ -7,10 +7,12 @@ use cells::curve::SCHEMES;
 use cells::meter::{CI_FROM, CellCounts, Second};
 use cells::system::Cells;
 use radio::tdma::BLOCKS_PER_SECOND;
-use results::row::{Cell, Column, Combine, Header};
+use results::row::{Cell, Column, Combine, Header, Row};
 use scenario::build::World;
 use scenario::model::radio::BearerKind;
 use scenario::model::{Model, System};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// Rows of a table: subject and values in the order of its columns.
 pub type Rows = Vec<(String, Vec<Option<f64>>)>;
@@ -127,6 +129,39 @@ pub fn all() -> Vec<Table> {
 /// The headers of the tables of a run.
 ///
 /// # Errors
+/// Tables beside the rows of flows.
+pub struct Tables {
+    /// Headers in the order of [`all`].
+    pub headers: Vec<Header>,
+    /// Which of them some cell of the grid fills; the rest are not written.
+    pub(crate) wanted: Vec<bool>,
+    /// The rows of those that are small: of each second and of each decibel.
+    pub(crate) kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
+}
+
+impl Tables {
+    /// Tables whose rows are kept for documents and pages.
+    pub(crate) const KEPT: [&'static str; 2] = ["system", "radio"];
+
+    /// The rows so far of a small table, in the table's order: sums over them do not depend on which repetition ended
+    /// first.
+    pub fn rows(&self, name: &str) -> Vec<Row> {
+        let mut rows =
+            self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default();
+        rows.sort_by(|a, b| a.key().cmp(&b.key()));
+        rows
+    }
+
+    /// Adds rows of a table; those of the large tables are not kept.
+    pub fn keep(&self, name: &'static str, rows: &[Row]) {
+        if Tables::KEPT.contains(&name)
+            && let Ok(mut kept) = self.kept.lock()
+        {
+            kept.entry(name).or_default().extend_from_slice(rows);
+        }
+    }
+}
+
 /// As of [`Header::new`].
 pub fn headers(hash: &str, seed: u64, version: &str, cells: &[Cell]) -> results::Result<Vec<Header>> {
     all().into_iter().map(|table| Header::new(hash, seed, version, cells.to_vec(), table.columns)).collect()

@@ -3,25 +3,12 @@
 //! The state is saved before it changes, the detector watches. What follows from its verdict is `consequence`.
 
 use super::{Saved, Tcb};
-use crate::endpoint::Io;
+use crate::endpoint::{Io, Verdicts};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{Config, Flight, Spurious};
 use crate::tcp::spurious::{Case, Detector, Episode, Judged, Sight};
 use base::Time;
 use base::event::Event;
-
-/// What the detector has said so far. A timeout is counted once for each time that the timer expired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdicts {
-    /// Timeouts that it took for spurious.
-    pub spurious_timeouts: u64,
-    /// Timeouts that it took for genuine.
-    pub genuine_timeouts: u64,
-    /// Fast retransmits that it took for spurious.
-    pub spurious_fast: u64,
-    /// Fast retransmits that it took for genuine.
-    pub genuine_fast: u64,
-}
 
 /// Timeouts and fast retransmits under judgement.
 #[derive(Clone, Debug)]

@@ -40,7 +40,7 @@ use std::sync::Arc;
 pub use tcb::Tcb;
 pub use timers::{Timer, Timers};
 
-pub use judge::Verdicts;
+pub use crate::endpoint::Verdicts;
 
 /// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
 /// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),

@@ -4,7 +4,7 @@
 
 use super::duplicates::Duplicates;
 use super::feedback::Feedback;
-use super::judge::{Judging, Verdicts};
+use super::judge::Judging;
 use super::pacing::Pacer;
 use super::path_mtu::Search;
 use super::persist::Probing;
@@ -14,6 +14,7 @@ use super::share::Sharing;
 use super::timed::Timed;
 use super::timers::Timers;
 use super::validation::{LostVolume, Used};
+use crate::endpoint::Verdicts;
 use crate::recovery::rto::RtoTimer;
 use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::sent::Sent;
