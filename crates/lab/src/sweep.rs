@@ -6,7 +6,7 @@
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
-use crate::system::tables;
+use crate::system::tables::{self, Tables};
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -29,32 +29,6 @@ pub struct Sweep {
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has one.
     pub tables: Option<Tables>,
-}
-
-/// Tables beside the rows of flows.
-pub struct Tables {
-    /// Headers in the order of [`tables::all`].
-    pub headers: Vec<Header>,
-    /// The rows of those that are small: of each second and of each decibel.
-    kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
-}
-
-impl Tables {
-    /// Tables whose rows are kept for documents and pages.
-    const KEPT: [&'static str; 2] = ["system", "radio"];
-
-    /// The rows so far of a small table, in no particular order.
-    pub fn rows(&self, name: &str) -> Vec<Row> {
-        self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default()
-    }
-
-    fn keep(&self, name: &'static str, rows: &[Row]) {
-        if Tables::KEPT.contains(&name)
-            && let Ok(mut kept) = self.kept.lock()
-        {
-            kept.entry(name).or_default().extend_from_slice(rows);
-        }
-    }
 }
 
 /// What a repetition brings: the rows of flows, and those of each table beside.
@@ -102,12 +76,12 @@ pub struct Played {
     pub measures: Vec<FlowMeasures>,
     /// Populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Rows of the tables of networks of cells, in the order of [`tables::all`].
+    /// Rows of the tables beside, in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,
 }
 
 impl Played {
-    /// From an outcome; tables only where the model has networks of cells or GPRS bearers.
+    /// From an outcome; tables only where the model has some.
     pub fn of(model: &Model, outcome: Outcome) -> Played {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
@@ -265,7 +239,9 @@ impl Sweep {
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
         let tables = if cells.iter().any(|cell| tables::wanted(&cell.model)) {
             let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
-            Some(Tables { headers, kept: Mutex::default() })
+            let wants = |t: &tables::Table| cells.iter().any(|cell| (t.wanted)(&cell.model));
+            let wanted = tables::all().iter().map(wants).collect();
+            Some(Tables { headers, wanted, kept: Mutex::default() })
         } else {
             None
         };
@@ -395,9 +371,11 @@ impl Sweep {
 
     /// Tables first: a repetition is finished by its rows of flows.
     fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
-        let headers = self.tables.iter().flat_map(|tables| &tables.headers);
-        for ((table, header), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
-            folder.append_table(table.name, header, rows)?;
+        let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
+        for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
+            if *wanted {
+                folder.append_table(table.name, header, rows)?;
+            }
         }
         folder.append(&new.rows)
     }
