@@ -6,7 +6,7 @@
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
-use crate::system::tables;
+use crate::system::tables::{self, Tables};
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -29,32 +29,6 @@ pub struct Sweep {
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has one.
     pub tables: Option<Tables>,
-}
-
-/// Tables beside the rows of flows.
-pub struct Tables {
-    /// Headers in the order of [`tables::all`].
-    pub headers: Vec<Header>,
-    /// The rows of those that are small: of each second and of each decibel.
-    kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
-}
-
-impl Tables {
-    /// Tables whose rows are kept for documents and pages.
-    const KEPT: [&'static str; 2] = ["system", "radio"];
-
-    /// The rows so far of a small table, in no particular order.
-    pub fn rows(&self, name: &str) -> Vec<Row> {
-        self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default()
-    }
-
-    fn keep(&self, name: &'static str, rows: &[Row]) {
-        if Tables::KEPT.contains(&name)
-            && let Ok(mut kept) = self.kept.lock()
-        {
-            kept.entry(name).or_default().extend_from_slice(rows);
-        }
-    }
 }
 
 /// What a repetition brings: the rows of flows, and those of each table beside.
@@ -87,7 +61,7 @@ pub struct Control<'a> {
     pub progress: &'a (dyn Fn(Progress) + Sync),
     /// Set from outside to end the sweep; the repetitions in hand are given up within some milliseconds.
     pub stop: &'a AtomicBool,
-    /// Threads; 0: one for each core.
+    /// Threads; 0: one for each core; 1: the caller's own.
     pub jobs: usize,
     /// Break ties by this seed instead of by position.
     pub shuffle_ties: Option<u64>,
@@ -102,12 +76,12 @@ pub struct Played {
     pub measures: Vec<FlowMeasures>,
     /// Populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Rows of the tables of networks of cells, in the order of [`tables::all`].
+    /// Rows of the tables beside, in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,
 }
 
 impl Played {
-    /// From an outcome; tables only where the model has networks of cells or GPRS bearers.
+    /// From an outcome; tables only where the model has some.
     pub fn of(model: &Model, outcome: Outcome) -> Played {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
@@ -265,7 +239,9 @@ impl Sweep {
         let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
         let tables = if cells.iter().any(|cell| tables::wanted(&cell.model)) {
             let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
-            Some(Tables { headers, kept: Mutex::default() })
+            let wants = |t: &tables::Table| cells.iter().any(|cell| (t.wanted)(&cell.model));
+            let wanted = tables::all().iter().map(wants).collect();
+            Some(Tables { headers, wanted, kept: Mutex::default() })
         } else {
             None
         };
@@ -322,58 +298,64 @@ impl Sweep {
         let faults = Mutex::new(Vec::<String>::new());
         let refused = Mutex::new(None::<Refused>);
         let sink = Mutex::new((folder, &mut rows, None::<Error>));
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(control.jobs)
-            .build()
-            .map_err(|e| SweepError::Threads(e.to_string()))?;
-        pool.install(|| {
-            todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(|batch| {
-                let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
-                let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
-                let mut ran = 0;
-                let mut new = Brought::default();
-                for &(cell, repetition) in batch.iter().take_while(|_| going()) {
-                    match self.one_or_fault(cell, repetition, control) {
-                        Ok(Ok(Some(brought))) => {
-                            new.add(brought);
-                            ran += 1;
+        let play = |batch: &[(u32, u64)]| {
+            let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
+            let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
+            let mut ran = 0;
+            let mut new = Brought::default();
+            for &(cell, repetition) in batch.iter().take_while(|_| going()) {
+                match self.one_or_fault(cell, repetition, control) {
+                    Ok(Ok(Some(brought))) => {
+                        new.add(brought);
+                        ran += 1;
+                    }
+                    Ok(Ok(None)) => {}
+                    Ok(Err(why)) => {
+                        if let Ok(mut refused) = refused.lock() {
+                            refused.get_or_insert(why);
                         }
-                        Ok(Ok(None)) => {}
-                        Ok(Err(why)) => {
-                            if let Ok(mut refused) = refused.lock() {
-                                refused.get_or_insert(why);
-                            }
-                        }
-                        Err(text) => {
-                            if let Ok(mut faults) = faults.lock() {
-                                faults.push(text);
-                            }
+                    }
+                    Err(text) => {
+                        if let Ok(mut faults) = faults.lock() {
+                            faults.push(text);
                         }
                     }
                 }
-                if ran == 0 {
-                    return;
-                }
-                let Ok(mut sink) = sink.lock() else { return };
-                let (folder, rows, error) = &mut *sink;
-                if error.is_some() {
-                    return;
-                }
-                if let Some(folder) = folder
-                    && let Err(e) = self.append(folder, &new)
-                {
-                    *error = Some(e);
-                    control.stop.store(true, Ordering::Relaxed);
-                    return;
-                }
-                if let Some(tables) = &self.tables {
-                    tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
-                }
-                rows.extend(new.rows);
-                let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
-                (control.progress)(Progress { done, total });
+            }
+            if ran == 0 {
+                return;
+            }
+            let Ok(mut sink) = sink.lock() else { return };
+            let (folder, rows, error) = &mut *sink;
+            if error.is_some() {
+                return;
+            }
+            if let Some(folder) = folder
+                && let Err(e) = self.append(folder, &new)
+            {
+                *error = Some(e);
+                control.stop.store(true, Ordering::Relaxed);
+                return;
+            }
+            if let Some(tables) = &self.tables {
+                tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
+            }
+            rows.extend(new.rows);
+            let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
+            (control.progress)(Progress { done, total });
+        };
+        // Where there are no threads (WebAssembly) one job is the caller's.
+        if control.jobs == 1 {
+            todo.chunks(BATCH).for_each(play);
+        } else {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(control.jobs)
+                .build()
+                .map_err(|e| SweepError::Threads(e.to_string()))?;
+            pool.install(|| {
+                todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(play);
             });
-        });
+        }
         if let Ok((_, _, Some(error))) = sink.into_inner() {
             return Err(error.into());
         }
@@ -389,9 +371,11 @@ impl Sweep {
 
     /// Tables first: a repetition is finished by its rows of flows.
     fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
-        let headers = self.tables.iter().flat_map(|tables| &tables.headers);
-        for ((table, header), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
-            folder.append_table(table.name, header, rows)?;
+        let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
+        for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
+            if *wanted {
+                folder.append_table(table.name, header, rows)?;
+            }
         }
         folder.append(&new.rows)
     }

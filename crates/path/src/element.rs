@@ -9,7 +9,7 @@ use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
 use base::pool::{Body, BodyRef, Part, Pool};
 use base::trace::{Derived, Tracer};
-use base::truth::Ledger;
+use base::truth::{DataDrop, Ledger};
 use base::{Rate, Time};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -181,12 +181,13 @@ impl Cx<'_> {
         // What is dropped of two copies is no loss of data.
         let counted = !packet.flags.has(Flags::COPY);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()).filter(|_| counted) {
-            match (packet.flags.has(Flags::DATA), reason) {
-                (true, DropReason::QueueFull | DropReason::Early | DropReason::Expired) => {
-                    ledger.queue_drops += 1
-                }
-                (true, _) => ledger.other_drops += 1,
-                (false, _) => ledger.ack_drops += 1,
+            if packet.flags.has(Flags::DATA) {
+                let queued =
+                    matches!(reason, DropReason::QueueFull | DropReason::Early | DropReason::Expired);
+                *(if queued { &mut ledger.queue_drops } else { &mut ledger.other_drops }) += 1;
+                ledger.drops.push(DataDrop { ordinal: packet.ordinal, element: self.me.0, queued });
+            } else {
+                ledger.ack_drops += 1;
             }
         }
         let (id, flow) = (packet.id, packet.flow.0);

@@ -126,6 +126,7 @@ pub struct Link {
     closed_by_hand: bool,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(std::mem::offset_of!(Link, limit) == 128);
 
 /// No packet has this size.

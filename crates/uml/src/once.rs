@@ -6,8 +6,9 @@
 use crate::calendar::NEVER;
 use crate::drive::{Driver, Kind, Next, Post, speaks};
 use crate::guest::{Guest, Setup};
+use crate::machines::{self, file, settings};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
-use crate::{Error, Kernels, Options, Outcome, machines};
+use crate::{Error, Kernels, Options, Outcome};
 use base::rng::Seed;
 use base::{Span, Time};
 use host::{ADDRESSES, Door, Remote, Said};
@@ -29,8 +30,6 @@ use transport::tcp::Role;
 const GRACE: Span = Span::from_secs(2);
 /// As much memory as lets the kernel choose its default buffers.
 const MEMORY_MIB: u32 = 512;
-/// What every guest is set to before the scenario's own settings, as in real time.
-const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
 /// Plays repetition `repetition` of a model in virtual time, with real kernels where it asks for them. `stop`, once
 /// set, ends it early.
@@ -316,12 +315,6 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     }
 }
 
-/// What a guest is set to.
-pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> {
-    let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    always.chain(linux.sysctl.iter().cloned())
-}
-
 /// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model, the
 /// opening end first: none for bulk data, which the kernel's own side carries by itself, unless it is read at a pace of its
 /// own; and none at a model's end.
@@ -390,15 +383,6 @@ fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
 /// What a guest has written down; nothing, if the run ended before it did.
 fn text(post: &Post, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
-}
-
-/// The same, whatever it is.
-pub(crate) fn file(post: &Post, name: &str) -> Result<Vec<u8>, Error> {
-    if !post.guest.said().done {
-        return Ok(Vec::new());
-    }
-    let path = post.guest.folder().join(name);
-    std::fs::read(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
 }
 
 fn told(post: &Post) -> Result<Told, Error> {

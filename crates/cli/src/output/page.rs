@@ -143,8 +143,9 @@ fn networks(sweep: &Sweep) -> Option<Section> {
     let at = sweep.cells.iter().position(|cell| !cell.model.systems.is_empty())?;
     let cell = &sweep.cells[at];
     let mut items: Vec<Item> = Vec::new();
-    for (system, summary) in lab::system::summary::of(sweep, tables, at as u32).iter().enumerate() {
-        items.extend(lab::system::picture::map(&cell.model, 0, system).map(Item::from));
+    for (system, summary) in lab::system::summary::of(tables, sweep.repetitions, at as u32).iter().enumerate()
+    {
+        items.extend(lab::picture::systems::map(&cell.model, 0, system).map(Item::from));
         items.extend(summary.bars().into_iter().map(Item::from));
         items.extend(summary.charts().into_iter().map(Item::from));
     }

@@ -71,6 +71,8 @@ pub struct World {
     pub bearers: Vec<(ElementId, usize)>,
     /// What the two ends of each flow tell each other beside the network, in the order of the model.
     pub letters: Vec<Letters>,
+    /// The elements of each link, in the order of the model; those of a bearer are shared by its two directions.
+    pub links: Vec<Vec<ElementId>>,
 }
 
 /// The hosts of a flow.
@@ -105,6 +107,8 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
+    /// The elements of each link.
+    links: Vec<Vec<ElementId>>,
     /// Where packets meet the MTU of a link.
     mtus: Vec<(usize, ElementId)>,
     /// The elements of bearers.
@@ -144,6 +148,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
+        links: vec![Vec::new(); model.links.len()],
         mtus: Vec::new(),
         cells: vec![None; model.bearers.len()],
         channels: vec![None; model.links.len()],
@@ -192,6 +197,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         systems,
         bearers,
         letters: told,
+        links: b.links,
     }
 }
 
@@ -353,6 +359,7 @@ impl Builder<'_> {
         let mut next: Option<(ElementId, Port)> = None;
         let mut exit: Option<(ElementId, Port)> = None;
         let mut lead = |b: &mut Self, way: Chain| {
+            b.links[index].push(way.entry.0);
             match next {
                 Some((to, port)) => b.network.wire(way.exit.0, way.exit.1, to, port),
                 None => exit = Some(way.exit),
@@ -361,8 +368,9 @@ impl Builder<'_> {
         };
         let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
         let up = link.direction == Some(Direction::Up);
-        for place in
-            ["radio", "gateway"].into_iter().filter(|place| link.charging && (up || *place == "radio"))
+        for place in ["radio", "gateway"]
+            .into_iter()
+            .filter(|place| link.charging.is_some() && (up || *place == "radio"))
         {
             let id = self.add(format!("{}.{place}", link.name), Meter::default());
             chain(self, id);
@@ -431,7 +439,7 @@ impl Builder<'_> {
             self.backgrounds.push(id);
             chain(self, id);
         }
-        if link.charging && !up {
+        if link.charging.is_some() && !up {
             let id = self.add(format!("{}.gateway", link.name), Meter::default());
             chain(self, id);
         }

@@ -284,7 +284,7 @@ impl Found<'_> {
             && self.sweep.cells.iter().any(|cell| !cell.model.systems.is_empty())
         {
             let cells = (0..self.sweep.cells.len() as u32).map(|cell| {
-                let systems = lab::system::summary::of(self.sweep, tables, cell);
+                let systems = lab::system::summary::of(tables, self.sweep.repetitions, cell);
                 systems.iter().map(lab::system::summary::Summary::document).collect::<Vec<Value>>()
             });
             document["systems"] = json!(cells.collect::<Vec<_>>());
