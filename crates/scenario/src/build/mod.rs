@@ -13,7 +13,7 @@ mod deadline;
 mod load;
 mod manager;
 mod mtu;
-mod radio;
+pub mod radio;
 mod service;
 mod system;
 mod wiring;
