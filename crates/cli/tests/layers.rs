@@ -236,11 +236,8 @@ fn ta_06_radio_blocks_of_a_capture_lie_under_timeouts() {
     let under = |x: &Value| x["under"].as_array().cloned().unwrap_or_default();
     let pauses = troubles.iter().filter(|x| under(x).iter().any(|m| m["event"] == "no data block")).count();
     assert!(pauses > 0, "a change of cell leaves the air empty: {below:#}");
-    let layers: Vec<String> = troubles
-        .iter()
-        .flat_map(|x| under(x))
-        .filter_map(|m| Some(m["layer"].as_str()?.to_owned()))
-        .collect();
+    let layers: Vec<String> =
+        troubles.iter().flat_map(under).filter_map(|m| Some(m["layer"].as_str()?.to_owned())).collect();
     assert!(layers.iter().any(|l| l == "RLC down"), "{layers:?}");
     assert!(!layers.iter().any(|l| l.starts_with("RLC blocks")), "single blocks explain nothing: {layers:?}");
     let drawn = document(&desk, &["plot", sender, "--layers", whole, "--json"]);
