@@ -228,7 +228,8 @@ impl Picture {
     }
 
     /// As [`Picture::figure`], without the static drawing and the table of events: for pages that hold many.
-    pub(crate) fn live(&self, number: usize) -> String {
+    #[must_use]
+    pub fn live(&self, number: usize) -> String {
         let mut out = String::with_capacity(16 * 1024);
         picture_html(self, number, false, &mut out);
         out
