@@ -1,4 +1,4 @@
-//! Radio blocks of a GPRS bearer, RLC, MAC and LLC included, transports excluded.
+//! Benchmark: processor time for a radio block of a GPRS bearer, with RLC, MAC and LLC, without transports.
 
 use crate::clock::{Clock, each, least};
 use crate::say;

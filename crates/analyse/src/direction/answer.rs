@@ -69,6 +69,11 @@ impl Direction {
         if digest.duplicate && head.blocks().is_empty() {
             self.judge.may_report = false;
         }
+        if self.peer.numbers.foreign().is_some()
+            && from.zip(place).and_then(|(from, place)| Numbers::between(from, place)).is_some_and(|n| n > 0)
+        {
+            self.judge.answers_lost = Some(t);
+        }
         if !self.judge.open.is_empty() {
             self.bound(t, &digest);
             let state = State {
@@ -130,6 +135,7 @@ impl Direction {
         let mut d = AckDigest {
             t: o.t,
             before,
+            edge_heard: self.answered,
             ack: ack.max(before),
             news: [(0, 0); 4],
             newly: 0,

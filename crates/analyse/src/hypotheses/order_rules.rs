@@ -322,6 +322,7 @@ mod tests {
             rule: EchoRule::Reaches,
             sack,
             delays: 0.0,
+            stretches: 0.0,
             silent: 0.3,
             least: TRIP,
             pace: Pace { trip: TRIP, usual: TRIP, byte_ns: 0.0, spread: Span::from_millis(5) },

@@ -60,6 +60,8 @@ pub(crate) struct Judge {
     narrowed: u64,
     /// When an acknowledgement without any news last came.
     idle_duplicate: Option<Time>,
+    /// When something last came from the receiver before which, by its numbers, packets of its own were lost.
+    pub(crate) answers_lost: Option<Time>,
     /// How far packets were seen to overtake each other, in serials.
     pub(crate) disorder: u64,
     /// Duplicates were reported in this direction.

@@ -40,6 +40,10 @@ impl Judge {
         // A duplicate since it can have been answered may be of it.
         let answered = |t: Time| t > open.copy.t && !is_too_late(&open.copy, t, rtt);
         let quiet = open.reports == 0 && (reports || !self.idle_duplicate.is_some_and(answered));
+        // The report may be among the answers that are known to be lost.
+        if self.answers_lost.is_some_and(|t| t > open.copy.t) {
+            return None;
+        }
         // Another one is known to have counted; whether this one arrived after it, only reports would tell.
         let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
         if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {
