@@ -12,6 +12,7 @@ use report::Picture;
 use results::Error;
 use results::folder::RunFolder;
 use results::row::{Cell, Header, Row, finished};
+use scenario::model::radio::BearerKind;
 use scenario::{Diagnostics, Model, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -173,11 +174,18 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A flow or a command in which a real kernel takes part, if there is one; or a node at which a wire ends.
+/// A flow or a command in which a real kernel takes part, if there is one; or a bearer with a real PCU, or a node at
+/// which a wire ends.
 pub fn real(model: &Model) -> Option<&str> {
     let wire = model.nodes.iter().find(|node| node.wire.is_some()).map(|node| &node.name);
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
-    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str)
+    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str).or(pcu(model))
+}
+
+/// A bearer whose PCU is a program, if there is one.
+pub fn pcu(model: &Model) -> Option<&str> {
+    let real = |kind: &BearerKind| matches!(kind, BearerKind::Gprs(of) if of.pcu.is_some());
+    model.bearers.iter().find(|bearer| real(&bearer.kind)).map(|bearer| bearer.name.as_str())
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
