@@ -126,7 +126,7 @@ proptest! {
         let mut rows: Vec<Row> = bits
             .into_iter()
             .map(|(cell, repetition, flow, values)| {
-                let cell = header().cells[cell].index;
+                let cell = header().cells.at(cell).unwrap().index;
                 let values = values.map(|bits| bits.map(f64::from_bits).filter(|value| value.is_finite()));
                 Row::new(cell, repetition, flow, values)
             })
