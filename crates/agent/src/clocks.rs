@@ -5,7 +5,7 @@
 //! at once is kept; half its width is what nobody can know.
 
 use base::Span;
-use emulate::remote::overhead::Compared;
+use emulate::accuracy::overhead::Compared;
 
 /// What a few questions said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

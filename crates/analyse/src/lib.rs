@@ -11,27 +11,31 @@
 //! |---|---|
 //! | `association` | associations of SCTP: chunks sent again, timeouts, gap reports |
 //! | `datagram` | flows of UDP: rate, gaps, silences; the spin bit of QUIC |
-//! | `intake` | observations, duplicate frames of the capture, connections by four-tuple, the capture point |
-//! | `direction` | what one end sent and what came back: send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
+//! | `intake` | observations, duplicate frames of the capture, the capture point |
+//! | `connection` | connections by four-tuple, their two directions |
+//! | `direction` | one direction of a connection as it is seen: what is sent, what comes back, what follows |
+//! | `facts` | send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
 //! | `verdict` | needed or not: rules of order, fates of copies, reconciliation with the inference |
 //! | `hypotheses` | event courses that explain an episode: HMM search, receiver model, transitions, ACK timing |
 //! | `findings` | the report: timeouts, causes of idle time, faults, lower layers, both captures joined, diagnosis |
 
 pub mod association;
+mod connection;
 pub mod datagram;
 mod direction;
+mod facts;
 mod findings;
 mod hypotheses;
 mod intake;
 mod verdict;
 
-pub use direction::copies::Evidence;
-pub use direction::reason::{self, Reason};
-pub use direction::rtt::RttSummary;
+pub use connection::table::Analyser;
+pub use facts::copies::Evidence;
+pub use facts::reason::{self, Reason};
+pub use facts::rtt::RttSummary;
 pub use findings::flow::{Flow, Kind, Way};
 pub use findings::{below, choice, episode, fairness, fault, flow, idle, join, profile, story};
 pub use intake::limits::Keep;
 pub use intake::observation::{Endpoint, Observation};
 pub use intake::place;
-pub use intake::table::Analyser;
 pub use verdict::Need;

@@ -77,6 +77,17 @@ struct Window {
     acked: u64,
 }
 
+/// Where a data packet ended on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataDrop {
+    /// Its ordinal among the flow's data packets.
+    pub ordinal: u32,
+    /// Number of the element that dropped it.
+    pub element: u32,
+    /// A queue or its manager dropped it: the link did not carry it.
+    pub queued: bool,
+}
+
 /// The truth about one flow's data direction.
 #[derive(Default, Debug)]
 pub struct Ledger {
@@ -92,6 +103,8 @@ pub struct Ledger {
     arrived: Vec<u64>,
     /// How many of `again` still wait for an acknowledgement that covers them.
     unacked_from: usize,
+    /// Data packets that ended on their way, in the order in which they did.
+    pub drops: Vec<DataDrop>,
     /// Data packets that ended in a queue.
     pub queue_drops: u64,
     /// Data packets lost otherwise.

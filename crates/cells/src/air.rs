@@ -1,7 +1,8 @@
 //! Interference: powers on air in a block period, and the SINR of each burst.
 //!
-//! Power rows are indexed by group, timeslot, burst and carrier; a radio block reads one row of gains, one of powers
-//! and one of fades per burst. Neighbours interfere only in bursts in which hopping puts them on the same carrier.
+//! A radio block reads one row of gains and one of powers, and for each burst a row of masks and one of fades: the
+//! powers of a timeslot and the masks of all carriers stay in the first-level cache. Neighbours interfere only in
+//! bursts in which hopping puts them on the same carrier.
 //! Fades depend on mobile, carrier and place, so that variants of a scenario meet the same ones.
 
 use crate::config::{Config, Hopping, Interface};
@@ -29,17 +30,14 @@ pub(crate) struct UpBlock {
 pub(crate) struct Medium {
     /// Rows of the tape that the lanes of a group fill.
     chunks: usize,
-    /// Rows of powers of a timeslot: bursts times carriers, or one for average curves.
-    layers: usize,
     slots: usize,
     carriers: usize,
     hopping: Hopping,
     interface: Interface,
-    /// [group][slot][burst][carrier][lane]: transmitted power relative to the largest, by rows of the tape. Average
-    /// curves need no bursts and no carriers: [group][slot][lane].
+    /// [group][slot][lane]: transmitted power relative to the largest, by rows of the tape.
     powers: Vec<[f32; WIDTH]>,
-    /// [group][slot]: any power set.
-    used: Vec<bool>,
+    /// [group][burst][carrier][lane]: all bits set where the cell is on the carrier.
+    masks: Vec<[u32; WIDTH]>,
     /// Carrier of each cell in each burst.
     carrier: Vec<[u8; BURSTS]>,
     /// Uplink blocks by [group][slot].
@@ -48,9 +46,8 @@ pub(crate) struct Medium {
     noise: [f32; 2],
     fixed: Option<f32>,
     tape: Arc<Tape>,
-    /// Rows of the tape that each mobile moves in a frame, in 1/65536.
-    speeds: Vec<u64>,
-    identities: Vec<u64>,
+    /// Of each mobile: rows of the tape that it moves in a frame, in 1/65536, and the key of its fades.
+    fades: Vec<(u64, u64)>,
     seed: u64,
 }
 
@@ -64,17 +61,17 @@ impl Medium {
         let rows = |speed: f64| {
             (speed.max(r.least_speed) * FRAME / wavelength * ROWS_PER_WAVELENGTH * 65_536.0) as u64
         };
-        let layers = if config.interface == Interface::Average { 1 } else { BURSTS * carriers };
         let chunks = layout.row / WIDTH;
+        // With one carrier all cells of a group are always on it.
+        let alone = if carriers == 1 { u32::MAX } else { 0 };
         Medium {
             chunks,
-            layers,
             slots,
             carriers,
             hopping: config.hopping,
             interface: config.interface,
-            powers: vec![[0.0; WIDTH]; groups * slots * layers * chunks],
-            used: vec![false; groups * slots],
+            powers: vec![[0.0; WIDTH]; groups * slots * chunks],
+            masks: vec![[alone; WIDTH]; groups * BURSTS * carriers * chunks],
             carrier: vec![[0; BURSTS]; layout.cells()],
             up: vec![Vec::new(); groups * slots],
             noise: [
@@ -83,23 +80,19 @@ impl Medium {
             ],
             fixed: r.fixed_ci_db.map(|db| from_db(db.min(120.0) as f32)),
             tape: Tape::shared(),
-            speeds: config.mobiles.iter().map(|m| rows(m.speed)).collect(),
-            identities: config.mobiles.iter().map(|m| key(seed, 1 + m.identity)).collect(),
+            fades: config.mobiles.iter().map(|m| (rows(m.speed), key(seed, 1 + m.identity))).collect(),
             seed,
         }
     }
 
     /// Clears the air and draws the carriers of a block period.
     pub(crate) fn clear(&mut self, layout: &Layout, tick: Tick) {
-        let span = self.layers * self.chunks;
-        for (i, used) in self.used.iter_mut().enumerate().filter(|(_, used)| **used) {
-            self.powers[i * span..(i + 1) * span].fill([0.0; WIDTH]);
-            *used = false;
-        }
+        self.powers.fill([0.0; WIDTH]);
         self.up.iter_mut().for_each(Vec::clear);
         if self.carriers == 1 {
             return;
         }
+        self.masks.fill([0; WIDTH]);
         let carriers = self.carriers as u64;
         for burst in 0..BURSTS {
             let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
@@ -108,31 +101,31 @@ impl Medium {
                     Hopping::Cyclic => (key(self.seed, site as u64) >> 8) + frame,
                     _ => key(self.seed ^ frame.wrapping_mul(0x2545_f491_4f6c_dd1d), site as u64) >> 8,
                 };
-                for sector in 0..3 {
+                let mut carrier = (base % carriers) as usize;
+                for cell in 3 * site..3 * site + 3 {
+                    self.carrier[cell][burst] = carrier as u8;
+                    let (group, lane) = layout.lane[cell];
+                    let row = self.mask_row(group as usize, burst, carrier) + lane as usize / WIDTH;
+                    self.masks[row][lane as usize % WIDTH] = u32::MAX;
                     // Sectors of a site hop in step and never collide.
-                    let carrier = (base + sector) % carriers;
-                    self.carrier[3 * site + sector as usize][burst] = carrier as u8;
+                    carrier = if carrier + 1 == self.carriers { 0 } else { carrier + 1 };
                 }
             }
         }
+    }
+
+    /// The first row of masks of a group's carrier in a burst.
+    #[inline(always)]
+    fn mask_row(&self, group: usize, burst: usize, carrier: usize) -> usize {
+        ((group * BURSTS + burst) * self.carriers + carrier) * self.chunks
     }
 
     /// A cell sends on a timeslot with this power.
     #[inline]
     pub(crate) fn send_down(&mut self, layout: &Layout, cell: usize, slot: usize, power: f32) {
         let (group, lane) = layout.lane[cell];
-        let at = group as usize * self.slots + slot;
-        self.used[at] = true;
-        let (chunk, lane) = (lane as usize / WIDTH, lane as usize % WIDTH);
-        let layer = at * self.layers;
-        if self.layers == 1 {
-            self.powers[layer * self.chunks + chunk][lane] = power;
-            return;
-        }
-        for (burst, carrier) in self.carrier[cell].into_iter().enumerate() {
-            let layer = layer + burst * self.carriers + usize::from(carrier);
-            self.powers[layer * self.chunks + chunk][lane] = power;
-        }
+        let row = (group as usize * self.slots + slot) * self.chunks + lane as usize / WIDTH;
+        self.powers[row][lane as usize % WIDTH] = power;
     }
 
     /// A mobile sends on a timeslot.
@@ -145,9 +138,10 @@ impl Medium {
     /// The row of the tape at which a mobile is on a carrier in a frame.
     #[inline(always)]
     fn fade_row(&self, mobile: usize, carrier: usize, frame: u64, salt: u64) -> usize {
-        let moved = (self.speeds[mobile] * frame) >> 16;
+        let (speed, identity) = self.fades[mobile];
+        let moved = (speed * frame) >> 16;
         let round = moved / ROWS as u64;
-        let start = key(self.identities[mobile] ^ salt, carrier as u64 + 16 * round);
+        let start = key(identity ^ salt, carrier as u64 + 16 * round);
         (start >> 20) as usize + moved as usize
     }
 
@@ -169,28 +163,32 @@ impl Medium {
         let (group, lane) = (group as usize, lane as usize);
         let from = mobile * layout.stride() + group * layout.row;
         let gains = gains[from..from + layout.row].as_chunks::<WIDTH>().0;
-        let layer = (group * self.slots + slot) * self.layers;
+        let row = (group * self.slots + slot) * self.chunks;
+        let powers = &self.powers[row..row + self.chunks];
         let (chunk, lane) = (lane / WIDTH, lane % WIDTH);
+        let own = gains[chunk][lane] * powers[chunk][lane];
         if self.interface == Interface::Average {
-            let powers = &self.powers[layer * self.chunks..(layer + 1) * self.chunks];
-            let own = gains[chunk][lane] * powers[chunk][lane];
-            let total: f32 = gains.iter().zip(powers).map(|(g, p)| weighted(g, p, &[1.0; WIDTH])).sum();
+            let all = |(g, p)| weighted(&received(g, p), &[u32::MAX; WIDTH], &[1.0; WIDTH]);
+            let total: f32 = gains.iter().zip(powers).map(all).sum();
             let sinr = own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0]);
             return Air { sinr: [sinr; BURSTS] };
         }
         let first = u64::from(tick) * BURSTS as u64;
-        let mut sinr = [0.0; BURSTS];
-        for (burst, (sinr, carrier)) in sinr.iter_mut().zip(self.carrier[cell]).enumerate() {
-            let carrier = usize::from(carrier);
-            let fade = self.fade_row(mobile, carrier, first + burst as u64, 0);
-            let start = (layer + burst * self.carriers + carrier) * self.chunks;
-            let powers = &self.powers[start..start + self.chunks];
-            let mut total = 0.0;
-            for (at, (g, p)) in gains.iter().zip(powers).enumerate() {
-                total += weighted(g, p, self.tape.row(fade + 613 * at));
+        let (mut fades, mut masks, mut totals) = ([0; BURSTS], [0; BURSTS], [0.0; BURSTS]);
+        for (b, carrier) in self.carrier[cell].into_iter().enumerate() {
+            fades[b] = self.fade_row(mobile, usize::from(carrier), first + b as u64, 0);
+            masks[b] = self.mask_row(group, b, usize::from(carrier));
+        }
+        for (at, (g, p)) in gains.iter().zip(powers).enumerate() {
+            let received = received(g, p);
+            for (b, total) in totals.iter_mut().enumerate() {
+                *total += weighted(&received, &self.masks[masks[b] + at], self.tape.row(fades[b] + 613 * at));
             }
-            let own = gains[chunk][lane] * powers[chunk][lane] * self.tape.row(fade + 613 * chunk)[lane];
-            *sinr = own / ((total - own).max(0.0) + self.noise[0]);
+        }
+        let mut sinr = [0.0; BURSTS];
+        for (b, sinr) in sinr.iter_mut().enumerate() {
+            let own = own * self.tape.row(fades[b] + 613 * chunk)[lane];
+            *sinr = own / ((totals[b] - own).max(0.0) + self.noise[0]);
         }
         Air { sinr }
     }
@@ -254,12 +252,22 @@ impl Medium {
     }
 }
 
-/// The sum of products of three rows, with a fixed order of additions.
+/// What each cell's power amounts to at the mobile.
 #[inline(always)]
-fn weighted(gains: &[f32; WIDTH], powers: &[f32; WIDTH], fades: &[f32; WIDTH]) -> f32 {
+fn received(gains: &[f32; WIDTH], powers: &[f32; WIDTH]) -> [f32; WIDTH] {
     let mut products = [0.0_f32; WIDTH];
     for k in 0..WIDTH {
-        products[k] = gains[k] * powers[k] * fades[k];
+        products[k] = gains[k] * powers[k];
+    }
+    products
+}
+
+/// The sum of the faded powers that a mask lets through, with a fixed order of additions.
+#[inline(always)]
+fn weighted(received: &[f32; WIDTH], mask: &[u32; WIDTH], fades: &[f32; WIDTH]) -> f32 {
+    let mut products = [0.0_f32; WIDTH];
+    for k in 0..WIDTH {
+        products[k] = f32::from_bits(received[k].to_bits() & mask[k]) * fades[k];
     }
     let mut sums = [0.0_f32; LANES];
     for k in 0..LANES {

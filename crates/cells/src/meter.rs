@@ -9,8 +9,9 @@ pub const CI_FROM: i32 = -20;
 /// Bins of C/I histograms.
 pub const CI_BINS: usize = 80;
 
-/// Counters of one direction of a mobile.
+/// Counters of one direction of a mobile: one line of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(64))]
 pub struct WayCounts {
     /// Radio blocks sent.
     pub blocks: u64,

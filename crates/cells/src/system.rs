@@ -17,7 +17,7 @@ use crate::numeric::key;
 use crate::observe::{Observe, Records, Watched};
 use crate::shadow::Shadow;
 use crate::slots::CellSlots;
-use crate::tick::OnAir;
+use crate::tick::{Met, OnAir};
 use crate::voice::Voice;
 use crate::way::{DOWN, Event, Tbf, UP, Way, Wheel};
 use base::packet::{DropReason, Packet};
@@ -81,6 +81,8 @@ pub struct Cells {
     pub(crate) records: Records,
     /// Lists of blocks on air, kept for their capacity.
     pub(crate) on_air: [Vec<OnAir>; 2],
+    /// What they met.
+    pub(crate) met: Vec<Met>,
 }
 
 impl Cells {
@@ -126,6 +128,7 @@ impl Cells {
             observe: plan.observe,
             records: Records::default(),
             on_air: Default::default(),
+            met: Vec::new(),
             config,
             layout,
             shadow,
@@ -401,7 +404,7 @@ impl Element for Cells {
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {
-            Signal::Close => self.closed = true,
+            Signal::Cease => self.closed = true,
             Signal::Open => self.closed = false,
             _ => return,
         }

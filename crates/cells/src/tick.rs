@@ -5,7 +5,7 @@
 
 use crate::air::UpBlock;
 use crate::config::Interface;
-use crate::link::{Air, Fate, Soft};
+use crate::link::{Air, BURSTS, Fate, Soft};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, Watched};
@@ -16,6 +16,19 @@ use radio::coding::Modulation;
 use radio::rlc::receive::Part;
 use radio::rlc::send::{RadioBlock, Unit};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
+
+/// What a radio block met.
+#[derive(Clone, Copy)]
+pub(crate) struct Met {
+    /// SINR of each burst, with modulation errors.
+    air: Air,
+    /// Mean of the SINR before them, as a ratio and in dB.
+    mean: f32,
+    ci: f32,
+    /// Mutual information of each burst, as for quality reports.
+    heard: [f32; BURSTS],
+    quality: f32,
+}
 
 /// A radio block on air.
 #[derive(Clone, Copy)]
@@ -51,9 +64,13 @@ impl Cells {
             self.choose(way, now, &mut air[way]);
         }
         for way in [DOWN, UP] {
-            for on_air in air[way].drain(..) {
-                self.judge(way, now, &on_air);
+            // All are measured before the first is judged: no branch on a draw holds up the memory of the next one.
+            self.meet(way, now, &air[way]);
+            let met = std::mem::take(&mut self.met);
+            for (on_air, met) in air[way].drain(..).zip(&met) {
+                self.judge(way, now, &on_air, met);
             }
+            self.met = met;
         }
         self.on_air = air;
     }
@@ -212,20 +229,30 @@ impl Cells {
         }
     }
 
-    /// Second pass: what a radio block met, and what of it arrived.
-    fn judge(&mut self, way: usize, now: Tick, on: &OnAir) {
+    /// Second pass: what each radio block met.
+    fn meet(&mut self, way: usize, now: Tick, air: &[OnAir]) {
+        self.met.clear();
+        for on in air {
+            let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
+            let air = if way == DOWN {
+                self.medium.down(&self.layout, &self.motion.gains, m, cell, slot, now)
+            } else {
+                let block = UpBlock { mobile: on.mobile, cell: on.cell, power: on.power };
+                self.medium.up(&self.layout, &self.motion.gains, &block, slot, now)
+            };
+            let mean = 0.25 * (air.sinr[0] + air.sinr[1] + air.sinr[2] + air.sinr[3]);
+            let mut air = air;
+            air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
+            let heard = self.link.heard(&air);
+            let quality = self.link.quality(&heard);
+            self.met.push(Met { air, mean, ci: to_db(mean), heard, quality });
+        }
+    }
+
+    /// What of a radio block arrived.
+    fn judge(&mut self, way: usize, now: Tick, on: &OnAir, met: &Met) {
         let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
-        let mut air = if way == DOWN {
-            self.medium.down(&self.layout, &self.motion.gains, m, cell, slot, now)
-        } else {
-            let block = UpBlock { mobile: on.mobile, cell: on.cell, power: on.power };
-            self.medium.up(&self.layout, &self.motion.gains, &block, slot, now)
-        };
-        let mean = 0.25 * (air.sinr[0] + air.sinr[1] + air.sinr[2] + air.sinr[3]);
-        let ci = to_db(mean);
-        air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
-        let bursts = self.link.heard(&air);
-        let quality = self.link.quality(&bursts);
+        let &Met { air, mean, ci, heard: bursts, quality } = met;
         let hash = key(
             self.seed,
             u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | way as u64,

@@ -4,7 +4,7 @@ mod common;
 
 use base::Span;
 use cells::adaptation::{PowerControl, Rule};
-use cells::config::{CellChange, Config, Mobile, Placing};
+use cells::config::{CellChange, Config, Hopping, Interface, Mobile, Placing};
 use cells::geometry::Reuse;
 use cells::system::Cells;
 use common::{Load, mobiles, run};
@@ -197,4 +197,34 @@ fn eg_03_runs_are_equal_to_the_bit() {
         cells(&network, id).meter().clone()
     };
     assert_eq!(one(), one());
+}
+
+/// EG-03: results of today, as hashes of all counters: work on speed changes no bit.
+#[test]
+fn eg_03_counters_keep_their_bits() {
+    let hash = |change: &dyn Fn(&mut Config)| {
+        let mut config = Config { mobiles: mobiles(200, 50.0), ..Config::default() };
+        change(&mut config);
+        let (network, id, _) = run(config, Load::new(200, 6, 1500).answering(), 8);
+        base::rng::fnv1a(&format!("{:?}", cells(&network, id).meter()))
+    };
+    let hashes = [
+        hash(&|_| ()),
+        hash(&|c| (c.hopping, c.carriers) = (Hopping::Cyclic, 4)),
+        hash(&|c| c.hopping = Hopping::None),
+        hash(&|c| c.interface = Interface::Average),
+        hash(&|c| c.reuse = Reuse::R5x15),
+        hash(&|c| (c.side, c.reuse, c.bcch_reuse) = (12, Reuse::R4x12, Reuse::R1x3)),
+        hash(&|c| (c.reuse, c.mac.preemptive, c.mac.resegment, c.voice) = (Reuse::R1x1, true, true, 2.0)),
+    ];
+    let today = [
+        0x87c5_b8a4_f786_f922,
+        0x971e_3f05_6810_d882,
+        0xa6bd_61d8_29f1_68a3,
+        0xc427_b129_795e_fa25,
+        0x9c3b_931c_3e20_a903,
+        0x68ff_fbb5_f9bd_759f,
+        0xe9a5_c95d_d0c5_4889,
+    ];
+    assert_eq!(hashes, today, "{hashes:#x?}");
 }

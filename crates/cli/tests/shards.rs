@@ -33,6 +33,53 @@ fn merged_shards_equal_the_whole_run_to_the_byte() {
     assert_eq!(table(&desk, "whole"), table(&desk, "merged"));
 }
 
+/// A network of cells with a grid of two loads.
+const NETWORK: &str = r#"williwaw = 1
+[[system]]
+name = "net"
+egprs = { cells = 27, bcch-reuse = "3/9" }
+[[system.users]]
+name = "ftp"
+count = 6
+start = "uniform(0 s, 3 s)"
+app = { request-reply = { request = "250 B", reply = "20 kB", think = "3 s", keep = "object" } }
+[run]
+limit = "20 s"
+repetitions = 3
+[grid]
+"system.net.users.ftp.count" = [6, 12]
+"#;
+
+/// EG-25: the five tables of a network come whole from its shards, and the distributions of `--json` too.
+#[test]
+fn eg_25_tables_of_networks_are_merged_to_the_byte() {
+    let desk = Desk::new();
+    desk.write("network.toml", NETWORK);
+    let whole = desk.run(&["run", "network.toml", "--out", "whole", "--json"]);
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    for number in 1..=3 {
+        let (shard, out) = (format!("{number}/3"), format!("s{number}"));
+        let ended = desk.run(&["run", "network.toml", "--shard", &shard, "--out", &out]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+    }
+    let merged = desk.run(&["merge", "s2", "s3", "s1", "--out", "merged", "--json"]);
+    assert_eq!(merged.code, 0, "{}", merged.err);
+    for table in ["flows", "users", "cells", "slots", "system", "radio"] {
+        let bytes = |folder: &str| {
+            std::fs::read(desk.path(&format!("{folder}/{table}.parquet")))
+                .unwrap_or_else(|e| panic!("{table}: {e}"))
+        };
+        assert_eq!(bytes("whole"), bytes("merged"), "{table}");
+    }
+    assert!(whole.out.contains("\"ci_db_radio_blocks\""));
+    assert_eq!(whole.out.replace("\"whole\"", "\"merged\""), merged.out);
+    // A shard without one of them is refused, and nothing is written.
+    std::fs::remove_file(desk.path("s2/cells.parquet")).unwrap();
+    let ended = desk.run(&["merge", "s1", "s2", "s3", "--out", "short"]);
+    assert!(ended.code == 2 && ended.err.contains("`s2` has no table `cells.parquet`"), "{}", ended.err);
+    assert!(!desk.path("short").exists());
+}
+
 #[test]
 fn a_shard_continues_as_that_shard() {
     let desk = Desk::new();

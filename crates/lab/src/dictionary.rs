@@ -248,11 +248,15 @@ const GROUPS: &[Group] = &[
         scope: "flows over hops with `charging`",
         empty: "no hop of the flow has `charging`",
         entries: &[
-            (M::BilledGateway, "bytes of the flow, both directions, counted at the gateway", "volume billed"),
-            (M::BilledRadio, "bytes counted at the radio side", ""),
+            (
+                M::BilledGateway,
+                "bytes of the flow, both directions, counted at the gateway, less the discount of `resent-charge`",
+                "volume billed",
+            ),
+            (M::BilledRadio, "bytes counted at the radio side, less that discount", ""),
             (
                 M::BilledResent,
-                "of these, bytes of data that the transport had sent before",
+                "bytes of data there that the transport had sent before, without the discount",
                 "overcharge by retransmissions",
             ),
         ],

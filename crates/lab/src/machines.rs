@@ -1,6 +1,10 @@
-//! IP addresses and host names of the machines at which commands run.
+//! IP addresses and host names of the machines at which commands run, and when a command starts.
 
+use base::Time;
+use base::dist::Sampler;
+use base::rng::Seed;
 use scenario::Model;
+use scenario::model::Command;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Links may be nested so deep: each level has addresses of its own.
@@ -26,6 +30,12 @@ pub fn hosts(model: &Model, level: u8) -> String {
         text.push_str(&format!("{four} {name}\n{six} {name}.ip6\n"));
     }
     text
+}
+
+/// When a command starts in this repetition.
+pub fn start_of(command: &Command, seed: Seed) -> Time {
+    let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
+    Time::from_nanos(ns as u64)
 }
 
 #[cfg(test)]

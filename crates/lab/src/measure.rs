@@ -72,7 +72,7 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
 
 /// What the meters of hops with `charging` have counted for each flow, both directions; nothing without such a hop.
 fn charge(model: &Model, world: &World, all: &mut [FlowMeasures]) {
-    for link in model.links.iter().filter(|link| link.charging) {
+    for (link, charging) in model.links.iter().filter_map(|link| Some((link, link.charging?))) {
         for (place, bill) in [("gateway", Metric::BilledGateway), ("radio", Metric::BilledRadio)] {
             let name = format!("{}.{place}", link.name);
             let element = world.names.iter().position(|known| *known == name);
@@ -80,14 +80,14 @@ fn charge(model: &Model, world: &World, all: &mut [FlowMeasures]) {
             let Some(meter) = meter else { continue };
             for (i, flow) in all.iter_mut().enumerate() {
                 let both = [meter.volume(2 * i), meter.volume(2 * i + 1)];
-                let mut add = |metric: Metric, bytes: u64| {
+                let mut add = |metric: Metric, bytes: f64| {
                     if let Some(at) = Metric::ALL.iter().position(|m| *m == metric) {
-                        flow.values[at] = Some(flow.values[at].unwrap_or(0.0) + bytes as f64);
+                        flow.values[at] = Some(flow.values[at].unwrap_or(0.0) + bytes);
                     }
                 };
-                add(bill, both.iter().map(|v| v.bytes).sum());
+                add(bill, both.iter().map(|v| charging.bill(v.bytes, v.resent_bytes)).sum());
                 if bill == Metric::BilledRadio {
-                    add(Metric::BilledResent, both.iter().map(|v| v.resent_bytes).sum());
+                    add(Metric::BilledResent, both.iter().map(|v| v.resent_bytes as f64).sum());
                 }
             }
         }

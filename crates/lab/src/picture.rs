@@ -4,6 +4,7 @@
 
 mod radio;
 pub(crate) mod states;
+pub mod systems;
 
 use crate::once::{Options, Outcome, run_once};
 use base::event::{Event, Record};
@@ -26,11 +27,11 @@ use transport::tcp::Role;
 
 /// Runs a repetition with its trace and draws one flow of it.
 pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
-    let model = crate::system::picture::watching(model, flow);
+    let model = systems::watching(model, flow);
     let mut outcome = run_once(&model, repetition, Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
     let mut picture = draw(&model, repetition, flow, &outcome, &records);
-    crate::system::picture::add(&model, flow, &outcome, &mut picture);
+    systems::add(&model, flow, &outcome, &mut picture);
     picture
 }
 
@@ -102,7 +103,9 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         })
         .chain(states::intervals(model, records, last))
         .collect();
-    p.layers = radio::layers(model, flow, &outcome.world, records);
+    let (layers, panels) = radio::layers(model, flow, &outcome.world, records);
+    p.layers = layers;
+    p.panels.extend(panels);
     p
 }
 

@@ -11,11 +11,12 @@ use self::todo::{Done, Todo};
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
-use crate::system::tables;
+use crate::system::tables::{self, Tables};
 use report::Picture;
 use results::Error;
 use results::folder::RunFolder;
 use results::row::{Header, Row};
+use scenario::model::radio::BearerKind;
 use scenario::{Diagnostics, Model, Scenario};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,32 +35,6 @@ pub struct Sweep {
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has one.
     pub tables: Option<Tables>,
-}
-
-/// Tables beside the rows of flows.
-pub struct Tables {
-    /// Headers in the order of [`tables::all`].
-    pub headers: Vec<Header>,
-    /// The rows of those that are small: of each second and of each decibel.
-    kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
-}
-
-impl Tables {
-    /// Tables whose rows are kept for documents and pages.
-    const KEPT: [&'static str; 2] = ["system", "radio"];
-
-    /// The rows so far of a small table, in no particular order.
-    pub fn rows(&self, name: &str) -> Vec<Row> {
-        self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default()
-    }
-
-    fn keep(&self, name: &'static str, rows: &[Row]) {
-        if Tables::KEPT.contains(&name)
-            && let Ok(mut kept) = self.kept.lock()
-        {
-            kept.entry(name).or_default().extend_from_slice(rows);
-        }
-    }
 }
 
 /// What a repetition brings: the rows of flows, and those of each table beside.
@@ -93,7 +68,7 @@ pub struct Control<'a> {
     pub progress: &'a (dyn Fn(Progress) + Sync),
     /// Set from outside to end the sweep; the repetitions in hand are given up within some milliseconds.
     pub stop: &'a AtomicBool,
-    /// Threads; 0: one for each core.
+    /// Threads; 0: one for each core; 1: the caller's own.
     pub jobs: usize,
     /// Break ties by this seed instead of by position.
     pub shuffle_ties: Option<u64>,
@@ -108,12 +83,12 @@ pub struct Played {
     pub measures: Vec<FlowMeasures>,
     /// Populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Rows of the tables of networks of cells, in the order of [`tables::all`].
+    /// Rows of the tables beside, in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,
 }
 
 impl Played {
-    /// From an outcome; tables only where the model has networks of cells or GPRS bearers.
+    /// From an outcome; tables only where the model has some.
     pub fn of(model: &Model, outcome: Outcome) -> Played {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
@@ -205,11 +180,18 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A flow or a command in which a real kernel takes part, if there is one; or a node at which a wire ends.
+/// A flow or a command in which a real kernel takes part, if there is one; or a bearer with a real PCU, or a node at
+/// which a wire ends.
 pub fn real(model: &Model) -> Option<&str> {
     let wire = model.nodes.iter().find(|node| node.wire.is_some()).map(|node| &node.name);
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
-    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str)
+    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str).or(pcu(model))
+}
+
+/// A bearer whose PCU is a program, if there is one.
+pub fn pcu(model: &Model) -> Option<&str> {
+    let real = |kind: &BearerKind| matches!(kind, BearerKind::Gprs(of) if of.pcu.is_some());
+    model.bearers.iter().find(|bearer| real(&bearer.kind)).map(|bearer| bearer.name.as_str())
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
@@ -292,7 +274,9 @@ impl Sweep {
         let header = Header::new(scenario.hash(), seed, version, cells.grid(scenario), measure::columns())?;
         let tables = if cells.held().iter().any(|cell| tables::wanted(&cell.model)) {
             let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
-            Some(Tables { headers, kept: Mutex::default() })
+            let wants = |t: &tables::Table| cells.held().iter().any(|cell| (t.wanted)(&cell.model));
+            let wanted = tables::all().iter().map(wants).collect();
+            Some(Tables { headers, wanted, kept: Mutex::default() })
         } else {
             None
         };
@@ -391,12 +375,7 @@ impl Sweep {
                 first.get_or_insert(error);
             }
         };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(control.jobs)
-            .build()
-            .map_err(|e| SweepError::Threads(e.to_string()))?;
-        let size = batch(left, pool.current_num_threads());
-        pool.broadcast(|_| {
+        let work = |size: usize| {
             let going = || !control.stop.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed);
             let mut hand = Hand { sweep: self, cell: None };
             while going() {
@@ -437,7 +416,18 @@ impl Sweep {
                 let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
                 (control.progress)(Progress { done, total });
             }
-        });
+        };
+        // Where there are no threads (WebAssembly) one job is the caller's.
+        if control.jobs == 1 {
+            work(batch(left, 1));
+        } else {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(control.jobs)
+                .build()
+                .map_err(|e| SweepError::Threads(e.to_string()))?;
+            let size = batch(left, pool.current_num_threads());
+            pool.broadcast(|_| work(size));
+        }
         if let Ok(Some(error)) = first.into_inner() {
             return Err(error);
         }
@@ -450,9 +440,11 @@ impl Sweep {
 
     /// Tables first: a repetition is finished by its rows of flows.
     fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
-        let headers = self.tables.iter().flat_map(|tables| &tables.headers);
-        for ((table, header), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
-            folder.append_table(table.name, header, rows)?;
+        let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
+        for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
+            if *wanted {
+                folder.append_table(table.name, header, rows)?;
+            }
         }
         folder.append(&new.rows)
     }
@@ -475,8 +467,7 @@ impl Hand<'_> {
         let sweep = self.sweep;
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
         std::panic::catch_unwind(run).map_err(|_| {
-            let seed =
-                sweep.cells.good(cell as usize).map_or(sweep.header.seed, |cell| cell.model.run.seed);
+            let seed = sweep.cells.good(cell as usize).map_or(sweep.header.seed, |cell| cell.model.run.seed);
             let hash = &sweep.header.scenario_hash;
             format!(
                 "repetition {repetition} of cell {cell} with seed {seed} of scenario {hash}; \

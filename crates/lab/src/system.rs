@@ -1,8 +1,7 @@
-//! Measures of networks of cells: one row for each population; [`tables`] for users, cells, timeslots and radio;
-//! [`picture`] draws them.
+//! Measures of networks of cells: one row for each population; [`tables`] for users, cells, timeslots and radio.
 
 mod bearers;
-pub mod picture;
+mod links;
 pub mod summary;
 pub mod tables;
 

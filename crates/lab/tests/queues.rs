@@ -230,6 +230,24 @@ fn retransmissions_are_billed_apart() {
     let resent = metric(&outcome, 0, Metric::BilledResent);
     let delivered_again = metric(&outcome, 0, Metric::SegmentsRetransmitted) * 1000.0;
     assert!(resent > 0.8 * delivered_again && resent <= delivered_again, "{resent} {delivered_again}");
+    // Billed at a quarter of their volume, they take three quarters of it off the bill of the radio network.
+    let discounted = play(&bulk(
+        "{ drop-tail = { limit = \"60 packets\" } }",
+        1,
+        &lossy.replace("charging = true", "charging = true\nresent-charge = 0.25"),
+    ));
+    let of = |m| (metric(&outcome, 0, m), metric(&discounted, 0, m));
+    let (radio, resent_both) = (of(Metric::BilledRadio), of(Metric::BilledResent));
+    assert_eq!(resent_both.0, resent_both.1);
+    assert!((radio.0 - radio.1 - 0.75 * resent).abs() < 1e-6, "{radio:?} {resent}");
+    // The gateway's counter sees copies that the air loses again, too.
+    let gateway = of(Metric::BilledGateway);
+    assert!(gateway.0 - gateway.1 >= radio.0 - radio.1, "{gateway:?} {radio:?}");
+    let text = "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+                delay = \"1 ms\"\nresent-charge = 0.5\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n\
+                app = { bulk = { bytes = \"1 kB\" } }";
+    let wrong = scenario::read("test.toml", text.as_bytes(), &scenario::NoFiles).map(|_| ()).unwrap_err();
+    assert!(wrong.to_string().contains("add `charging = true`"), "{wrong}");
 }
 
 const MANAGED: &str = "[[node]]\nname = \"phone\"\ncongestion-manager = { hop = \"radio\", headroom = 1.2 }";
@@ -379,6 +397,94 @@ fn the_share_of_unneeded_segments_is_told() {
     assert_eq!(metric(&outcome, 0, Metric::UnneededLinkRatio), unneeded / sent);
 }
 
+/// TA-12: what each of several links carried, against the events of the run; a copy that the first queue drops is none of the
+/// second link's.
+#[test]
+fn ta_12_the_share_of_unneeded_segments_of_each_link() {
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "core"
+        between = ["server", "gateway"]
+        rate = "300 kbit/s"
+        delay = "20 ms"
+        queue = { drop-tail = { limit = "1 packets" } }
+        [[hop.loss]]
+        name = "fibre"
+        directions = "down"
+        probability = 0.05
+        [[hop]]
+        name = "radio"
+        between = ["gateway", "phone"]
+        rate = "200 kbit/s"
+        delay = "200 ms"
+        queue = { drop-tail = { limit = "20 packets" } }
+        [[hop.gate]]
+        name = "pause"
+        spikes = [["6 s", "5 s"], ["30 s", "6 s"], ["60 s", "6 s"], ["90 s", "6 s"], ["120 s", "6 s"], ["150 s", "6 s"], ["180 s", "6 s"], ["210 s", "6 s"]]
+        [[hop.loss]]
+        name = "air"
+        directions = "down"
+        probability = 0.02
+        [[flow]]
+        name = "f"
+        from = "server"
+        to = "phone"
+        transport = { tcp = { mss = "960 B", recovery = "newreno" } }
+        app = { bulk = { bytes = "3 MB" } }
+        [run]
+        limit = "3000 s"
+        links = true
+        "#;
+    let model = common::model::<&str>(text, &[]);
+    let outcome = play(&model);
+    let (tables, all) = (
+        lab::system::tables::rows(&model, &outcome.world, Time::ZERO + model.run.limit),
+        lab::system::tables::all(),
+    );
+    let at = all.iter().position(|t| t.name == "links").unwrap();
+    let names: Vec<&str> = tables[at].iter().map(|r| r.0.as_str()).collect();
+    assert_eq!(names, ["core.down", "core.up", "radio.down", "radio.up"]);
+    let get = |link: &str, column: &str| {
+        let row = tables[at].iter().find(|r| r.0 == link).unwrap();
+        row.1[all[at].columns.iter().position(|c| c.name == column).unwrap()].unwrap()
+    };
+    let sent = metric(&outcome, 0, Metric::SegmentsSent);
+    assert_eq!(get("core.down", "segments_reached"), sent);
+    let records = outcome.world.network.records();
+    let data: std::collections::BTreeSet<u64> = records
+        .iter()
+        .filter_map(|r| if let Event::DataSent { packet, .. } = r.event { Some(packet) } else { None })
+        .collect();
+    let delivered = |link: &str| {
+        let of = outcome.world.names.iter().position(|n| n == link).unwrap();
+        let by = |r: &&base::event::Record| {
+            r.source.0 as usize == of
+                && matches!(r.event, Event::Delivered { packet } if data.contains(&packet))
+        };
+        records.iter().filter(by).count() as f64
+    };
+    for link in ["core.down", "radio.down"] {
+        let carried = get(link, "segments_carried");
+        assert_eq!(carried, delivered(link), "{link}");
+        assert_eq!(get(link, "unneeded_link_ratio"), get(link, "unneeded_carried") / carried, "{link}");
+    }
+    let passed_on = get("core.down", "segments_carried") - get("core.down", "segments_lost");
+    assert_eq!(get("radio.down", "segments_reached"), passed_on);
+    assert!(get("core.down", "segments_queue_dropped") > 0.0 && get("radio.down", "segments_lost") > 0.0);
+    let unneeded = metric(&outcome, 0, Metric::UnneededRetransmissions);
+    let of = |link| get(link, "unneeded_carried");
+    assert!(of("core.down") <= unneeded && of("radio.down") > 0.0);
+    assert!(
+        of("radio.down") < of("core.down"),
+        "some end before it: {}, {}",
+        of("radio.down"),
+        of("core.down")
+    );
+    // The way back carries acknowledgements alone.
+    assert_eq!(get("radio.up", "segments_reached"), 0.0);
+}
+
 /// A base station polices real-time traffic apart from the rest, and deletes copies of what still waits (QM-11).
 #[test]
 fn a_base_station_polices_and_deletes_copies() {
@@ -462,4 +568,31 @@ fn qm_13_bounded_switching_interval() {
     // A packet each second or so: 50 s less the beginning; the link carries ten a second.
     assert!((40.0..=50.0).contains(&bounded), "{bounded}");
     assert!(busy > 430.0, "{busy}");
+}
+
+/// SW-21: the first link stops the adapter of a host, with a window of its own in each direction. What waits before the link
+/// never exceeds the window, whatever the host sends at once; the rest waits in the adapter.
+#[test]
+fn sw_21_the_first_link_stops_the_adapter_of_a_host() {
+    let text = include_str!("../../../scenarios/channel/adapter.toml");
+    let waiting = |set: &[&str]| {
+        let outcome = play(&common::model(text, set));
+        let most = |link: &str| {
+            let of = outcome.world.names.iter().position(|name| name == link).unwrap();
+            let before = |r: &base::event::Record| match r.event {
+                Event::Enqueued { waiting, .. } if r.source.0 as usize == of => Some(waiting),
+                _ => None,
+            };
+            outcome.world.network.records().iter().filter_map(before).max().unwrap()
+        };
+        (most("radio.down"), most("adapter.down"), metric(&outcome, 0, Metric::PacketsDropped))
+    };
+    let (link, adapter, dropped) = waiting(&[]);
+    // Three before the one that joins them: a window of four.
+    assert_eq!((link, dropped), (3, 0.0));
+    assert!(adapter > 10, "{adapter}");
+    let (link, _, dropped) = waiting(&["hop.adapter.flow-control.window=2"]);
+    assert_eq!((link, dropped), (1, 0.0));
+    let (link, adapter, dropped) = waiting(&["hop.adapter.flow-control.window=1000"]);
+    assert!(link > 2 && adapter == 0 && dropped > 0.0, "{link} {adapter} {dropped}");
 }

@@ -30,7 +30,7 @@ pub mod uplink;
 pub mod user;
 
 #[cfg(target_os = "linux")]
-pub use sys::rights;
+pub use namespace::rights;
 
 use std::io;
 

@@ -49,7 +49,7 @@ impl User {
 /// # Errors
 /// [`Error::Rights`] where the system allows neither.
 pub fn gain_rights() -> Result<Option<&'static str>, Error> {
-    let Err(refused) = sys::rights() else { return Ok(None) };
+    let Err(refused) = crate::rights() else { return Ok(None) };
     let (uid, gid) = process::ids();
     if uid == 0 || !matches!(refused, Error::Rights { .. }) {
         return Err(refused);
@@ -71,6 +71,6 @@ pub fn gain_rights() -> Result<Option<&'static str>, Error> {
         fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
     };
     entered().map_err(|source| Error::Rights { what: "making a user namespace", source })?;
-    sys::rights()?;
+    crate::rights()?;
     Ok(Some("real-time priority, and congestion controls that the administrator has not allowed"))
 }

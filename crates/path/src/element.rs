@@ -9,7 +9,7 @@ use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
 use base::pool::{Body, BodyRef, Part, Pool};
 use base::trace::{Derived, Tracer};
-use base::truth::Ledger;
+use base::truth::{DataDrop, Ledger};
 use base::{Rate, Time};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -38,6 +38,8 @@ pub enum Signal {
         /// Which state, by its number in the machine.
         state: u16,
     },
+    /// Send no more background load: the workloads are done.
+    Cease,
     /// The next stage has taken a packet out of its queue: one more may be sent (flow control by credit).
     Credit,
     /// Drop what waits of one connection in one direction of a flow.
@@ -94,6 +96,9 @@ pub(crate) struct Core {
     pub(crate) ledgers: Vec<Ledger>,
     pub(crate) wires: Wires,
     pub(crate) counters: Counters,
+    /// The last in the order of ties of those whose wake-ups this instant has seen; the greatest number if somebody
+    /// outside acts, after all that was due.
+    pub(crate) woken: u32,
     /// Signals on their way, in the order of their turns in the outbox.
     pub(crate) signals: VecDeque<(ElementId, Signal)>,
 }
@@ -138,6 +143,13 @@ impl Cx<'_> {
         self.me
     }
 
+    /// Whether an element with a greater number has had its turn at this instant, or somebody outside acts: then all
+    /// have that stand directly upstream of this one.
+    #[inline]
+    pub(crate) fn is_past_own_turn(&self) -> bool {
+        self.core.woken > self.me.0
+    }
+
     /// Sends a packet out by `port`. It arrives at once, after this call has returned.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
@@ -169,12 +181,13 @@ impl Cx<'_> {
         // What is dropped of two copies is no loss of data.
         let counted = !packet.flags.has(Flags::COPY);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()).filter(|_| counted) {
-            match (packet.flags.has(Flags::DATA), reason) {
-                (true, DropReason::QueueFull | DropReason::Early | DropReason::Expired) => {
-                    ledger.queue_drops += 1
-                }
-                (true, _) => ledger.other_drops += 1,
-                (false, _) => ledger.ack_drops += 1,
+            if packet.flags.has(Flags::DATA) {
+                let queued =
+                    matches!(reason, DropReason::QueueFull | DropReason::Early | DropReason::Expired);
+                *(if queued { &mut ledger.queue_drops } else { &mut ledger.other_drops }) += 1;
+                ledger.drops.push(DataDrop { ordinal: packet.ordinal, element: self.me.0, queued });
+            } else {
+                ledger.ack_drops += 1;
             }
         }
         let (id, flow) = (packet.id, packet.flow.0);

@@ -1,12 +1,11 @@
 //! A value over time: round trips, throughput, data outstanding, windows; alone, or below a picture.
 
-use crate::data::sorted;
-use crate::drawing::{
+use crate::model::{Ink, Interval, Layer, Panel, Series, Style, Timeout, Truth, sorted};
+use crate::palette as ink;
+use crate::scale::{Scale, scaled};
+use crate::strokes::{
     FINE, LABEL, LEFT, RIGHT, fill, ink_of, line_style, lines, panel_names, stairs, value_axis,
 };
-use crate::model::{Ink, Interval, Layer, Panel, Series, Style, Timeout, Truth};
-use crate::palette as ink;
-use crate::scale::Scale;
 use crate::svg::{Anchor, Svg, n};
 use crate::{decimate, layers};
 use serde::{Deserialize, Serialize};
@@ -82,18 +81,6 @@ impl Panel {
         let names: Vec<(&str, &'static str, &str)> =
             self.series.iter().map(|s: &Series| (s.name.as_str(), s.ink.colour(), s.ink.dash())).collect();
         panel_names(svg, time, top, &names);
-    }
-}
-
-/// A unit in which the highest value has a few digits.
-pub(crate) fn scaled(unit: &str, high: f64) -> (String, f64) {
-    match unit {
-        "bit/s" if high >= 2e6 => ("Mbit/s".to_owned(), 1e-6),
-        "bit/s" if high >= 2e3 => ("kbit/s".to_owned(), 1e-3),
-        "bytes" if high >= 2e6 => ("MB".to_owned(), 1e-6),
-        "bytes" if high >= 2e4 => ("kB".to_owned(), 1e-3),
-        "seconds" if high > 0.0 && high < 0.5 => ("milliseconds".to_owned(), 1e3),
-        unit => (unit.to_owned(), 1.0),
     }
 }
 

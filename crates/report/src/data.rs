@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::chart::scaled;
-use crate::model::{Ink, Kind, Picture, Style, Truth};
+use crate::model::{Ink, Kind, Picture, Style, Truth, sorted};
+use crate::scale::scaled;
 use crate::story::episodes;
 use crate::text::json_for_script;
 
@@ -255,13 +255,6 @@ pub(crate) fn note(unneeded: usize) -> String {
         1 => "1 segment sent twice for nothing".to_owned(),
         n => format!("{n} segments sent twice for nothing"),
     }
-}
-
-/// The items with a finite time, in order of time.
-pub(crate) fn sorted<T>(items: &[T], time: impl Fn(&T) -> f64) -> Vec<&T> {
-    let mut kept: Vec<&T> = items.iter().filter(|e| time(e).is_finite()).collect();
-    kept.sort_by(|a, b| time(a).total_cmp(&time(b)));
-    kept
 }
 
 impl Segments {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::data::sorted;
+use crate::model::sorted;
 use crate::model::{Kind, Picture};
 use crate::text::{count, escape, grouped};
 

@@ -5,11 +5,10 @@
 
 use serde::Serialize;
 
-use crate::data::sorted;
-use crate::drawing::{LABEL, fill, ink_of, line_style};
-use crate::model::{Layer, LayerEvent, Sent, Timeout, Truth};
+use crate::model::{Layer, LayerEvent, Sent, Timeout, Truth, sorted};
 use crate::palette as ink;
 use crate::scale::Scale;
+use crate::strokes::{HALO, LABEL, fill, ink_of, line_style};
 use crate::svg::{Anchor, Svg, n};
 use crate::text::width;
 
@@ -96,7 +95,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
             let from = time.at(event.t).max(time.start) + 5.0;
             let until = from + width(&event.event, LABEL - 1.0) * 1.1;
             if until < time.end && taken.iter().all(|&(a, b)| until + 6.0 < a || from > b + 6.0) {
-                let style = format!("{} {}", fill(ink::LAYER_WORDS), crate::drawing::HALO);
+                let style = format!("{} {}", fill(ink::LAYER_WORDS), HALO);
                 svg.text((from, y + 13.5), Anchor::Start, LABEL - 1.0, &style, &event.event);
                 taken.push((from, until));
             }

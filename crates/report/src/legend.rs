@@ -2,9 +2,9 @@
 //!
 //! Those that a picture holds, with their words, in rows below it.
 
-use crate::drawing::{LEFT, fill};
 use crate::model::{Kind, Picture, Truth};
 use crate::palette as ink;
+use crate::strokes::{LEFT, fill};
 use crate::svg::{Anchor, Svg, n};
 use crate::text::width;
 

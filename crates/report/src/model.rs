@@ -361,3 +361,10 @@ impl Picture {
         seq / u64::from(self.segment_bytes.max(1)) + 1
     }
 }
+
+/// The items with a finite time, in order of time.
+pub(crate) fn sorted<T>(items: &[T], time: impl Fn(&T) -> f64) -> Vec<&T> {
+    let mut kept: Vec<&T> = items.iter().filter(|e| time(e).is_finite()).collect();
+    kept.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    kept
+}

@@ -67,6 +67,18 @@ fn round_step(raw: f64) -> f64 {
     power * 10.0
 }
 
+/// A unit in which the highest value has a few digits.
+pub(crate) fn scaled(unit: &str, high: f64) -> (String, f64) {
+    match unit {
+        "bit/s" if high >= 2e6 => ("Mbit/s".to_owned(), 1e-6),
+        "bit/s" if high >= 2e3 => ("kbit/s".to_owned(), 1e-3),
+        "bytes" if high >= 2e6 => ("MB".to_owned(), 1e-6),
+        "bytes" if high >= 2e4 => ("kB".to_owned(), 1e-3),
+        "seconds" if high > 0.0 && high < 0.5 => ("milliseconds".to_owned(), 1e3),
+        unit => (unit.to_owned(), 1.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,14 +65,8 @@ impl Merged {
             None => Vec::new(),
         };
         waiting.sort_unstable_by_key(|stretch| Reverse((stretch.first, stretch.at)));
-        let mut merged = Merged {
-            header,
-            journal,
-            waiting,
-            next: BinaryHeap::new(),
-            open: Vec::new(),
-            free: Vec::new(),
-        };
+        let mut merged =
+            Merged { header, journal, waiting, next: BinaryHeap::new(), open: Vec::new(), free: Vec::new() };
         for table in tables {
             merged.advance(Source { rows: Vec::new(), of: Of::Table(Box::new(table.into_rows())) })?;
         }

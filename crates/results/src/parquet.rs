@@ -22,7 +22,6 @@ mod table;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -68,11 +67,25 @@ pub(crate) type More<'a> = &'a mut dyn FnMut(&mut Vec<Row>) -> Result<bool>;
 /// [`Error::Parquet`] when it cannot be written. A table that was there before is then untouched.
 pub fn write_flows(path: &Path, header: &Header, rows: &[Row]) -> Result<()> {
     header.check()?;
-    let mut rest = row::in_order(header, rows)?.into_iter();
-    write_rows(path, header, &mut |rows| {
+    write_rows(path, header, &mut some_of(row::in_order(header, rows)?.into_iter()))
+}
+
+/// The bytes that [`write_flows`] would write, where there are no files.
+///
+/// # Errors
+/// As of [`write_flows`], but for those of files.
+pub fn flows_bytes(header: &Header, rows: &[Row]) -> Result<Vec<u8>> {
+    header.check()?;
+    let rows = row::in_order(header, rows)?.into_iter();
+    write_to(Vec::new(), Path::new(crate::folder::TABLE), header, &mut some_of(rows))
+}
+
+/// Rows that are in order, some at a time.
+fn some_of<'a>(mut rest: std::vec::IntoIter<&'a Row>) -> impl FnMut(&mut Vec<Row>) -> Result<bool> + use<'a> {
+    move |rows| {
         rows.extend(rest.by_ref().take(GROUP).cloned());
         Ok(rest.len() > 0)
-    })
+    }
 }
 
 /// [`write_flows`] of rows that come in the table's order, in the memory of some thousand of them.
@@ -83,15 +96,14 @@ pub(crate) fn write_rows(path: &Path, header: &Header, more: More<'_>) -> Result
     durable::replace(path, |file| write_to(file, path, header, more))
 }
 
-/// Writes the table into a file; `path` is for messages.
+/// Writes the table into a file or a memory; `path` is for messages.
 ///
 /// # Errors
 /// As of [`write_rows`].
-pub(crate) fn write_to(file: File, path: &Path, header: &Header, more: More<'_>) -> Result<File> {
+pub(crate) fn write_to<W: Write + Send>(out: W, path: &Path, header: &Header, more: More<'_>) -> Result<W> {
     header.check()?;
-    let text = serde_json::to_string(header).map_err(|error| Error::Header(error.to_string()))?;
     let mut failed = None;
-    let written = write_table(file, header, text, &mut |rows| {
+    let written = write_table(out, header, &mut |rows| {
         more(rows).map_err(|error| {
             failed = Some(error);
             ParquetError::General("its rows cannot be read".to_owned())
@@ -103,12 +115,13 @@ pub(crate) fn write_to(file: File, path: &Path, header: &Header, more: More<'_>)
     }
 }
 
-fn write_table(
-    file: File,
+fn write_table<W: Write + Send>(
+    out: W,
     header: &Header,
-    text: String,
     more: &mut dyn FnMut(&mut Vec<Row>) -> Outcome<bool>,
-) -> Outcome<File> {
+) -> Outcome<W> {
+    // Plain structures always become JSON.
+    let text = serde_json::to_string(header).map_err(|error| ParquetError::External(Box::new(error)))?;
     let params = header.param_columns();
     let keys: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
     let short: serde_json::Map<String, serde_json::Value> = keys
@@ -135,8 +148,8 @@ fn write_table(
         .set_key_value_metadata(Some(key_values))
         .set_sorting_columns(Some(sorted_by))
         .build();
-    let file = Checked { file, length: 0, check: crc32fast::Hasher::new() };
-    let mut writer = SerializedFileWriter::new(file, schema_of(header, &params)?, Arc::new(properties))?;
+    let out = Checked { out, length: 0, check: crc32fast::Hasher::new() };
+    let mut writer = SerializedFileWriter::new(out, schema_of(header, &params)?, Arc::new(properties))?;
     let mut rows: Vec<Row> = Vec::new();
     let mut goes_on = true;
     while goes_on {
@@ -152,33 +165,33 @@ fn write_table(
     writer.flush()?;
     let pages = writer.inner().seal();
     writer.append_key_value_metadata(KeyValue::new(PAGES_KEY.to_owned(), pages));
-    Ok(writer.into_inner()?.file)
+    Ok(writer.into_inner()?.out)
 }
 
-/// A file that knows what went into it.
-struct Checked {
-    file: File,
+/// An output that knows what went into it.
+struct Checked<W> {
+    out: W,
     length: u64,
     check: crc32fast::Hasher,
 }
 
-impl Checked {
+impl<W> Checked<W> {
     /// Length and check of everything written so far, as it stands in the metadata.
     fn seal(&self) -> String {
         format!("{} {:08x}", self.length, self.check.clone().finalize())
     }
 }
 
-impl Write for Checked {
+impl<W: Write> Write for Checked<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = self.out.write(bytes)?;
         self.check.update(&bytes[..written]);
         self.length += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.out.flush()
     }
 }
 
@@ -224,10 +237,8 @@ fn write_group<W: std::io::Write + Send>(
     write_column::<ByteArrayType>(group, &flows, None)?;
 
     // Rows of one cell stand together.
-    let stretches: Vec<(Option<Cow<'_, Cell>>, usize)> = rows
-        .chunk_by(|a, b| a.cell == b.cell)
-        .map(|rows| (header.cell(rows[0].cell), rows.len()))
-        .collect();
+    let stretches: Vec<(Option<Cow<'_, Cell>>, usize)> =
+        rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| (header.cell(rows[0].cell), rows.len())).collect();
     for param in params {
         let values = stretches.iter().flat_map(|(cell, many)| {
             let value = cell.as_ref().and_then(|cell| cell.param(&param.name));

@@ -75,7 +75,7 @@ fn the_example_is_two_links_one_gate_and_six_cells() {
     let flow = &model.flows[0];
     assert_eq!((flow.route.as_slice(), flow.way_back.as_slice()), ([0].as_slice(), [1].as_slice()));
     assert_eq!(flow.app, App::Bulk { bytes: Some(307_200), lasts: None });
-    assert_eq!(model.run, Run { repetitions: 100, seed: 1, limit: Span::from_secs(3600) });
+    assert_eq!(model.run, Run { repetitions: 100, seed: 1, limit: Span::from_secs(3600), links: false });
     assert!(model.expect[0].holds(149.0) && !model.expect[0].holds(150.0));
 
     let cells: Vec<_> = scenario.cells().map(Result::unwrap).collect();

@@ -10,7 +10,7 @@
 //! `rto_initial`, `granularity`. Tables of other formulas are unsupported, and so is a word not known here.
 
 use crate::dialogue::Dialogue;
-use crate::player::{Failure, Verdict};
+use crate::verdict::{Failure, Verdict};
 use base::Span;
 use toml::{Table, Value};
 use transport::recovery::rto::RtoTimer;

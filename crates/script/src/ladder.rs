@@ -3,8 +3,8 @@
 //! A ladder between two columns, the peer on the left and who is tested on the right, a line for everything that
 //! crossed over or was decided, narrow enough for any terminal.
 
-use crate::player::Failure;
 use crate::stage::{Happening, Moment};
+use crate::verdict::{Arrow, Failure, Rung};
 use base::Time;
 use base::event::Event;
 use base::tcp::Segment;
@@ -19,25 +19,6 @@ pub struct Look {
     pub lines: usize,
     /// Paint what is wrong.
     pub colour: bool,
-}
-
-/// One line between the posts.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Rung {
-    /// When, seconds of the dialogue.
-    pub(crate) t: f64,
-    /// The dialogue objects to it.
-    pub(crate) wrong: bool,
-    pub(crate) arrow: Arrow,
-    pub(crate) words: String,
-}
-
-#[derive(PartialEq, Clone, Copy, Debug)]
-pub(crate) enum Arrow {
-    Right,
-    Left,
-    /// Beside the right post.
-    None,
 }
 
 /// Draws the failure's log.

@@ -23,7 +23,7 @@ const MILLISECOND: f64 = 1e-3;
 
 fn show(stage: &Stage, name: &str) -> Option<Shown> {
     let s = &stage.connection.sender;
-    let mss = f64::from(s.mss());
+    let mss = f64::from(s.config().mss);
     let plain = |value: f64, slack: f64| Some(Shown { value, or: value, slack });
     let segments = |bytes: f64| plain(bytes / mss, SEGMENT);
     let seconds = |span: base::Span| plain(span.as_secs_f64(), MILLISECOND);
@@ -31,16 +31,16 @@ fn show(stage: &Stage, name: &str) -> Option<Shown> {
     match name {
         // Some count what duplicates inflate the window by, some keep it apart: it is not on the wire.
         "cwnd_mss" => {
-            let inflated = s.window.cwnd + s.inflation() as f64;
-            Some(Shown { value: s.window.cwnd / mss, or: inflated / mss, slack: SEGMENT })
+            let inflated = s.tcb.window.cwnd + s.inflation() as f64;
+            Some(Shown { value: s.tcb.window.cwnd / mss, or: inflated / mss, slack: SEGMENT })
         }
         "awnd_mss" if s.config().recovery == Recovery::Fack => segments(s.pipe()? as f64),
-        "ssthresh_mss" => segments(s.window.ssthresh),
+        "ssthresh_mss" => segments(s.tcb.window.ssthresh),
         "pipe_mss" => segments(s.pipe()? as f64),
         "in_recovery" => flag(s.recovering()),
-        "srtt" => seconds(s.rto.srtt()),
-        "rttvar" => seconds(s.rto.rttvar()),
-        "rto" => seconds(s.rto.timeout()),
+        "srtt" => seconds(s.tcb.rto.srtt()),
+        "rttvar" => seconds(s.tcb.rto.rttvar()),
+        "rto" => seconds(s.tcb.rto.timeout()),
         "spurious_detected" => flag(found_spurious(stage)),
         _ => None,
     }

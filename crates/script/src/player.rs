@@ -172,7 +172,7 @@ impl<'a> Player<'a> {
         if player.options.handshake_rtt == 0.0 {
             // No round trip was measured: the timer is as before any sample.
             let sender = &mut player.stage.connection.sender;
-            sender.rto = transport::recovery::rto::RtoTimer::new(player.options.config.rto);
+            sender.tcb.rto = transport::recovery::rto::RtoTimer::new(player.options.config.rto);
         }
         player.stage.log.clear();
         player

@@ -44,11 +44,30 @@ pub struct Failure {
     /// All that happened until then.
     pub log: Vec<Moment>,
     /// The same as lines of a ladder, of a protocol other than TCP.
-    pub rungs: Vec<crate::ladder::Rung>,
+    pub rungs: Vec<Rung>,
     /// t = 0 of the script on the clock of the log.
     pub origin: Time,
     /// The sequence number that the script calls 0.
     pub first: u64,
     /// The peer sends the data.
     pub receiver: bool,
+}
+
+/// One line of a ladder diagram.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rung {
+    /// When, seconds of the dialogue.
+    pub(crate) t: f64,
+    /// The dialogue objects to it.
+    pub(crate) wrong: bool,
+    pub(crate) arrow: Arrow,
+    pub(crate) words: String,
+}
+
+#[derive(PartialEq, Clone, Copy, Debug)]
+pub(crate) enum Arrow {
+    Right,
+    Left,
+    /// Beside the right post.
+    None,
 }

@@ -4,8 +4,6 @@
 //! hands in the time and the packets, and takes out what the endpoint sends through [`Io`]. Nothing is called back.
 
 use crate::app::Socket;
-use crate::tcp::Connection;
-use crate::tcp::sender::Verdicts;
 use base::body::Body;
 use base::event::{Category, Event, Source};
 use base::packet::Packet;
@@ -90,6 +88,19 @@ pub struct Expiring {
     pub established: bool,
 }
 
+/// What the detector has said so far. A timeout is counted once for each time that the timer expired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// Timeouts that it took for spurious.
+    pub spurious_timeouts: u64,
+    /// Timeouts that it took for genuine.
+    pub genuine_timeouts: u64,
+    /// Fast retransmits that it took for spurious.
+    pub spurious_fast: u64,
+    /// Fast retransmits that it took for genuine.
+    pub genuine_fast: u64,
+}
+
 /// What an endpoint has counted that its host does not see.
 #[derive(Clone, Default, Debug)]
 pub struct EndpointReport {
@@ -163,47 +174,5 @@ pub trait Endpoint: Socket + Send + 'static {
     /// Whether it takes packets of which a router has cut the payload off ([`base::Flags::STUB`]); others do not see them.
     fn takes_stubs(&self) -> bool {
         false
-    }
-}
-
-impl Endpoint for Connection {
-    type Body = Segment;
-    #[inline(always)]
-    fn open(&mut self, io: &mut Io<'_>) {
-        Self::open(self, io);
-    }
-    #[inline(always)]
-    fn handle_packet(&mut self, io: &mut Io<'_>, body: &Segment, head: &Packet) {
-        Self::on_packet(self, io, body, head.id, head.ecn);
-    }
-    #[inline(always)]
-    fn handle_timeout(&mut self, io: &mut Io<'_>) {
-        Self::on_timeout(self, io);
-    }
-    #[inline(always)]
-    fn transmit(&mut self, io: &mut Io<'_>) {
-        Self::transmit(self, io);
-    }
-    fn answer(&mut self, io: &mut Io<'_>) {
-        Self::answer(self, io);
-    }
-    fn handle_too_big(&mut self, io: &mut Io<'_>, mtu: u32) {
-        Self::path_mtu(self, io, mtu);
-    }
-    #[inline(always)]
-    fn next_timeout(&self) -> Time {
-        Self::next_timeout(self)
-    }
-    #[inline(always)]
-    fn written(&self) -> (u64, bool) {
-        (self.sender.end(), self.sender.done())
-    }
-    #[inline(always)]
-    fn expiring(&self, now: Time) -> Option<Expiring> {
-        let due = self.sender.rto.deadline() <= now && self.sender.flight() > 0;
-        due.then(|| Expiring { flight: self.sender.flight(), established: self.sender.established() })
-    }
-    fn report(&self) -> EndpointReport {
-        EndpointReport { unit: self.config().mss, judged: self.sender.verdicts(), named: Vec::new() }
     }
 }

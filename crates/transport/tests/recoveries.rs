@@ -65,7 +65,7 @@ impl Path {
     /// (draft-ietf-ccwg-bbr section 5.2.4).
     fn losses_are_heard(&self) {
         let sender = &self.ends[0].sender;
-        if let (Controller::Bbr3(bbr), Some(sent)) = (&sender.control, &sender.sent) {
+        if let (Controller::Bbr3(bbr), Some(sent)) = (&sender.tcb.control, &sender.tcb.sent) {
             assert_eq!(bbr.lost(), sent.found_lost().bytes);
         }
     }
@@ -133,7 +133,7 @@ fn transfer(config: Config, bytes: u64, seed: u64, loss: u64, jitter_us: u64, pa
     assert_eq!((receiver.received(), sender.acknowledged()), (bytes, bytes));
     assert_eq!(sender.sender.flight(), 0);
     assert!(sender.sender.next_timeout().is_never(), "a timer runs on");
-    if let Some(record) = &sender.sender.sent {
+    if let Some(record) = &sender.sender.tcb.sent {
         assert!(record.records().is_empty());
         assert_eq!((record.in_flight(), record.sacked(), record.lost()), (0, 0, 0));
     }

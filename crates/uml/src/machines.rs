@@ -4,21 +4,22 @@
 //! root that is a folder of the host, and commands at their times.
 
 use crate::drive::Post;
-use crate::once::{file, settings};
 use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;
-use base::dist::Sampler;
 use base::packet::NodeId;
 use base::rng::Seed;
 use host::Machine;
-use lab::machines::{addresses, hosts};
+use lab::machines::{addresses, hosts, start_of};
 use netns::job::CommandFacts;
 use netns::job::Ended;
 use netns::keeper::Status;
 use path::{ElementId, Network};
 use scenario::Model;
+use scenario::model::Linux;
 
+/// What every guest is set to before the scenario's own settings, as in real time.
+const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 /// Leading bits of the addresses of all machines (RFC 2544).
 const WIDTH: u8 = 15;
 /// What programs see of their surroundings, the same on every machine and in every repetition.
@@ -64,14 +65,10 @@ pub(crate) fn task(
             mend: "root names a folder with the files of a system, such as \"/\"".into(),
         });
     }
-    let start = |command: &scenario::model::Command| {
-        let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
-        Time::from_nanos(ns as u64)
-    };
     let commands = of(model, node)
         .map(|(_, command)| Program {
             run: command.run.clone(),
-            start: start(command),
+            start: start_of(command, seed),
             serves: command.serves,
         })
         .collect();
@@ -94,6 +91,21 @@ pub(crate) fn task(
             triggers: network.triggers().names().map(str::to_owned).collect(),
         }),
     })
+}
+
+/// What a guest is told that runs one program in the root of this system, whatever the scenario's machines do.
+pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs {
+    let folder = kernels.folder.to_str().filter(|text| !text.contains('\n'));
+    let variables = VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Programs {
+        host: host.to_owned(),
+        root: ROOT.to_owned(),
+        folder: folder.unwrap_or(ROOT).to_owned(),
+        variables: variables.collect(),
+        hosts: "127.0.0.1 localhost\n".to_owned(),
+        commands: vec![program],
+        triggers: Vec::new(),
+    }
 }
 
 /// Tells the door of a machine the addresses of all.
@@ -130,4 +142,19 @@ fn ended(ran: Ran) -> Ended {
     let status = ran.ended.map(|(_, code, signal)| Status { code, signal, fault: None });
     let ended = ran.ended.map(|(at, ..)| at);
     Ended { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
+}
+
+/// What a guest is set to.
+pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> {
+    let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    always.chain(linux.sysctl.iter().cloned())
+}
+
+/// A file of the guest, once it is done; empty before.
+pub(crate) fn file(post: &Post, name: &str) -> Result<Vec<u8>, Error> {
+    if !post.guest.said().done {
+        return Ok(Vec::new());
+    }
+    let path = post.guest.folder().join(name);
+    std::fs::read(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
 }

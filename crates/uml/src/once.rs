@@ -6,8 +6,9 @@
 use crate::calendar::NEVER;
 use crate::drive::{Driver, Kind, Next, Post, speaks};
 use crate::guest::{Guest, Setup};
+use crate::machines::{self, file, settings};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
-use crate::{Error, Kernels, Options, Outcome, machines};
+use crate::{Error, Kernels, Options, Outcome, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
 use host::{ADDRESSES, Door, Remote, Said};
@@ -29,8 +30,6 @@ use transport::tcp::Role;
 const GRACE: Span = Span::from_secs(2);
 /// As much memory as lets the kernel choose its default buffers.
 const MEMORY_MIB: u32 = 512;
-/// What every guest is set to before the scenario's own settings, as in real time.
-const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
 /// Plays repetition `repetition` of a model in virtual time, with real kernels where it asks for them. `stop`, once
 /// set, ends it early.
@@ -95,6 +94,8 @@ impl run::Clock for Turns<'_> {
         let mut all = Posts::default();
         self.start_flows(run, &mut all)?;
         self.start_machines(run, &mut all)?;
+        let machines = all.posts.len();
+        self.start_pcus(run, &mut all)?;
         let Posts { posts, owners } = all;
         let capture = self.options.capture.then(|| {
             let spot = |name: String, element: ElementId| Spot { name, element, framing: None };
@@ -109,6 +110,7 @@ impl run::Clock for Turns<'_> {
         driver.run(run.limit + GRACE, |network, posts| ending.next(network, posts))?;
         let Driver { network, mut posts, capture, .. } = driver;
         run.world.network = network;
+        pcu::close(run, &posts.split_off(machines));
         let machines = posts.split_off(owners.len());
         let (facts, flows_complete) = settle(run, &posts, &owners)?;
         let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
@@ -149,6 +151,16 @@ impl Turns<'_> {
             let place = (&*model.nodes[node].name, door, Kind::Machine);
             all.posts.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
             machines::introduce(model, &mut run.world.network, door);
+        }
+        Ok(())
+    }
+
+    /// Starts the PCUs of cells, each in a kernel of its own.
+    fn start_pcus(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
+        for cell in pcu::cells(run.model, &run.world) {
+            let (task, linux) = (cell.task(run.limit, self.kernels)?, Linux::default());
+            let place = (&*format!("{}.pcu", cell.name), cell.station, Kind::Pcu);
+            all.posts.push(self.start(run.seed, place, &linux, &task, linux.mtu)?);
         }
         Ok(())
     }
@@ -316,12 +328,6 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     }
 }
 
-/// What a guest is set to.
-pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> {
-    let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    always.chain(linux.sysctl.iter().cloned())
-}
-
 /// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model, the
 /// opening end first: none for bulk data, which the kernel's own side carries by itself, unless it is read at a pace of its
 /// own; and none at a model's end.
@@ -390,15 +396,6 @@ fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
 /// What a guest has written down; nothing, if the run ended before it did.
 fn text(post: &Post, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
-}
-
-/// The same, whatever it is.
-pub(crate) fn file(post: &Post, name: &str) -> Result<Vec<u8>, Error> {
-    if !post.guest.said().done {
-        return Ok(Vec::new());
-    }
-    let path = post.guest.folder().join(name);
-    std::fs::read(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
 }
 
 fn told(post: &Post) -> Result<Told, Error> {

@@ -1,6 +1,6 @@
 //! The time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
 
-use crate::sequence::Frame;
+use crate::frame::Frame;
 use analyse::association::{Association, Judged, Why};
 use base::Time;
 use report::{Ack, FastRetransmit, Kind, Picture, Sent, Timeout, Truth};

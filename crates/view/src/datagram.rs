@@ -1,6 +1,6 @@
 //! Picture of a UDP flow of a capture: rate of both directions; of QUIC with a spin bit its round trips.
 
-use crate::sequence::Frame;
+use crate::frame::Frame;
 use analyse::datagram::{DatagramFlow, Quic, SpinBit, Way};
 use base::Time;
 use report::{Chart, Ink, Interval, Panel, Series, Style};

@@ -10,6 +10,7 @@ pub mod association;
 pub mod clocks;
 pub mod datagram;
 pub mod events;
+pub mod frame;
 pub mod layers;
 pub mod lines;
 pub mod qlog;

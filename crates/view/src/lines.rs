@@ -1,7 +1,8 @@
 //! Values over time of one direction of a captured connection: round trips, throughput, data outstanding, the
 //! receiver's window.
 
-use crate::{View, sequence};
+use crate::View;
+use crate::frame::{self, Frame};
 use report::{Chart, Ink, Panel, Series, Style};
 
 /// Which of them.
@@ -18,8 +19,8 @@ pub enum Line {
 }
 
 /// Draws one.
-pub fn chart(view: &View<'_>, line: Line, frame: sequence::Frame) -> Chart {
-    let (from, until) = sequence::window(view, &frame);
+pub fn chart(view: &View<'_>, line: Line, frame: Frame) -> Chart {
+    let (from, until) = frame::window(view, &frame);
     let (panel, what) = match line {
         Line::Rtt => (rtt(view), "round trips"),
         Line::Throughput => (throughput(view, from, until), "throughput"),
@@ -40,11 +41,11 @@ pub fn chart(view: &View<'_>, line: Line, frame: sequence::Frame) -> Chart {
     let caption = caption(view, line, &panel);
     Chart {
         title: if frame.title.is_empty() { heading(what) } else { format!("{}: {what}", frame.title) },
-        subtitle: sequence::subtitle(view, None),
+        subtitle: frame::subtitle(view, None),
         caption,
         panel,
-        spikes: sequence::spikes(view).into_iter().filter(|e| e.until >= from && e.from <= until).collect(),
-        timeouts: sequence::timeouts(view).into_iter().filter(|e| e.t >= from && e.t <= until).collect(),
+        spikes: frame::spikes(view).into_iter().filter(|e| e.until >= from && e.from <= until).collect(),
+        timeouts: frame::timeouts(view).into_iter().filter(|e| e.t >= from && e.t <= until).collect(),
         layers: frame.layers,
         from,
         until,

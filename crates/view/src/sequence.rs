@@ -1,24 +1,11 @@
 //! The time-sequence picture of one direction of a captured connection.
 
+use crate::frame::{Frame, ends, spikes, subtitle, timeouts, truth, window};
 use crate::ranges::Ranges;
 use crate::{View, clocks, lines, stream};
-use analyse::flow::{SpikeKind, Way};
-use analyse::place::Side;
-use analyse::{Kind as Verdict, Need};
-use report::{Ack, FastRetransmit, Interval, Kind, Layer, Panel, Picture, Received, Sent, Timeout, Truth};
-
-/// What to draw besides what was captured.
-#[derive(Clone, Debug, Default)]
-pub struct Frame {
-    /// Heading.
-    pub title: String,
-    /// What happened below the transport.
-    pub layers: Vec<Layer>,
-    /// Left end of the time axis, s from the first packet; none: the connection's beginning.
-    pub from: Option<f64>,
-    /// Right end; none: its end.
-    pub until: Option<f64>,
-}
+use analyse::Need;
+use analyse::flow::Way;
+use report::{Ack, FastRetransmit, Kind, Panel, Picture, Received, Sent};
 
 /// Bytes of data in a full segment: the longest seen, unless the peer had asked for less. Then the sender's network card cuts
 /// what is captured as one packet (TSO), and what arrives is put together again (GRO).
@@ -93,57 +80,6 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     picture
 }
 
-/// The stretch of time shown: what was asked for, else the connection's.
-pub fn window(view: &View<'_>, frame: &Frame) -> (f64, f64) {
-    let (first, last) = (view.at(view.flow.first), view.at(view.flow.last));
-    // A connection that begins with the capture begins at 0.
-    let first = if first < 0.05 * last { 0.0 } else { first };
-    let from = frame.from.unwrap_or(first);
-    let until = frame.until.unwrap_or(last);
-    (from, if until > from { until } else { from + 1e-3 })
-}
-
-/// The timeouts of this direction.
-pub fn timeouts(view: &View<'_>) -> Vec<Timeout> {
-    view.data()
-        .timeouts
-        .iter()
-        .map(|timeout| Timeout {
-            t: view.at(timeout.t),
-            seq: stream(timeout.seq),
-            truth: truth(timeout.kind),
-            cause: timeout.cause.map(|cause| cause.name().to_owned()),
-            detected: Some("unknown".to_owned()),
-            detected_at: None,
-        })
-        .collect()
-}
-
-/// When nothing came back for long.
-pub fn spikes(view: &View<'_>) -> Vec<Interval> {
-    let name = |kind| match kind {
-        SpikeKind::Delay => "delay spike",
-        SpikeKind::Outage => "outage",
-        SpikeKind::Unknown => "nothing comes back",
-        SpikeKind::Timer => "the sender waits",
-    };
-    let of = |s: &analyse::flow::Spike| Interval {
-        from: view.at(s.t),
-        until: view.at(s.until),
-        name: name(s.kind).to_owned(),
-    };
-    // Where the sender itself was silent, nothing says that the path was disturbed.
-    view.data().spikes.iter().filter(|s| s.kind != SpikeKind::Timer).map(of).collect()
-}
-
-fn truth(kind: Verdict) -> Truth {
-    match kind {
-        Verdict::Spurious => Truth::Spurious,
-        Verdict::Genuine => Truth::Genuine,
-        Verdict::Unknown => Truth::Unknown,
-    }
-}
-
 /// What the capture of the other end saw arrive, on this one's clock.
 fn arrivals(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> Vec<Received> {
     let (Some((there, _)), Some(clocks)) = (view.there(), clocks) else { return Vec::new() };
@@ -169,43 +105,4 @@ fn panels(view: &View<'_>) -> Vec<Panel> {
         out.push(rtt);
     }
     out
-}
-
-/// From whom to whom.
-pub fn ends(view: &View<'_>) -> (String, String) {
-    let (client, server) = (view.flow.client.to_string(), view.flow.server.to_string());
-    if view.way == 0 { (client, server) } else { (server, client) }
-}
-
-/// One line: the ends, how much, how long, where it was captured, how the clocks stand.
-pub fn subtitle(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> String {
-    let way = view.data();
-    let (from, to) = ends(view);
-    let seconds = view.flow.last.since(view.flow.first).as_secs_f64();
-    let bytes = analyse::story::bytes(way.delivered_bytes);
-    let place = match (view.other.is_some(), way.place.side()) {
-        (true, _) => "captured at both ends",
-        (false, Side::Sender) => "captured next to the sender",
-        (false, Side::Receiver) => "captured next to the receiver",
-        (false, Side::Middle) => "captured between the ends",
-        (false, Side::Unknown) => "where it was captured cannot be told",
-    };
-    let mut out = format!("{from} → {to}: {bytes} in {seconds:.1} s, {place}");
-    if let Some(clocks) = clocks {
-        let side = if clocks.ahead_s < 0.0 { "behind" } else { "ahead" };
-        out += &format!(
-            "; the receiver's clock is {} {side} (± {})",
-            time(clocks.ahead_s.abs()),
-            time(clocks.within_s)
-        );
-        if let Some(ppm) = clocks.drift_ppm {
-            out +=
-                &format!(" and {} {:.0} µs a second", if ppm < 0.0 { "loses" } else { "gains" }, ppm.abs());
-        }
-    }
-    out
-}
-
-fn time(seconds: f64) -> String {
-    if seconds >= 1.0 { format!("{seconds:.3} s") } else { format!("{:.2} ms", seconds * 1e3) }
 }

@@ -7,8 +7,9 @@ use report::{Picture, Truth};
 use std::fs::File;
 use std::path::Path;
 use view::View;
+use view::frame::Frame;
 use view::lines::{Line, chart};
-use view::sequence::{Frame, picture};
+use view::sequence::picture;
 
 fn keep() -> Keep {
     Keep { points: true, arrivals: true, ..Keep::default() }

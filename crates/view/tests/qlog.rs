@@ -41,7 +41,7 @@ fn check(qlog: &Qlog) {
     assert_eq!((second.lost, second.acknowledged), (Some(0.09), Some(0.12)));
     assert_eq!((trace.sent[0].acknowledged, trace.sent[2].acknowledged), (Some(0.08), None));
     assert_eq!((trace.metrics[0].latest_rtt, trace.metrics[0].congestion_window), (Some(0.08), Some(12_000)));
-    let picture = view::qlog::picture(trace, view::sequence::Frame::default());
+    let picture = view::qlog::picture(trace, view::frame::Frame::default());
     assert_eq!((picture.sent.len(), picture.acks.len(), picture.fast_retransmits.len()), (3, 2, 1));
     assert_eq!((picture.timeouts.len(), picture.panels.len(), picture.drops.len()), (1, 2, 0));
     assert!(

@@ -13,7 +13,7 @@ const BEFORE: [(&str, usize); 3] = [("longest function", 221), ("longest file", 
 const ROWS: usize = 8;
 
 /// Circles between modules that are one subject: crate, a module of the circle, reason. The others have none yet.
-const REASONS: [(&str, &str, &str); 13] = [
+const REASONS: [(&str, &str, &str); 14] = [
     ("atp", "packet", "a packet writes itself by the codec, and the codec reads packets"),
     ("dccp", "packet", "a packet writes itself by the codec, and the codec reads packets"),
     (
@@ -23,6 +23,11 @@ const REASONS: [(&str, &str, &str); 13] = [
     ),
     ("capture", "link", "frames nest: a link layer holds packets, a tunnel in a packet holds a link layer"),
     ("capture", "reader", "the reader chooses a format, and the formats give what it returns"),
+    (
+        "cells",
+        "config",
+        "each part declares its options, the configuration sums them, and parts read each other's",
+    ),
     ("cells", "system", "the tick is the second half of `impl Cells`, in a file of its own"),
     ("host", "host", "the host holds the dispatch of its flow, which counts in the host's counters"),
     ("lab", "measure", "one row of measures is filled by flow, by workload and by bearer"),

@@ -1,10 +1,10 @@
 //! What comes back: acknowledgements of one direction's data.
 
-use super::digest::AckDigest;
-use super::numbers::Numbers;
-use super::reason::{Phase, shortest_timer};
-use super::rtt;
 use crate::direction::{BEHIND, Direction};
+use crate::facts::digest::AckDigest;
+use crate::facts::numbers::Numbers;
+use crate::facts::reason::{Phase, shortest_timer};
+use crate::facts::rtt;
 use crate::findings::flow::{AckPoint, Spike, SpikeKind};
 use crate::hypotheses::hmm::Heard;
 use crate::intake::observation::Observation;
@@ -69,6 +69,11 @@ impl Direction {
         if digest.duplicate && head.blocks().is_empty() {
             self.judge.may_report = false;
         }
+        if self.peer.numbers.foreign().is_some()
+            && from.zip(place).and_then(|(from, place)| Numbers::between(from, place)).is_some_and(|n| n > 0)
+        {
+            self.judge.answers_lost = Some(t);
+        }
         if !self.judge.open.is_empty() {
             self.bound(t, &digest);
             let state = State {
@@ -130,6 +135,7 @@ impl Direction {
         let mut d = AckDigest {
             t: o.t,
             before,
+            edge_heard: self.answered,
             ack: ack.max(before),
             news: [(0, 0); 4],
             newly: 0,
@@ -142,7 +148,7 @@ impl Direction {
             heard: self.acks.heard,
         };
         d.echo_moved = match (d.echo, self.echo) {
-            (Some(new), Some(old)) => super::copies::later(new, old),
+            (Some(new), Some(old)) => crate::facts::copies::later(new, old),
             _ => false,
         };
         let near = self.max.max(self.una);

@@ -3,22 +3,18 @@
 
 pub(crate) mod answer;
 pub(crate) mod baseline;
-pub(crate) mod copies;
-pub(crate) mod digest;
-pub(crate) mod numbers;
+mod idle;
+mod outcome;
 pub(crate) mod parts;
-pub(crate) mod ranges;
-pub mod reason;
-pub(crate) mod rtt;
-pub(crate) mod ts_clock;
+mod reconcile;
 
 use self::baseline::Habits;
-use self::copies::{Copies, Copy, Evidence, Fate};
-use self::numbers::Numbers;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
-use self::ranges::Ranges;
-use self::reason::{Far, Phase, Reacts, Reason, Scene};
-use self::rtt::Rtt;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate};
+use crate::facts::numbers::Numbers;
+use crate::facts::ranges::Ranges;
+use crate::facts::reason::{Far, Phase, Reacts, Reason, Scene};
+use crate::facts::rtt::{self, Rtt};
 use crate::findings::fault::{Fault, FaultKind};
 use crate::findings::flow::{Retransmission, Transmission, Way};
 use crate::findings::join::Sighting;

@@ -1,7 +1,7 @@
 //! Parts of a sender as it is seen: offered window, retransmission timer, duplicate ACKs, peer, SYN and FIN.
 
-use super::numbers::Numbers;
-use super::ts_clock::Clockwork;
+use crate::facts::numbers::Numbers;
+use crate::facts::ts_clock::Clockwork;
 use base::{Span, Time};
 
 /// The window that the peer offers.

@@ -2,8 +2,6 @@
 //!
 //! Every pause between two data segments has one cause.
 
-use crate::direction::Direction;
-use crate::direction::reason::{Phase, Reason};
 use base::{Span, Time};
 
 base::named! {
@@ -58,49 +56,3 @@ pub struct Idle {
 
 /// Shorter pauses are not told one by one.
 pub(crate) const SHORTEST: Span = Span::from_millis(200);
-
-impl Direction {
-    /// The sender speaks again; what had it waited for? `lost`: what it said meanwhile never came here.
-    pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>, lost: bool) {
-        let Some(since) = self.last_sent else { return };
-        let pause = t.since(since);
-        if pause.is_zero() {
-            return;
-        }
-        let outstanding = self.una < self.max;
-        if outstanding || reason.is_some() {
-            let cause = match reason {
-                Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,
-                Some(Reason::Unknown) => IdleCause::Unknown,
-                _ if self.window.full && !matches!(self.phase, Phase::Timeout(_)) => IdleCause::Receiver,
-                _ => IdleCause::Congestion,
-            };
-            self.tell_pause(since, t, cause);
-            return;
-        }
-        // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
-        let until = self.acks.advanced.unwrap_or(since).max(since).min(t);
-        let first = if self.window.full { IdleCause::Receiver } else { IdleCause::Congestion };
-        self.tell_pause(since, until, first);
-        let closed = self.window.closed_at.is_some();
-        let opened = if closed { t } else { self.window.opened.unwrap_or(until).max(until).min(t) };
-        self.tell_pause(until, opened, IdleCause::Closed);
-        if !self.place.is_far() {
-            self.tell_pause(opened, t, IdleCause::Application);
-            return;
-        }
-        // An acknowledgement has yet to travel from here, and what it lets out has yet to come.
-        let back = (opened + self.place.to_sender.unwrap_or_default()).min(t);
-        self.tell_pause(opened, back, IdleCause::Congestion);
-        self.tell_pause(back, t, if lost { IdleCause::Lost } else { IdleCause::Unknown });
-    }
-
-    fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {
-        let span = until.since(t);
-        self.way.time.add(cause, span);
-        let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        if span >= SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
-            self.way.idles.push(Idle { t, until, cause });
-        }
-    }
-}

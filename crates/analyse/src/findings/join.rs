@@ -4,8 +4,8 @@
 //! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
 
 use super::flow::{Flow, Kind, Retransmission, Way};
-use crate::direction::copies::Evidence;
-use crate::direction::ranges;
+use crate::facts::copies::Evidence;
+use crate::facts::ranges;
 use crate::verdict::Need;
 use base::truth::SpuriousCause;
 use base::{Span, Time};

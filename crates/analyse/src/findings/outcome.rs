@@ -6,47 +6,11 @@
 use super::fault::{Fault, FaultKind};
 use super::flow::{Burst, FastRetransmit, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout, Way};
 use super::profile::Seen;
-use crate::direction::Direction;
-use crate::direction::copies::Evidence;
-use crate::direction::reason::Reason;
+use crate::facts::copies::Evidence;
+use crate::facts::reason::Reason;
 use crate::verdict::Need;
 use base::truth::SpuriousCause;
 use base::{Span, Time};
-
-impl Direction {
-    /// Ends it.
-    pub(crate) fn finish(mut self) -> (Way, Seen) {
-        self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
-        self.settle();
-        self.weigh();
-        let mut way = std::mem::take(&mut self.way);
-        if !self.rtt.empty_path {
-            // What was on the way when the capture began is not known: where no course of events explains all, a duplicate that
-            // was not reported says nothing.
-            let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
-            let all = way.retransmissions.iter_mut().filter(quiet);
-            all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
-        }
-        way.rtt = self.rtt.summary();
-        way.place = self.place;
-        way.replies_lost = self.peer.numbers.lost();
-        way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
-        way.options.timestamps = self.judge.stamped;
-        let covered = self.una.min(self.max);
-        let control = |upto: u64| 1 + u64::from(self.control.fin.is_some_and(|fin| fin < upto));
-        let sent = self.max.saturating_sub(self.base + control(self.max));
-        way.delivered_bytes = match self.answered {
-            true => covered.saturating_sub(self.base + control(covered)),
-            false => sent.min(way.data_bytes),
-        };
-        timeouts(&mut way, self.peer.clock.tick());
-        way.fast_retransmits = fast(&way.retransmissions);
-        way.origin = self.base as u32;
-        again(&mut way);
-        first_flight(&mut way, self.seen);
-        (way, self.seen)
-    }
-}
 
 /// What follows from the verdicts as they are now.
 pub(crate) fn again(way: &mut Way) {
@@ -65,7 +29,7 @@ pub(crate) fn again(way: &mut Way) {
 }
 
 /// The first flight against RFC 6928 section 2: ten segments, at most 14600 bytes unless two are more.
-fn first_flight(way: &mut Way, seen: Seen) {
+pub(crate) fn first_flight(way: &mut Way, seen: Seen) {
     let segment = u64::from(way.options.longest);
     let most = (10 * segment).min((2 * segment).max(14_600));
     if let (Some(flight), Some((t, _))) = (seen.first_flight, way.data_span)
@@ -75,7 +39,7 @@ fn first_flight(way: &mut Way, seen: Seen) {
     }
 }
 
-fn timeouts(way: &mut Way, tick: Option<Span>) {
+pub(crate) fn timeouts(way: &mut Way, tick: Option<Span>) {
     way.timeouts = way
         .retransmissions
         .iter()
@@ -119,7 +83,7 @@ fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCa
 /// Round trips of waiting after which an answer a quarter of a round trip about its due time is no accident.
 const LONG_WAIT: u64 = 20;
 
-fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
+pub(crate) fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
     all.iter()
         .filter(|r| r.reason == Reason::Fast)
         .map(|r| FastRetransmit {

@@ -12,7 +12,7 @@ use super::constraints::Chances;
 use super::receiver_model::{EchoRule, Held, Mirror};
 use super::timing::{Front, Pace};
 use super::transitions::{self, Course, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
-use crate::direction::copies::later;
+use crate::facts::copies::later;
 use base::{Span, Time};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -61,6 +61,8 @@ pub(crate) struct Rates {
     pub(crate) sack: bool,
     /// How often it waits for a second segment before it answers.
     pub(crate) delays: f64,
+    /// How often it answers more than two segments at once, where its packets are numbered.
+    pub(crate) stretches: f64,
     /// How likely it does not report a duplicate.
     pub(crate) silent: f64,
     /// No answer comes sooner.
@@ -161,6 +163,7 @@ struct Search<'a> {
     chances: Chances,
     /// For each answer, how many packets were sent early enough to cause it.
     causes: Vec<u32>,
+    demand: Demand,
     resumed: Vec<Time>,
     /// One before the first packet and one after each.
     layers: Vec<Layer>,
@@ -237,6 +240,7 @@ impl<'a> Search<'a> {
         let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
         marks.dedup();
         let early = |h: &Heard| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32;
+        let causes: Vec<u32> = heard.iter().map(early).collect();
         let resumed = if rates.loose { transitions::resumed(sent, heard, rates.least) } else { Vec::new() };
         let first = Layer {
             nodes: vec![Node::first(start)],
@@ -253,7 +257,8 @@ impl<'a> Search<'a> {
             held: Held::default(),
             marks,
             chances: Chances::of(sent, heard, rates.least),
-            causes: heard.iter().map(early).collect(),
+            demand: Demand::of(heard, &causes),
+            causes,
             resumed,
             layers: vec![first],
             score: 0.0,
@@ -293,6 +298,12 @@ impl<'a> Search<'a> {
         let left = |k: usize| self.causes.get(k).map_or(0, |c| c.saturating_sub(i as u32 + 1));
         let (held, marks) = (&self.held, &self.marks);
         let Filling { mut nodes, mut fronts, mut alpha, mut edges, .. } = next;
+        if !rates.loose {
+            let lacking = |n: &Node| self.demand.lacking(n.heard, i as u32 + 1);
+            let least = nodes.iter().map(lacking).min().unwrap_or(0).max(0);
+            let keep: Vec<bool> = nodes.iter().map(|n| lacking(n) < least + HOPELESS).collect();
+            retain(&keep, &mut nodes, &mut fronts, &mut alpha, &mut edges);
+        }
         prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, self.beam, |n| {
             promise(n, held, heard, marks, left, rates)
         });
@@ -382,6 +393,38 @@ impl Edge {
     }
 }
 
+/// Each answer has a packet of its own as its cause, or comes for another reason.
+struct Demand {
+    /// Before each answer: so many that arrivals must have caused.
+    answers: Vec<i64>,
+    /// From each answer on: the most by which the answers up to a later one exceed the packets that can have caused them.
+    most: Vec<i64>,
+}
+
+/// Courses that lack so many causes more than another weigh nothing beside it: what comes without a cause is one in ten thousand.
+const HOPELESS: i64 = 4;
+
+impl Demand {
+    fn of(heard: &[Heard], causes: &[u32]) -> Demand {
+        let mut answers = Vec::with_capacity(heard.len() + 1);
+        answers.push(0);
+        answers.extend(heard.iter().scan(0, |sum, h| {
+            *sum += i64::from(!h.free);
+            Some(*sum)
+        }));
+        let mut most = vec![i64::MIN / 2; heard.len() + 1];
+        for (k, cause) in causes.iter().enumerate().rev() {
+            most[k] = most[k + 1].max(answers[k + 1] - i64::from(*cause));
+        }
+        Demand { answers, most }
+    }
+
+    /// By how many the answers from `heard` on exceed what can still cause them once so many packets have had their turn.
+    fn lacking(&self, heard: u32, turns: u32) -> i64 {
+        self.most[heard as usize] - self.answers[heard as usize] + i64::from(turns)
+    }
+}
+
 /// Keeps the heaviest.
 fn prune(
     nodes: &mut Vec<Node>,
@@ -409,6 +452,20 @@ fn prune(
         }
         rank += 1;
         keep[i] = rank <= equals && weight > best * FAINT;
+    }
+    retain(&keep, nodes, fronts, alpha, edges);
+}
+
+/// Keeps these nodes, and the edges that lead to them.
+fn retain(
+    keep: &[bool],
+    nodes: &mut Vec<Node>,
+    fronts: &mut Vec<Front>,
+    alpha: &mut Vec<f64>,
+    edges: &mut Vec<Edge>,
+) {
+    if keep.iter().all(|k| *k) {
+        return;
     }
     let mut moved = vec![u32::MAX; nodes.len()];
     let mut kept = 0;

@@ -3,6 +3,7 @@
 pub(crate) mod burstiness;
 pub(crate) mod constraints;
 pub(crate) mod hmm;
+pub(crate) mod order_rules;
 pub(crate) mod receiver_model;
 pub(crate) mod replay;
 pub(crate) mod segmentation;

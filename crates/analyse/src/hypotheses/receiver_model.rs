@@ -119,6 +119,9 @@ pub(crate) struct Effect {
     pub(crate) mirror: Mirror,
     /// The answer may wait.
     pub(crate) may_wait: bool,
+    /// One waits already, and this segment, in its turn, may be answered together with it and the next (a stretch ACK, RFC 2525
+    /// section 2.13); whether several wait already.
+    pub(crate) may_stretch: Option<bool>,
     /// It fills a gap, all of it or a part.
     pub(crate) fills: bool,
     /// What it would report as a duplicate (RFC 2883).
@@ -146,7 +149,8 @@ impl Mirror {
         let mut m = *self;
         if seq == end {
             // The FIN alone, before all that it ends: it is answered, and not held.
-            return Effect { mirror: m, may_wait: false, fills: false, duplicate: None, beyond: None };
+            let (may_wait, may_stretch) = (false, None);
+            return Effect { mirror: m, may_wait, may_stretch, fills: false, duplicate: None, beyond: None };
         }
         if let Some(stamp) = stamp {
             let takes = match rule {
@@ -160,7 +164,7 @@ impl Mirror {
         }
         let had = m.holds(held, seq, end);
         let mut duplicate = had.then_some((seq, end));
-        let (mut may_wait, mut fills, mut beyond) = (false, false, None);
+        let (mut may_wait, mut may_stretch, mut fills, mut beyond) = (false, None, false, None);
         if !had && seq <= m.next {
             if seq < m.next {
                 duplicate = Some((seq, m.next));
@@ -168,11 +172,13 @@ impl Mirror {
             fills = m.held != 0;
             (m.held, m.next) = held.absorb(m.held, end);
             may_wait = !self.waits && duplicate.is_none();
+            let in_turn = self.waits && duplicate.is_none() && !fills;
+            may_stretch = in_turn.then(|| self.next - self.told.min(self.next) > end - seq);
         } else if !had {
             m.held = held.with(m.held, seq, end);
             beyond = Some(seq);
         }
-        Effect { mirror: m, may_wait, fills, duplicate, beyond }
+        Effect { mirror: m, may_wait, may_stretch, fills, duplicate, beyond }
     }
 
     /// It answers.

@@ -4,13 +4,13 @@
 //! weighs the courses of events that explain it.
 
 use super::hmm::{self, Beam, Before, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use super::order_rules;
 use super::receiver_model::{EchoRule, Mirror};
 use super::segmentation;
 use super::transitions;
-use crate::direction::copies::Copies;
-use crate::direction::digest::AckDigest;
-use crate::direction::numbers::Numbers;
-use crate::verdict::order_rules;
+use crate::facts::copies::Copies;
+use crate::facts::digest::AckDigest;
+use crate::facts::numbers::Numbers;
 use base::{Span, Time};
 
 /// More than this is not noted of one trouble.
@@ -211,12 +211,12 @@ impl Replay {
         }
     }
 
-    /// Weighs what was noted. `foreign`: how often the receiver sends something else, if it
-    /// numbers what it sends.
-    pub(crate) fn finish(&mut self, mut rates: Rates, foreign: Option<f64>) -> Weighed {
-        let as_heard = foreign.map(|_| self.heard.clone());
-        self.count(foreign.is_some());
-        rates.foreign = foreign.unwrap_or_default();
+    /// Weighs what was noted. `numbered`: how often the receiver sends something else, and how often it answers more than two
+    /// segments at once, if it numbers what it sends.
+    pub(crate) fn finish(&mut self, mut rates: Rates, numbered: Option<(f64, f64)>) -> Weighed {
+        let as_heard = numbered.map(|_| self.heard.clone());
+        self.count(numbered.is_some());
+        (rates.foreign, rates.stretches) = numbered.unwrap_or_default();
         self.cut(rates.least);
         let out = self.leave_out(rates.least);
         let best =
@@ -260,6 +260,7 @@ impl Replay {
         // The numbers were not what they seemed.
         self.heard = as_heard?;
         self.count(false);
+        rates.stretches = 0.0;
         Some((self.followed(start, all, &mut rates, hmm::NARROW)?, false))
     }
 

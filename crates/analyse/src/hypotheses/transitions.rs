@@ -45,6 +45,9 @@ const NONE: u32 = u32::MAX;
 const MOST_FOLLOW: usize = 96;
 /// What fills a gap should be answered at once (RFC 5681 section 4.2); not all receivers do.
 const FILLS_WAITS: f64 = 0.15;
+/// How often an answer that stands for three segments stands for one more: a host that is late with its work merges what came
+/// meanwhile, however much that is.
+const STRETCH_GOES_ON: f64 = 0.7;
 
 impl Node {
     /// Nothing has happened yet.
@@ -305,6 +308,13 @@ fn arrives(
         speak = 1.0 - wait;
         let mirror = Mirror { waits: true, ..effect.mirror };
         out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits, false));
+    }
+    // Only where answers are counted does it matter that one stands for several.
+    if let Some(several) = effect.may_stretch.filter(|_| rates.stretches > 0.0) {
+        let goes_on = if several { STRETCH_GOES_ON } else { rates.stretches };
+        let mirror = Mirror { waits: true, ..effect.mirror };
+        speak = 1.0 - goes_on;
+        out.push((Node { mirror, lost: 0, ..node }, front, arrives * goes_on, Became::Waits, false));
     }
     let answered = effect.mirror.answers();
     let deaf = rates.deaf[node.before_answer(gap) as usize];

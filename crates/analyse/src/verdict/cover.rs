@@ -4,14 +4,18 @@
 //! what can have is a candidate until later answers say more.
 
 use super::{Judge, Need, State, is_too_late, set};
-use crate::direction::copies::{Copies, Copy, Evidence, Fate, later};
-use crate::direction::digest::AckDigest;
-use crate::direction::rtt::Rtt;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
+use crate::facts::digest::AckDigest;
+use crate::facts::rtt::Rtt;
 
 impl Judge {
     /// The copy that filled the left edge: the one that the echo names, or the only one that can have been. Those sent
     /// before it had not arrived.
     pub(super) fn filler(&self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) -> Option<u64> {
+        // Whether an echo names the copy that moved the left edge is known only where that stood before.
+        if !d.edge_heard {
+            return None;
+        }
         let edge = d.before;
         let only = |mut all: Box<dyn Iterator<Item = u64> + '_>| match (all.next(), all.next()) {
             (Some(one), None) => Some(one),
@@ -61,6 +65,7 @@ impl Judge {
                 } else if c.serial > latest {
                     after.push(c.serial);
                 } else if let (Some(stamp), Some(echo)) = (c.stamp, d.echo)
+                    && d.edge_heard
                     && c.seq <= d.before
                     && d.advances()
                     && later(stamp, echo)

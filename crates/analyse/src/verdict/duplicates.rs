@@ -3,9 +3,9 @@
 //! Two copies arrived: which, and what follows for the others.
 
 use super::{Judge, Need, is_too_late, set};
-use crate::direction::copies::{Copies, Evidence, Fate};
-use crate::direction::digest::AckDigest;
-use crate::direction::rtt::Rtt;
+use crate::facts::copies::{Copies, Evidence, Fate};
+use crate::facts::digest::AckDigest;
+use crate::facts::rtt::Rtt;
 
 impl Judge {
     /// An acknowledgement without news echoes a later timestamp than those before: a duplicate moved it.

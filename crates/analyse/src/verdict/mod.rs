@@ -12,15 +12,13 @@
 mod cover;
 mod duplicates;
 mod open;
-pub(crate) mod order_rules;
-pub(crate) mod reconcile;
 mod ruling;
 
-use crate::direction::copies::{Copies, Copy, Evidence, Fate};
-use crate::direction::digest::AckDigest;
-use crate::direction::ranges::Ranges;
-use crate::direction::rtt::Rtt;
-use crate::direction::ts_clock::Clockwork;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate};
+use crate::facts::digest::AckDigest;
+use crate::facts::ranges::Ranges;
+use crate::facts::rtt::Rtt;
+use crate::facts::ts_clock::Clockwork;
 use base::{Span, Time};
 use open::{Open, OpenSet};
 
@@ -62,6 +60,8 @@ pub(crate) struct Judge {
     narrowed: u64,
     /// When an acknowledgement without any news last came.
     idle_duplicate: Option<Time>,
+    /// When something last came from the receiver before which, by its numbers, packets of its own were lost.
+    pub(crate) answers_lost: Option<Time>,
     /// How far packets were seen to overtake each other, in serials.
     pub(crate) disorder: u64,
     /// Duplicates were reported in this direction.

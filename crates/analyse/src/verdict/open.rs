@@ -4,7 +4,7 @@
 //! concerns.
 
 use super::Need;
-use crate::direction::copies::{Copy, Evidence};
+use crate::facts::copies::{Copy, Evidence};
 use base::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

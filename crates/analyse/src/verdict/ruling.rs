@@ -3,10 +3,10 @@
 //! The verdict, once it is closed.
 
 use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
-use crate::direction::copies::{Copies, Copy, Evidence, Fate};
-use crate::direction::ranges;
-use crate::direction::rtt::Rtt;
-use crate::direction::ts_clock::Clockwork;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate};
+use crate::facts::ranges;
+use crate::facts::rtt::Rtt;
+use crate::facts::ts_clock::Clockwork;
 use base::Time;
 
 impl Judge {
@@ -40,6 +40,10 @@ impl Judge {
         // A duplicate since it can have been answered may be of it.
         let answered = |t: Time| t > open.copy.t && !is_too_late(&open.copy, t, rtt);
         let quiet = open.reports == 0 && (reports || !self.idle_duplicate.is_some_and(answered));
+        // The report may be among the answers that are known to be lost.
+        if self.answers_lost.is_some_and(|t| t > open.copy.t) {
+            return None;
+        }
         // Another one is known to have counted; whether this one arrived after it, only reports would tell.
         let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
         if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {

@@ -1,6 +1,7 @@
 //! `williwaw merge`: shards of a sweep become the run folder of the whole.
 //!
-//! The table of the merged folder has the bytes of the table that one unsharded run writes.
+//! The tables of the merged folder (flows; users, cells, timeslots, seconds and radio blocks of networks) have the bytes
+//! of those that one unsharded run writes.
 
 use crate::cmd::run::{Found, Kept};
 use crate::console::clock::Stopwatch;
@@ -13,6 +14,7 @@ use crate::output::style::Style;
 use crate::output::table::Choice;
 use lab::part::Shard;
 use lab::sweep::Sweep;
+use lab::system::tables::{self, Tables};
 use results::source::Source;
 use results::{Header, Row, folder};
 use scenario::metric::Metric;
@@ -67,6 +69,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let given = (record.seed != input.scenario.first().run.seed).then_some(record.seed);
     let sweep = Sweep::of(&input.scenario, Some(record.repetitions), given, VERSION)?;
     let rows = rows(&shards, &sweep)?;
+    let beside = sweep.tables.as_ref().map(|tables| beside(&shards, &sweep, tables)).transpose()?;
     let plan = Plan {
         repetitions: record.repetitions,
         seed: record.seed,
@@ -87,6 +90,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(mut kept) = kept {
         kept.record.started.clone_from(&record.started);
         kept.folder.start(&sweep.header)?;
+        for (name, header, rows) in beside.iter().flatten() {
+            kept.folder.append_table(name, header, rows)?;
+        }
         kept.folder.append(&rows)?;
         kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
     }
@@ -182,6 +188,44 @@ fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
         ),
         format!("run it: williwaw run {} --shard {}/{of} --out DIR", first.record.scenario, missing[0]),
     ))
+}
+
+/// A table of the whole sweep: its name, header and rows.
+type Whole<'a> = (&'static str, &'a Header, Vec<Row>);
+
+/// The tables of networks of cells of all shards. Those that summaries need are kept in the sweep.
+fn beside<'a>(shards: &[Folder], sweep: &Sweep, known: &'a Tables) -> Result<Vec<Whole<'a>>, Failure> {
+    let mut all = Vec::new();
+    for (table, header) in tables::all().into_iter().zip(&known.headers) {
+        let mut rows = Vec::new();
+        for shard in shards {
+            let name = shard.path.display();
+            let again = "run the shard again into a new folder";
+            let (found, more) = match folder::read_named(&shard.path, table.name) {
+                Err(results::Error::Empty { .. }) => {
+                    let message = format!("`{name}` has no table `{}.parquet`", table.name);
+                    return Err(Failure::usage(message, again));
+                }
+                other => other?,
+            };
+            if let Some((what, there, here)) = found.difference(header) {
+                let file = format!("{}.parquet", table.name);
+                return Err(Failure::usage(
+                    format!(
+                        "`{file}` in `{name}` is of another run: {what} is {there}, and {here} by its run.json"
+                    ),
+                    again,
+                ));
+            }
+            let (part, cells) = (lab::part::Part::from(shard.shard), sweep.cells.len() as u64);
+            rows.extend(more.into_iter().filter(|row| {
+                row.repetition < u64::from(sweep.repetitions) && part.holds(row.cell, row.repetition, cells)
+            }));
+        }
+        known.keep(table.name, &rows);
+        all.push((table.name, header, rows));
+    }
+    Ok(all)
 }
 
 /// The rows of all shards, each with every repetition it should hold.

@@ -8,7 +8,7 @@ use agent::control::Control;
 use agent::list::{self, Host};
 use agent::token::Token;
 use base::Span;
-use emulate::remote::overhead::Compared;
+use emulate::accuracy::overhead::Compared;
 use lab::sweep::Sweep;
 use scenario::Model;
 use std::net::SocketAddr;

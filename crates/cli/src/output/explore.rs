@@ -5,8 +5,8 @@ use crate::console::exit::Failure;
 use crate::input::plan::{Plan, VERSION};
 use lab::sweep::Sweep;
 use report::{Axis, Explore, Metric, Variant};
-use results::source::Source;
 use results::cells::CellSummary;
+use results::source::Source;
 use std::collections::BTreeMap;
 
 /// What the repetitions are ordered by: the first that was measured.
@@ -21,7 +21,10 @@ pub(crate) fn explore(
 ) -> Result<Option<Explore>, Failure> {
     let header = &sweep.header;
     let large = sweep.cells.len() > sweep.cells.held().len();
-    if cells.len() < 2 || large || sweep.cells.held().iter().any(|cell| lab::sweep::real(&cell.model).is_some()) {
+    if cells.len() < 2
+        || large
+        || sweep.cells.held().iter().any(|cell| lab::sweep::real(&cell.model).is_some())
+    {
         return Ok(None);
     }
     let measured = |at: usize| cells.iter().any(|cell| cell.metrics[at].is_some());
@@ -82,7 +85,9 @@ fn axes(sweep: &Sweep) -> Vec<Axis> {
 fn variant(
     sweep: &Sweep,
     by_repetition: BTreeMap<u64, Vec<Option<f64>>>,
-    cell: &CellSummary, columns: &[usize]) -> Variant {
+    cell: &CellSummary,
+    columns: &[usize],
+) -> Variant {
     let summary = |at: &usize| cell.metrics[*at].map(|m| [m.mean, m.p10, m.median, m.p90]);
     let main = columns[0];
     let combine = sweep.header.columns[main].combine;

@@ -19,12 +19,7 @@ const BAR_METRICS: &[&str] = &["download_time_s", "throughput_bps"];
 /// The page of a run.
 ///
 /// `pictures` holds cells by number, each with the picture of its first flow in repetition 0.
-pub(crate) fn page(
-    plan: &Plan,
-    sweep: &Sweep,
-    cells: &[CellSummary],
-    drawn: Vec<(usize, Picture)>,
-) -> Page {
+pub(crate) fn page(plan: &Plan, sweep: &Sweep, cells: &[CellSummary], drawn: Vec<(usize, Picture)>) -> Page {
     let scenario = &plan.input.scenario;
     let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
     Page {
@@ -147,8 +142,9 @@ fn networks(sweep: &Sweep) -> Option<Section> {
     }
     let cell = &sweep.cells.held()[at];
     let mut items: Vec<Item> = Vec::new();
-    for (system, summary) in lab::system::summary::of(sweep, tables, at as u32).iter().enumerate() {
-        items.extend(lab::system::picture::map(&cell.model, 0, system).map(Item::from));
+    for (system, summary) in lab::system::summary::of(tables, sweep.repetitions, at as u32).iter().enumerate()
+    {
+        items.extend(lab::picture::systems::map(&cell.model, 0, system).map(Item::from));
         items.extend(summary.bars().into_iter().map(Item::from));
         items.extend(summary.charts().into_iter().map(Item::from));
     }

@@ -5,7 +5,7 @@ use crate::output::{kernel_state, labels};
 use base::{Span, event};
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::lateness::{Histogram, Timing};
-use emulate::remote::overhead::Between;
+use emulate::accuracy::overhead::Between;
 use emulate::{Options, Outcome};
 use lab::sweep::{Prepared, Sweep};
 use netns::facts::{FlowFacts, TcpInfo};

@@ -3,7 +3,7 @@
 //! A histogram with a constant relative precision, filled while the run goes on without allocating, and the verdict
 //! whether a run was faithful.
 
-use crate::remote::overhead::Between;
+use crate::accuracy::overhead::Between;
 use base::Span;
 use serde::{Deserialize, Serialize};
 

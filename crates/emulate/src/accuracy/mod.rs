@@ -4,3 +4,4 @@
 pub mod calibrate;
 pub mod lateness;
 pub mod live;
+pub mod overhead;

@@ -2,14 +2,14 @@
 //!
 //! Plain words, which a line between hosts can carry; how they are carried is not known here.
 
-use super::overhead::Between;
 use super::results::EndReturned;
-use super::spec::EndWork;
 use crate::Error;
+use crate::accuracy::overhead::Between;
+use crate::sockets::spec::EndWork;
+pub use crate::sockets::spec::{Setting, Slowly};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::keeper::Status;
-use scenario::model::{Linux, Reads};
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::AtomicBool;
@@ -60,23 +60,6 @@ pub struct Orders {
     pub realtime: bool,
 }
 
-/// How a kernel is to be set.
-#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Its congestion control.
-    pub cc: Option<String>,
-    /// Largest IP packet, bytes.
-    pub mtu: u32,
-    /// Settings of its network stack.
-    pub sysctl: Vec<(String, String)>,
-}
-
-impl From<&Linux> for Setting {
-    fn from(linux: &Linux) -> Setting {
-        Setting { cc: linux.cc.clone(), mtu: linux.mtu, sysctl: linux.sysctl.clone() }
-    }
-}
-
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineOrder {
@@ -106,21 +89,6 @@ pub struct EndOrder {
     pub start_ns: u64,
     /// Its workload.
     pub work: EndWork,
-}
-
-/// How an application reads that does not take everything at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slowly {
-    /// So many; none: whatever is there.
-    pub bytes_per_second: Option<u64>,
-    /// It reads nothing for so long after the connection is there.
-    pub pause_ns: u64,
-}
-
-impl From<Reads> for Slowly {
-    fn from(reads: Reads) -> Slowly {
-        Slowly { bytes_per_second: reads.rate.map(|rate| rate.bps() / 8), pause_ns: reads.pause.as_nanos() }
-    }
 }
 
 /// A command.

@@ -2,12 +2,12 @@
 
 #[cfg(target_os = "linux")]
 pub mod hosts;
-pub mod overhead;
 #[cfg(target_os = "linux")]
 pub mod results;
 #[cfg(target_os = "linux")]
 pub(crate) mod session;
 #[cfg(target_os = "linux")]
-pub mod spec;
-#[cfg(target_os = "linux")]
 pub mod worker;
+
+#[cfg(target_os = "linux")]
+pub use crate::sockets::spec;

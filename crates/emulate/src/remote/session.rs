@@ -4,13 +4,13 @@
 //! beside what happened here. Where no other host has a part, all of this is nothing.
 
 use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
-use super::spec::EndWork;
 use crate::accuracy::lateness::Timing;
-use crate::run::start_of;
 use crate::sockets::endpoint::Report;
+use crate::sockets::spec::EndWork;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
+use lab::machines::start_of;
 use lab::machines::{addresses, hosts};
 use netns::clock::Clock;
 use netns::device::Device;

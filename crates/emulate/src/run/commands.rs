@@ -4,8 +4,8 @@ use super::nodes::Stage;
 use crate::remote::session::Ordered;
 use crate::{Error, Surroundings};
 use base::Time;
-use base::dist::Sampler;
 use base::rng::Seed;
+use lab::machines::start_of;
 use netns::clock::Clock;
 use netns::job::{self, CommandFacts, Ended, Job};
 use netns::keeper::{Keeper, Plan, Streams};
@@ -177,10 +177,4 @@ fn job<'a>(
     };
     let space = &stage.at(command.node)?.space;
     Ok((Job { space, start, plan, streams, foreground }, memory))
-}
-
-/// When a command starts in this repetition.
-pub(crate) fn start_of(command: &Command, seed: Seed) -> Time {
-    let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
-    Time::from_nanos(ns as u64)
 }

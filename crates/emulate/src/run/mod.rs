@@ -5,17 +5,18 @@
 //! the truth about every packet is known ([`lab::run`]).
 
 mod commands;
+pub(crate) mod ends;
 pub(crate) mod nodes;
 mod threads;
 
 use self::commands::Commands;
+use self::ends::{Real, Site};
 use self::nodes::Stage;
 use self::threads::Threads;
 use crate::driver::trigger_socket::Hotline;
 use crate::driver::{Driver, Gateway};
 use crate::remote::session::Ordered;
 use crate::sockets::endpoint::Report;
-use crate::sockets::ends::{Real, Site};
 use crate::wire::Ends as Wires;
 use crate::{Error, Options, Outcome, Surroundings};
 use base::trace::Tracer;
@@ -30,8 +31,6 @@ use netns::uplink;
 use path::ElementId;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-pub(crate) use self::commands::start_of;
 
 /// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
 const LEAD: Span = Span::from_millis(100);

@@ -1,11 +1,11 @@
 //! Threads of a repetition in real time: the driver, kernel flow ends, commands, remote hosts, triggers.
 
 use super::commands::Commands;
+use super::ends::Real;
 use crate::driver::Driver;
 use crate::driver::trigger_socket::Hotline;
 use crate::remote::session::Ordered;
 use crate::sockets::endpoint::Report;
-use crate::sockets::ends::Real;
 use crate::{Error, Surroundings};
 use base::{Span, Time};
 use lab::run::Pending;

@@ -6,7 +6,7 @@
 use super::reader;
 use super::watch::Watch;
 use crate::Error;
-use crate::remote::hosts::Slowly;
+use crate::sockets::spec::Slowly;
 use base::{Span, Time};
 use netns::clock::Clock;
 use netns::namespace::Namespace;

@@ -2,9 +2,9 @@
 
 pub(crate) mod bulk;
 pub(crate) mod endpoint;
-pub(crate) mod ends;
 pub(crate) mod messages;
 pub(crate) mod multi;
 pub(crate) mod program;
 pub(crate) mod reader;
+pub mod spec;
 pub(crate) mod watch;

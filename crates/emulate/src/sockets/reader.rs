@@ -4,7 +4,7 @@
 //! receive buffer, and closes the window.
 
 use super::bulk::{Job, Told};
-use crate::remote::hosts::Slowly;
+use crate::sockets::spec::Slowly;
 use base::{Span, Time};
 use netns::clock::Clock;
 use netns::sys;

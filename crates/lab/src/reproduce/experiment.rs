@@ -1,6 +1,7 @@
 //! Published experiment: a scenario, the published values of its cells, claims and pictures. Data in `experiments/`,
 //! compiled into the program.
 
+use super::figure::FigureSpec;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,9 @@ pub struct Experiment {
     /// Pictures of single repetitions.
     #[serde(default)]
     pub picture: Vec<PictureSpec>,
+    /// Figures drawn anew, with published statements under the curves.
+    #[serde(default)]
+    pub figure: Vec<FigureSpec>,
     /// Draw the table as bars.
     #[serde(default)]
     pub bars: bool,

@@ -1,7 +1,6 @@
 //! C/I distribution, coding schemes, block errors, slot use and SGSN queue of networks of cells, over repetitions.
 
-use super::tables::{self, Table};
-use crate::sweep::{Sweep, Tables};
+use super::tables::{self, Table, Tables};
 use cells::curve::SCHEMES;
 use report::{Bar, BarGroup, Bars, Chart, Ink, Panel, Series, Style};
 use results::row::Row;
@@ -25,14 +24,14 @@ pub struct Summary {
 }
 
 /// The systems of one cell of the grid, in the order of their names.
-pub fn of(sweep: &Sweep, tables: &Tables, cell: u32) -> Vec<Summary> {
+pub fn of(tables: &Tables, repetitions: u32, cell: u32) -> Vec<Summary> {
     let mut all: BTreeMap<String, Summary> = BTreeMap::new();
     let known = tables::all();
     let column = |table: &str, name: &str| {
         let table: Option<&Table> = known.iter().find(|t| t.name == table);
         table.and_then(|t| t.columns.iter().position(|c| c.name == name)).unwrap_or(0)
     };
-    let wanted = |row: &Row| row.cell == cell && row.repetition < u64::from(sweep.repetitions);
+    let wanted = |row: &Row| row.cell == cell && row.repetition < u64::from(repetitions);
     let name = |row: &Row| row.flow.rsplit_once('@').map_or("", |(name, _)| name).to_owned();
     let (t, largest) = (column("system", "t_s"), column("system", "sgsn_octets_largest"));
     for row in tables.rows("system").iter().filter(|row| wanted(row)) {

@@ -1,23 +1,25 @@
 //! Tables of networks of cells beside the rows of flows: users, cells, timeslots, the load second by second, and the
-//! blocks by C/I and coding scheme. GPRS bearers fill the first three.
+//! blocks by C/I and coding scheme. GPRS bearers fill the first three. The last table is that of links, of any model.
 
-use super::{bearers, round_trip, transfers};
+use super::{bearers, links, round_trip, transfers};
 use base::Time;
 use cells::curve::SCHEMES;
 use cells::meter::{CI_FROM, CellCounts, Second};
 use cells::system::Cells;
 use radio::tdma::BLOCKS_PER_SECOND;
 use results::Grid;
-use results::row::{Column, Combine, Header};
+use results::row::{Column, Combine, Header, Row};
 use scenario::build::World;
 use scenario::model::radio::BearerKind;
 use scenario::model::{Model, System};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// Rows of a table: subject and values in the order of its columns.
 pub type Rows = Vec<(String, Vec<Option<f64>>)>;
 
-/// A table of networks of cells: its file name without ending, and its columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A table beside the rows of flows: its file name without ending, and its columns.
+#[derive(Clone, Debug)]
 pub struct Table {
     /// File name without ending.
     pub name: &'static str,
@@ -25,6 +27,8 @@ pub struct Table {
     pub row: &'static str,
     /// The columns.
     pub columns: Vec<Column>,
+    /// Whether a run of a model fills it.
+    pub wanted: fn(&Model) -> bool,
 }
 
 /// A system and its element after a repetition.
@@ -104,24 +108,73 @@ pub fn all() -> Vec<Table> {
         radio.push(Column::new(format!("mcs_{k}_lost"), "", Combine::Sum));
     }
     vec![
-        Table { name: "users", row: "a mobile", columns: fixed(USERS) },
-        Table { name: "cells", row: "a cell", columns: fixed(CELLS) },
-        Table { name: "slots", row: "a timeslot of a cell", columns: fixed(SLOTS) },
-        Table { name: "system", row: "a second in which a TBF lived", columns: fixed(SYSTEM) },
-        Table { name: "radio", row: "a direction and a decibel of C/I", columns: radio },
+        Table { name: "users", row: "a mobile", columns: fixed(USERS), wanted: radio_network },
+        Table { name: "cells", row: "a cell", columns: fixed(CELLS), wanted: radio_network },
+        Table { name: "slots", row: "a timeslot of a cell", columns: fixed(SLOTS), wanted: radio_network },
+        Table {
+            name: "system",
+            row: "a second in which a TBF lived",
+            columns: fixed(SYSTEM),
+            wanted: radio_network,
+        },
+        Table {
+            name: "radio",
+            row: "a direction and a decibel of C/I",
+            columns: radio,
+            wanted: radio_network,
+        },
+        links::table(),
     ]
 }
 
 /// The headers of the tables of a run.
 ///
 /// # Errors
+/// Tables beside the rows of flows.
+pub struct Tables {
+    /// Headers in the order of [`all`].
+    pub headers: Vec<Header>,
+    /// Which of them some cell of the grid fills; the rest are not written.
+    pub(crate) wanted: Vec<bool>,
+    /// The rows of those that are small: of each second and of each decibel.
+    pub(crate) kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
+}
+
+impl Tables {
+    /// Tables whose rows are kept for documents and pages.
+    pub(crate) const KEPT: [&'static str; 2] = ["system", "radio"];
+
+    /// The rows so far of a small table, in the table's order: sums over them do not depend on which repetition ended
+    /// first.
+    pub fn rows(&self, name: &str) -> Vec<Row> {
+        let mut rows =
+            self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default();
+        rows.sort_by(|a, b| a.key().cmp(&b.key()));
+        rows
+    }
+
+    /// Adds rows of a table; those of the large tables are not kept.
+    pub fn keep(&self, name: &'static str, rows: &[Row]) {
+        if Tables::KEPT.contains(&name)
+            && let Ok(mut kept) = self.kept.lock()
+        {
+            kept.entry(name).or_default().extend_from_slice(rows);
+        }
+    }
+}
+
 /// As of [`Header::new`].
 pub fn headers(hash: &str, seed: u64, version: &str, cells: &Grid) -> results::Result<Vec<Header>> {
     all().into_iter().map(|table| Header::new(hash, seed, version, cells.clone(), table.columns)).collect()
 }
 
-/// Whether a run of the model has tables: it has a network of cells, or a GPRS bearer.
+/// Whether a run of the model has tables.
 pub fn wanted(model: &Model) -> bool {
+    radio_network(model) || links::wanted(model)
+}
+
+/// Whether the model has a network of cells, or a GPRS bearer.
+fn radio_network(model: &Model) -> bool {
     let gprs = |b: &scenario::model::Bearer| matches!(b.kind, BearerKind::Gprs(_));
     !model.systems.is_empty() || model.bearers.iter().any(gprs)
 }
@@ -139,6 +192,9 @@ pub fn rows(model: &Model, world: &World, limit: Time) -> Vec<Rows> {
     if !model.bearers.is_empty() {
         let of = bearers::rows(model, world, seconds);
         tables.iter_mut().zip(of).for_each(|(table, rows)| table.extend(rows));
+    }
+    if let Some(last) = tables.last_mut().filter(|_| links::wanted(model)) {
+        *last = links::rows(model, world);
     }
     tables
 }

@@ -13,7 +13,6 @@ pub mod terminal;
 pub mod veth;
 
 use super::facts::TcpInfo;
-use crate::Error;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -506,13 +505,4 @@ pub fn abort_on_close(fd: RawFd) -> io::Result<()> {
             size_of::<libc::linger>() as libc::socklen_t,
         )
     })
-}
-
-/// What this process may not do that an emulation needs: namespaces, and devices of either kind in them.
-///
-/// # Errors
-/// The first thing that was refused.
-pub fn rights() -> Result<(), Error> {
-    let probe = std::net::Ipv4Addr::new(198, 18, 0, 1);
-    super::namespace::Namespace::new()?.device(probe, 1500).map(drop)
 }

@@ -488,6 +488,7 @@ impl Element for Channel {
             Signal::Rate(rate) => {
                 self.with_service_kept(cx, |channel, _| channel.capacity = Capacity::Fixed(rate));
             }
+            Signal::Cease => {}
             Signal::Close => self.closed_by_hand = true,
             Signal::Open => self.closed_by_hand = false,
             Signal::Credit => {

@@ -52,21 +52,22 @@ pub struct Report {
     pub last: bool,
 }
 
-/// The receiving side of a TBF direction.
+/// The receiving side of a TBF direction. What each block needs comes first, the window last.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
     numbering: Numbering,
-    mode: Mode,
     /// V(R): one after the highest block that has come.
     vr: Bsn,
     /// V(Q): the oldest block that has not come.
     vq: Bsn,
-    /// V(N), set where a block has come.
-    received: Bits,
-    /// Halves of a block in flight, by ring index; empty without resegmentation.
-    halves: Vec<u8>,
     /// The block with the final block indicator, or with countdown value 0.
     last: Option<Bsn>,
+    mode: Mode,
+    /// Halves of a block in flight, by ring index; empty without resegmentation.
+    halves: Vec<u8>,
+    /// V(N), set where a block has come.
+    received: Bits,
 }
 
 impl Receiver {

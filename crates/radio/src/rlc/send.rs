@@ -114,27 +114,31 @@ struct State {
 }
 
 /// The sending side of a TBF direction with its LLC queue.
+///
+/// In the order of the fields, what each block needs lies in the first two lines of a cache: in a network of cells
+/// senders by the thousand take turns.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender<T> {
-    /// The LLC queue.
-    pub feed: Feed<T>,
-    numbering: Numbering,
-    mode: Mode,
-    rules: Rules,
     /// V(S).
     vs: Bsn,
     /// V(A).
     va: Bsn,
     /// Next block of the pre-emptive cycle.
     cycle: Bsn,
+    missing_count: u32,
+    numbering: Numbering,
+    mode: Mode,
+    rules: Rules,
+    states: Vec<State>,
+    /// The LLC queue.
+    pub feed: Feed<T>,
+    counts: Counts,
+    cuts: Option<Vec<Cut>>,
     /// Sent and not acknowledged.
     pending: Bits,
     /// Of those, reported missing.
     missing: Bits,
-    missing_count: u32,
-    states: Vec<State>,
-    cuts: Option<Vec<Cut>>,
-    counts: Counts,
 }
 
 impl<T: Copy> Sender<T> {

@@ -34,8 +34,8 @@ impl<R: Read + Seek> Reader<R> {
         if magic.len() < MAGIC.len() || !record(path, &mut from, at, &mut payload)? {
             return Ok(None);
         }
-        let header: Header =
-            serde_json::from_slice(&payload).map_err(|error| damaged(path, MAGIC.len(), error.to_string()))?;
+        let header: Header = serde_json::from_slice(&payload)
+            .map_err(|error| damaged(path, MAGIC.len(), error.to_string()))?;
         header.check()?;
         let at = at + (HEAD + payload.len()) as u64;
         Ok(Some(Reader { path: path.to_owned(), from, header, at, payload }))

@@ -84,7 +84,7 @@ fn other_files_are_refused() {
 
     // A table of something else.
     let fields = Type::group_type_builder("other").build().unwrap();
-    let file = File::create(&path).unwrap();
+    let file = fs::File::create(&path).unwrap();
     SerializedFileWriter::new(file, Arc::new(fields), Arc::default()).unwrap().close().unwrap();
     assert!(matches!(read_flows(&path), Err(Error::NotFlows { .. })));
 

@@ -17,13 +17,15 @@ fn header(cells: usize) -> Header {
 
 /// Values without order, some of them missing, among them a zero below zero.
 fn values(cell: u32, repetition: u64, flow: u64) -> [Option<f64>; 3] {
-    let mixed = (u64::from(cell) * 7919 + repetition * 104_729 + flow * 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed =
+        (u64::from(cell) * 7919 + repetition * 104_729 + flow * 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (mixed >> 40) as f64 / 1000.0;
     [(mixed % 5 != 0).then_some(x), Some(if mixed % 97 == 0 { -0.0 } else { x.floor() }), Some(x * x)]
 }
 
 fn repetition(cell: u32, repetition: u64, flows: &[&str]) -> Vec<Row> {
-    let row = |(at, flow): (usize, &&str)| Row::new(cell, repetition, *flow, values(cell, repetition, at as u64));
+    let row =
+        |(at, flow): (usize, &&str)| Row::new(cell, repetition, *flow, values(cell, repetition, at as u64));
     flows.iter().enumerate().map(row).collect()
 }
 
@@ -55,9 +57,19 @@ fn both(header: &Header, repetitions: &[(u32, u64)], flows: &[&str]) -> (Table, 
     let so_far = folder.so_far().unwrap();
     let table = folder.close().unwrap();
     let mut rows = Vec::new();
-    Source::Table(&table).each_row(&mut |row| { rows.push(row.clone()); Ok(()) }).unwrap();
+    Source::Table(&table)
+        .each_row(&mut |row| {
+            rows.push(row.clone());
+            Ok(())
+        })
+        .unwrap();
     let mut again = Vec::new();
-    Source::Table(&so_far).each_row(&mut |row| { again.push(row.clone()); Ok(()) }).unwrap();
+    Source::Table(&so_far)
+        .each_row(&mut |row| {
+            again.push(row.clone());
+            Ok(())
+        })
+        .unwrap();
     assert!(rows == again);
     let expected: Vec<Row> = repetitions.iter().flat_map(|key| repetition(key.0, key.1, flows)).collect();
     assert!(rows == expected, "order or values");
@@ -66,7 +78,12 @@ fn both(header: &Header, repetitions: &[(u32, u64)], flows: &[&str]) -> (Table, 
 
 fn summaries(source: Source<'_>) -> Vec<CellSummary> {
     let mut all = Vec::new();
-    source.each_cell(&mut |summary| { all.push(summary); Ok(()) }).unwrap();
+    source
+        .each_cell(&mut |summary| {
+            all.push(summary);
+            Ok(())
+        })
+        .unwrap();
     all
 }
 

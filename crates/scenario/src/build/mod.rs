@@ -13,7 +13,7 @@ mod deadline;
 mod load;
 mod manager;
 mod mtu;
-mod radio;
+pub mod radio;
 mod service;
 mod system;
 mod wiring;
@@ -37,6 +37,7 @@ use path::compression::{Decompressor, Numbering};
 use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
+use path::loaded::LoadedLink;
 use path::loss::Loss;
 use path::meter::Meter;
 use path::qdisc::QueueSite;
@@ -70,6 +71,8 @@ pub struct World {
     pub bearers: Vec<(ElementId, usize)>,
     /// What the two ends of each flow tell each other beside the network, in the order of the model.
     pub letters: Vec<Letters>,
+    /// The elements of each link, in the order of the model; those of a bearer are shared by its two directions.
+    pub links: Vec<Vec<ElementId>>,
 }
 
 /// The hosts of a flow.
@@ -104,6 +107,8 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
+    /// The elements of each link.
+    links: Vec<Vec<ElementId>>,
     /// Where packets meet the MTU of a link.
     mtus: Vec<(usize, ElementId)>,
     /// The elements of bearers.
@@ -143,6 +148,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         names: Vec::new(),
         backgrounds: Vec::new(),
         chains: vec![None; model.links.len()],
+        links: vec![Vec::new(); model.links.len()],
         mtus: Vec::new(),
         cells: vec![None; model.bearers.len()],
         channels: vec![None; model.links.len()],
@@ -191,6 +197,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         systems,
         bearers,
         letters: told,
+        links: b.links,
     }
 }
 
@@ -352,6 +359,7 @@ impl Builder<'_> {
         let mut next: Option<(ElementId, Port)> = None;
         let mut exit: Option<(ElementId, Port)> = None;
         let mut lead = |b: &mut Self, way: Chain| {
+            b.links[index].push(way.entry.0);
             match next {
                 Some((to, port)) => b.network.wire(way.exit.0, way.exit.1, to, port),
                 None => exit = Some(way.exit),
@@ -360,8 +368,9 @@ impl Builder<'_> {
         };
         let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
         let up = link.direction == Some(Direction::Up);
-        for place in
-            ["radio", "gateway"].into_iter().filter(|place| link.charging && (up || *place == "radio"))
+        for place in ["radio", "gateway"]
+            .into_iter()
+            .filter(|place| link.charging.is_some() && (up || *place == "radio"))
         {
             let id = self.add(format!("{}.{place}", link.name), Meter::default());
             chain(self, id);
@@ -371,7 +380,8 @@ impl Builder<'_> {
             self.watches.push((id, down));
             chain(self, id);
         }
-        if let Some(through) = self.absorbs(index) {
+        let keeps = self.load_keeps_to(index);
+        if let Some(through) = self.absorbs(index).filter(|_| !keeps) {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
         }
@@ -423,21 +433,13 @@ impl Builder<'_> {
                 chain(self, id);
             }
         }
-        for &i in &link.backgrounds {
-            let load = &model.backgrounds[i];
-            let start = draw_time(&load.start, seed, &load.name, "start");
-            let mut source = Background::new(load.rate, load.packet, start);
-            if load.random {
-                source = source.random(seed.stream(&format!("{}@{}", load.name, link.name), "gaps"));
-            }
-            if let Some(flow) = self.travelling(i, index) {
-                source = source.travelling(flow);
-            }
-            let id = self.add(load.name.clone(), source);
+        for &i in link.backgrounds.iter().filter(|_| !keeps) {
+            let source = Background::new(self.source(i, index));
+            let id = self.add(model.backgrounds[i].name.clone(), source);
             self.backgrounds.push(id);
             chain(self, id);
         }
-        if link.charging && !up {
+        if link.charging.is_some() && !up {
             let id = self.add(format!("{}.gateway", link.name), Meter::default());
             chain(self, id);
         }
@@ -459,6 +461,15 @@ impl Builder<'_> {
         }
         let (config, gates) = (self.config(link), self.gates(link));
         let plain = |config, gates| path::link::Link::new(config, gates);
+        let add = |b: &mut Self, served: path::link::Link| {
+            if !b.load_keeps_to(index) {
+                return b.add(link.name.clone(), served);
+            }
+            let sources = link.backgrounds.iter().map(|&i| b.source(i, index)).collect();
+            let id = b.add(link.name.clone(), LoadedLink::new(served, sources));
+            b.backgrounds.push(id);
+            id
+        };
         match &link.queue {
             Queue::Deadline(deadline) => {
                 let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
@@ -467,9 +478,9 @@ impl Builder<'_> {
             Queue::Red(red) => {
                 let (name, rate_bps) = (link.name.as_str(), link.rate.mean_bps());
                 let red = red.manager(&QueueSite { seed, name, rate_bps, stay: None, unique: false });
-                self.add(link.name.clone(), plain(config, gates).managed(red))
+                add(self, plain(config, gates).managed(red))
             }
-            _ => self.add(link.name.clone(), plain(config, gates)),
+            _ => add(self, plain(config, gates)),
         }
     }
 

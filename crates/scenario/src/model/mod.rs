@@ -5,20 +5,23 @@
 
 mod carrier;
 pub mod channel;
+mod charging;
 mod command;
 mod linux;
 pub mod metric;
 pub mod radio;
+mod run;
 pub mod share;
 mod wire;
 
 pub use carrier::{Transport, Udp};
+pub use charging::Charging;
 pub use command::{Command, Reports};
 pub use linux::{Ip, Linux, Protocol};
 pub use radio::Bearer;
+pub use run::{Comparison, Expectation, Run};
 pub use wire::Wire;
 
-use self::metric::Statistic;
 use base::dist::Dist;
 use base::{Rate, Span, Time};
 pub use path::qdisc::{QueueSpec as Queue, Room as Capacity};
@@ -185,7 +188,7 @@ pub struct Link {
     /// Index of the link whose queue a reset that has passed this one empties of its connection.
     pub flushes: Option<usize>,
     /// Volume is counted at the gateway and in the radio network.
-    pub charging: bool,
+    pub charging: Option<Charging>,
     /// What makes it more than a plain link.
     pub channel: Option<Box<channel::Channel>>,
     /// Index of the bearer of which it is one direction.
@@ -533,74 +536,4 @@ pub struct User {
     pub group: String,
     /// The mobile asks; otherwise the server writes.
     pub mobile_asks: bool,
-}
-
-/// How often, with which seed, how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// Repetitions of every cell.
-    pub repetitions: u32,
-    /// Seed of all random streams.
-    pub seed: u64,
-    /// Simulated time after which a repetition ends, whatever is left.
-    pub limit: Span,
-}
-
-/// What must come out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expectation {
-    /// As written: `download.download_time_s.mean`.
-    pub key: String,
-    /// Index of the flow, commands counted on behind the flows; none: all together.
-    pub flow: Option<usize>,
-    /// Which number: the name of a [`metric::Metric`], or of a number that a command reports.
-    pub metric: String,
-    /// Which statistic over the repetitions.
-    pub statistic: Statistic,
-    /// What it must be.
-    pub comparison: Comparison,
-    /// The bound, in the metric's unit.
-    pub bound: f64,
-}
-
-/// How a measured number is held against a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `<`
-    Less,
-    /// `<=`
-    AtMost,
-    /// `>`
-    More,
-    /// `>=`
-    AtLeast,
-    /// `=`
-    Equal,
-}
-
-impl Comparison {
-    /// The sign.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Comparison::Less => "<",
-            Comparison::AtMost => "<=",
-            Comparison::More => ">",
-            Comparison::AtLeast => ">=",
-            Comparison::Equal => "=",
-        }
-    }
-}
-
-impl Expectation {
-    /// Whether `measured`, in the metric's unit, is as expected. NaN never is. Equal allows for
-    /// rounding, one part in a thousand million.
-    pub fn holds(&self, measured: f64) -> bool {
-        match self.comparison {
-            Comparison::Less => measured < self.bound,
-            Comparison::AtMost => measured <= self.bound,
-            Comparison::More => measured > self.bound,
-            Comparison::AtLeast => measured >= self.bound,
-            Comparison::Equal => (measured - self.bound).abs() <= 1e-9 * self.bound.abs(),
-        }
-    }
 }

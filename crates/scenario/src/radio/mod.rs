@@ -4,6 +4,7 @@
 
 mod framed;
 pub(crate) mod gprs;
+mod real;
 mod service;
 mod shape;
 

@@ -257,7 +257,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let name = name?;
     let compression = link::compression(reader);
     let mtu = link::mtu(reader, cx)?;
-    let (flush, charging) = (reader.flag("rst-flush")?, reader.flag("charging")?);
+    let (flush, charging) = (reader.flag("rst-flush")?, hop::charging(reader, cx)?);
     let unique = reader.flag("delete-copies")?;
     let bearer = crate::radio::read(reader, &name, &graph.flows, cx)?;
     let number = bearer.is_some().then_some(graph.bearers.len());
@@ -341,7 +341,7 @@ fn read_link(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         mtu,
         channel: channel?,
         flushes: None,
-        charging: false,
+        charging: None,
         bearer: None,
     };
     let index = graph.add(link, reader.tree.place);

@@ -68,27 +68,27 @@ const STATES: [&str; 5] = ["TCP_CA_Open", "TCP_CA_Disorder", "TCP_CA_CWR", "TCP_
 /// What `tcp_info` would show: counts in whole segments, times in microseconds.
 fn value(name: &str, stage: &Stage) -> Option<f64> {
     let s = &stage.connection.sender;
-    let mss = f64::from(s.mss());
+    let mss = f64::from(s.config().mss);
     let micros = |span: base::Span| (span.as_nanos() / 1000) as f64;
     Some(match name {
-        "tcpi_snd_cwnd" => (s.window.cwnd / mss).floor(),
+        "tcpi_snd_cwnd" => (s.tcb.window.cwnd / mss).floor(),
         // Linux's word for "none yet".
-        "tcpi_snd_ssthresh" if s.window.ssthresh.is_infinite() => f64::from(i32::MAX),
-        "tcpi_snd_ssthresh" => (s.window.ssthresh / mss).floor(),
+        "tcpi_snd_ssthresh" if s.tcb.window.ssthresh.is_infinite() => f64::from(i32::MAX),
+        "tcpi_snd_ssthresh" => (s.tcb.window.ssthresh / mss).floor(),
         "tcpi_unacked" => (s.flight() as f64 / mss).ceil(),
-        "tcpi_sacked" => (s.scoreboard.bytes() as f64 / mss).ceil(),
+        "tcpi_sacked" => (s.tcb.scoreboard.bytes() as f64 / mss).ceil(),
         // Linux goes on counting what it has sent again.
         "tcpi_lost" => {
-            let records = s.sent.as_ref()?.records().iter();
+            let records = s.tcb.sent.as_ref()?.records().iter();
             records.filter(|r| !r.sacked && (r.lost || (r.resent && s.recovering()))).count() as f64
         }
         "tcpi_ca_state" if s.recovering() => 3.0,
         "tcpi_ca_state" if s.nxt() < s.max_sent() => 4.0,
-        "tcpi_ca_state" => f64::from(u8::from(!s.scoreboard.is_empty())),
+        "tcpi_ca_state" => f64::from(u8::from(!s.tcb.scoreboard.is_empty())),
         "tcpi_snd_mss" => mss,
-        "tcpi_rtt" => micros(s.rto.srtt()),
-        "tcpi_rttvar" => micros(s.rto.rttvar()),
-        "tcpi_rto" => micros(s.rto.timeout()),
+        "tcpi_rtt" => micros(s.tcb.rto.srtt()),
+        "tcpi_rttvar" => micros(s.tcb.rto.rttvar()),
+        "tcpi_rto" => micros(s.tcb.rto.timeout()),
         _ => return None,
     })
 }

@@ -3,8 +3,8 @@
 use super::chunk::{Pattern, seen};
 use super::stage::{Stage, at, seconds};
 use super::{Dialogue, Event, Tag, What, options};
-use crate::ladder::{Arrow, Rung};
 use crate::player::{Failure, Reading, Verdict};
+use crate::verdict::{Arrow, Rung};
 use base::{Span, Time};
 use sctp::chunk::Chunk;
 use toml::{Table, Value};

@@ -2,7 +2,7 @@
 
 use super::chunk::{Context, short};
 use super::options::Options;
-use crate::ladder::{Arrow, Rung};
+use crate::verdict::{Arrow, Rung};
 use base::event::{Category, Event, Source};
 use base::packet::Packet as Head;
 use base::rng::Seed;

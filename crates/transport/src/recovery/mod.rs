@@ -1,6 +1,7 @@
 //! Parts of loss recovery that transports share: facts, round-trip times, the timer, the scoreboard,
 //! the record of transmissions and its order in time.
 
+pub mod config;
 pub mod digest;
 pub mod eifel_timer;
 pub mod linux_rtt;

@@ -7,7 +7,7 @@ mod adapt;
 
 use super::rtt::{Round, Rtt};
 use super::wheel;
-use crate::tcp::config::RtoConfig;
+use crate::recovery::config::RtoConfig;
 use adapt::Learned;
 pub use adapt::Lesson;
 use base::{Span, Time};

@@ -5,7 +5,7 @@
 
 use super::eifel_timer::EifelTimer;
 use super::linux_rtt::{Linux22Rtt, LinuxRtt};
-use crate::tcp::config::{Estimator, RtoConfig};
+use crate::recovery::config::{Estimator, RtoConfig};
 use base::Span;
 
 /// What an estimator may know of the sender when a sample is taken.

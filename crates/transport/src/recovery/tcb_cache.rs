@@ -12,7 +12,7 @@
 //! was reset or given up does not.
 
 use super::rto::Lesson;
-use crate::tcp::config::{Share, ShareConfig};
+use crate::recovery::config::{Share, ShareConfig};
 use base::{Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 

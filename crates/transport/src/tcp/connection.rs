@@ -126,18 +126,18 @@ impl Connection {
                 self.sender.take_over(io.now);
             }
             if !self.one_way() {
-                self.sender.ecn.on_syn(self.role == Role::Active, segment.ece, segment.cwr);
+                self.sender.tcb.ecn.on_syn(self.role == Role::Active, segment.ece, segment.cwr);
             }
         }
         if segment.syn && self.role == Role::Passive && !segment.ece {
-            self.sender.ecn.refuse();
+            self.sender.tcb.ecn.refuse();
         }
         if segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(io.now, segment) {
             self.discard_old(io, segment, packet);
             return;
         }
         if segment.len > 0 {
-            self.sender.ecn.on_data(ecn, segment.cwr);
+            self.sender.tcb.ecn.on_data(ecn, segment.cwr);
         }
         // The passive end acknowledges nothing before it has sent its SYN.
         if segment.has_ack && self.sender.max_sent() > 0 {
@@ -145,7 +145,7 @@ impl Connection {
         }
         let mut answer = Answer::None;
         if segment.end() > segment.seq && self.peer_open {
-            let arrival = self.receiver.receive(io.now, segment, &self.sender.rto);
+            let arrival = self.receiver.receive(io.now, segment, &self.sender.tcb.rto);
             answer = arrival.answer;
             if segment.len > 0 {
                 io.record(|| Event::DataReceived {
@@ -219,7 +219,7 @@ impl Connection {
             self.complete(io, first);
         }
         if self.receiver.next_timeout() <= io.now {
-            self.receiver.on_timeout(io.now, &self.sender.rto);
+            self.receiver.on_timeout(io.now, &self.sender.tcb.rto);
             self.acknowledge(io);
         }
     }
@@ -252,7 +252,7 @@ impl Connection {
     fn acknowledge(&mut self, io: &mut Io<'_>) {
         let mut segment = self.receiver.acknowledge_bare(io.now, self.config.timestamps);
         segment.seq = self.sender.max_sent();
-        segment.ece = self.sender.ecn.echoing;
+        segment.ece = self.sender.tcb.ecn.echoing;
         io.send(segment, self.ack_size(), Cause::New);
         if self.receiver.has_report()
             && let Some(out) = io.out.last_mut()
@@ -273,11 +273,11 @@ impl Connection {
         let config = &*self.config;
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;
-            if self.sender.ecn.wanted {
+            if self.sender.tcb.ecn.wanted {
                 //= RFC 3168 section 6.1.1.1: no answer to the SYN: it may be sent again without the offer
                 let again = segment.syn && out.cause != Cause::New && self.role == Role::Active;
-                self.sender.ecn.wanted = !(again && config.ecn_fallback);
-                mark(&mut self.sender.ecn, self.role, segment, &mut out.ecn, out.cause);
+                self.sender.tcb.ecn.wanted = !(again && config.ecn_fallback);
+                mark(&mut self.sender.tcb.ecn, self.role, segment, &mut out.ecn, out.cause);
             }
             segment.window = self.receiver.window(segment.syn);
             out.size = config.wire.header + segment.len + if segment.syn { config.wire.syn } else { 0 };
@@ -291,7 +291,7 @@ impl Connection {
         if config.lifetime != Lifetime::Always {
             self.limit_lives(io, first);
         }
-        if config.push == Push::Groups && !self.sender.keeps_portions() {
+        if config.push == Push::Groups && !self.sender.tcb.keeps_portions() {
             self.push(io, first);
         }
         if self.peer_open && !self.one_way() {
@@ -302,7 +302,7 @@ impl Connection {
     /// Data segments from `first` on are of use until the timeout that holds now.
     #[cold]
     fn limit_lives(&self, io: &mut Io<'_>, first: usize) {
-        let rto = &self.sender.rto;
+        let rto = &self.sender.tcb.rto;
         let beyond = if self.config.lifetime == Lifetime::RtoAndRtt { rto.srtt() } else { Span::ZERO };
         let micros = (rto.timeout() + beyond).as_nanos() / 1000;
         let lives = u32::try_from(micros).unwrap_or(Packet::ALWAYS - 1).min(Packet::ALWAYS - 1);
@@ -315,7 +315,7 @@ impl Connection {
     /// net/ipv4/tcp_output.c: `tcp_tso_autosize`, `__tcp_transmit_skb`; a single segment is no group).
     #[inline(never)]
     fn push(&self, io: &mut Io<'_>, first: usize) {
-        let group = self.sender.group();
+        let group = self.sender.tcb.group();
         let mut so_many = 0;
         for out in io.out.iter_mut().skip(first).filter(|out| out.body.len > 0) {
             so_many = if out.cause == Cause::New { so_many + 1 } else { 0 };

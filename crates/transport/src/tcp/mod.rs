@@ -1,4 +1,6 @@
-//! TCP, taken apart. Facts ([`crate::recovery::digest`]), judgement (`spurious`), consequence
+//! TCP: sender, receiver, loss recovery, congestion control, spurious detection and response.
+//!
+//! Facts ([`crate::recovery::digest`]), judgement (`spurious`), consequence
 //! (`response`, `recovery`, `cc`); `sender` calls them in that order for every acknowledgement.
 //!
 //! RFC 9293 for the segments, 5681 for congestion control, 6298 for the timer, 6582 and 6675 for
@@ -8,6 +10,7 @@ pub mod cc;
 pub mod config;
 pub mod connection;
 pub mod ecn;
+mod endpoint;
 mod offer;
 pub mod receiver;
 pub mod recovery;

@@ -95,12 +95,12 @@ impl Attacked {
             assert!(sent.body.len <= config.mss, "a segment larger than the MSS");
         }
         assert!(sender.una() <= sender.max_sent() && sender.nxt() <= sender.max_sent());
-        assert!(sender.window.cwnd.is_finite() && sender.window.cwnd >= 0.0);
+        assert!(sender.tcb.window.cwnd.is_finite() && sender.tcb.window.cwnd >= 0.0);
         if config.halving == transport::tcp::config::Halving::Flight {
-            assert!(sender.window.cwnd >= sender.window.mss, "cwnd {}", sender.window.cwnd);
+            assert!(sender.tcb.window.cwnd >= sender.tcb.window.mss, "cwnd {}", sender.tcb.window.cwnd);
         }
         assert!(self.connection.next_timeout() >= self.now || sender.flight() > 0);
-        let ranges = sender.scoreboard.ranges();
+        let ranges = sender.tcb.scoreboard.ranges();
         assert!(ranges.windows(2).all(|w| w[0].right < w[1].left), "ranges overlap");
         assert!(ranges.iter().all(|r| r.left < r.right && r.right <= sender.max_sent()));
     }
@@ -125,7 +125,7 @@ impl Attacked {
 
     fn segment(&mut self, bytes: &mut Bytes<'_>) {
         let sender = &self.connection.sender;
-        let mss = u64::from(sender.mss());
+        let mss = u64::from(sender.config().mss);
         let theirs = [self.connection.receiver.next(), 0, 1, self.connection.receiver.next() + mss];
         let ours = [sender.una(), sender.max_sent(), sender.nxt(), sender.una() + mss, sender.recover()];
         let flags = bytes.byte();

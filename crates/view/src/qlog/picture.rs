@@ -2,7 +2,7 @@
 //! and round trips below.
 
 use super::{Space, Trace};
-use crate::sequence::Frame;
+use crate::frame::Frame;
 use report::{
     Ack, Drop, FastRetransmit, Ink, Kind, Panel, Picture, Received, Sent, Series, Style, Timeout, Truth,
 };

@@ -35,7 +35,7 @@ pub(crate) fn qlog(bytes: &[u8]) {
                     );
                 }
                 assert!(trace.sent.len() as u64 <= trace.events);
-                let picture = view::qlog::picture(trace, view::sequence::Frame::default());
+                let picture = view::qlog::picture(trace, view::frame::Frame::default());
                 assert!(picture.until > picture.from);
             }
         }

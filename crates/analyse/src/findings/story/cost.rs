@@ -3,7 +3,7 @@
 //! Time in which the path delivered nothing is the path's, whatever timers expired meanwhile. To a timeout is charged the wait
 //! after the path was last seen to lose something, and the go-back-N that follows an unneeded one.
 
-use crate::direction::reason::Reason;
+use crate::facts::reason::Reason;
 use crate::findings::flow::{Kind, SpikeKind, Way};
 use crate::findings::idle::IdleCause;
 use crate::findings::profile;

@@ -4,7 +4,7 @@
 
 use super::cost::Cost;
 use super::{bytes, count, seconds, short};
-use crate::direction::reason::Reason;
+use crate::facts::reason::Reason;
 use crate::findings::flow::{Kind, Way};
 use crate::verdict::Need;
 use base::Span;

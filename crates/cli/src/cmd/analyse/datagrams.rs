@@ -7,7 +7,7 @@ use analyse::story::{bytes, count};
 use base::Time;
 use report::{Item, Section};
 use serde_json::{Value, json};
-use view::sequence::Frame;
+use view::frame::Frame;
 
 /// Flows that are drawn on a page.
 const DRAWN: usize = 4;

@@ -8,8 +8,8 @@ use analyse::story::Story;
 use report::{Item, Layer, Page, Section};
 use std::cmp::Reverse;
 use view::View;
+use view::frame::Frame;
 use view::lines::Line;
-use view::sequence::Frame;
 
 /// Connections that are drawn: a page with more is larger than a mail takes.
 const DRAWN: usize = 6;
@@ -95,7 +95,7 @@ impl Case<'_> {
         if view.data().transmissions.is_empty() {
             return None;
         }
-        let (from, to) = view::sequence::ends(&view);
+        let (from, to) = view::frame::ends(&view);
         let frame = |title: &str| Frame {
             title: title.to_owned(),
             layers: self.layers.clone(),

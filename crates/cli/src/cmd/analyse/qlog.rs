@@ -10,8 +10,8 @@ use report::{Page, Section};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::Path;
+use view::frame::Frame;
 use view::qlog::{Qlog, Trace};
-use view::sequence::Frame;
 
 /// Traces that are drawn on a page.
 const DRAWN: usize = 4;

@@ -14,8 +14,8 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use view::View;
+use view::frame::Frame;
 use view::lines::Line;
-use view::sequence::Frame;
 
 /// What can be said of a capture only.
 #[derive(Debug, clap::Args)]
@@ -264,7 +264,7 @@ pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
 
 /// The picture as `williwaw-plot/1`.
 fn document(view: &View<'_>, drawn: &Drawn, name: &str, number: usize, under: &[Under]) -> serde_json::Value {
-    let (from, to) = view::sequence::ends(view);
+    let (from, to) = view::frame::ends(view);
     let mut document = json!({
         "schema": "williwaw-plot/1",
         "capture": name,

@@ -9,8 +9,8 @@ use crate::console::talk::Talk;
 use crate::input::plan::VERSION;
 use crate::output::terminal;
 use serde_json::{Value, json};
+use view::frame::Frame;
 use view::qlog::Qlog;
-use view::sequence::Frame;
 
 fn name(all: &super::Args) -> String {
     all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned())

@@ -140,7 +140,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         None if stage.is_none() && !few => {
             let mut scratch = Scratch::new()?;
             let mut complete = false;
-            run(&mut |control| sweep.run_kept(&mut scratch.folder, control).map(|ran| complete = ran.complete))?;
+            run(&mut |control| {
+                sweep.run_kept(&mut scratch.folder, control).map(|ran| complete = ran.complete)
+            })?;
             Results::of(scratch.folder.so_far()?, false, &sweep, complete)?
         }
         _ => {
@@ -386,7 +388,7 @@ impl Found<'_> {
             && self.sweep.cells.held().iter().any(|cell| !cell.model.systems.is_empty())
         {
             let cells = (0..self.sweep.cells.len() as u32).map(|cell| {
-                let systems = lab::system::summary::of(self.sweep, tables, cell);
+                let systems = lab::system::summary::of(tables, self.sweep.repetitions, cell);
                 systems.iter().map(lab::system::summary::Summary::document).collect::<Vec<Value>>()
             });
             put("systems", json!(cells.collect::<Vec<_>>()));

@@ -9,10 +9,13 @@ use super::class;
 use super::error;
 use super::fault;
 use super::link::{COMPRESSION, DELAY, ICMP, MTU, QUEUE, RATE};
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
 use crate::grammar::tree::Tree;
 use crate::grammar::validate::split;
-use crate::model::Direction;
+use crate::model::{Charging, Direction};
 use crate::preset::PRESET;
 
 const RST_FLUSH: Field = field(
@@ -34,6 +37,28 @@ const CHARGING: Field = field(
     "Volume is counted for charging: at the gateway, before the queue toward the mobile end, and in the radio network, \
      behind the link.",
 );
+const RESENT_CHARGE: Field = field(
+    "resent-charge",
+    Shape::One(Kind::Number(0.0, 1.0)),
+    Need::Optional,
+    "With `charging`: share of its volume at which data that the transport sends again are billed. Without it they are \
+     billed like all other data.",
+);
+
+/// What is billed of the volume of a hop; the outer none: it could not be read.
+pub(crate) fn charging(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Charging>> {
+    let share = reader.get("resent-charge");
+    if reader.flag("charging")? {
+        let resent = if share.is_some() { reader.number("resent-charge")? } else { 1.0 };
+        return Some(Some(Charging { resent }));
+    }
+    if let Some(tree) = share {
+        let message = "`resent-charge` lowers a bill, and this hop has none";
+        cx.push(Diagnostic::error("impossible", tree.place, message).help("add `charging = true`"));
+        return None;
+    }
+    Some(None)
+}
 
 /// `[[hop]]`.
 pub(crate) static HOP: TableShape = table(
@@ -79,6 +104,7 @@ pub(crate) static HOP: TableShape = table(
         RST_FLUSH,
         DELETE_COPIES,
         CHARGING,
+        RESENT_CHARGE,
     ],
 );
 

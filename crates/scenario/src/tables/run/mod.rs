@@ -43,6 +43,12 @@ pub(crate) static RUN: TableShape = table(
             Need::Default("\"1 h\""),
             "Simulated time after which a repetition ends, whatever is left.",
         ),
+        field(
+            "links",
+            Shape::One(Kind::Flag),
+            Need::Default("false"),
+            "Write `links.parquet`: data segments that each link carried, and how many of them were sent without need.",
+        ),
     ],
 );
 
@@ -126,5 +132,6 @@ fn values(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Run> {
         repetitions: u32::try_from(reader.count("repetitions")?).ok()?,
         seed: u64::try_from(reader.count("seed")?).ok()?,
         limit,
+        links: reader.flag("links")?,
     })
 }

@@ -4,8 +4,8 @@
 //! them touches the estimator's rules.
 
 use super::RtoTimer;
+use crate::recovery::config::Adapt;
 use crate::recovery::rtt::Rtt;
-use crate::tcp::config::Adapt;
 use base::Span;
 
 /// What a timer has learned.

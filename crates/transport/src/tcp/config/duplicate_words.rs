@@ -5,40 +5,6 @@
 use base::named;
 
 named! {
-    /// From when the timer runs that an acknowledgement of new data restarts.
-    pub enum RtoRestart {
-        /// From the acknowledgement on: a whole timeout more (RFC 6298 section 5.3).
-        Ack = "ack",
-        /// From when the oldest outstanding segment was sent: the timeout less its age, as if nothing had
-        /// restarted it (the Eifel retransmission timer; stacks that leave out RFC 6298 section 5.3).
-        Oldest = "oldest",
-        /// From when that segment was sent if fewer than four segments are outstanding or waiting
-        /// (RFC 7765), else from the acknowledgement on.
-        Rfc7765 = "rfc7765",
-    }
-}
-named! {
-    /// Which duplicate acknowledgements restart the timer.
-    pub enum DuplicateRestart {
-        /// None (RFC 6298).
-        None = "none",
-        /// Those up to the threshold of a fast retransmit.
-        Below = "below",
-        /// Each one. Together with new segments on duplicates above the threshold a lost retransmission
-        /// is never repaired.
-        Each = "each",
-    }
-}
-named! {
-    /// Which round trip is the first sample.
-    pub enum RtoSeed {
-        /// That of the SYN.
-        Syn = "syn",
-        /// That of the first data, which are longer than a SYN and take longer on a slow link.
-        Data = "data",
-    }
-}
-named! {
     /// What duplicates do while the bug fix forbids a fast retransmit. Those that bring no evidence of a
     /// loss, where that is asked for, count for nothing, but for the last of these words.
     pub enum BlockedDuplicates {

@@ -12,6 +12,10 @@ pub mod words;
 pub use super::cc::CongestionControl;
 pub use super::response::Response;
 pub use super::spurious::Spurious;
+pub use crate::recovery::config::{
+    Adapt, BackoffReset, DuplicateRestart, Estimator, RtoConfig, RtoRestart, RtoSeed, Share, ShareConfig,
+    Timing,
+};
 pub use duplicate_words::*;
 pub use options::{Kind, OptionSpec};
 pub use window_size::WindowSize;
@@ -33,45 +37,6 @@ pub struct Wire {
     pub sack: u32,
     /// What a SYN carries beside: options for the segment size, the scale of windows, the use of SACK.
     pub syn: u32,
-}
-
-/// The retransmission timer.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct RtoConfig {
-    /// Least value.
-    pub min: Span,
-    /// Greatest value, back-off included.
-    pub max: Span,
-    /// Before the first sample.
-    pub initial: Span,
-    /// Clock granularity.
-    pub tick: Span,
-    /// K in SRTT + K RTTVAR.
-    pub k: u32,
-    /// How it is computed.
-    pub estimator: Estimator,
-    /// Whether the least value bounds the timeout before the back-off multiplies it (RFC 6298).
-    pub clamp_before_backoff: bool,
-    /// What ends the back-off.
-    pub backoff_reset: BackoffReset,
-    /// Adaptation after a spurious timeout.
-    pub adapt: Adapt,
-    /// Whether partial acknowledgements in recovery give samples.
-    pub sample_partial_acks: bool,
-    /// Whether reports of what was sent once give samples.
-    pub sample_reports: bool,
-    /// Which segments are timed without timestamps.
-    pub timing: Timing,
-    /// From when a restarted timer runs.
-    pub restart: RtoRestart,
-    /// Which duplicates restart it.
-    pub restart_on_duplicates: DuplicateRestart,
-    /// Which round trip is the first sample.
-    pub seed: RtoSeed,
-    /// Timers expire in the slots of a wheel (`recovery::wheel`).
-    pub wheel: bool,
-    /// Percent of the computed timeout that is used; other than 100 is a fault.
-    pub percent: u32,
 }
 
 /// How a series of duplicate acknowledgements is treated.
@@ -152,30 +117,6 @@ pub struct StagedConfig {
     pub second: StagedSecond,
     /// What the third stage leaves.
     pub third: StagedThird,
-}
-
-/// What a connection shares with the next ones to the same destination (RFC 9040 section 6).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct ShareConfig {
-    /// SRTT and RTTVAR.
-    pub rtt: Share,
-    /// The least round trip.
-    pub min_rtt: bool,
-    /// The slow-start threshold.
-    pub ssthresh: Share,
-    /// The congestion window.
-    pub cwnd: bool,
-    /// What the timer has learned from spurious timeouts.
-    pub rto: bool,
-    /// How old it may be; zero: as old as it likes.
-    pub age: Span,
-}
-
-impl ShareConfig {
-    /// Whether anything is shared.
-    pub fn any(&self) -> bool {
-        self.rtt != Share::Off || self.min_rtt || self.ssthresh != Share::Off || self.cwnd || self.rto
-    }
 }
 
 /// Every choice of one TCP.

@@ -7,6 +7,7 @@ use super::CongestionControl;
 use super::duplicate_words::*;
 use super::words::*;
 use super::{Response, Spurious};
+use crate::recovery::config::*;
 use base::Span;
 use base::units::{parse_bytes, parse_span};
 

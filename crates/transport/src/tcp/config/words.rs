@@ -162,26 +162,6 @@ named! {
     }
 }
 named! {
-    /// How the retransmission timer adapts after a spurious timeout.
-    pub enum Adapt {
-        /// Not at all: the samples of delayed segments count as any other.
-        None = "none",
-        /// The next sample, that of a delayed segment, starts the estimate anew ("Responding", RTO option 1).
-        Reseed = "reseed",
-        /// The back-off stays where the spurious timeout left it until a genuine one ("Responding", RTO option 2).
-        KeepBackoff = "keep-backoff",
-        /// Each makes the least timeout a second longer, until a genuine one ("Responding", RTO option 3).
-        MinPlusPlus = "min++",
-        /// The same, but a genuine timeout halves what was added ("Responding" section III.C, not evaluated there).
-        MinHalves = "min++-halves",
-        /// The least timeout becomes as long as the delay was, until a genuine one (likewise).
-        Delay = "delay",
-        /// It becomes the smoothed length of the delays, each new one with a weight of 1/8, until a genuine
-        /// timeout (likewise).
-        SmoothedDelay = "smoothed-delay",
-    }
-}
-named! {
     /// How the connection opens.
     pub enum Handshake {
         /// SYN, SYN-ACK, ACK; FIN at the end.
@@ -246,57 +226,12 @@ named! {
     }
 }
 named! {
-    /// How SRTT, RTTVAR and the timeout are computed.
-    pub enum Estimator {
-        /// RFC 6298 in nanoseconds, rounded up to the tick.
-        Rfc6298 = "rfc6298",
-        /// The integer arithmetic of BSD: samples in ticks, shifts by 3 and 2, and a smoothed time
-        /// folded into the variance after many expirations.
-        Bsd = "bsd",
-        /// RFC 6298 with its gains divided by the samples that a window gives (RFC 7323 appendix G).
-        Rfc7323 = "rfc7323",
-        /// Linux since 2.4: the variation is the greatest of a window, falls slowly, grows only as the
-        /// round trip grows, and K times it is never less than `rto.min`.
-        Linux = "linux",
-        /// Linux 2.2: a quarter is added, and much more while the window is small.
-        Linux22 = "linux-2.2",
-        /// The Eifel retransmission timer's predictor (Ludwig and Sklower 2000).
-        Eifel = "eifel",
-    }
-}
-named! {
-    /// What ends the exponential back-off.
-    pub enum BackoffReset {
-        /// The acknowledgement of a segment that was timed, that is, first sent after the timeout: Karn, and
-        /// what RFC 2988 section 5 calls a new measurement ("only [...] when new data has been sent and
-        /// acknowledged").
-        TimedSegment = "timed-segment",
-        /// Any new round-trip sample; with timestamps every new acknowledgement gives one.
-        Sample = "sample",
-        /// Any acknowledgement of new data.
-        NewAck = "new-ack",
-    }
-}
-named! {
     /// Where ssthresh comes from at a loss.
     pub enum Halving {
         /// Half of what is outstanding (RFC 5681 equation 4).
         Flight = "flight",
         /// Half of the usable window, in whole segments: the simulators of 2001.
         Window = "window",
-    }
-}
-named! {
-    /// How connections to one destination share what they learn about the path.
-    pub enum Share {
-        /// Not at all.
-        Off = "false" | "off",
-        /// The next one begins with it; when one closes, its value is averaged with the one before
-        /// (RFC 9040 section 6).
-        Rfc9040 = "true" | "on" | "rfc9040",
-        /// As Linux: round trips give the first timeout of data only, and longer ones count more than shorter
-        /// ones; the threshold is that of a connection which knew congestion.
-        Linux = "linux",
     }
 }
 named! {
@@ -421,15 +356,6 @@ named! {
         On = "true" | "on",
         /// No: the window alone.
         Off = "false" | "off",
-    }
-}
-named! {
-    /// Which round trips are timed when there are no timestamps.
-    pub enum Timing {
-        /// One segment per window (RFC 6298 section 3).
-        Window = "window",
-        /// Every segment that was sent once.
-        Segment = "segment",
     }
 }
 named! {

@@ -9,10 +9,10 @@
 //! restarts the timer, and only then does its echo go into the estimate, of a duplicate too.
 
 use super::rampdown::Rampdown;
-use super::{Rules, state as state_of};
+use super::{RecoveryState, Rules};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::Tcb;
 use base::Span;
 use base::event::Event;
 use base::truth::Cause;
@@ -44,180 +44,165 @@ pub struct FackNs2 {
     timeout: Span,
 }
 
-fn state(sender: &mut Sender) -> &mut FackNs2 {
-    state_of::<Box<FackNs2>>(sender)
-}
-
 impl Rules for Box<FackNs2> {
     const NEEDS_SACK: bool = true;
     const FORGETS_REPORTS: bool = true;
 
-    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-        if state(sender).point.is_some() {
-            in_recovery(sender, io, ack);
+    const REPAIRS_PARTIALLY: bool = false; // every acknowledgement is timed
+
+    fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        if self.point.is_some() {
+            self.in_recovery(tcb, io, ack);
         } else {
-            outside(sender, io, ack);
+            self.outside(tcb, io, ack);
         }
-        state(sender).timeout = sender.rto.timeout();
+        self.timeout = tcb.rto.timeout();
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _recovery: &mut RecoveryState) {
         // The recovery goes on, as does its point.
         (self.silent, self.retran_data) = (false, 0);
         self.resent.clear();
     }
 
-    fn resend(sender: &mut Sender, io: &mut Io<'_>) {
-        let timeout = sender.rto.timeout();
-        let una = sender.una();
-        let s = state(sender);
-        (s.fack, s.timeout) = (una, timeout);
-        sender.go_back_after_timeout(io);
+    fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
+        (self.fack, self.timeout) = (tcb.una(), tcb.rto.timeout());
+        tcb.go_back_after_timeout(io);
     }
 
-    fn recovering(&self) -> bool {
-        self.point.is_some()
+    fn pipe(&self, tcb: &Tcb) -> Option<u64> {
+        let resent = self.retran_data.max(0) as u64 * u64::from(tcb.mss());
+        Some(tcb.nxt().saturating_sub(self.fack) + resent)
+    }
+}
+
+impl FackNs2 {
+    /// Starts anew, with what the receiver is known to hold.
+    fn begin_anew(&mut self, recovery: &mut RecoveryState, fack: u64) {
+        *self = FackNs2 { fack, ..FackNs2::default() };
+        recovery.end();
     }
 
-    fn repairs_partially(&self) -> bool {
-        false // every acknowledgement is timed
+    fn outside(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        if ack.newly_acked > 0 && !reports(ack) {
+            tcb.forget_reports();
+            tcb.advance(io, ack, true);
+            tcb.open_window(ack);
+            self.begin_anew(&mut tcb.recovery, ack.ack);
+            self.send(tcb, io);
+            return;
+        }
+        if !ack.old {
+            self.take_in(tcb, io, ack);
+            let (fack, threshold) = (self.fack, i64::from(tcb.dupthresh()));
+            let between = fack.saturating_sub(tcb.una()) / u64::from(tcb.mss());
+            self.duplicates = between as i64 - 1;
+            if self.duplicates >= threshold && tcb.flight() > 0 {
+                self.enter(tcb, io);
+            }
+        }
+        if self.duplicates == 0 {
+            self.send(tcb, io);
+        }
     }
 
-    fn inflation(&self) -> u64 {
-        self.rampdown.bytes() as u64
+    fn enter(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
+        tcb.begin_fast_retransmit(io);
+        let rampdown = Rampdown::begin(tcb, tcb.nxt().saturating_sub(self.fack));
+        tcb.halve_threshold();
+        rampdown.damp(tcb);
+        tcb.window.cwnd = tcb.window.mss;
+        let (una, next) = (tcb.una(), tcb.nxt());
+        tcb.recovery.begin();
+        (self.point, self.rampdown) = (Some(next), rampdown);
+        tcb.recovery.inflation = self.rampdown.bytes() as u64;
+        self.resent.push(Resent { seq: una, next });
+        self.retran_data += 1;
+        tcb.retransmit(io, una, Cause::Fast);
     }
 
-    fn pipe(&self, sender: &Sender) -> Option<u64> {
-        let resent = self.retran_data.max(0) as u64 * u64::from(sender.mss());
-        Some(sender.nxt().saturating_sub(self.fack) + resent)
+    fn in_recovery(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        if !ack.old {
+            self.take_in(tcb, io, ack);
+        }
+        let before = self.resent.len();
+        self.resent.retain(|r| !(r.seq < ack.sacked_up_to && r.next < ack.sacked_up_to));
+        self.silent |= self.resent.len() < before;
+        // The simulator counts acknowledgements: each opens the window, whatever it acknowledges.
+        let newly_acked = ack.newly_acked.max(u64::from(tcb.mss()));
+        tcb.open_window(&AckDigest { newly_acked, ..*ack });
+        let una = tcb.una();
+        if !reports(ack) && self.point.is_some_and(|point| una > point) {
+            self.begin_anew(&mut tcb.recovery, self.fack);
+            tcb.forget_reports();
+            io.record(|| Event::RecoveryEnded { ack: ack.ack });
+        }
+        self.send(tcb, io);
+    }
+
+    /// What the acknowledgement says of what was sent, resent and is held.
+    fn take_in(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        let timeout = self.timeout;
+        tcb.advance(io, ack, true);
+        tcb.time_report(ack, timeout);
+        let (una, max) = (tcb.una(), tcb.max_sent());
+        let mut resent = std::mem::take(&mut self.resent);
+        let before = resent.len();
+        resent.retain(|r| r.seq >= una && tcb.scoreboard.end_of_range_at(r.seq).is_none());
+        let arrived = before - resent.len();
+        self.resent = resent;
+        self.retran_data -= arrived as i64;
+        // Only what is reported takes from the rampdown, counted from what was known before.
+        let known = self.fack.max(una);
+        let reported = ack.sacked_up_to.min(max);
+        self.rampdown.advanced(reported.saturating_sub(known));
+        tcb.recovery.inflation = self.rampdown.bytes() as u64;
+        self.fack = known.max(reported);
+        let fack = self.fack;
+        tcb.skip_to(fack);
+    }
+
+    /// Sends while what is above `fack`, and what was resent, leave room in the window: holes first.
+    fn send(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
+        let mss = u64::from(tcb.mss());
+        loop {
+            let window = tcb.window.cwnd.min(tcb.peer_window() as f64);
+            let (una, nxt) = (tcb.una(), tcb.nxt());
+            let window = (window + self.rampdown.bytes()) as u64 / mss;
+            let awnd = (nxt.saturating_sub(self.fack) / mss) as i64 + self.retran_data;
+            if self.silent || awnd >= window as i64 {
+                return;
+            }
+            match self.next_hole(tcb, una) {
+                Some(hole) => {
+                    self.resent.push(Resent { seq: hole, next: nxt });
+                    self.retran_data += 1;
+                    tcb.retransmit(io, hole, Cause::Recovery);
+                }
+                None => {
+                    if !tcb.send_one_within_peer_window(io) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first segment below the highest report that is neither reported nor resent.
+    fn next_hole(&self, tcb: &Tcb, from: u64) -> Option<u64> {
+        let mss = u64::from(tcb.mss());
+        let mut seq = from;
+        loop {
+            let hole = tcb.scoreboard.next_hole(seq)?;
+            if !self.resent.iter().any(|r| r.seq == hole) {
+                return Some(hole);
+            }
+            seq = hole + mss;
+        }
     }
 }
 
 /// It has a block above the cumulative acknowledgement; one below reports a duplicate.
 fn reports(ack: &AckDigest) -> bool {
     ack.sacked_up_to > ack.ack
-}
-
-fn outside(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    if ack.newly_acked > 0 && !reports(ack) {
-        sender.forget_reports();
-        sender.advance(io, ack, true);
-        sender.open_window(ack);
-        *state(sender) = FackNs2 { fack: ack.ack, ..FackNs2::default() };
-        send(sender, io);
-        return;
-    }
-    if !ack.old {
-        take_in(sender, io, ack);
-        let s = state(sender);
-        let (fack, threshold) = (s.fack, i64::from(sender.dupthresh()));
-        let between = fack.saturating_sub(sender.una()) / u64::from(sender.mss());
-        let duplicates = between as i64 - 1;
-        state(sender).duplicates = duplicates;
-        if duplicates >= threshold && sender.flight() > 0 {
-            enter(sender, io);
-        }
-    }
-    if state(sender).duplicates == 0 {
-        send(sender, io);
-    }
-}
-
-fn enter(sender: &mut Sender, io: &mut Io<'_>) {
-    sender.begin_fast_retransmit(io);
-    let fack = state(sender).fack;
-    let rampdown = Rampdown::begin(sender, sender.nxt().saturating_sub(fack));
-    sender.halve_threshold();
-    rampdown.damp(sender);
-    sender.window.cwnd = sender.window.mss;
-    let (una, next) = (sender.una(), sender.nxt());
-    let s = state(sender);
-    (s.point, s.rampdown) = (Some(next), rampdown);
-    s.resent.push(Resent { seq: una, next });
-    s.retran_data += 1;
-    sender.retransmit(io, una, Cause::Fast);
-}
-
-fn in_recovery(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    if !ack.old {
-        take_in(sender, io, ack);
-    }
-    let s = state(sender);
-    let before = s.resent.len();
-    s.resent.retain(|r| !(r.seq < ack.sacked_up_to && r.next < ack.sacked_up_to));
-    s.silent |= s.resent.len() < before;
-    // The simulator counts acknowledgements: each opens the window, whatever it acknowledges.
-    let newly_acked = ack.newly_acked.max(u64::from(sender.mss()));
-    sender.open_window(&AckDigest { newly_acked, ..*ack });
-    let una = sender.una();
-    let s = state(sender);
-    if !reports(ack) && s.point.is_some_and(|point| una > point) {
-        *s = FackNs2 { fack: s.fack, ..FackNs2::default() };
-        sender.forget_reports();
-        io.record(|| Event::RecoveryEnded { ack: ack.ack });
-    }
-    send(sender, io);
-}
-
-/// What the acknowledgement says of what was sent, resent and is held.
-fn take_in(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    let timeout = state(sender).timeout;
-    sender.advance(io, ack, true);
-    sender.time_report(ack, timeout);
-    let (una, max) = (sender.una(), sender.max_sent());
-    let mut resent = std::mem::take(&mut state(sender).resent);
-    let before = resent.len();
-    resent.retain(|r| r.seq >= una && sender.scoreboard.end_of_range_at(r.seq).is_none());
-    let arrived = before - resent.len();
-    let s = state(sender);
-    s.resent = resent;
-    s.retran_data -= arrived as i64;
-    // Only what is reported takes from the rampdown, counted from what was known before.
-    let known = s.fack.max(una);
-    let reported = ack.sacked_up_to.min(max);
-    s.rampdown.advanced(reported.saturating_sub(known));
-    s.fack = known.max(reported);
-    let fack = s.fack;
-    sender.skip_to(fack);
-}
-
-/// Sends while what is above `fack`, and what was resent, leave room in the window: holes first.
-fn send(sender: &mut Sender, io: &mut Io<'_>) {
-    let mss = u64::from(sender.mss());
-    loop {
-        let window = sender.window.cwnd.min(sender.peer_window() as f64);
-        let (una, nxt) = (sender.una(), sender.nxt());
-        let s = state(sender);
-        let window = (window + s.rampdown.bytes()) as u64 / mss;
-        let awnd = (nxt.saturating_sub(s.fack) / mss) as i64 + s.retran_data;
-        if s.silent || awnd >= window as i64 {
-            return;
-        }
-        match next_hole(sender, una) {
-            Some(hole) => {
-                let s = state(sender);
-                s.resent.push(Resent { seq: hole, next: nxt });
-                s.retran_data += 1;
-                sender.retransmit(io, hole, Cause::Recovery);
-            }
-            None => {
-                if !sender.send_one_within_peer_window(io) {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// The first segment below the highest report that is neither reported nor resent.
-fn next_hole(sender: &mut Sender, from: u64) -> Option<u64> {
-    let mss = u64::from(sender.mss());
-    let mut seq = from;
-    loop {
-        let hole = sender.scoreboard.next_hole(seq)?;
-        if !state(sender).resent.iter().any(|r| r.seq == hole) {
-            return Some(hole);
-        }
-        seq = hole + mss;
-    }
 }

@@ -1,6 +1,7 @@
 //! Loss recovery strategies: retransmission and end of recovery.
 //!
-//! One file a strategy; each is told of the same facts and acts through the sender's few actions.
+//! One file a strategy; each is told of the same facts and acts through the few actions of the send variables
+//! ([`Tcb`]). It sees neither the detector of spurious timeouts nor the response.
 //!
 //! A new strategy is a file with a state that implements [`Rules`], its `mod` line, and a line in the
 //! list `strategies!` below: the word in scenario files, its sentence, its state. The list makes the
@@ -17,16 +18,18 @@ pub mod reno;
 pub mod rfc3517;
 pub mod rfc6675;
 pub mod sack;
+mod state;
 pub mod tahoe;
 pub mod tail_probe;
 
 use super::config::Config;
-use super::sender::{Sender, Timer};
+use super::sender::{Tcb, Timer};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Sent;
+pub use state::{Phase, RecoveryState};
 
-/// What a strategy is. Its state lies in the sender, so what acts takes the sender whole.
+/// A strategy: its own state, with the send variables and the way out for segments handed in.
 trait Rules: Default {
     /// It cannot work without selective acknowledgements; without them NewReno takes its place.
     const NEEDS_SACK: bool = false;
@@ -40,52 +43,29 @@ trait Rules: Default {
     const FORGETS_REPORTS: bool = false;
     /// After a timeout it sends again from the oldest byte on; otherwise it knows itself what is lost.
     const GOES_BACK: bool = true;
+    /// It stays in recovery on a partial acknowledgement.
+    const REPAIRS_PARTIALLY: bool = true;
 
-    /// An acknowledgement came.
-    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest);
+    /// An acknowledgement came; the send variables are as before it, but for round-trip times, a possible response to a
+    /// spurious timeout, and the scoreboard. Sends what it lets out.
+    fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest);
     /// The timer expired: whatever was going on is over.
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, recovery: &mut RecoveryState) {
         *self = Self::default();
+        recovery.end();
     }
     /// The timer expired and the window is closed: resends.
-    fn resend(sender: &mut Sender, io: &mut Io<'_>) {
-        sender.go_back_after_timeout(io);
+    fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
+        tcb.go_back_after_timeout(io);
     }
     /// The last timeout was spurious; transmission goes on with the next unsent segment.
-    fn on_spurious(_sender: &mut Sender) {}
-    /// New data were sent.
-    fn on_new_data(_sender: &mut Sender, _io: &mut Io<'_>) {}
+    fn on_spurious(&mut self, _tcb: &mut Tcb) {}
     /// One of its timers expired.
-    fn on_timer(_sender: &mut Sender, _io: &mut Io<'_>, _timer: Timer) {}
-    /// Lost segments are being repaired without a timeout.
-    fn recovering(&self) -> bool;
-    /// It stays in recovery on a partial acknowledgement.
-    fn repairs_partially(&self) -> bool {
-        self.recovering()
-    }
-    /// By how many bytes duplicates inflate the window.
-    fn inflation(&self) -> u64 {
-        0
-    }
-    /// How many bytes beyond the oldest one do not count against the window.
-    fn beyond(&self) -> u64 {
-        self.inflation()
-    }
+    fn on_timer(&mut self, _tcb: &mut Tcb, _io: &mut Io<'_>, _timer: Timer) {}
     /// What it believes to be in the network, bytes, if it keeps such a count.
-    fn pipe(&self, _sender: &Sender) -> Option<u64> {
+    fn pipe(&self, _tcb: &Tcb) -> Option<u64> {
         None
     }
-}
-
-/// A state that lies in the sum.
-trait Held {
-    /// The state of the strategy in use, which must be this one.
-    fn of(strategy: &mut Strategy) -> &mut Self;
-}
-
-/// The state of the strategy in use, which must be of that kind.
-fn state<S: Held>(sender: &mut Sender) -> &mut S {
-    S::of(&mut sender.strategy)
 }
 
 macro_rules! strategies {
@@ -116,15 +96,6 @@ macro_rules! strategies {
         #[derive(Clone, Debug)]
         pub enum Strategy { $($(#[$doc])+ $variant($state)),+ }
 
-        $(impl Held for $state {
-            fn of(strategy: &mut Strategy) -> &mut Self {
-                match strategy {
-                    Strategy::$variant(state) => state,
-                    _ => unreachable!("asked by another strategy"),
-                }
-            }
-        })+
-
         impl Strategy {
             fn named(recovery: Recovery) -> Self {
                 match recovery { $(Recovery::$variant => Strategy::$variant(Default::default())),+ }
@@ -145,63 +116,39 @@ macro_rules! strategies {
                 match self { $(Strategy::$variant(_) => <$state>::GOES_BACK),+ }
             }
 
-            /// An acknowledgement came; the sender's state is as before it, but for round-trip times, a
-            /// possible response to a spurious timeout, and the scoreboard. Sends what it lets out.
-            pub fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-                match &sender.strategy { $(Strategy::$variant(_) => <$state>::on_ack(sender, io, ack)),+ }
+            /// Whether it stays in recovery on a partial acknowledgement.
+            pub fn repairs_partially(&self) -> bool {
+                match self { $(Strategy::$variant(_) => <$state>::REPAIRS_PARTIALLY),+ }
+            }
+
+            /// An acknowledgement came: resends, and sends what it lets out.
+            pub fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+                match self { $(Strategy::$variant(state) => state.on_ack(tcb, io, ack)),+ }
             }
 
             /// The timer expired: whatever was going on is over.
-            pub fn on_timeout(&mut self) {
-                match self { $(Strategy::$variant(state) => state.on_timeout()),+ }
+            pub fn on_timeout(&mut self, recovery: &mut RecoveryState) {
+                match self { $(Strategy::$variant(state) => state.on_timeout(recovery)),+ }
             }
 
             /// The timer expired and the window is closed: resends.
-            pub fn resend(sender: &mut Sender, io: &mut Io<'_>) {
-                match &sender.strategy { $(Strategy::$variant(_) => <$state>::resend(sender, io)),+ }
+            pub fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
+                match self { $(Strategy::$variant(state) => state.resend(tcb, io)),+ }
             }
 
             /// The last timeout was spurious.
-            pub fn on_spurious(sender: &mut Sender) {
-                match &sender.strategy { $(Strategy::$variant(_) => <$state>::on_spurious(sender)),+ }
-            }
-
-            /// New data were sent. Called only where the configuration says that somebody wants to know.
-            pub fn on_new_data(sender: &mut Sender, io: &mut Io<'_>) {
-                match &sender.strategy { $(Strategy::$variant(_) => <$state>::on_new_data(sender, io)),+ }
+            pub fn on_spurious(&mut self, tcb: &mut Tcb) {
+                match self { $(Strategy::$variant(state) => state.on_spurious(tcb)),+ }
             }
 
             /// One of its timers expired.
-            pub fn on_timer(sender: &mut Sender, io: &mut Io<'_>, timer: Timer) {
-                match &sender.strategy {
-                    $(Strategy::$variant(_) => <$state>::on_timer(sender, io, timer)),+
-                }
-            }
-
-            /// True while lost segments are being repaired without a timeout.
-            pub fn recovering(&self) -> bool {
-                match self { $(Strategy::$variant(state) => state.recovering()),+ }
-            }
-
-            /// True while recovering with a strategy that stays in recovery on a partial acknowledgement.
-            pub fn repairs_partially(&self) -> bool {
-                match self { $(Strategy::$variant(state) => state.repairs_partially()),+ }
-            }
-
-            /// By how many bytes duplicates inflate the window.
-            pub fn inflation(&self) -> u64 {
-                match self { $(Strategy::$variant(state) => state.inflation()),+ }
-            }
-
-            /// How many bytes beyond the oldest one do not count against the window: what duplicates
-            /// inflated, or what is known not to be in the network.
-            pub fn beyond(&self) -> u64 {
-                match self { $(Strategy::$variant(state) => state.beyond()),+ }
+            pub fn on_timer(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, timer: Timer) {
+                match self { $(Strategy::$variant(state) => state.on_timer(tcb, io, timer)),+ }
             }
 
             /// What the strategy believes to be in the network, bytes, if it keeps such a count.
-            pub fn pipe(&self, sender: &Sender) -> Option<u64> {
-                match self { $(Strategy::$variant(state) => state.pipe(sender)),+ }
+            pub fn pipe(&self, tcb: &Tcb) -> Option<u64> {
+                match self { $(Strategy::$variant(state) => state.pipe(tcb)),+ }
             }
         }
     };

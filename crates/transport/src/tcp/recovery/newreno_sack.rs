@@ -5,17 +5,17 @@
 //! a precaution it can be confined to the time from a spurious timeout until the recovery point is acknowledged.
 //! Without SACK NewReno takes its place.
 
-use super::sack::{self, SackPipe};
-use super::{Rules, Strategy, state};
+use super::sack::SackPipe;
+use super::{RecoveryState, Rules};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::PartialResend;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::Tcb;
 
 /// The pipe, and how long it may be overrun.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewRenoSack {
-    pub(super) pipe: SackPipe,
+    pipe: SackPipe,
     /// A timeout was spurious: until this is acknowledged.
     until: Option<u64>,
 }
@@ -24,44 +24,29 @@ impl Rules for NewRenoSack {
     const NEEDS_SACK: bool = true;
     const FORGETS_REPORTS: bool = true;
 
-    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-        let before = state::<NewRenoSack>(sender).pipe.recovering;
-        sack::on_ack(sender, io, ack);
-        let recover = sender.recover();
-        let s = state::<NewRenoSack>(sender);
-        if s.until.is_some() && s.pipe.recovering && !before {
+    fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        let before = tcb.recovery.recovering();
+        // Whether a partial acknowledgement resends a segment however full the pipe is.
+        let insists = tcb.config().partial_resend == PartialResend::Always || self.until.is_some();
+        self.pipe.on_ack_insisting(tcb, io, ack, insists);
+        if self.until.is_some() && tcb.recovery.recovering() && !before {
             // A recovery has begun meanwhile: its point counts.
-            s.until = Some(recover);
+            self.until = Some(tcb.recover());
         }
-        if s.until.is_some_and(|point| ack.ack >= point) {
-            s.until = None;
+        if self.until.is_some_and(|point| ack.ack >= point) {
+            self.until = None;
         }
     }
 
-    fn on_timeout(&mut self) {
-        self.pipe.on_timeout();
+    fn on_timeout(&mut self, recovery: &mut RecoveryState) {
+        self.pipe.on_timeout(recovery);
     }
 
-    fn on_spurious(sender: &mut Sender) {
-        let max = sender.max_sent();
-        state::<NewRenoSack>(sender).until = Some(max);
+    fn on_spurious(&mut self, tcb: &mut Tcb) {
+        self.until = Some(tcb.max_sent());
     }
 
-    fn recovering(&self) -> bool {
-        self.pipe.recovering
-    }
-
-    fn pipe(&self, sender: &Sender) -> Option<u64> {
-        self.pipe.pipe(sender)
-    }
-}
-
-/// Whether this partial acknowledgement resends a segment however full the pipe is.
-pub(super) fn insists(sender: &Sender) -> bool {
-    match &sender.strategy {
-        Strategy::NewRenoSack(s) => {
-            sender.config().partial_resend == PartialResend::Always || s.until.is_some()
-        }
-        _ => false,
+    fn pipe(&self, tcb: &Tcb) -> Option<u64> {
+        self.pipe.pipe(tcb)
     }
 }

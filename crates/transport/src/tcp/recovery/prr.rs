@@ -10,7 +10,7 @@
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Window;
 use crate::tcp::config::{PrrBound, PrrUnit, Reduction};
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::Tcb;
 
 /// Whether the window comes down in proportion in the recovery at hand. Strategies hold this and tell it
 /// what happens; where the window came down at once, it does nothing.
@@ -19,8 +19,8 @@ pub(super) struct Proportional(Option<Prr>);
 
 impl Proportional {
     /// Recovery begins: as the configuration has it.
-    pub(super) fn begin(sender: &Sender) -> Self {
-        Proportional(Prr::begin(sender))
+    pub(super) fn begin(tcb: &Tcb) -> Self {
+        Proportional(Prr::begin(tcb))
     }
 
     pub(super) fn is_on(self) -> bool {
@@ -79,17 +79,17 @@ struct Prr {
 
 impl Prr {
     /// Recovery begins; `None` if the window is to be halved at once, or is the congestion control's alone.
-    fn begin(sender: &Sender) -> Option<Prr> {
-        let config = sender.config();
+    fn begin(tcb: &Tcb) -> Option<Prr> {
+        let config = tcb.config();
         //= RFC 6937 section 3: prr_delivered = prr_out = 0, RecoverFS = snd.nxt - snd.una
-        (config.reduction == Reduction::Prr && !sender.owns_window()).then(|| Prr {
-            flight: sender.flight().max(1),
+        (config.reduction == Reduction::Prr && !tcb.owns_window()).then(|| Prr {
+            flight: tcb.flight().max(1),
             delivered: 0,
             out: 0,
             bound: config.prr_bound,
             segments: (config.prr_unit == PrrUnit::Segments).then(|| {
                 let mss = u64::from(config.mss);
-                (mss, (sender.window.bytes() / mss).max(1))
+                (mss, (tcb.window.bytes() / mss).max(1))
             }),
         })
     }

@@ -8,29 +8,16 @@
 //! for lost and resent as the window opens, what was sent later may still arrive (section 6.3).
 
 use super::prr::Proportional;
-use super::tail_probe::{self, TailProbe};
-use super::{Rules, state as state_of};
+use super::{Phase, RecoveryState, Rules, tail_probe};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
 use crate::recovery::wheel::{LEAST, expiry};
 use crate::tcp::config::{RackCopy, RackOrder};
-use crate::tcp::sender::{Sender, Timer};
+use crate::tcp::sender::{Tcb, Timer};
 use base::event::Event;
 use base::truth::Cause;
 use base::{Span, Time};
-
-/// What is going on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Phase {
-    /// Nothing is known to be lost.
-    #[default]
-    Open,
-    /// Fast recovery, until what was outstanding at its beginning is acknowledged.
-    Fast,
-    /// Likewise after a timeout.
-    Timeout,
-}
 
 /// How many recoveries without a D-SACK a widened reordering window lasts (section 6.2 step 4).
 const PERSISTS: u32 = 16;
@@ -38,7 +25,6 @@ const PERSISTS: u32 = 16;
 /// RACK between acknowledgements.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
-    pub(super) phase: Phase,
     /// `RACK.xmit_ts`, `RACK.end_seq`: when the segment sent last of all that arrived was sent, its end.
     newest: (Time, u64),
     /// It was a retransmission: later originals may have been sent before it.
@@ -60,15 +46,11 @@ pub struct Rack {
     /// Recovery has begun, and nothing was resent yet.
     begins: bool,
     prr: Proportional,
-    /// Bytes outstanding that are not in the network.
-    gone: u64,
-    pub(super) probe: TailProbe,
 }
 
 impl Default for Rack {
     fn default() -> Self {
         Rack {
-            phase: Phase::Open,
             newest: (Time::ZERO, 0),
             newest_resent: false,
             rtt: Span::default(),
@@ -82,14 +64,8 @@ impl Default for Rack {
             reduced: Time::ZERO,
             begins: false,
             prr: Proportional::default(),
-            gone: 0,
-            probe: TailProbe::default(),
         }
     }
-}
-
-pub(super) fn state(sender: &mut Sender) -> &mut Rack {
-    state_of::<Box<Rack>>(sender)
 }
 
 impl Rack {
@@ -122,13 +98,13 @@ impl Rack {
     }
 
     /// Step 4 of section 6.2.
-    fn update_reo_wnd(&mut self, sender: &Sender, dsack: bool, exiting: bool, sacked: u32) {
+    fn update_reo_wnd(&mut self, tcb: &Tcb, dsack: bool, exiting: bool, sacked: u32) {
         //= RFC 8985 section 6.2 step 4: at most one D-SACK a round trip counts
-        if self.dsack_round.is_some_and(|round| sender.una() >= round) {
+        if self.dsack_round.is_some_and(|round| tcb.una() >= round) {
             self.dsack_round = None;
         }
         if self.dsack_round.is_none() && dsack {
-            self.dsack_round = Some(sender.max_sent());
+            self.dsack_round = Some(tcb.max_sent());
             self.reo_wnd_mult += 1;
             self.reo_wnd_persist = PERSISTS;
         } else if exiting {
@@ -138,18 +114,18 @@ impl Rack {
                 self.reo_wnd_mult = 1;
             }
         }
-        self.reo_wnd = self.compute_reo_wnd(sender, sacked);
+        self.reo_wnd = self.compute_reo_wnd(tcb, sacked);
     }
 
-    fn compute_reo_wnd(&self, sender: &Sender, sacked: u32) -> Span {
+    fn compute_reo_wnd(&self, tcb: &Tcb, sacked: u32) -> Span {
         //= RFC 8985 section 6.2 step 4: no reordering seen: no wait in recovery or after DupThresh
-        if !self.reordering_seen && (self.phase != Phase::Open || sacked >= sender.dupthresh()) {
+        if !self.reordering_seen && (tcb.recovery.phase != Phase::Open || sacked >= tcb.dupthresh()) {
             return Span::default();
         }
         //= RFC 8985 section 6.2 step 4: RACK.reo_wnd = min(reo_wnd_mult * min_RTT / 4, SRTT)
         let least = self.min_rtt.unwrap_or_default().as_nanos();
         let window = Span::from_nanos(least.saturating_mul(u64::from(self.reo_wnd_mult)) / 4);
-        window.min(sender.rto.srtt())
+        window.min(tcb.rto.srtt())
     }
 }
 
@@ -161,253 +137,235 @@ impl Rules for Box<Rack> {
     const KEEPS_REPORTS: bool = true;
     const GOES_BACK: bool = false;
 
-    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
+    fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         if ack.old && !ack.sack_news {
             return;
         }
-        let mut s = *state(sender);
-        let fack = (sender.config().rack_order == RackOrder::Before).then_some(s.fack);
-        let all = sender.config().rack_copy == RackCopy::Echo;
-        if let Some(sent) = &sender.sent {
+        let fack = (tcb.config().rack_order == RackOrder::Before).then_some(self.fack);
+        let all = tcb.config().rack_copy == RackCopy::Echo;
+        if let Some(sent) = &tcb.sent {
             for record in sent.fresh() {
-                s.probe.measured |= !record.resent;
+                tcb.recovery.tail_probe.measured |= !record.resent;
                 //= RFC 8985 section 6.2 step 2: RACK.rtt = rtt, for each segment newly acknowledged, in turn
                 let echo = ack.echo.filter(|_| all || record.end <= ack.ack);
-                if s.arrived(io.now, record, echo, fack) {
-                    s.rtt = io.now.since(record.sent);
+                if self.arrived(io.now, record, echo, fack) {
+                    self.rtt = io.now.since(record.sent);
                 }
             }
         }
-        s.probe.measured |= ack.sample.is_some();
-        *state(sender) = s;
-        tail_probe::on_ack(sender, ack);
-        let fast = s.phase == Phase::Fast;
-        let exiting = s.phase != Phase::Open && ack.newly_acked > 0 && ack.ack >= sender.recover();
+        tcb.recovery.tail_probe.measured |= ack.sample.is_some();
+        tail_probe::on_ack(tcb, ack);
+        let fast = tcb.recovery.phase == Phase::Fast;
+        let exiting = tcb.recovery.phase != Phase::Open && ack.newly_acked > 0 && ack.ack >= tcb.recover();
         if ack.newly_acked > 0 {
-            sender.advance(io, ack, true);
-        } else if sender.config().rack_restart && tells_of_before(sender) {
-            sender.rto.restart(io.now);
+            tcb.advance(io, ack, true);
+        } else if tcb.config().rack_restart && tells_of_before(tcb) {
+            tcb.rto.restart(io.now);
         }
         if exiting {
-            leave(sender, io, ack);
+            self.leave(tcb, io, ack);
         }
-        let mut s = *state(sender);
-        let sacked = sender.sent.as_ref().map_or(0, |sent| sent.sacked_segments());
-        let widens = s.reordering_seen || !sender.config().rack_widen_reordered;
-        s.update_reo_wnd(sender, ack.dsack && widens, exiting, sacked);
-        *state(sender) = s;
-        let again = exiting && sender.config().rack_again && is_lost(sender);
+        let sacked = tcb.sent.as_ref().map_or(0, |sent| sent.sacked_segments());
+        let widens = self.reordering_seen || !tcb.config().rack_widen_reordered;
+        self.update_reo_wnd(tcb, ack.dsack && widens, exiting, sacked);
+        let again = exiting && tcb.config().rack_again && is_lost(tcb);
         if again {
-            enter(sender, io, s.reduced);
+            self.enter(tcb, io, self.reduced);
         }
-        if ack.newly_acked > 0 && !again && (!fast || (exiting && sender.config().grow_on_exit)) {
-            sender.open_window(ack);
+        if ack.newly_acked > 0 && !again && (!fast || (exiting && tcb.config().grow_on_exit)) {
+            tcb.open_window(ack);
         } else {
-            sender.hear_round_trip(ack);
+            tcb.hear_round_trip(ack);
         }
-        let lost = detect(sender, io);
-        sender.hear_then_deliver(io.now);
-        reduce(sender, ack.delivered, ack.newly_acked > 0 && !lost);
-        let max = sender.max_sent();
-        fill(sender, io, false);
-        tail_probe::schedule(sender, io, sender.max_sent() > max);
+        let lost = self.detect(tcb, io);
+        tcb.hear_then_deliver(io.now);
+        self.reduce(tcb, ack.delivered, ack.newly_acked > 0 && !lost);
+        let max = tcb.max_sent();
+        self.fill(tcb, io, false);
+        tail_probe::schedule(tcb, io.now, tcb.max_sent() > max);
     }
 
-    fn on_timeout(&mut self) {
-        (self.phase, self.prr) = (Phase::Timeout, Proportional::default());
+    fn on_timeout(&mut self, recovery: &mut RecoveryState) {
+        (recovery.phase, self.prr) = (Phase::Timeout, Proportional::default());
         //= RFC 8985 section 7.1: RTO recovery resets the loss probe
-        self.probe.reset();
+        recovery.tail_probe.reset();
     }
 
-    fn resend(sender: &mut Sender, io: &mut Io<'_>) {
-        sender.timers.stop(Timer::Reordering);
-        sender.timers.stop(Timer::Probe);
-        let s = *state(sender);
-        let Some(sent) = &mut sender.sent else { return };
+    fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
+        tcb.timers.stop(Timer::Reordering);
+        tcb.timers.stop(Timer::Probe);
+        let Some(sent) = &mut tcb.sent else { return };
         //= RFC 8985 section 6.3: the first segment is lost, and what was sent long enough ago
         for i in 0..sent.records().len() {
             let record = &sent.records()[i];
-            if i == 0 || record.sent + s.rtt + s.reo_wnd <= io.now {
+            if i == 0 || record.sent + self.rtt + self.reo_wnd <= io.now {
                 sent.mark_lost(i);
             }
         }
-        fill(sender, io, true);
+        self.fill(tcb, io, true);
     }
 
-    fn on_spurious(sender: &mut Sender) {
-        if let Some(sent) = &mut sender.sent {
+    fn on_spurious(&mut self, tcb: &mut Tcb) {
+        if let Some(sent) = &mut tcb.sent {
             sent.none_lost();
         }
-        let s = state(sender);
-        (s.phase, s.prr) = (Phase::Open, Proportional::default());
+        (tcb.recovery.phase, self.prr) = (Phase::Open, Proportional::default());
         // What seemed to answer the retransmission answered the original: it says nothing of the order.
-        (s.newest, s.newest_resent) = ((Time::ZERO, 0), false);
-        refresh(sender);
+        (self.newest, self.newest_resent) = ((Time::ZERO, 0), false);
+        refresh(tcb);
     }
 
-    fn on_new_data(sender: &mut Sender, io: &mut Io<'_>) {
-        tail_probe::schedule(sender, io, true);
-    }
-
-    fn on_timer(sender: &mut Sender, io: &mut Io<'_>, timer: Timer) {
+    fn on_timer(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, timer: Timer) {
         match timer {
             //= RFC 8985 section 6.2 step 5: when the reordering timer expires, detect again
             Timer::Reordering => {
-                let found = detect(sender, io);
-                let counts = if found { state(sender).prr.of_a_timer() } else { 0 };
-                reduce(sender, counts, false);
-                fill(sender, io, false);
+                let found = self.detect(tcb, io);
+                let counts = if found { self.prr.of_a_timer() } else { 0 };
+                self.reduce(tcb, counts, false);
+                self.fill(tcb, io, false);
             }
-            Timer::Probe => tail_probe::send(sender, io),
-            Timer::Release => fill(sender, io, false),
+            Timer::Probe => tail_probe::send(tcb, io),
+            Timer::Release => self.fill(tcb, io, false),
             Timer::Persist => {} // the sender's own
         }
     }
 
-    fn recovering(&self) -> bool {
-        self.phase == Phase::Fast
+    fn pipe(&self, tcb: &Tcb) -> Option<u64> {
+        tcb.sent.as_ref().map(|sent| sent.in_flight())
+    }
+}
+
+impl Rack {
+    fn leave(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        let (fast, prr) = (tcb.recovery.recovering(), std::mem::take(&mut self.prr));
+        tcb.recovery.phase = Phase::Open;
+        prr.end(&mut tcb.window);
+        if fast {
+            io.record(|| Event::RecoveryEnded { ack: ack.ack });
+        }
     }
 
-    fn beyond(&self) -> u64 {
-        self.gone
+    /// Step 5 of section 6.2: takes for lost what was sent well before something that arrived, and waits for
+    /// what was not sent long enough before it. True if something is newly lost.
+    fn detect(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) -> bool {
+        tcb.timers.stop(Timer::Reordering);
+        let (phase, wheel) = (tcb.recovery.phase, tcb.config().rto.wheel);
+        let Some(sent) = &mut tcb.sent else { return false };
+        if phase == Phase::Open && sent.sacked() == 0 && !self.newest_resent {
+            return false; // everything outstanding was sent after everything that arrived
+        }
+        let (rtt, reo_wnd) = (self.rtt, self.reo_wnd);
+        let due = |at: Time| at + rtt + reo_wnd;
+        //= RFC 8985 section 6.2 step 5: sent before the newest that arrived, and its time is up
+        let late = sent.before(self.newest).take_while(|(at, _)| due(*at) <= io.now);
+        let mut late: Vec<usize> = late.map(|(_, end)| sent.index(end - 1)).collect();
+        late.sort_unstable(); // losses are counted in the order of the data
+        let found = !late.is_empty();
+        let mut found_again = false;
+        for i in late {
+            let record = &sent.records()[i];
+            found_again |= record.resent && record.sent >= self.reduced;
+            sent.mark_lost(i);
+        }
+        // The others are waited for, the one sent last the longest.
+        if let Some((at, _)) = sent.before(self.newest).next_back() {
+            let due = due(at);
+            let at = if wheel { expiry(io.now, due.since(io.now) + LEAST) } else { due };
+            tcb.timers.set(Timer::Reordering, at);
+        }
+        match phase {
+            Phase::Open if found => self.enter(tcb, io, io.now),
+            //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
+            Phase::Fast if found_again && !self.prr.is_on() && !tcb.owns_window() => {
+                tcb.halve_again();
+                self.reduced = io.now;
+            }
+            _ => {}
+        }
+        found
     }
 
-    fn pipe(&self, sender: &Sender) -> Option<u64> {
-        sender.sent.as_ref().map(|sent| sent.in_flight())
+    /// A recovery begins, whose first retransmission is of `began`.
+    fn enter(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, began: Time) {
+        let prr = Proportional::begin(tcb);
+        tcb.begin_recovery(io, began);
+        tcb.halve_both();
+        tcb.timers.stop(Timer::Probe);
+        tcb.recovery.begin();
+        (self.prr, self.reduced, self.begins) = (prr, began, true);
+        //= RFC 8985 section 7.1: fast recovery resets the loss probe
+        tcb.recovery.tail_probe.reset();
+    }
+
+    /// Proportional rate reduction sets the window by what was delivered.
+    fn reduce(&mut self, tcb: &mut Tcb, delivered: u64, safe: bool) {
+        let pipe = tcb.sent.as_ref().map_or(0, |sent| sent.in_flight());
+        self.prr.on_ack(&mut tcb.window, delivered, pipe, safe);
+    }
+
+    /// Resends what is lost, oldest first, then sends new data, as far as the window allows; the first
+    /// segment in any case if `at_once`.
+    fn fill(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, at_once: bool) {
+        let mss = tcb.window.mss;
+        let phase = tcb.recovery.phase;
+        let mut cause = match phase {
+            Phase::Timeout if at_once => Cause::Timeout,
+            Phase::Timeout => Cause::GoBackN,
+            // The first segment of a recovery that has just begun goes whatever the window says.
+            _ if self.begins => Cause::Fast,
+            _ => Cause::Recovery,
+        };
+        let mut forced = at_once || self.begins;
+        self.begins = false;
+        while let Some(sent) = &tcb.sent {
+            // Where a detector wants to see what new data do, nothing is resent meanwhile (RFC 5682).
+            if tcb.sends_only_new()
+                || sent.lost() == 0
+                || (!forced && tcb.window.cwnd - (sent.in_flight() as f64) < mss)
+            {
+                break;
+            }
+            let Some(&Record { start, end, .. }) = sent.first_lost() else { break };
+            if !forced && !tcb.released(io.now) {
+                break; // the timer of release goes on with it
+            }
+            tcb.retransmit_range(io, start, end, cause);
+            if tcb.config().rack_restart && start == tcb.una() && !at_once {
+                tcb.rto.restart(io.now);
+            }
+            self.prr.sent(end - start);
+            cause = if phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };
+            forced = false;
+        }
+        refresh(tcb);
+        let max = tcb.max_sent();
+        tcb.send_window(io, 0);
+        let sent = tcb.max_sent() - max;
+        self.prr.sent(sent);
+        if phase == Phase::Open && tcb.recovery.gone > 0 {
+            tcb.let_out_beyond_flight(sent);
+        }
     }
 }
 
 /// Whether what was reported first was sent before the oldest segment was sent again (Linux 6.12, net/ipv4/tcp_input.c:
 /// `tcp_clean_rtx_queue`).
-fn tells_of_before(sender: &Sender) -> bool {
-    let Some(sent) = &sender.sent else { return false };
+fn tells_of_before(tcb: &Tcb) -> bool {
+    let Some(sent) = &tcb.sent else { return false };
     let first = sent.fresh().iter().find(|record| !record.resent);
     first.zip(sent.records().front()).is_some_and(|(first, oldest)| first.sent < oldest.sent)
 }
 
 /// Whether something is known to be lost, resent or not (Linux 6.12, net/ipv4/tcp_input.c: `tcp_time_to_recover`).
-fn is_lost(sender: &Sender) -> bool {
-    let mut records = sender.sent.iter().flat_map(|sent| sent.records());
+fn is_lost(tcb: &Tcb) -> bool {
+    let mut records = tcb.sent.iter().flat_map(|sent| sent.records());
     records.any(|record| !record.sacked && (record.lost || record.resent))
-}
-
-fn leave(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-    let s = state(sender);
-    let (fast, prr) = (s.phase == Phase::Fast, std::mem::take(&mut s.prr));
-    s.phase = Phase::Open;
-    prr.end(&mut sender.window);
-    if fast {
-        io.record(|| Event::RecoveryEnded { ack: ack.ack });
-    }
-}
-
-/// Step 5 of section 6.2: takes for lost what was sent well before something that arrived, and waits for
-/// what was not sent long enough before it. True if something is newly lost.
-fn detect(sender: &mut Sender, io: &mut Io<'_>) -> bool {
-    sender.timers.stop(Timer::Reordering);
-    let (s, wheel) = (*state(sender), sender.config().rto.wheel);
-    let Some(sent) = &mut sender.sent else { return false };
-    if s.phase == Phase::Open && sent.sacked() == 0 && !s.newest_resent {
-        return false; // everything outstanding was sent after everything that arrived
-    }
-    let due = |at: Time| at + s.rtt + s.reo_wnd;
-    //= RFC 8985 section 6.2 step 5: sent before the newest that arrived, and its time is up
-    let late = sent.before(s.newest).take_while(|(at, _)| due(*at) <= io.now);
-    let mut late: Vec<usize> = late.map(|(_, end)| sent.index(end - 1)).collect();
-    late.sort_unstable(); // losses are counted in the order of the data
-    let found = !late.is_empty();
-    let mut found_again = false;
-    for i in late {
-        let record = &sent.records()[i];
-        found_again |= record.resent && record.sent >= s.reduced;
-        sent.mark_lost(i);
-    }
-    // The others are waited for, the one sent last the longest.
-    if let Some((at, _)) = sent.before(s.newest).next_back() {
-        let due = due(at);
-        let at = if wheel { expiry(io.now, due.since(io.now) + LEAST) } else { due };
-        sender.timers.set(Timer::Reordering, at);
-    }
-    match s.phase {
-        Phase::Open if found => enter(sender, io, io.now),
-        //= RFC 8985 section 9.3: without PRR a lost retransmission brings the window down again
-        Phase::Fast if found_again && !s.prr.is_on() && !sender.owns_window() => {
-            sender.halve_again();
-            state(sender).reduced = io.now;
-        }
-        _ => {}
-    }
-    found
-}
-
-/// A recovery begins, whose first retransmission is of `began`.
-fn enter(sender: &mut Sender, io: &mut Io<'_>, began: Time) {
-    let prr = Proportional::begin(sender);
-    sender.begin_recovery(io, began);
-    sender.halve_both();
-    sender.timers.stop(Timer::Probe);
-    let s = state(sender);
-    (s.phase, s.prr, s.reduced, s.begins) = (Phase::Fast, prr, began, true);
-    //= RFC 8985 section 7.1: fast recovery resets the loss probe
-    s.probe.reset();
-}
-
-/// Proportional rate reduction sets the window by what was delivered.
-fn reduce(sender: &mut Sender, delivered: u64, safe: bool) {
-    let mut prr = state(sender).prr;
-    let pipe = sender.sent.as_ref().map_or(0, |sent| sent.in_flight());
-    prr.on_ack(&mut sender.window, delivered, pipe, safe);
-    state(sender).prr = prr;
 }
 
 /// How much of what is outstanding does not count against the window. Before recovery that is what lets
 /// out new data on reports, which is limited transmit (RFC 3042) and follows its option.
-fn refresh(sender: &mut Sender) {
-    let counts = state(sender).phase != Phase::Open || sender.config().limited_transmit;
-    let gone = sender.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());
-    state(sender).gone = if counts { gone } else { 0 };
-}
-
-/// Resends what is lost, oldest first, then sends new data, as far as the window allows; the first
-/// segment in any case if `at_once`.
-fn fill(sender: &mut Sender, io: &mut Io<'_>, at_once: bool) {
-    let mss = sender.window.mss;
-    let s = *state(sender);
-    let mut cause = match s.phase {
-        Phase::Timeout if at_once => Cause::Timeout,
-        Phase::Timeout => Cause::GoBackN,
-        // The first segment of a recovery that has just begun goes whatever the window says.
-        _ if s.begins => Cause::Fast,
-        _ => Cause::Recovery,
-    };
-    let mut forced = at_once || s.begins;
-    state(sender).begins = false;
-    while let Some(sent) = &sender.sent {
-        // Where a detector wants to see what new data do, nothing is resent meanwhile (RFC 5682).
-        if sender.sends_only_new()
-            || sent.lost() == 0
-            || (!forced && sender.window.cwnd - (sent.in_flight() as f64) < mss)
-        {
-            break;
-        }
-        let Some(&Record { start, end, .. }) = sent.first_lost() else { break };
-        if !forced && !sender.released(io.now) {
-            break; // the timer of release goes on with it
-        }
-        sender.retransmit_range(io, start, end, cause);
-        if sender.config().rack_restart && start == sender.una() && !at_once {
-            sender.rto.restart(io.now);
-        }
-        state(sender).prr.sent(end - start);
-        cause = if s.phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };
-        forced = false;
-    }
-    refresh(sender);
-    let max = sender.max_sent();
-    sender.send_window(io, 0);
-    let sent = sender.max_sent() - max;
-    state(sender).prr.sent(sent);
-    if s.phase == Phase::Open && state(sender).gone > 0 {
-        sender.let_out_beyond_flight(sent);
-    }
+fn refresh(tcb: &mut Tcb) {
+    let counts = tcb.recovery.phase != Phase::Open || tcb.config().limited_transmit;
+    let gone = tcb.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());
+    tcb.recovery.gone = if counts { gone } else { 0 };
 }

@@ -6,7 +6,7 @@
 //! ("overdamping").
 
 use crate::tcp::config::Halving;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::Tcb;
 
 /// What still lies on top of the window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,11 +18,11 @@ pub(super) struct Rampdown {
 
 impl Rampdown {
     /// Recovery begins while `outstanding` bytes lie above the highest report. The window is not yet reduced.
-    pub(super) fn begin(sender: &mut Sender, outstanding: u64) -> Self {
-        let config = sender.config();
+    pub(super) fn begin(tcb: &mut Tcb, outstanding: u64) -> Self {
+        let config = tcb.config();
         let (rampdown, overdamping) = (config.fack_rampdown, config.fack_overdamping);
         let of_window = config.halving == Halving::Window;
-        let window = &mut sender.window;
+        let window = &mut tcb.window;
         let damped = overdamping && window.cwnd <= window.ssthresh + 0.5 * window.mss;
         if damped && of_window {
             window.cwnd /= 2.0; // and is halved once more with the rest
@@ -33,9 +33,9 @@ impl Rampdown {
     }
 
     /// The window was halved; where that was half of the flight, overdamping halves it once more.
-    pub(super) fn damp(&self, sender: &mut Sender) {
+    pub(super) fn damp(&self, tcb: &mut Tcb) {
         if self.again {
-            sender.halve_again();
+            tcb.halve_again();
         }
     }
 

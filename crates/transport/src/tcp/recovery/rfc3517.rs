@@ -5,10 +5,10 @@
 //! and never rescues the end of a flight. Without SACK NewReno takes its place.
 
 use super::Rules;
-use super::rfc6675::{Conservative, Edition, on_ack};
+use super::rfc6675::{Conservative, Edition};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::Tcb;
 
 /// RFC 3517 between acknowledgements.
 #[derive(Clone, Copy, Debug)]
@@ -20,26 +20,16 @@ impl Default for Rfc3517 {
     }
 }
 
-impl Rfc3517 {
-    pub(super) fn machine(&mut self) -> &mut Conservative {
-        &mut self.0
-    }
-}
-
 impl Rules for Rfc3517 {
     const NEEDS_SACK: bool = true;
     //= RFC 3517 section 5.1: what was reported before a timeout is expunged, what comes after is used
     const SKIPS_REPORTED: bool = true;
 
-    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-        on_ack(sender, io, ack);
+    fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        self.0.on_ack(tcb, io, ack);
     }
 
-    fn recovering(&self) -> bool {
-        self.0.recovering()
-    }
-
-    fn pipe(&self, sender: &Sender) -> Option<u64> {
-        Some(self.0.pipe(sender))
+    fn pipe(&self, tcb: &Tcb) -> Option<u64> {
+        Some(self.0.pipe(tcb))
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Resend, and start slowly again (Jacobson 1988; catalogue TB-06).
 
-use super::{Rules, state};
+use super::{RecoveryState, Rules};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::Tcb;
 
 /// Tahoe's only memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,37 +14,32 @@ pub struct Tahoe {
 }
 
 impl Rules for Tahoe {
-    fn on_ack(sender: &mut Sender, io: &mut Io<'_>, ack: &AckDigest) {
-        let counts = sender.counts(ack);
-        let state = state::<Tahoe>(sender);
+    fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
+        let counts = tcb.counts(ack);
         if ack.newly_acked > 0 {
-            state.duplicates = 0;
-            sender.advance(io, ack, true);
-            sender.open_window(ack);
+            self.duplicates = 0;
+            tcb.advance(io, ack, true);
+            tcb.open_window(ack);
         } else if ack.duplicate && counts {
-            state.duplicates += 1;
-            let duplicates = state.duplicates;
-            if duplicates == sender.dupthresh() {
-                if sender.may_fast_retransmit() {
-                    sender.begin_fast_retransmit(io);
-                    sender.halve_threshold();
-                    sender.window.cwnd = sender.window.mss;
-                    sender.go_back(io);
+            self.duplicates += 1;
+            let duplicates = self.duplicates;
+            if duplicates == tcb.dupthresh() {
+                if tcb.may_fast_retransmit() {
+                    tcb.begin_fast_retransmit(io);
+                    tcb.halve_threshold();
+                    tcb.window.cwnd = tcb.window.mss;
+                    tcb.go_back(io);
                     return;
                 }
-            } else if duplicates < sender.dupthresh() {
-                sender.limited_transmit(io, duplicates);
+            } else if duplicates < tcb.dupthresh() {
+                tcb.limited_transmit(io, duplicates);
             }
         }
         if !ack.old {
-            sender.send_window(io, 0);
+            tcb.send_window(io, 0);
         }
     }
 
     /// Its duplicates go on counting, which shows only where the bug fix is off.
-    fn on_timeout(&mut self) {}
-
-    fn recovering(&self) -> bool {
-        false
-    }
+    fn on_timeout(&mut self, _recovery: &mut RecoveryState) {}
 }

@@ -3,18 +3,18 @@
 //! A probe goes out before the timeout: new data, or the last segment again; its acknowledgement starts RACK's
 //! recovery (RFC 8985 section 7). An option of `rack`, on unless switched off.
 
-use super::rack::{Phase, state};
+use super::Phase;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::wheel;
 use crate::tcp::config::ProbeUntil;
-use crate::tcp::sender::{Sender, Timer};
+use crate::tcp::sender::{Tcb, Timer};
 use base::truth::Cause;
 use base::{Span, Time};
 
-/// The probe of one sender.
+/// The probe of one tcb.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TailProbe {
+pub struct TailProbe {
     /// `TLP.end_seq` and `TLP.is_retrans`, while it is not resolved.
     out: Option<(u64, bool)>,
     /// A round trip was measured since the last probe.
@@ -29,69 +29,69 @@ impl TailProbe {
 
 /// Starts the timer after new data or an acknowledgement, or stops it where it has no business.
 /// `sends`: new data have just left.
-pub(super) fn schedule(sender: &mut Sender, io: &mut Io<'_>, sends: bool) {
-    if !sender.config().tail_loss_probe {
+pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
+    if !tcb.config().tail_loss_probe {
         return;
     }
-    let s = *state(sender);
-    let Some(sent) = &sender.sent else { return };
+    let (phase, probe) = (tcb.recovery.phase, tcb.recovery.tail_probe);
+    let Some(sent) = &tcb.sent else { return };
     let one = sent.records().len() == 1;
     //= RFC 8985 section 7.2: not in recovery, nothing reported, no probe out, a round trip measured since
-    let wanted = s.phase == Phase::Open
+    let wanted = phase == Phase::Open
         && sent.sacked() == 0
-        && sender.una() > 0
-        && sender.flight() > 0
-        && s.probe.out.is_none()
-        && s.probe.measured;
+        && tcb.una() > 0
+        && tcb.flight() > 0
+        && probe.out.is_none()
+        && probe.measured;
     if !wanted {
-        sender.timers.stop(Timer::Probe);
+        tcb.timers.stop(Timer::Probe);
         return;
     }
-    let srtt = sender.rto.srtt();
+    let srtt = tcb.rto.srtt();
     //= RFC 8985 section 7.2: PTO = 2 * SRTT, or 1 s before the first sample
     let mut wait = if srtt.is_zero() { Span::from_secs(1) } else { srtt.times(2) };
     if one {
         //= RFC 8985 section 7.2: a single segment may wait for a delayed acknowledgement
-        wait += sender.config().probe_ack_delay;
-    } else if sender.config().rto.wheel {
+        wait += tcb.config().probe_ack_delay;
+    } else if tcb.config().rto.wheel {
         wait += wheel::LEAST;
     }
     if sends
-        && sender.config().probe_until == ProbeUntil::Oldest
+        && tcb.config().probe_until == ProbeUntil::Oldest
         && let Some(oldest) = sent.records().front()
-        && oldest.sent + sender.rto.timeout() > io.now
+        && oldest.sent + tcb.rto.timeout() > now
     {
-        wait = wait.min((oldest.sent + sender.rto.timeout()).since(io.now));
+        wait = wait.min((oldest.sent + tcb.rto.timeout()).since(now));
     }
     //= RFC 8985 section 7.2: no later than the retransmission timer, whose place it takes
-    let latest = Time::from_nanos(sender.rto.deadline().as_nanos().saturating_sub(1));
-    let at = sender.rto.at(io.now, wait).min(latest).max(io.now);
-    sender.timers.set(Timer::Probe, at);
+    let latest = Time::from_nanos(tcb.rto.deadline().as_nanos().saturating_sub(1));
+    let at = tcb.rto.at(now, wait).min(latest).max(now);
+    tcb.timers.set(Timer::Probe, at);
 }
 
 /// The timer has expired: probes.
-pub(super) fn send(sender: &mut Sender, io: &mut Io<'_>) {
-    if sender.flight() == 0 {
+pub(super) fn send(tcb: &mut Tcb, io: &mut Io<'_>) {
+    if tcb.flight() == 0 {
         return;
     }
     //= RFC 8985 section 7.3: new data if the receiver's window takes them, else the last segment again
-    let again = !sender.send_one_within_peer_window(io);
+    let again = !tcb.send_one_within_peer_window(io);
     if again {
-        let last = sender.sent.as_ref().and_then(|sent| sent.records().back().copied());
+        let last = tcb.sent.as_ref().and_then(|sent| sent.records().back().copied());
         let Some(last) = last else { return };
-        sender.retransmit_range(io, last.start, last.end, Cause::Recovery);
+        tcb.retransmit_range(io, last.start, last.end, Cause::Recovery);
     }
-    let max = sender.max_sent();
-    let probe = &mut state(sender).probe;
+    let max = tcb.max_sent();
+    let probe = &mut tcb.recovery.tail_probe;
     (probe.out, probe.measured) = (Some((max, again)), false);
-    sender.timers.stop(Timer::Probe);
+    tcb.timers.stop(Timer::Probe);
     //= RFC 8985 section 7.3: after the probe the retransmission timer runs anew
-    sender.rto.restart(io.now);
+    tcb.rto.restart(io.now);
 }
 
 /// Resolves the probe; called before the acknowledgement is accepted.
-pub(super) fn on_ack(sender: &mut Sender, ack: &AckDigest) {
-    let Some((end, again)) = state(sender).probe.out else { return };
+pub(super) fn on_ack(tcb: &mut Tcb, ack: &AckDigest) {
+    let Some((end, again)) = tcb.recovery.tail_probe.out else { return };
     if ack.ack < end {
         return;
     }
@@ -100,10 +100,10 @@ pub(super) fn on_ack(sender: &mut Sender, ack: &AckDigest) {
     let nothing_lost = !again || ack.dsack || repeats;
     //= RFC 8985 section 7.4.2: an ACK beyond it without such a sign: the probe repaired a loss
     let repaired = !nothing_lost && ack.ack > end;
-    if repaired && state(sender).phase == Phase::Open {
-        sender.halve_both();
+    if repaired && tcb.recovery.phase == Phase::Open {
+        tcb.halve_both();
     }
     if nothing_lost || repaired {
-        state(sender).probe.reset();
+        tcb.recovery.tail_probe.reset();
     }
 }

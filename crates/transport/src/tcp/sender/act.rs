@@ -1,8 +1,8 @@
-//! Actions of a recovery strategy on its sender.
+//! Actions of a recovery strategy on the send variables.
 //!
 //! These few actions, and nothing else.
 
-use super::Sender;
+use super::Tcb;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::{Acked, Control, Reason, Reduction};
@@ -11,26 +11,26 @@ use base::Time;
 use base::event::Event;
 use base::truth::Cause;
 
-impl Sender {
+impl Tcb {
     /// The acknowledgement is accepted: moves the window on, and restarts the timer or stops it.
     #[inline(always)]
     pub(in crate::tcp) fn advance(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
         self.acknowledge(io, ack, restart);
-        self.nxt = self.nxt.max(self.una);
+        self.seq.nxt = self.seq.nxt.max(self.seq.una);
     }
 
     /// The same, but transmission goes on from where it was.
     #[inline(always)]
     pub(in crate::tcp) fn acknowledge(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
-        self.una = ack.ack;
+        self.seq.una = ack.ack;
         if self.search.is_some() {
             self.judge_probe();
         }
-        self.limited = 0;
-        self.scoreboard.acked(self.una);
+        self.recovery.limited = 0;
+        self.scoreboard.acked(self.seq.una);
         // With a closed window nothing would ever start it again: the timer opens it.
-        let waits = (self.window.cwnd < self.window.mss || self.ecn.holds) && self.una < self.fin_end();
-        if self.max == self.una && !waits {
+        let waits = (self.window.cwnd < self.window.mss || self.ecn.holds) && self.seq.una < self.fin_end();
+        if self.seq.max == self.seq.una && !waits {
             self.rto.stop();
             if self.sharing.is_some() {
                 self.hand_on(io.now);
@@ -42,20 +42,22 @@ impl Sender {
 
     /// Whether the SYN's timeout takes the first window.
     fn lost_syn(&self, ack: &AckDigest) -> bool {
-        let Some(syn) = &self.episode else { return self.syn_expired };
+        let Some(syn) = &self.judging.episode else { return self.status.syn_expired };
         match self.config.lost_syn {
             LostSyn::Linux => syn.expirations > 1 && !self.first_syn_arrived(ack),
             //= RFC 3522 section 3.2 step (4): nothing was lost if the echo says so
-            LostSyn::Rfc5681 => self.syn_expired && !(self.judges_syn() && self.first_syn_arrived(ack)),
+            LostSyn::Rfc5681 => {
+                self.status.syn_expired && !(self.judges_syn() && self.first_syn_arrived(ack))
+            }
         }
     }
 
     /// The acknowledgement opens the congestion window.
     #[inline]
     pub(in crate::tcp) fn open_window(&mut self, ack: &AckDigest) {
-        if !self.established {
-            self.established = true;
-            let initial = self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64;
+        if !self.status.established {
+            self.status.established = true;
+            let initial = self.config.initial_window.bytes(self.config.mss, self.peer.window) as f64;
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
             let lost = conformant && self.lost_syn(ack);
@@ -64,12 +66,12 @@ impl Sender {
             if self.sharing.is_some() {
                 self.take_over_window(lost);
             }
-            if self.syn_expired && conformant {
+            if self.status.syn_expired && conformant {
                 self.rto.after_lost_syn();
             }
             return;
         }
-        if self.opened {
+        if self.judging.opened {
             return;
         }
         let mut bytes = ack.newly_acked;
@@ -85,7 +87,7 @@ impl Sender {
             now: ack.now,
             bytes,
             ack: ack.ack,
-            sent: self.max,
+            sent: self.seq.max,
             sample: ack.sample,
             srtt: self.rto.srtt(),
         };
@@ -98,7 +100,7 @@ impl Sender {
         let fresh = self.sent.as_ref().and_then(|sent| sent.fresh().iter().rfind(|record| !record.resent));
         let sample = fresh.map(|record| ack.now.since(record.sent)).or(ack.sample);
         if sample.is_some() {
-            let (una, max, srtt) = (self.una, self.max, self.rto.srtt());
+            let (una, max, srtt) = (self.seq.una, self.seq.max, self.rto.srtt());
             let acked = Acked { now: ack.now, bytes: 0, ack: una, sent: max, sample, srtt };
             self.control.on_round_trip(&mut self.window, &acked);
         }
@@ -108,8 +110,8 @@ impl Sender {
     pub(in crate::tcp) fn may_fast_retransmit(&self) -> bool {
         let above = match self.config.bug_fix {
             BugFix::Off => true,
-            BugFix::LessCareful => self.una >= self.recover,
-            BugFix::Careful => self.una > self.recover,
+            BugFix::LessCareful => self.seq.una >= self.seq.recover,
+            BugFix::Careful => self.seq.una > self.seq.recover,
         };
         above || self.hints_at_loss()
     }
@@ -123,12 +125,12 @@ impl Sender {
     pub(in crate::tcp) fn begin_recovery(&mut self, io: &mut Io<'_>, began: Time) {
         self.control.save();
         if !self.halved_for_mark() {
-            self.ecn.reduced(self.max);
+            self.ecn.reduced(self.seq.max);
         }
         self.watch_fast_retransmit(began);
         self.count_lost_volume();
-        self.recover = self.max;
-        let (seq, recover) = (self.una, self.recover);
+        self.seq.recover = self.seq.max;
+        let (seq, recover) = (self.seq.una, self.seq.recover);
         io.record(|| Event::FastRetransmit { seq, recover });
         self.untime();
         if self.config.restart_on_fast_retransmit {
@@ -138,7 +140,7 @@ impl Sender {
 
     /// Nothing keeps duplicates from causing a fast retransmit.
     pub(in crate::tcp) fn forget_recovery_point(&mut self) {
-        self.recover = self.una.saturating_sub(1);
+        self.seq.recover = self.seq.una.saturating_sub(1);
     }
 
     fn reduction(&self, reason: Reason) -> Reduction {
@@ -146,13 +148,13 @@ impl Sender {
         let (outstanding, half) = match self.config.halving {
             //= RFC 5681 equation 4, without what limited transmit added (section 3.2 step 2)
             Halving::Flight => {
-                let flight = self.flight().saturating_sub(self.limited + self.marked()) as f64;
+                let flight = self.flight().saturating_sub(self.recovery.limited + self.marked()) as f64;
                 //= RFC 7661 section 4.4: with a timeout the phase ends, and the standard rule applies
                 let flight = if reason == Reason::Timeout { flight } else { self.at_loss(flight) };
                 (flight, flight / 2.0)
             }
             Halving::Window => {
-                let usable = (self.window.bytes() + self.strategy.inflation()).min(self.peer_window);
+                let usable = (self.window.bytes() + self.recovery.inflation).min(self.peer.window);
                 (usable as f64, (usable / u64::from(self.config.mss) / 2) as f64 * mss)
             }
         };
@@ -183,7 +185,7 @@ impl Sender {
     //= RFC 3168 section 6.1.2: once for all drops and marks of one window of data
     /// A mark has asked for a reduction already in the window of data that now shows a loss.
     fn halved_for_mark(&self) -> bool {
-        self.ecn.covers(self.una) && !self.control.owns_window()
+        self.ecn.covers(self.seq.una) && !self.control.owns_window()
     }
 
     /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
@@ -217,17 +219,17 @@ impl Sender {
 
     /// Tahoe: sends everything again from the oldest byte on.
     pub(in crate::tcp) fn go_back(&mut self, io: &mut Io<'_>) {
-        self.nxt = self.una;
-        self.resend_cause = Cause::Fast;
+        self.seq.nxt = self.seq.una;
+        self.recovery.resend_cause = Cause::Fast;
         self.send_window(io, 0);
     }
 
     /// After a timeout: sends everything again from the oldest byte on, as the window opens.
     pub(in crate::tcp) fn go_back_after_timeout(&mut self, io: &mut Io<'_>) {
-        self.nxt = self.una;
-        self.resend_cause = Cause::Timeout;
-        let oldest = self.segment_end(self.una);
-        if self.una + self.window_of_peer() < oldest {
+        self.seq.nxt = self.seq.una;
+        self.recovery.resend_cause = Cause::Timeout;
+        let oldest = self.segment_end(self.seq.una);
+        if self.seq.una + self.window_of_peer() < oldest {
             //= RFC 9293 section 3.8.6.1: what is outstanding is resent though the window has closed
             self.send_next(io, oldest);
         }
@@ -236,7 +238,7 @@ impl Sender {
 
     /// Whether a detector asked for new data on this acknowledgement and nothing else.
     pub(in crate::tcp) fn sends_only_new(&self) -> bool {
-        self.only_new
+        self.judging.only_new
     }
 
     /// What the receiver has reported is not believed any more.
@@ -250,7 +252,7 @@ impl Sender {
     /// So many bytes were sent although the flight was full, because others have left the network: like
     /// limited transmit, they do not count when the window is halved.
     pub(in crate::tcp) fn let_out_beyond_flight(&mut self, bytes: u64) {
-        self.limited += bytes;
+        self.recovery.limited += bytes;
     }
 
     /// Resends the segment at `seq`; returns where it ends.
@@ -280,12 +282,12 @@ impl Sender {
 
     /// Everything from `seq` on goes again as the window allows.
     pub(in crate::tcp) fn go_back_to(&mut self, seq: u64) {
-        self.nxt = seq.min(self.max);
-        self.resend_cause = Cause::Recovery;
+        self.seq.nxt = seq.min(self.seq.max);
+        self.recovery.resend_cause = Cause::Recovery;
     }
 
     /// What lies below has been sent: goes on from there at the earliest.
     pub(in crate::tcp) fn skip_to(&mut self, seq: u64) {
-        self.nxt = self.nxt.max(seq);
+        self.seq.nxt = self.seq.nxt.max(seq);
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! What it does at a loss, once a round trip, but nothing is resent (RFC 3168 section 6.1.2).
 
-use super::Sender;
+use super::Tcb;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::{Control, Reason};
 use base::event::Event;
 
-impl Sender {
+impl Tcb {
     /// An acknowledgement carries ECN-Echo.
     #[cold]
     pub(super) fn on_echo(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
@@ -16,8 +16,8 @@ impl Sender {
             return;
         }
         //= RFC 3168 section 6.1.2: an acknowledgement with an echo does not open the window
-        self.opened = true;
-        if !self.ecn.wants_reduction(ack.ack) || self.strategy.recovering() {
+        self.judging.opened = true;
+        if !self.ecn.wants_reduction(ack.ack) || self.recovery.recovering() {
             return;
         }
         let least = self.window.bytes() <= u64::from(self.config.mss);
@@ -30,7 +30,7 @@ impl Sender {
         if !self.control.owns_window() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
-        self.ecn.reduced_for_mark(self.max);
+        self.ecn.reduced_for_mark(self.seq.max);
         let acked = ack.ack;
         io.record(|| Event::MarkEchoed { ack: acked });
     }

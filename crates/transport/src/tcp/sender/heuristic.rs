@@ -4,7 +4,7 @@
 //! retransmit (`bug-fix`). Two heuristics tell the others by the last acknowledgement that moved on (RFC 6582 section
 //! 4).
 
-use super::Sender;
+use super::Tcb;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Heuristic;
 
@@ -18,10 +18,10 @@ pub(super) struct Hint {
     loss: bool,
 }
 
-impl Sender {
+impl Tcb {
     /// Takes in an acknowledgement of new data.
     pub(super) fn note_hint(&mut self, ack: &AckDigest) {
-        self.hint.loss = match self.config.heuristic {
+        self.duplicates.hint.loss = match self.config.heuristic {
             Heuristic::None => false,
             //= RFC 6582 section 4.1: the difference of highest_ack and prev_highest_ack is at most 4*SMSS
             Heuristic::Ack => ack.newly_acked <= FEW_SEGMENTS * u64::from(self.config.mss),
@@ -36,6 +36,7 @@ impl Sender {
     /// Whether duplicates mean a loss although they come below the recovery point.
     pub(super) fn hints_at_loss(&self) -> bool {
         //= RFC 6582 section 4.1: and the congestion window is greater than SMSS
-        self.hint.loss && (self.config.heuristic != Heuristic::Ack || self.window.cwnd > self.window.mss)
+        self.duplicates.hint.loss
+            && (self.config.heuristic != Heuristic::Ack || self.window.cwnd > self.window.mss)
     }
 }

@@ -1,37 +1,61 @@
-//! Spurious detection at the sender: saved state, detector, verdict, response.
+//! Spurious detection at the sender: saved state, detector, verdict.
 //!
-//! The state is saved before it changes, the detector watches, its verdict is recorded, the response acts.
+//! The state is saved before it changes, the detector watches. What follows from its verdict is `consequence`.
 
-use super::{Saved, Sender};
-use crate::endpoint::Io;
+use super::{Saved, Tcb};
+use crate::endpoint::{Io, Verdicts};
 use crate::recovery::digest::AckDigest;
-use crate::tcp::cc::Control;
-use crate::tcp::config::{Flight, Spurious};
-use crate::tcp::recovery::Strategy;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::{Case, Course, Episode, Judged, Sight, Word};
+use crate::tcp::config::{Config, Flight, Spurious};
+use crate::tcp::spurious::{Case, Detector, Episode, Judged, Sight};
 use base::Time;
 use base::event::Event;
 
-/// What the detector has said so far. A timeout is counted once for each time that the timer expired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdicts {
-    /// Timeouts that it took for spurious.
-    pub spurious_timeouts: u64,
-    /// Timeouts that it took for genuine.
-    pub genuine_timeouts: u64,
-    /// Fast retransmits that it took for spurious.
-    pub spurious_fast: u64,
-    /// Fast retransmits that it took for genuine.
-    pub genuine_fast: u64,
+/// Timeouts and fast retransmits under judgement.
+#[derive(Clone, Debug)]
+pub(super) struct Judging {
+    /// Whether the detector looks at acknowledgements.
+    pub(super) watches: bool,
+    /// On this acknowledgement nothing is resent: the detector asks for new data alone.
+    pub(super) only_new: bool,
+    /// The response has already counted what this acknowledgement lets out.
+    pub(super) opened: bool,
+    /// The expirations since data were last acknowledged.
+    pub(super) episode: Option<Episode>,
+    /// What the detector is to judge.
+    pub(super) case: Option<Episode>,
+    pub(super) verdicts: Verdicts,
+    /// Timeouts and fast retransmits, without those found spurious.
+    pub(super) losses: u64,
+    /// From, to: bytes that stay marked as lost though the timeout was spurious. Only where the flight is counted by
+    /// marks.
+    pub(super) marked: (u64, u64),
+    pub(super) detector: Detector,
 }
 
-impl Sender {
-    /// What the sender's own detector has said.
-    pub fn verdicts(&self) -> Verdicts {
-        self.verdicts
+impl Judging {
+    pub(super) fn new(config: &Config) -> Self {
+        let detector = Detector::new(config);
+        Judging {
+            watches: detector.watches(),
+            only_new: false,
+            opened: false,
+            episode: None,
+            case: None,
+            verdicts: Verdicts::default(),
+            losses: 0,
+            marked: (0, 0),
+            detector,
+        }
     }
 
+    /// The SYN's expirations and their verdict stay when other choices are agreed upon.
+    pub(super) fn go_on_from(&mut self, old: &Judging) {
+        (self.episode, self.case) = (old.episode, old.case);
+        (self.losses, self.verdicts) = (old.losses, old.verdicts);
+    }
+}
+
+impl Tcb {
     /// The state before a timeout or a fast retransmit changes it.
     pub(super) fn save(&self) -> Saved {
         Saved {
@@ -40,26 +64,26 @@ impl Sender {
             flight: self.flight(),
             srtt: self.rto.srtt(),
             rttvar: self.rto.rttvar(),
-            max: self.max,
-            lossless: self.losses == 0,
+            max: self.seq.max,
+            lossless: self.judging.losses == 0,
         }
     }
 
     /// What a detector may see, when everything below `acked` is acknowledged.
-    fn sight(&self, now: Time, acked: u64) -> Sight {
-        let (una, max) = (self.una, self.max);
-        let new_data = max < self.fin_end() && self.segment_end(max) <= acked + self.peer_window;
+    pub(super) fn sight(&self, now: Time, acked: u64) -> Sight {
+        let (una, max) = (self.seq.una, self.seq.max);
+        let new_data = max < self.fin_end() && self.segment_end(max) <= acked + self.peer.window;
         Sight { now, una, max, scoreboard_empty: self.scoreboard.is_empty(), new_data }
     }
 
     /// The timer expired on data outside of recovery.
     pub(super) fn watch_timeout(&mut self, now: Time) {
-        if !self.detector.watches() {
+        if !self.judging.detector.watches() {
             return;
         }
-        let sight = self.sight(now, self.una);
-        match (self.detector.on_timeout(&sight), &mut self.case) {
-            (Case::New, case) => *case = self.episode,
+        let sight = self.sight(now, self.seq.una);
+        match (self.judging.detector.on_timeout(&sight), &mut self.judging.case) {
+            (Case::New, case) => *case = self.judging.episode,
             (Case::Same, _) => {}
             (Case::None, case) => *case = None,
         }
@@ -68,18 +92,18 @@ impl Sender {
     /// Duplicates are about to cause a fast retransmit.
     pub(super) fn watch_fast_retransmit(&mut self, now: Time) {
         let saved = self.save();
-        self.losses += 1;
-        if !self.detector.watches() {
+        self.judging.losses += 1;
+        if !self.judging.detector.watches() {
             return;
         }
-        let sight = self.sight(now, self.una);
-        match self.detector.on_fast_retransmit(&sight) {
+        let sight = self.sight(now, self.seq.una);
+        match self.judging.detector.on_fast_retransmit(&sight) {
             Case::New => {
                 let judged = Judged::FastRetransmit;
-                self.case = Some(Episode { judged, began: now, expirations: 0, saved });
+                self.judging.case = Some(Episode { judged, began: now, expirations: 0, saved });
             }
             Case::Same => {}
-            Case::None => self.case = None,
+            Case::None => self.judging.case = None,
         }
     }
 
@@ -90,7 +114,7 @@ impl Sender {
 
     /// An echo older than the first repetition of the SYN answers the first one.
     pub(super) fn first_syn_arrived(&self, ack: &AckDigest) -> bool {
-        self.episode.is_some_and(|syn| ack.echo.is_some_and(|echo| echo < syn.began))
+        self.judging.episode.is_some_and(|syn| ack.echo.is_some_and(|echo| echo < syn.began))
     }
 
     /// The SYN, which was repeated, is answered. Nothing was reduced, so that the verdict gives nothing back: what it is
@@ -98,120 +122,34 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(super) fn judge_syn(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
-        let Some(syn) = self.episode.filter(|_| self.judges_syn() && ack.newly_acked > 0) else { return };
-        let (spurious, detector) = (self.first_syn_arrived(ack), self.detector.name());
+        let Some(syn) = self.judging.episode.filter(|_| self.judges_syn() && ack.newly_acked > 0) else {
+            return;
+        };
+        let (spurious, detector) = (self.first_syn_arrived(ack), self.judging.detector.name());
         io.record(|| Event::Verdict { spurious, detector });
-        let counters = &mut self.verdicts;
+        let counters = &mut self.judging.verdicts;
         *(if spurious { &mut counters.spurious_timeouts } else { &mut counters.genuine_timeouts }) +=
             u64::from(syn.expirations);
     }
 
-    /// The detector sees an acknowledgement, before which the scoreboard was empty if `unreported`; what it says is done.
-    /// Returns what is to be sent.
-    pub(super) fn hear_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Course {
-        let sight = Sight { scoreboard_empty: unreported, ..self.sight(io.now, ack.ack) };
-        let step = self.detector.on_ack(ack, &sight);
-        match step.word {
-            Word::Open => {}
-            Word::GivenUp => self.case = None,
-            word => self.judge(io, ack, word),
-        }
-        match step.course {
-            Course::Usual => {}
-            Course::New => self.go_on_with_new(),
-            Course::Back => {
-                //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
-                self.window.cwnd = 3.0 * self.window.mss;
-                self.opened = true;
-                if ack.ack < self.recover && self.strategy.goes_back() {
-                    self.nxt = ack.ack.max(self.una);
-                    self.marked = (0, 0);
-                }
-                self.recover = self.max;
-            }
-        }
-        step.course
-    }
-
-    /// The detector has given its verdict.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, word: Word) {
-        let Some(episode) = self.case.take() else { return };
-        let spurious = word != Word::Genuine;
-        let timeout = episode.judged == Judged::Timeout;
-        let detector = self.detector.name();
-        let times = u64::from(episode.expirations);
-        let counters = &mut self.verdicts;
-        if timeout {
-            io.record(|| Event::Verdict { spurious, detector });
-            *(if spurious { &mut counters.spurious_timeouts } else { &mut counters.genuine_timeouts }) +=
-                times;
-        } else {
-            io.record(|| Event::FastRetransmitVerdict { spurious, detector });
-            *(if spurious { &mut counters.spurious_fast } else { &mut counters.genuine_fast }) += 1;
-        }
-        if !spurious {
-            if timeout {
-                self.responder.on_genuine();
-                self.rto.adapt_to_genuine();
-            }
-            return;
-        }
-        self.losses = self.losses.saturating_sub(1);
-        self.lost_volume = None;
-        let late = word == Word::Late;
-        if !late {
-            //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
-            self.go_on_with_new();
-            // Nothing was resent, so duplicates below the old recovery point mean a loss again.
-            self.recover = self.una.saturating_sub(u64::from(ack.newly_acked == 0));
-        }
-        if !timeout && self.strategy.recovering() {
-            self.strategy.on_timeout(); // there is nothing to recover from
-            io.record(|| Event::RecoveryEnded { ack: ack.ack });
-        }
-        if timeout {
-            self.rto.adapt_to_spurious(ack.sample);
-        } else {
-            self.doubt_duplicates();
-        }
-        if !late {
-            Strategy::on_spurious(self);
-        }
-        let scene = Scene {
-            episode: &episode,
-            ack,
-            late,
-            window: &mut self.window,
-            rto: &mut self.rto,
-            flight: self.max - ack.ack.max(self.una),
-        };
-        let before = (scene.window.cwnd, scene.window.ssthresh);
-        self.opened = self.responder.on_spurious(scene);
-        if before != (self.window.cwnd, self.window.ssthresh) {
-            // Where the window comes back, what the congestion control remembered comes back with it.
-            self.window.after_timeout = false;
-            self.control.restore(io.now, &mut self.window);
-        }
-    }
-
     /// The next segment is one never sent before. What a timeout took for lost and was not resent stays marked, where the flight
     /// is counted by marks.
-    fn go_on_with_new(&mut self) {
-        if self.config.flight == Flight::Explicit && self.nxt < self.max {
-            self.marked = (self.nxt, self.max);
+    pub(super) fn go_on_with_new(&mut self) {
+        if self.config.flight == Flight::Explicit && self.seq.nxt < self.seq.max {
+            self.judging.marked = (self.seq.nxt, self.seq.max);
         }
-        self.nxt = self.max;
+        self.seq.nxt = self.seq.max;
     }
 
     /// Bytes that are outstanding and marked as lost.
     pub(super) fn marked(&self) -> u64 {
-        let (from, to) = self.marked;
-        to.saturating_sub(from.max(self.una))
+        let (from, to) = self.judging.marked;
+        to.saturating_sub(from.max(self.seq.una))
     }
 
     /// Sends up to `segments` segments never sent before, whatever the congestion window says.
     pub(super) fn send_new(&mut self, io: &mut Io<'_>, segments: usize) {
-        self.nxt = self.nxt.max(self.max);
+        self.seq.nxt = self.seq.nxt.max(self.seq.max);
         for _ in 0..segments {
             if !self.send_one_within_peer_window(io) {
                 return;

@@ -6,12 +6,11 @@
 //! What loss recovery resends is not held up, but counted; with RACK it is held up too, but for the first
 //! segment of a recovery. A pause earns no credit.
 
-use super::Sender;
 use super::timers::Timer;
+use super::{Sender, Tcb};
 use crate::endpoint::Io;
 use crate::tcp::cc::Control;
 use crate::tcp::config::{Config, Pacing};
-use crate::tcp::recovery::Strategy;
 use base::{Span, Time};
 
 /// Windows a round trip in slow start: the window doubles, and must not be held up by its own pacing.
@@ -38,7 +37,7 @@ impl Pacer {
     }
 }
 
-impl Sender {
+impl Tcb {
     /// Bytes a second, if segments are paced and a round trip is known.
     fn pacing_rate(&self) -> Option<f64> {
         if let Some(rate) = self.control.pacing_rate() {
@@ -72,14 +71,16 @@ impl Sender {
             self.pacer.release = self.pacer.release.max(now) + span;
         }
     }
+}
 
+impl Sender {
     /// The time of release has come.
     pub(super) fn on_release(&mut self, io: &mut Io<'_>) {
         // A recovery that counts a pipe sends by its own rules.
         if self.recovering() && self.pipe().is_some() {
-            Strategy::on_timer(self, io, Timer::Release);
+            self.strategy.on_timer(&mut self.tcb, io, Timer::Release);
         } else {
-            self.send_window(io, 0);
+            self.tcb.send_window(io, 0);
         }
     }
 }

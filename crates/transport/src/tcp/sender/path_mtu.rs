@@ -7,10 +7,9 @@
 //! Departure: RFC 4821 section 7.6.2 spares the window when only a probe is lost. Here the recovery in use sees a lost
 //! segment, and reduces it.
 
-use super::Sender;
+use super::{Sender, Tcb};
 use crate::endpoint::Io;
 use crate::tcp::config::{Config, PathMtu};
-use crate::tcp::recovery::Strategy;
 use base::truth::Cause;
 use std::sync::Arc;
 
@@ -53,27 +52,49 @@ impl Config {
 impl Sender {
     /// A router says that no more than `mtu` bytes fit through a link, headers counted.
     pub(in crate::tcp) fn path_mtu(&mut self, io: &mut Io<'_>, mtu: u32) {
-        let mss = self.config.within(mtu).mss;
-        if mss >= self.config.mss {
+        let mss = self.tcb.config.within(mtu).mss;
+        if mss >= self.tcb.config.mss {
             return;
         }
-        if let Some(search) = &mut self.search {
+        if let Some(search) = &mut self.tcb.search {
             (search.high, search.probe) = (search.high.min(mss), None);
         }
-        if let Some(sent) = &mut self.sent {
+        if let Some(sent) = &mut self.tcb.sent {
             for i in 0..sent.records().len() {
                 if sent.records()[i].bytes() > u64::from(mss) {
                     sent.mark_lost(i);
                 }
             }
         }
-        self.use_mss(mss);
-        let oversized = self.established && self.max > self.una;
+        self.tcb.use_mss(mss);
+        let oversized = self.tcb.status.established && self.tcb.seq.max > self.tcb.seq.una;
         if oversized {
             self.resend_smaller(io);
         }
     }
 
+    //= RFC 1191 section 6.4: resend at once; the window is not reduced for it, but slow start leads back to it
+    /// What was sent in segments that are too large is sent again.
+    fn resend_smaller(&mut self, io: &mut Io<'_>) {
+        self.tcb.window.ssthresh = self.tcb.window.ssthresh.max(self.tcb.window.cwnd);
+        self.tcb.window.cwnd = self.tcb.window.mss;
+        self.end_recovery();
+        (self.tcb.seq.recover, self.quiet_mark) = (self.tcb.seq.max, self.tcb.seq.max);
+        self.tcb.rto.restart(io.now);
+        self.tcb.untime();
+        if self.strategy.goes_back() {
+            self.tcb.go_back_to(self.tcb.seq.una);
+            self.tcb.send_window(io, 0);
+        } else {
+            let first = io.out.len();
+            self.strategy.resend(&mut self.tcb, io);
+            // No timer has expired.
+            io.out.iter_mut().skip(first).for_each(|out| out.cause = Cause::Recovery);
+        }
+    }
+}
+
+impl Tcb {
     /// Segments are so large from now on.
     fn use_mss(&mut self, mss: u32) {
         self.config = Arc::new(Config { mss, ..*self.config });
@@ -86,30 +107,14 @@ impl Sender {
         }
     }
 
-    //= RFC 1191 section 6.4: resend at once; the window is not reduced for it, but slow start leads back to it
-    /// What was sent in segments that are too large is sent again.
-    fn resend_smaller(&mut self, io: &mut Io<'_>) {
-        self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd);
-        self.window.cwnd = self.window.mss;
-        self.strategy.on_timeout();
-        (self.recover, self.quiet_mark) = (self.max, self.max);
-        self.rto.restart(io.now);
-        self.untime();
-        if self.strategy.goes_back() {
-            self.go_back_to(self.una);
-            self.send_window(io, 0);
-        } else {
-            let first = io.out.len();
-            Strategy::resend(self, io);
-            // No timer has expired.
-            io.out.iter_mut().skip(first).for_each(|out| out.cause = Cause::Recovery);
-        }
-    }
-
     /// The retransmission timer has expired so often for the same data.
     pub(super) fn suspect_black_hole(&mut self, expirations: u32) {
         let mss = self.config.mss;
-        if self.config.path_mtu != PathMtu::Probe || expirations < R1 || !self.established || mss <= LEAST {
+        if self.config.path_mtu != PathMtu::Probe
+            || expirations < R1
+            || !self.status.established
+            || mss <= LEAST
+        {
             return;
         }
         let smaller = (mss / 2).clamp(LEAST, BASE);
@@ -121,14 +126,15 @@ impl Sender {
     /// Where the new segment at `nxt` ends, which would end at `end`, if it is to be a probe.
     #[cold]
     pub(super) fn probe_end(&mut self, end: u64, limit: u64) -> u64 {
-        let (mss, nxt) = (u64::from(self.config.mss), self.nxt);
+        let (mss, nxt) = (u64::from(self.config.mss), self.seq.nxt);
         let Some(search) = &mut self.search else { return end };
         let size = u64::from(search.low + (search.high - search.low).div_ceil(2));
         let idle = search.probe.is_none() && search.high >= search.low + NEAR;
         let roomy = self.window.cwnd >= (WINDOW * mss) as f64
             && nxt + size <= limit
-            && nxt + size + BEHIND * mss <= self.end;
-        let quiet = self.una >= self.recover && !self.strategy.recovering() && self.scoreboard.is_empty();
+            && nxt + size + BEHIND * mss <= self.seq.end;
+        let quiet =
+            self.seq.una >= self.seq.recover && !self.recovery.recovering() && self.scoreboard.is_empty();
         if !(idle && roomy && quiet && self.queue.is_none()) {
             return end;
         }
@@ -139,7 +145,7 @@ impl Sender {
     /// Something was acknowledged: the probe perhaps.
     #[cold]
     pub(super) fn judge_probe(&mut self) {
-        let una = self.una;
+        let una = self.seq.una;
         let Some(search) = &mut self.search else { return };
         if let Some((start, end)) = search.probe
             && una >= end

@@ -3,7 +3,7 @@
 //! As far as `share` says: round trips and what the timer has learned from its SYN on, threshold and window once it
 //! is established (RFC 9040 section 6; catalogue EI-27).
 
-use super::Sender;
+use super::Tcb;
 use crate::recovery::tcb_cache::{Closing, Known, TcbCache};
 use crate::tcp::cc::Control;
 use crate::tcp::config::Share;
@@ -18,7 +18,7 @@ pub(super) struct Sharing {
     handed_on: bool,
 }
 
-impl Sender {
+impl Tcb {
     /// Shares with all that hold the same cache.
     pub(in crate::tcp) fn share(&mut self, cache: TcbCache) {
         self.sharing = Some(Box::new(Sharing { cache, known: None, handed_on: false }));
@@ -40,7 +40,7 @@ impl Sender {
             self.rto.go_on_from(&lesson);
         }
         if let Some(least) = known.min_rtt.filter(|_| share.min_rtt) {
-            self.detector.learn_least_rtt(least);
+            self.judging.detector.learn_least_rtt(least);
         }
     }
 
@@ -66,16 +66,16 @@ impl Sender {
     /// Everything outstanding is acknowledged. With its FIN among it, the connection hands on what it knows, once.
     #[cold]
     pub(super) fn hand_on(&mut self, now: Time) {
-        if !self.done() {
+        if !self.seq.done() {
             return;
         }
         let config = *self.rto.config();
         let closing = Closing {
             rtt: self.rto.rtt.srtt(&config).map(|srtt| (srtt, self.rto.rttvar())),
-            min_rtt: self.detector.least_rtt(),
+            min_rtt: self.judging.detector.least_rtt(),
             ssthresh: self.window.ssthresh,
             cwnd: self.window.cwnd,
-            recovering: self.strategy.recovering(),
+            recovering: self.recovery.recovering(),
             backed_off: self.rto.backed_off(),
             lesson: self.rto.lesson(),
         };

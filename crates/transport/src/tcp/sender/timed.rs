@@ -1,6 +1,6 @@
 //! RTT measurement of one timed segment (Karn and Partridge 1987).
 
-use super::Sender;
+use super::Tcb;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{RtoRestart, Timing};
 use base::{Span, Time};
@@ -18,7 +18,7 @@ pub(super) struct Timed {
 /// RFC 7765 section 4: below so many segments outstanding or waiting the timer runs from the oldest.
 const FEW_SEGMENTS: u64 = 4;
 
-impl Sender {
+impl Tcb {
     pub(super) fn time(&mut self, now: Time, end: u64) {
         if self.timed.one.is_none() {
             self.timed.one = Some((end, now));
@@ -32,14 +32,14 @@ impl Sender {
     pub(super) fn restart_timer(&mut self, now: Time) {
         let rule = self.config.rto.restart;
         // While it goes back or repairs, what is oldest is about to be sent again: its age begins now.
-        if rule == RtoRestart::Ack || self.nxt < self.max || self.strategy.recovering() {
+        if rule == RtoRestart::Ack || self.seq.nxt < self.seq.max || self.recovery.recovering() {
             //= RFC 6298 section 5.3: it will expire after RTO seconds
             self.rto.restart(now);
             return;
         }
         let oldest = self.sent.as_ref().and_then(|sent| sent.records().front());
         let oldest = oldest.map_or(now, |record| record.sent);
-        let waiting = (self.fin_end() - self.una).div_ceil(u64::from(self.config.mss));
+        let waiting = (self.fin_end() - self.seq.una).div_ceil(u64::from(self.config.mss));
         match rule {
             //= RFC 7765 section 4: the sum of the outstanding and unsent segments is less than rrthresh
             RtoRestart::Rfc7765 if waiting >= FEW_SEGMENTS => self.rto.restart(now),

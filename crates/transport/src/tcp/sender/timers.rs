@@ -7,7 +7,6 @@
 
 use super::Sender;
 use crate::endpoint::Io;
-use crate::tcp::recovery::Strategy;
 use base::Time;
 
 /// The timers beside the retransmission timer, in the order in which they run at the same instant.
@@ -79,27 +78,27 @@ impl Timers {
 impl Sender {
     /// When it wants to run.
     pub fn next_timeout(&self) -> Time {
-        self.rto.deadline().min(self.timers.next())
+        self.tcb.rto.deadline().min(self.tcb.timers.next())
     }
 
     /// The time of a timer has come.
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
-        while let Some(timer) = self.timers.expired(io.now) {
+        while let Some(timer) = self.tcb.timers.expired(io.now) {
             self.on_timer(io, timer);
         }
-        if self.rto.deadline() <= io.now {
+        if self.tcb.rto.deadline() <= io.now {
             self.on_expiration(io);
         }
-        if self.hears_losses {
-            self.hear_losses(io.now);
+        if self.tcb.feedback.losses {
+            self.tcb.hear_losses(io.now);
         }
     }
 
     fn on_timer(&mut self, io: &mut Io<'_>, timer: Timer) {
         match timer {
-            Timer::Reordering | Timer::Probe => Strategy::on_timer(self, io, timer),
+            Timer::Reordering | Timer::Probe => self.strategy.on_timer(&mut self.tcb, io, timer),
             Timer::Release => self.on_release(io),
-            Timer::Persist => self.on_persist(io),
+            Timer::Persist => self.tcb.on_persist(io),
         }
     }
 }

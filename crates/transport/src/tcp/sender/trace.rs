@@ -1,11 +1,11 @@
 //! Trace records of the sender.
 
-use super::Sender;
+use super::Tcb;
 use crate::endpoint::Io;
 use base::event::{Category, Event};
 use base::tcp::Segment;
 
-impl Sender {
+impl Tcb {
     #[cold]
     pub(super) fn record_sack(&self, io: &mut Io<'_>, segment: &Segment) {
         for block in segment.sack.as_slice() {

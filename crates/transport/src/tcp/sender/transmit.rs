@@ -2,12 +2,12 @@
 //!
 //! Windows, segment boundaries, what is resent as it was cut before.
 
-use super::Sender;
+use super::Tcb;
 use super::queue::Wrote;
 use crate::endpoint::Io;
 use crate::tcp::cc::Control;
 use crate::tcp::config::Push;
-use crate::tcp::recovery::Strategy;
+use crate::tcp::recovery::tail_probe;
 use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
@@ -15,28 +15,28 @@ use base::{Span, Time};
 /// What comes within this is waited for.
 const SOON: Span = Span::from_millis(1);
 
-impl Sender {
+impl Tcb {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.ecn.holds {
-            if self.una < self.fin_end() {
+            if self.seq.una < self.fin_end() {
                 self.rto.ensure(io.now);
             }
             return;
         }
-        if self.max == self.una && self.nxt < self.end && self.nxt > 0 {
+        if self.seq.max == self.seq.una && self.seq.nxt < self.seq.end && self.seq.nxt > 0 {
             self.after_pause(io.now);
         }
-        let window = self.window.bytes() + self.strategy.beyond() + self.marked();
+        let window = self.window.bytes() + self.recovery.beyond() + self.marked();
         let window = window.min(self.window_of_peer());
-        let limit = self.una + window;
+        let limit = self.seq.una + window;
         let mut sent = 0;
         self.used.held = false;
         while burst == 0 || sent < burst {
             if !self.released(io.now) {
                 return;
             }
-            if self.queue.is_some() && self.nxt >= self.max && self.established {
+            if self.queue.is_some() && self.seq.nxt >= self.seq.max && self.status.established {
                 self.send_groups(io);
                 break;
             }
@@ -46,7 +46,7 @@ impl Sender {
             }
             sent += 1;
         }
-        if self.wants_rates {
+        if self.feedback.rates {
             self.note_application(window);
         }
     }
@@ -54,14 +54,14 @@ impl Sender {
     /// New data as Linux sends them: in groups, out of portions that the program fills up meanwhile.
     #[inline(never)]
     fn send_groups(&mut self, io: &mut Io<'_>) {
-        let offered = self.peer_window;
+        let offered = self.peer.window;
         if let Some(queue) = &mut self.queue {
             queue.offered(offered);
         }
         self.send_portions(io, false);
         self.look_for_space();
         loop {
-            let (una, end) = (self.una, self.end);
+            let (una, end) = (self.seq.una, self.seq.end);
             let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_full()) else { return };
             match queue.write(una, end) {
                 Wrote::Nothing => return,
@@ -79,14 +79,15 @@ impl Sender {
 
     /// What the congestion window leaves, bytes.
     fn room(&self) -> u64 {
-        (self.una + self.window.bytes() + self.strategy.beyond() + self.marked()).saturating_sub(self.nxt)
+        (self.seq.una + self.window.bytes() + self.recovery.beyond() + self.marked())
+            .saturating_sub(self.seq.nxt)
     }
 
     /// The program may write again, if there is memory.
     fn look_for_space(&mut self) {
         let mss = u64::from(self.config.mss);
         let cwnd = (self.room() >= mss).then_some(self.window.bytes() / mss);
-        let una = self.una;
+        let una = self.seq.una;
         if let Some(queue) = &mut self.queue {
             queue.look_for_space(una, cwnd);
         }
@@ -97,10 +98,11 @@ impl Sender {
         let (mss, group) = (u64::from(self.config.mss), self.group());
         while self.released(io.now) {
             let room = self.room();
-            let limit = self.nxt + room.min((self.una + self.window_of_peer()).saturating_sub(self.nxt));
+            let limit =
+                self.seq.nxt + room.min((self.seq.una + self.window_of_peer()).saturating_sub(self.seq.nxt));
             let Some(queue) = &mut self.queue else { return };
             let Some(first) = queue.first() else {
-                if self.nxt >= self.end && !self.send_next_here(io, limit) {
+                if self.seq.nxt >= self.seq.end && !self.send_next_here(io, limit) {
                     self.maybe_persist(io.now);
                 }
                 return;
@@ -112,7 +114,7 @@ impl Sender {
             queue.grow(most);
             let (first, last) = (queue.first().unwrap_or(first), queue.is_last());
             // Of what is still being written only whole segments leave.
-            let whole = if last && queue.written() < self.end { first / mss * mss } else { first };
+            let whole = if last && queue.written() < self.seq.end { first / mss * mss } else { first };
             if whole == 0 {
                 return;
             }
@@ -120,13 +122,13 @@ impl Sender {
                 self.used.held = true;
                 return;
             }
-            let (bytes, fits) = (whole.min(most), limit - self.nxt);
-            let una = self.una;
+            let (bytes, fits) = (whole.min(most), limit - self.seq.nxt);
+            let una = self.seq.una;
             let Some(queue) = &mut self.queue else { return };
             let bytes = if bytes <= fits { bytes } else { bytes.min(queue.fills(fits, una).max(mss)) };
             queue.begin_group(bytes);
-            let end = self.nxt + bytes;
-            while self.nxt < end {
+            let end = self.seq.nxt + bytes;
+            while self.seq.nxt < end {
                 if !self.send_next_here(io, limit) && !self.fill_up(io, end) {
                     self.maybe_persist(io.now);
                     return;
@@ -141,8 +143,8 @@ impl Sender {
 
     /// The end of a group that fills the peer's window is shorter than a segment.
     fn fill_up(&mut self, io: &mut Io<'_>, end: u64) -> bool {
-        let fits = self.flight() > 0 && end <= self.una + self.window_of_peer();
-        if !fits || end - self.nxt >= u64::from(self.config.mss) || end >= self.end {
+        let fits = self.flight() > 0 && end <= self.seq.una + self.window_of_peer();
+        if !fits || end - self.seq.nxt >= u64::from(self.config.mss) || end >= self.seq.end {
             return false;
         }
         self.leave(io, end, Cause::New);
@@ -154,12 +156,12 @@ impl Sender {
     /// net/ipv4/tcp_output.c: `tcp_tso_should_defer`). A portion of a single segment never is kept back.
     fn defers(&self, now: Time, limit: u64, portion: u64, last: bool) -> bool {
         let mss = u64::from(self.config.mss);
-        let room = limit.saturating_sub(self.nxt);
+        let room = limit.saturating_sub(self.seq.nxt);
         let third = self.window.bytes().min(self.window_of_peer()) / 3;
-        if self.una < self.recover
-            || self.strategy.recovering()
+        if self.seq.una < self.seq.recover
+            || self.recovery.recovering()
             || (!last && room >= portion)
-            || (last && room > portion && self.closed)
+            || (last && room > portion && self.seq.closed)
             || room >= (self.group() * mss).min(third)
             || now.since(self.used.last_sent) > SOON
         {
@@ -173,7 +175,7 @@ impl Sender {
 
     /// Nothing is left to send although the window would allow it: rates say what the application gave.
     fn note_application(&mut self, window: u64) {
-        let idle = self.nxt >= self.fin_end() && self.flight() < window;
+        let idle = self.seq.nxt >= self.fin_end() && self.flight() < window;
         if (idle || self.control.holds_back())
             && let Some(sent) = &mut self.sent
         {
@@ -183,35 +185,35 @@ impl Sender {
 
     /// Sends the next segment if the peer's window allows it, whatever the congestion window says.
     pub(in crate::tcp) fn send_one_within_peer_window(&mut self, io: &mut Io<'_>) -> bool {
-        let limit = self.una + self.window_of_peer();
+        let limit = self.seq.una + self.window_of_peer();
         self.send_next(io, limit)
     }
 
     /// RFC 3042: on the `duplicates`-th duplicate, one new segment beyond the congestion window.
     pub(in crate::tcp) fn limited_transmit(&mut self, io: &mut Io<'_>, duplicates: u32) {
-        if !self.config.limited_transmit || self.nxt < self.max {
+        if !self.config.limited_transmit || self.seq.nxt < self.seq.max {
             return;
         }
         let extra = u64::from(duplicates) * u64::from(self.config.mss);
-        let limit = self.una + (self.window.bytes() + extra).min(self.peer_window);
-        let before = self.nxt;
+        let limit = self.seq.una + (self.window.bytes() + extra).min(self.peer.window);
+        let before = self.seq.nxt;
         if self.send_next(io, limit) {
-            self.limited += self.nxt - before;
+            self.recovery.limited += self.seq.nxt - before;
         }
     }
 
     /// RFC 6675 section 5 step (3): new segments while `pipe` leaves room for one in the window.
     pub(in crate::tcp) fn limited_transmit_by_pipe(&mut self, io: &mut Io<'_>, mut pipe: u64) {
-        if !self.config.limited_transmit || self.nxt < self.max {
+        if !self.config.limited_transmit || self.seq.nxt < self.seq.max {
             return;
         }
         while self.window.cwnd - pipe as f64 >= self.window.mss {
-            let before = self.max;
+            let before = self.seq.max;
             if !self.send_one_within_peer_window(io) {
                 return;
             }
-            pipe += self.max - before;
-            self.limited += self.max - before;
+            pipe += self.seq.max - before;
+            self.recovery.limited += self.seq.max - before;
         }
     }
 
@@ -222,38 +224,39 @@ impl Sender {
 
     #[inline(always)] // into the loop over a window
     fn send_next_here(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
-        if self.skips_reported && self.nxt < self.max {
+        if self.recovery.skips_reported && self.seq.nxt < self.seq.max {
             // What the receiver has reported is not sent again.
-            if let Some(end) = self.scoreboard.end_of_range_at(self.nxt) {
-                self.nxt = end;
+            if let Some(end) = self.scoreboard.end_of_range_at(self.seq.nxt) {
+                self.seq.nxt = end;
             }
         }
-        if self.nxt >= self.fin_end() || (!self.established && self.nxt > 0) {
+        if self.seq.nxt >= self.fin_end() || (!self.status.established && self.seq.nxt > 0) {
             return false;
         }
-        let fresh = self.nxt >= self.max && self.nxt > 0 && self.nxt < self.end;
-        if fresh && self.queue.as_ref().is_some_and(|queue| self.nxt >= queue.written()) {
+        let fresh = self.seq.nxt >= self.seq.max && self.seq.nxt > 0 && self.seq.nxt < self.seq.end;
+        if fresh && self.queue.as_ref().is_some_and(|queue| self.seq.nxt >= queue.written()) {
             return false; // the program waits for memory
         }
-        let mut end = self.segment_end(self.nxt);
+        let mut end = self.segment_end(self.seq.nxt);
         if fresh && self.search.is_some() {
             end = self.probe_end(end, limit);
         }
         // A window smaller than a segment lets one out only if nothing else is.
         // A FIN that goes with data takes no room.
-        let reach = if self.config.fin_with_data { end.min(self.end) } else { end };
+        let reach = if self.config.fin_with_data { end.min(self.seq.end) } else { end };
         let end = if reach > limit {
-            if self.flight() > 0 || limit <= self.nxt || self.nxt >= self.end || self.silly(limit) {
+            if self.flight() > 0 || limit <= self.seq.nxt || self.seq.nxt >= self.seq.end || self.silly(limit)
+            {
                 return false;
             }
             limit
         } else {
             end
         };
-        let cause = if self.nxt >= self.max {
+        let cause = if self.seq.nxt >= self.seq.max {
             Cause::New
         } else {
-            std::mem::replace(&mut self.resend_cause, Cause::GoBackN)
+            std::mem::replace(&mut self.recovery.resend_cause, Cause::GoBackN)
         };
         self.leave(io, end, cause);
         true
@@ -262,24 +265,24 @@ impl Sender {
     /// Everything from `nxt` up to `end` leaves as one segment.
     #[inline(always)]
     fn leave(&mut self, io: &mut Io<'_>, end: u64, cause: Cause) {
-        let fresh = self.nxt >= self.max && self.nxt > 0 && self.nxt < self.end;
+        let fresh = self.seq.nxt >= self.seq.max && self.seq.nxt > 0 && self.seq.nxt < self.seq.end;
         if cause == Cause::New {
             self.time(io.now, end);
         }
-        self.send_range(io, self.nxt, end, cause);
-        self.nxt = end;
-        self.max = self.max.max(end);
+        self.send_range(io, self.seq.nxt, end, cause);
+        self.seq.nxt = end;
+        self.seq.max = self.seq.max.max(end);
         if fresh
             && let Some(queue) = &mut self.queue
-            && queue.leave(end.min(self.end))
+            && queue.leave(end.min(self.seq.end))
             && self.config.push == Push::Groups
             && let Some(out) = io.out.last_mut()
         {
             out.body.push = true;
         }
         self.rto.ensure(io.now);
-        if self.probes && cause == Cause::New {
-            Strategy::on_new_data(self, io);
+        if self.recovery.probes && cause == Cause::New {
+            tail_probe::schedule(self, io.now, true);
         }
     }
 
@@ -288,20 +291,20 @@ impl Sender {
         if seq == 0 {
             return 1; // the SYN stands alone
         }
-        if seq >= self.end {
+        if seq >= self.seq.end {
             return self.fin_end();
         }
-        let mut end = (seq + u64::from(self.config.mss)).min(self.end);
-        if seq < self.max {
+        let mut end = (seq + u64::from(self.config.mss)).min(self.seq.end);
+        if seq < self.seq.max {
             // Resent as it was cut before, and not into what is reported.
-            end = end.min(self.max.max(seq + 1));
+            end = end.min(self.seq.max.max(seq + 1));
             if let Some(next) = self.scoreboard.next_range_after(seq)
-                && self.skips_reported
+                && self.recovery.skips_reported
             {
                 end = end.min(next);
             }
         }
-        let ends = end == self.end && self.closed && (seq >= self.max || self.max > end);
+        let ends = end == self.seq.end && self.seq.closed && (seq >= self.seq.max || self.seq.max > end);
         if ends && self.config.fin_with_data { self.fin_end() } else { end }
     }
 
@@ -313,14 +316,14 @@ impl Sender {
         self.used.last_sent = io.now;
         self.charge(io.now, end - seq);
         let syn = seq == 0;
-        let fin = end > self.end;
+        let fin = end > self.seq.end;
         let len = (end - seq - u64::from(syn) - u64::from(fin)) as u32;
         let resent = cause != Cause::New;
         if resent {
             if let Some(lost) = &mut self.lost_volume {
                 lost.note(seq, end);
             }
-            self.detector.on_resent(seq, end, self.max);
+            self.judging.detector.on_resent(seq, end, self.seq.max);
             if self.search.is_some() {
                 self.lose_probe(seq, cause);
             }

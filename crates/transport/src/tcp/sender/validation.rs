@@ -3,7 +3,7 @@
 //! A window that was opened long ago, or that the application never fills, says nothing of the path as it is now: RFC
 //! 7661, its predecessor RFC 2861, and the restart of RFC 5681 section 4.1.
 
-use super::Sender;
+use super::Tcb;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Control;
 use crate::tcp::config::{IdleRestart, Validation};
@@ -67,7 +67,7 @@ impl LostVolume {
     }
 }
 
-impl Sender {
+impl Tcb {
     /// Bytes acknowledged in the best of the last round trips; 0 if none was measured.
     //= RFC 7661 section 4.2: pipeACK
     fn pipe_ack(&self, now: Time) -> u64 {
@@ -80,7 +80,7 @@ impl Sender {
     pub(super) fn validated(&mut self, ack: &AckDigest) -> bool {
         let now = ack.now;
         if self.config.cwnd_validation == Validation::Linux {
-            return self.used_as_linux(ack, self.max - ack.ack + ack.newly_acked);
+            return self.used_as_linux(ack, self.seq.max - ack.ack + ack.newly_acked);
         }
         let used = &mut self.used;
         if ack.ack >= used.ends {
@@ -90,10 +90,10 @@ impl Sender {
                 used.next = (used.next + 1) % used.samples.len();
             }
             let before = ack.ack - ack.newly_acked;
-            (used.began, used.ends) = (if first { before } else { ack.ack }, self.max.max(ack.ack + 1));
-            used.flight = self.max - ack.ack + ack.newly_acked;
+            (used.began, used.ends) = (if first { before } else { ack.ack }, self.seq.max.max(ack.ack + 1));
+            used.flight = self.seq.max - ack.ack + ack.newly_acked;
         }
-        let flight = self.max - ack.ack + ack.newly_acked;
+        let flight = self.seq.max - ack.ack + ack.newly_acked;
         match self.config.cwnd_validation {
             Validation::Off | Validation::Linux => true,
             Validation::Rfc7661 => {
@@ -156,7 +156,7 @@ impl Sender {
         let used = &mut self.used;
         let round = ack.ack - ack.newly_acked >= used.ends;
         if round || full || (!used.limited && flight > used.most) {
-            (used.limited, used.most, used.ends) = (full, flight, self.max);
+            (used.limited, used.most, used.ends) = (full, flight, self.seq.max);
         }
         let (limited, most) = (used.limited, used.most);
         if full || used.period == Time::ZERO {
@@ -207,8 +207,8 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(super) fn take_off_lost_volume(&mut self, ack: &AckDigest) {
-        let ends = ack.newly_acked > 0 && (ack.ack >= self.recover || !self.strategy.repairs_partially());
-        if !ends || !self.strategy.recovering() {
+        let ends = ack.newly_acked > 0 && (ack.ack >= self.seq.recover || !self.recovery.repairs_partially());
+        if !ends || !self.recovery.recovering() {
             return;
         }
         let Some(lost) = self.lost_volume.take() else { return };
@@ -233,7 +233,7 @@ impl Sender {
     }
 
     pub(super) fn initial_window(&self) -> f64 {
-        self.config.initial_window.bytes(self.config.mss, self.peer_window) as f64
+        self.config.initial_window.bytes(self.config.mss, self.peer.window) as f64
     }
 
     /// Nothing is outstanding and something is about to be sent: the window after a pause.
@@ -241,7 +241,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn after_pause(&mut self, now: Time) {
         let (pause, rto) = (now.since(self.used.last_sent), self.rto.timeout());
-        if !self.established || pause <= rto || self.control.owns_window() && pause.is_zero() {
+        if !self.status.established || pause <= rto || self.control.owns_window() && pause.is_zero() {
             return;
         }
         self.control.on_idle(now, pause);

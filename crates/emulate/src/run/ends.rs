@@ -2,14 +2,14 @@
 //!
 //! A thread at each plays its part, as far as it is at this host. A model may stand at the other end, in the network.
 
-use super::bulk::PORT;
-use super::endpoint::{self, Part, Report};
-use super::multi::Times;
-use super::program::{self, Program};
 use crate::driver::{Gateway, Kind};
-use crate::remote::hosts::Setting;
 use crate::remote::session::Ordered;
-use crate::remote::spec::EndWork;
+use crate::sockets::bulk::PORT;
+use crate::sockets::endpoint::{self, Part, Report};
+use crate::sockets::multi::Times;
+use crate::sockets::program::{self, Program};
+use crate::sockets::spec::EndWork;
+use crate::sockets::spec::Setting;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;

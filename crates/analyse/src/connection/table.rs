@@ -2,10 +2,10 @@
 //!
 //! Connections by their ends; a SYN with another number begins a new one.
 
-use super::connection::Connection;
-use super::limits::Keep;
-use super::observation::{Endpoint, Observation};
+use super::Connection;
 use crate::findings::flow::Flow;
+use crate::intake::limits::Keep;
+use crate::intake::observation::{Endpoint, Observation};
 use base::{Span, Time};
 use std::collections::BTreeMap;
 

@@ -94,12 +94,22 @@ impl Numbers {
         self.seen >= LEAST && self.seen * 10 > self.span * 6
     }
 
+    /// So many of the clean acknowledgements, with a little put by for what was not seen yet.
+    fn share(&self, n: u64) -> f64 {
+        (n as f64 + 0.05) / (self.clean as f64 + 5.0)
+    }
+
     /// How often the host sends something else between two answers; nothing if its numbers do not count, or if it answers so
     /// many segments at once that nobody knows how many answers to expect.
     pub(crate) fn foreign(&self) -> Option<f64> {
-        let share = |n: u64| (n as f64 + 0.05) / (self.clean as f64 + 5.0);
-        let foreign = share(self.foreign);
-        (self.counts() && foreign < MOST && share(self.many) < MOST).then(|| foreign.max(1e-4))
+        let foreign = self.share(self.foreign);
+        (self.counts() && foreign < MOST && self.share(self.many) < MOST).then(|| foreign.max(1e-4))
+    }
+
+    /// How often an answer stands for more than two segments though none was lost: a host that is late with its work merges what
+    /// came meanwhile (stretch ACKs, RFC 2525 section 2.13). One in fifty, until as many clean acknowledgements have been seen.
+    pub(crate) fn stretches(&self) -> f64 {
+        (self.many as f64 + 1.0) / (self.clean as f64 + 50.0)
     }
 
     /// So many packets between the first and the last that came did not, if nearly all that the host sends goes here.

@@ -3,13 +3,13 @@
 //! The rules' verdict on each retransmission once it is closed, and what all courses of events together say of it
 //! once its trouble is over.
 
-use super::Need;
-use crate::direction::Direction;
-use crate::direction::copies::Evidence;
-use crate::direction::reason::Reason;
+use super::Direction;
+use crate::facts::copies::Evidence;
+use crate::facts::reason::Reason;
 use crate::hypotheses::hmm::{Past, Rates};
 use crate::hypotheses::receiver_model::EchoRule;
 use crate::hypotheses::timing::Pace;
+use crate::verdict::Need;
 use base::Span;
 
 /// A course of events of this likelihood is believed whatever else was concluded.
@@ -52,6 +52,7 @@ impl Direction {
             rule: EchoRule::default(),
             sack: self.judge.may_report || self.acks.blocks,
             delays: self.habits.delays(),
+            stretches: 0.0,
             silent: match (self.judge.reports_duplicates, self.judge.may_report) {
                 (true, _) => 1e-4,
                 (false, true) => 3e-3,
@@ -74,7 +75,8 @@ impl Direction {
             self.replay.forget();
             return;
         }
-        let weighed = self.replay.finish(rates, foreign);
+        let stretches = self.peer.numbers.stretches();
+        let weighed = self.replay.finish(rates, foreign.map(|foreign| (foreign, stretches)));
         let tells = rates.sack || weighed.numbered && self.judge.stamped;
         for (result, odds) in weighed.odds {
             let Some(r) = self.way.retransmissions.get_mut(result) else { continue };

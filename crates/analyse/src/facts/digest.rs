@@ -11,6 +11,8 @@ pub(crate) struct AckDigest {
     pub(crate) t: Time,
     /// All below was acknowledged before it.
     pub(crate) before: u64,
+    /// That was heard: where the capture begins later, the receiver may have had more.
+    pub(crate) edge_heard: bool,
     /// All below is acknowledged now.
     pub(crate) ack: u64,
     /// Ranges that are reported for the first time.

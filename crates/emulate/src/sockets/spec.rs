@@ -1,9 +1,8 @@
-//! Order of one flow end's workload to a remote worker: the traffic pattern of the scenario's model, and the seed from which
+//! Settings of a kernel, and the order of one flow end's workload to a remote worker: the traffic pattern of the scenario's model, and the seed from which
 //! that end draws what it would have drawn here. Patterns that no scenario could ask for are refused when they are read.
 
-use super::hosts::Slowly;
 use base::rng::Seed;
-use scenario::model::{App, Flow, Linux};
+use scenario::model::{App, Flow, Linux, Reads};
 use serde::{Deserialize, Serialize};
 
 /// Workload of an end; which end it is says the order.
@@ -46,6 +45,38 @@ impl Draws {
     /// The seed of this repetition.
     pub fn seed(&self) -> Seed {
         Seed { seed: self.seed, repetition: self.repetition }
+    }
+}
+
+/// How a kernel is to be set.
+#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its congestion control.
+    pub cc: Option<String>,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Settings of its network stack.
+    pub sysctl: Vec<(String, String)>,
+}
+
+impl From<&Linux> for Setting {
+    fn from(linux: &Linux) -> Setting {
+        Setting { cc: linux.cc.clone(), mtu: linux.mtu, sysctl: linux.sysctl.clone() }
+    }
+}
+
+/// How an application reads that does not take everything at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slowly {
+    /// So many; none: whatever is there.
+    pub bytes_per_second: Option<u64>,
+    /// It reads nothing for so long after the connection is there.
+    pub pause_ns: u64,
+}
+
+impl From<Reads> for Slowly {
+    fn from(reads: Reads) -> Slowly {
+        Slowly { bytes_per_second: reads.rate.map(|rate| rate.bps() / 8), pause_ns: reads.pause.as_nanos() }
     }
 }
 

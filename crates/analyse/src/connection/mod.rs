@@ -1,11 +1,13 @@
 //! Both directions of one connection: who opened it, what was agreed on, where the capture stands.
 
-use super::dedup::Twice;
-use super::limits::Keep;
-use super::observation::{Endpoint, Observation};
+pub(crate) mod table;
+
 use crate::direction::Direction;
 use crate::findings::flow::Flow;
 use crate::findings::profile;
+use crate::intake::dedup::Twice;
+use crate::intake::limits::Keep;
+use crate::intake::observation::{Endpoint, Observation};
 use base::wire::flag;
 use base::{Span, Time};
 
@@ -185,7 +187,7 @@ impl Connection {
         let Some((value, echo)) = head.timestamps else { return };
         // What this side says now answers the stamp that the other side sent.
         if let Some((asked, t)) = self.asked[1 - side]
-            && (echo == asked || crate::direction::copies::later(echo, asked))
+            && (echo == asked || crate::facts::copies::later(echo, asked))
         {
             if echo == asked {
                 self.near(side, o.t.since(t));

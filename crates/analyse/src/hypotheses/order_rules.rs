@@ -6,11 +6,11 @@
 //!
 //! A receiver lists first what changed last (RFC 2018 section 4), so what is missing from a list with room in it is missing. No
 //! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are
-//! left to [`crate::hypotheses::hmm`], and so is whatever contradicts itself.
+//! left to [`super::hmm`], and so is whatever contradicts itself.
 
-use crate::hypotheses::hmm::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
-use crate::hypotheses::transitions::{reachable, since_last};
-use crate::hypotheses::union_find::Skip;
+use super::hmm::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use super::transitions::{reachable, since_last};
+use super::union_find::Skip;
 
 /// No such packet.
 const NONE: u32 = u32::MAX;
@@ -322,6 +322,7 @@ mod tests {
             rule: EchoRule::Reaches,
             sack,
             delays: 0.0,
+            stretches: 0.0,
             silent: 0.3,
             least: TRIP,
             pace: Pace { trip: TRIP, usual: TRIP, byte_ns: 0.0, spread: Span::from_millis(5) },

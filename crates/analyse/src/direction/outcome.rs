@@ -1,0 +1,43 @@
+//! End of a direction: open verdicts are settled, and the findings are made of them.
+
+use super::Direction;
+use crate::facts::copies::Evidence;
+use crate::findings::flow::{Retransmission, Way};
+use crate::findings::outcome;
+use crate::findings::profile::Seen;
+use crate::verdict::Need;
+
+impl Direction {
+    /// Ends it.
+    pub(crate) fn finish(mut self) -> (Way, Seen) {
+        self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
+        self.settle();
+        self.weigh();
+        let mut way = std::mem::take(&mut self.way);
+        if !self.rtt.empty_path {
+            // What was on the way when the capture began is not known: where no course of events explains all, a duplicate that
+            // was not reported says nothing.
+            let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
+            let all = way.retransmissions.iter_mut().filter(quiet);
+            all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
+        }
+        way.rtt = self.rtt.summary();
+        way.place = self.place;
+        way.replies_lost = self.peer.numbers.lost();
+        way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
+        way.options.timestamps = self.judge.stamped;
+        let covered = self.una.min(self.max);
+        let control = |upto: u64| 1 + u64::from(self.control.fin.is_some_and(|fin| fin < upto));
+        let sent = self.max.saturating_sub(self.base + control(self.max));
+        way.delivered_bytes = match self.answered {
+            true => covered.saturating_sub(self.base + control(covered)),
+            false => sent.min(way.data_bytes),
+        };
+        outcome::timeouts(&mut way, self.peer.clock.tick());
+        way.fast_retransmits = outcome::fast(&way.retransmissions);
+        way.origin = self.base as u32;
+        outcome::again(&mut way);
+        outcome::first_flight(&mut way, self.seen);
+        (way, self.seen)
+    }
+}

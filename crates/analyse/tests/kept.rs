@@ -1,0 +1,55 @@
+//! The claim: captures of real kernels that misled a verdict once do so no more. Each was kept as it was, headers alone.
+//!
+//! TA-01, TA-03: verdicts on retransmissions from the sender's capture, whole and begun late.
+
+use analyse::flow::Retransmission;
+use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason};
+
+fn packets(file: &[u8]) -> Vec<Observation> {
+    let mut reader = capture::Reader::open(file).expect("a capture");
+    let mut out = Vec::new();
+    while let Some(frame) = reader.next().expect("whole") {
+        out.extend(Observation::of(&frame));
+    }
+    out
+}
+
+fn judged(packets: &[Observation]) -> Flow {
+    let mut analyser = Analyser::new(Keep::default());
+    packets.iter().for_each(|o| analyser.push(o));
+    analyser.finish().remove(0)
+}
+
+fn resent(flow: &Flow) -> &[Retransmission] {
+    let way = &flow.ways[flow.main()];
+    &way.retransmissions
+}
+
+/// Linux 6.18 through an emulated link of 2 Mbit/s and 12 ms whose way back loses everything from 1.0 to 1.4 s. The receiver's host
+/// is late: it answers five segments with one acknowledgement, inside the outage. By its numbers seven answers are lost, one fewer
+/// than answers to every second segment would be; the last segment was not lost for all that (its probe came as a duplicate).
+#[test]
+fn an_answer_that_stands_for_several_segments_is_no_loss() {
+    let all = packets(include_bytes!("data/kept/stretched.pcap"));
+    for cut in 0..=50 {
+        let flow = judged(&all[cut..]);
+        let [probe, timeout] = resent(&flow) else { panic!("two were sent again: {:?}", resent(&flow)) };
+        assert_eq!(timeout.need, Need::Unneeded, "without {cut}: {timeout:?}");
+        assert_ne!(probe.need, Need::Needed, "without {cut}: {probe:?}");
+        assert!(probe.likelihood.is_some_and(|p| p > 0.5), "without {cut}: {probe:?}");
+        assert!(flow.ways[flow.main()].timeouts.iter().all(|t| t.kind == Kind::Spurious), "without {cut}");
+    }
+    assert_eq!(resent(&judged(&all))[0].reason, Reason::Probe);
+}
+
+/// The capture begins with the last segment before an outage of acknowledgements: where the receiver stood is not known, so an
+/// echo of the probe does not say that the probe filled a gap.
+#[test]
+fn an_echo_says_nothing_of_an_edge_that_was_not_heard() {
+    let all = packets(include_bytes!("data/kept/between.pcap"));
+    let flow = judged(&all);
+    assert!(!resent(&flow).is_empty());
+    for r in resent(&flow) {
+        assert_ne!(r.need, Need::Needed, "{r:?}");
+    }
+}

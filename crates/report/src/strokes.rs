@@ -1,0 +1,109 @@
+//! Axes, line styles and margins that every picture shares.
+
+use crate::decimate;
+use crate::model::Truth;
+use crate::palette as ink;
+use crate::scale::Scale;
+use crate::svg::{Anchor, Svg, n, polyline};
+use crate::text::{grouped, width};
+
+/// Size of a label, pixels.
+pub(crate) const LABEL: f64 = 11.0;
+/// Margins of the plot, pixels.
+pub(crate) const LEFT: f64 = 62.0;
+pub(crate) const RIGHT: f64 = 14.0;
+/// Finest distance of two marks, pixels.
+pub(crate) const FINE: f64 = 0.5;
+
+/// A text in lines of so many pixels, broken at spaces.
+pub(crate) fn lines(text: &str, room: f64) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match out.last_mut() {
+            Some(line) if width(line, LABEL) + width(word, LABEL) + 4.0 < room * 0.95 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => out.push(word.to_owned()),
+        }
+    }
+    out
+}
+
+/// The colour of a verdict.
+pub(crate) fn ink_of(truth: Truth) -> &'static str {
+    match truth {
+        Truth::Spurious => ink::UNNEEDED,
+        Truth::Genuine => ink::NEEDED,
+        Truth::Unknown => ink::UNKNOWN,
+    }
+}
+
+/// Words stay legible over anything.
+pub(crate) const HALO: &str =
+    "stroke=\"#fff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
+
+pub(crate) fn fill(colour: &str) -> String {
+    format!("fill=\"{colour}\"")
+}
+
+pub(crate) fn stroke(colour: &str, width: f64) -> String {
+    format!("stroke=\"{colour}\" stroke-width=\"{}\"", n(width))
+}
+
+pub(crate) fn line_style(colour: &str, width: f64, dash: &str) -> String {
+    let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+    format!("fill=\"none\" {}{dash}", stroke(colour, width))
+}
+
+pub(crate) fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
+    let (ticks, decimals) = y.ticks((((y.start - y.end) / 32.0) as usize).max(3));
+    for value in ticks {
+        let at = y.at(value);
+        svg.line((time.start, at), (time.end, at), &stroke(ink::GRID, 1.0));
+        let words =
+            if decimals == 0 { grouped(value.max(0.0) as u64) } else { format!("{value:.decimals$}") };
+        svg.text((time.start - 6.0, at + 3.5), Anchor::End, 10.0, &fill(ink::SOFT), &words);
+    }
+    svg.line((time.start, y.end), (time.start, y.start), &stroke(ink::SOFT, 1.0));
+    svg.line((time.start, y.start), (time.end, y.start), &stroke(ink::SOFT, 1.0));
+    let (x, middle) = (14.0, f64::midpoint(y.start, y.end));
+    let turn = format!("{} transform=\"rotate(-90 {} {})\"", fill(ink::INK), n(x), n(middle));
+    svg.text((x, middle), Anchor::Middle, LABEL, &turn, unit);
+}
+
+pub(crate) fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static str, &str)]) {
+    let mut x = time.start + 4.0;
+    for (name, colour, dash) in names {
+        svg.line((x, top - 5.0), (x + 16.0, top - 5.0), &line_style(colour, 1.6, dash));
+        svg.text((x + 20.0, top - 2.0), Anchor::Start, 10.0, &fill(ink::INK), name);
+        x += 32.0 + width(name, 10.0);
+    }
+}
+
+/// Path data of a value that stays until it changes, drawn to the right edge; where it is not finite there is
+/// a gap.
+pub(crate) fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> String {
+    let mut data = String::new();
+    let mut steps: Vec<(f64, f64)> = Vec::new();
+    let mut finish = |steps: &mut Vec<(f64, f64)>, x: f64| {
+        if let Some(&(_, last)) = steps.last() {
+            steps.push((x, last));
+            data += &polyline(&decimate::line(std::mem::take(steps), FINE));
+        }
+    };
+    for (t, value) in points {
+        let px = time.at(t);
+        if !value.is_finite() {
+            finish(&mut steps, px);
+            continue;
+        }
+        let py = y.at(value);
+        if let Some(&(_, before)) = steps.last() {
+            steps.push((px, before));
+        }
+        steps.push((px, py));
+    }
+    finish(&mut steps, time.end);
+    data
+}

@@ -1,0 +1,104 @@
+//! Response to a verdict of the spurious detector: restored congestion state, RTO adaptation, what is sent next.
+
+use super::Sender;
+use crate::endpoint::Io;
+use crate::recovery::digest::AckDigest;
+use crate::tcp::cc::Control;
+use crate::tcp::response::Scene;
+use crate::tcp::spurious::{Course, Judged, Sight, Word};
+use base::event::Event;
+
+impl Sender {
+    /// Whatever the strategy was repairing is over.
+    pub(super) fn end_recovery(&mut self) {
+        self.strategy.on_timeout(&mut self.tcb.recovery);
+    }
+
+    /// The detector sees an acknowledgement, before which the scoreboard was empty if `unreported`; what it says is done.
+    /// Returns what is to be sent.
+    pub(super) fn hear_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Course {
+        let sight = Sight { scoreboard_empty: unreported, ..self.tcb.sight(io.now, ack.ack) };
+        let step = self.tcb.judging.detector.on_ack(ack, &sight);
+        match step.word {
+            Word::Open => {}
+            Word::GivenUp => self.tcb.judging.case = None,
+            word => self.judge(io, ack, word),
+        }
+        match step.course {
+            Course::Usual => {}
+            Course::New => self.tcb.go_on_with_new(),
+            Course::Back => {
+                //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
+                self.tcb.window.cwnd = 3.0 * self.tcb.window.mss;
+                self.tcb.judging.opened = true;
+                if ack.ack < self.tcb.seq.recover && self.strategy.goes_back() {
+                    self.tcb.seq.nxt = ack.ack.max(self.tcb.seq.una);
+                    self.tcb.judging.marked = (0, 0);
+                }
+                self.tcb.seq.recover = self.tcb.seq.max;
+            }
+        }
+        step.course
+    }
+
+    /// The detector has given its verdict.
+    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, word: Word) {
+        let Some(episode) = self.tcb.judging.case.take() else { return };
+        let spurious = word != Word::Genuine;
+        let timeout = episode.judged == Judged::Timeout;
+        let detector = self.tcb.judging.detector.name();
+        let times = u64::from(episode.expirations);
+        let counters = &mut self.tcb.judging.verdicts;
+        if timeout {
+            io.record(|| Event::Verdict { spurious, detector });
+            *(if spurious { &mut counters.spurious_timeouts } else { &mut counters.genuine_timeouts }) +=
+                times;
+        } else {
+            io.record(|| Event::FastRetransmitVerdict { spurious, detector });
+            *(if spurious { &mut counters.spurious_fast } else { &mut counters.genuine_fast }) += 1;
+        }
+        if !spurious {
+            if timeout {
+                self.responder.on_genuine();
+                self.tcb.rto.adapt_to_genuine();
+            }
+            return;
+        }
+        self.tcb.judging.losses = self.tcb.judging.losses.saturating_sub(1);
+        self.tcb.lost_volume = None;
+        let late = word == Word::Late;
+        if !late {
+            //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
+            self.tcb.go_on_with_new();
+            // Nothing was resent, so duplicates below the old recovery point mean a loss again.
+            self.tcb.seq.recover = self.tcb.seq.una.saturating_sub(u64::from(ack.newly_acked == 0));
+        }
+        if !timeout && self.tcb.recovery.recovering() {
+            self.end_recovery(); // there is nothing to recover from
+            io.record(|| Event::RecoveryEnded { ack: ack.ack });
+        }
+        if timeout {
+            self.tcb.rto.adapt_to_spurious(ack.sample);
+        } else {
+            self.tcb.doubt_duplicates();
+        }
+        if !late {
+            self.strategy.on_spurious(&mut self.tcb);
+        }
+        let scene = Scene {
+            episode: &episode,
+            ack,
+            late,
+            window: &mut self.tcb.window,
+            rto: &mut self.tcb.rto,
+            flight: self.tcb.seq.max - ack.ack.max(self.tcb.seq.una),
+        };
+        let before = (scene.window.cwnd, scene.window.ssthresh);
+        self.tcb.judging.opened = self.responder.on_spurious(scene);
+        if before != (self.tcb.window.cwnd, self.tcb.window.ssthresh) {
+            // Where the window comes back, what the congestion control remembered comes back with it.
+            self.tcb.window.after_timeout = false;
+            self.tcb.control.restore(io.now, &mut self.tcb.window);
+        }
+    }
+}

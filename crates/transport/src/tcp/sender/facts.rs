@@ -1,0 +1,104 @@
+//! ACK digest and round-trip sample: the facts of an acknowledgement, before anything judges them.
+
+use super::Tcb;
+use crate::recovery::digest::AckDigest;
+use crate::recovery::sent::Record;
+use crate::tcp::config::Timing;
+use base::tcp::Segment;
+use base::{Span, Time};
+
+impl Tcb {
+    #[inline(always)]
+    pub(super) fn digest(&mut self, now: Time, segment: &Segment, window_changed: bool) -> AckDigest {
+        let ack = segment.ack;
+        let newly_acked = ack.saturating_sub(self.seq.una);
+        let mut sack_news = false;
+        let mut dsack = false;
+        let mut sacked_up_to = 0;
+        let reported = self.scoreboard.bytes();
+        if let Some(sent) = &mut self.sent {
+            sent.begin();
+        }
+        if reported > 0 || !segment.sack.is_empty() {
+            self.scoreboard.acked(ack.max(self.seq.una));
+        }
+        if !segment.sack.is_empty() {
+            let blocks = segment.sack.as_slice();
+            //= RFC 2883 section 4: below the cumulative ACK, or within the second block
+            dsack = blocks[0].right <= ack
+                || blocks.get(1).is_some_and(|b| b.left <= blocks[0].left && blocks[0].right <= b.right);
+            let from = ack.max(self.seq.una);
+            for block in blocks {
+                sack_news |= self.scoreboard.add_telling(*block, from, self.seq.max, |part| {
+                    if let Some(sent) = &mut self.sent {
+                        sent.sack(now, part);
+                    }
+                });
+                sacked_up_to = block.right.max(sacked_up_to);
+            }
+        }
+        if let Some(sent) = &mut self.sent {
+            sent.acked(now, ack);
+        }
+        let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
+        let outstanding = self.seq.max > self.seq.una;
+        let (mss, twice) = (u64::from(self.config.mss), segment.sack.as_slice().first());
+        let twice = twice.filter(|_| dsack && self.config.dsack_delivers);
+        let twice = twice.map_or(0, |block| block.right.saturating_sub(block.left).div_ceil(mss) * mss);
+        AckDigest {
+            now,
+            ack,
+            newly_acked,
+            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported) + twice,
+            old: ack < self.seq.una,
+            //= RFC 5681 section 2: same acknowledgement and window, data outstanding, none carried
+            duplicate: ack == self.seq.una
+                && outstanding
+                && !window_changed
+                && segment.len == 0
+                && !segment.syn
+                && !segment.fin,
+            sack_news,
+            dsack,
+            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            sacked_up_to,
+            resent_echo: segment.resent_echo,
+            echo,
+            sample: match (self.config.rto.sample_reports, newly_acked > 0) {
+                (true, moved) => self.sample_of_records(now, ack).or_else(|| {
+                    let sample = moved.then(|| self.sample(now, ack, echo));
+                    sample.flatten()
+                }),
+                (false, true) => self.sample(now, ack, echo),
+                (false, false) => None,
+            },
+            ece: segment.ece && !segment.syn,
+        }
+    }
+
+    /// The round trip of the first segment acknowledged, if none of them was sent again, else of the first that is reported and was
+    /// sent once (Linux 6.12, net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    fn sample_of_records(&self, now: Time, ack: u64) -> Option<Span> {
+        let fresh = self.sent.as_ref()?.fresh();
+        let (acked, reported) = (|r: &&Record| r.end <= ack, |r: &&Record| r.end > ack && !r.resent);
+        let again = fresh.iter().filter(acked).any(|record| record.resent);
+        let first = fresh.iter().filter(acked).min_by_key(|record| record.start).filter(|_| !again);
+        let first = first.or_else(|| fresh.iter().filter(reported).min_by_key(|record| record.start));
+        first.map(|record| now.since(record.sent))
+    }
+
+    /// The round trip that this acknowledgement measured.
+    fn sample(&mut self, now: Time, ack: u64, echo: Option<Time>) -> Option<Span> {
+        if self.config.timestamps {
+            return echo.map(|e| now.since(e));
+        }
+        if self.config.rto.timing == Timing::Segment {
+            let mut last = None;
+            while self.timed.each.front().is_some_and(|(end, _)| *end <= ack) {
+                last = self.timed.each.pop_front();
+            }
+            return last.map(|(_, sent)| now.since(sent));
+        }
+        self.timed.one.filter(|(end, _)| *end <= ack).map(|(_, sent)| now.since(sent))
+    }
+}

@@ -1,0 +1,45 @@
+//! Send sequence space: una, nxt, the highest byte sent, and the recovery point.
+//!
+//! Stream offsets of 64 bits (RFC 9293 section 3.3.1, without wrap-around): the SYN is 0, data start at 1, a FIN
+//! follows the data.
+
+/// The send sequence space.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sequence {
+    /// SND.UNA: oldest byte not acknowledged.
+    pub(super) una: u64,
+    /// SND.NXT: next byte to send; below `max` while it goes back.
+    pub(super) nxt: u64,
+    /// One past the highest byte sent.
+    pub(super) max: u64,
+    /// One past the last byte that the application wrote.
+    pub(super) end: u64,
+    /// Highest sequence number sent when recovery or a timeout began.
+    pub(super) recover: u64,
+    /// Nothing more will be written.
+    pub(super) closed: bool,
+    /// A FIN takes a sequence number: not in a one-way connection, which has none.
+    pub(super) fin: bool,
+}
+
+impl Sequence {
+    /// Before the SYN. `fin`: the connection ends with a FIN.
+    pub(super) fn new(fin: bool) -> Self {
+        Sequence { una: 0, nxt: 0, max: 0, end: 1, recover: 0, closed: false, fin }
+    }
+
+    /// Bytes outstanding.
+    pub(super) fn flight(&self) -> u64 {
+        self.max - self.una
+    }
+
+    /// One past the last byte to be sent, the FIN included.
+    pub(super) fn fin_end(&self) -> u64 {
+        self.end + u64::from(self.closed && self.fin)
+    }
+
+    /// Everything written was acknowledged, and the FIN if there is one.
+    pub(super) fn done(&self) -> bool {
+        self.closed && self.una >= self.fin_end()
+    }
+}

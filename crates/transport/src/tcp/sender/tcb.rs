@@ -1,0 +1,217 @@
+//! Transmission control block (TCB) of the sending half: its send variables by subject.
+//!
+//! The actions on it are the other files of this folder. A recovery strategy gets the block, never the whole sender.
+
+use super::duplicates::Duplicates;
+use super::feedback::Feedback;
+use super::judge::Judging;
+use super::pacing::Pacer;
+use super::path_mtu::Search;
+use super::persist::Probing;
+use super::queue::Queue;
+use super::sequence::Sequence;
+use super::share::Sharing;
+use super::timed::Timed;
+use super::timers::Timers;
+use super::validation::{LostVolume, Used};
+use crate::endpoint::Verdicts;
+use crate::recovery::rto::RtoTimer;
+use crate::recovery::scoreboard::Scoreboard;
+use crate::recovery::sent::Sent;
+use crate::tcp::cc::{Control, Controller, Window};
+use crate::tcp::config::{Config, Handshake};
+use crate::tcp::ecn::Ecn;
+use crate::tcp::recovery::{RecoveryState, Strategy};
+use std::sync::Arc;
+
+/// The peer's window (SND.WND), bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerWindow {
+    pub(super) window: u64,
+    /// Without window scaling no peer can offer more.
+    pub(super) most: u64,
+}
+
+/// How far the connection has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Status {
+    /// The SYN was acknowledged.
+    pub(super) established: bool,
+    /// The SYN's timer expired.
+    pub(super) syn_expired: bool,
+    /// R2 has passed (RFC 1122 section 4.2.3.5): nothing leaves any more.
+    pub(super) gave_up: bool,
+}
+
+/// The send variables. In this order, since there may be thousands: those that every acknowledgement and every
+/// segment touch come first, those that few ever need come last.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Tcb {
+    pub(super) seq: Sequence,
+    pub(super) peer: PeerWindow,
+    pub(super) config: Arc<Config>,
+    pub(super) status: Status,
+    /// Loss recovery as everything beside the strategy sees it.
+    pub(in crate::tcp) recovery: RecoveryState,
+    /// Congestion window.
+    pub window: Window,
+    /// What the receiver reported beyond `una`.
+    pub scoreboard: Scoreboard,
+    /// Timers beside the retransmission timer.
+    pub timers: Timers,
+    /// The record of transmissions, where something needs it (`Config::keeps_record`).
+    pub sent: Option<Box<Sent>>,
+    pub(super) duplicates: Duplicates,
+    pub(super) feedback: Feedback,
+    /// Congestion marks.
+    pub(in crate::tcp) ecn: Ecn,
+    pub(super) probing: Probing,
+    pub(super) pacer: Pacer,
+    /// Retransmission timer.
+    pub rto: RtoTimer,
+    pub(super) timed: Timed,
+    pub(super) used: Used,
+    /// What was resent since a loss that found the window not validated.
+    pub(super) lost_volume: Option<Box<LostVolume>>,
+    /// Congestion control.
+    pub control: Controller,
+    pub(super) judging: Judging,
+    /// What connections to this destination share.
+    pub(super) sharing: Option<Box<Sharing>>,
+    /// The portions in which data wait, if they matter.
+    pub(super) queue: Option<Box<Queue>>,
+    /// The search for the largest segment that passes, after a black hole.
+    pub(super) search: Option<Search>,
+}
+
+impl Tcb {
+    /// Before the SYN.
+    pub(super) fn new(config: Arc<Config>, strategy: &Strategy) -> Self {
+        // Until the peer says otherwise its window is taken to be like ours.
+        let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let control = Controller::new(&config);
+        let feedback = Feedback::new(&control, matches!(strategy, Strategy::Rack(_)));
+        let mut sent = config.keeps_record().then(|| Box::new(strategy.record()));
+        if let Some(sent) = sent.as_mut().filter(|_| feedback.losses) {
+            sent.tell_losses();
+        }
+        let one_way = config.handshake == Handshake::OneWay;
+        Tcb {
+            seq: Sequence::new(!one_way),
+            peer: PeerWindow {
+                window: peer,
+                most: if config.scales_windows() { u64::from(u32::MAX) } else { 65_535 },
+            },
+            status: Status::default(),
+            recovery: RecoveryState::new(strategy, config.tail_loss_probe),
+            window: Window::new(&config, peer),
+            scoreboard: Scoreboard::default(),
+            timers: Timers::default(),
+            sent,
+            duplicates: Duplicates::new(&config),
+            feedback,
+            ecn: Ecn::new(config.ecn, one_way),
+            probing: Probing::default(),
+            pacer: Pacer::new(&config, control.wants_rates()),
+            rto: RtoTimer::new(config.rto),
+            timed: Timed::default(),
+            used: Used::default(),
+            lost_volume: None,
+            control,
+            judging: Judging::new(&config),
+            sharing: None,
+            queue: config.defer.then(|| Box::new(Queue::new(config.send_buffer, config.mss))),
+            search: None,
+            config,
+        }
+    }
+
+    /// Takes over the choices of `fresh` after nothing but its SYN was sent: what was written, when the SYN left and
+    /// how often it had to be repeated stay.
+    pub(super) fn start_anew(&mut self, fresh: Tcb) {
+        let old = std::mem::replace(self, fresh);
+        let established = self.status.established;
+        (self.seq, self.status) = (old.seq, old.status);
+        self.status.established = established;
+        (self.rto, self.timed, self.ecn, self.timers) = (old.rto, old.timed, old.ecn, old.timers);
+        self.judging.go_on_from(&old.judging);
+        self.duplicates.expired_at = old.duplicates.expired_at;
+        self.sharing = old.sharing;
+        if self.sent.is_some() && old.sent.is_some() {
+            self.sent = old.sent;
+        }
+    }
+
+    /// Its choices.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Oldest byte not acknowledged.
+    pub fn una(&self) -> u64 {
+        self.seq.una
+    }
+    /// Next byte to send.
+    pub fn nxt(&self) -> u64 {
+        self.seq.nxt
+    }
+    /// One past the highest byte sent.
+    pub fn max_sent(&self) -> u64 {
+        self.seq.max
+    }
+    /// Bytes outstanding.
+    pub fn flight(&self) -> u64 {
+        self.seq.flight()
+    }
+    /// Segment size, bytes.
+    pub fn mss(&self) -> u32 {
+        self.config.mss
+    }
+    /// The peer's window, bytes.
+    pub fn peer_window(&self) -> u64 {
+        self.peer.window
+    }
+    /// Where recovery ends.
+    pub fn recover(&self) -> u64 {
+        self.seq.recover
+    }
+    /// What the sender's own detector has said.
+    pub fn verdicts(&self) -> Verdicts {
+        self.judging.verdicts
+    }
+    /// Duplicate-ACK threshold now.
+    pub(in crate::tcp) fn dupthresh(&self) -> u32 {
+        self.duplicates.threshold
+    }
+    pub(super) fn one_way(&self) -> bool {
+        !self.seq.fin
+    }
+    pub(super) fn fin_end(&self) -> u64 {
+        self.seq.fin_end()
+    }
+
+    /// Withdraws what was not yet sent, and closes.
+    pub(super) fn stop(&mut self) {
+        self.seq.end = self.seq.max.clamp(1, self.seq.end);
+        if let Some(queue) = &mut self.queue {
+            queue.cut(self.seq.end);
+        }
+        self.seq.closed = true;
+    }
+
+    /// Segments that are handed to the network card as one: those of about a millisecond, two at least.
+    pub(in crate::tcp) fn group(&self) -> u64 {
+        let srtt = self.rto.srtt().as_secs_f64();
+        if srtt == 0.0 {
+            return 2;
+        }
+        // Twice the window in a round trip while it may double, a fifth more than it afterwards.
+        let factor = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        let rate = factor * self.window.cwnd / srtt;
+        ((rate / 1024.0 / self.window.mss) as u64).clamp(2, 44)
+    }
+    /// Unsent data wait in portions, which say where PSH is.
+    pub(in crate::tcp) fn keeps_portions(&self) -> bool {
+        self.queue.is_some()
+    }
+}
