@@ -1,4 +1,4 @@
-//! Source of a run's rows: rows in memory, or a table that is read by parts.
+//! Source of a run's metrics by repetition: rows in memory, or a table that is read by parts.
 //!
 //! What is told of a run is told cell by cell, so a table of any length is summed up in the memory of a group of rows.
 //! Of a cell that is longer than that, one metric at a time is in memory: some 30 bytes a repetition.
