@@ -174,7 +174,7 @@ fn ta_06_the_picture_has_every_rlc_block() {
     let outcome = lab::run_once(&model, 0, lab::once::Options::default());
     let get = |metric| outcome.flows[0].get(metric).unwrap();
     let dots = |name: &str| -> f64 {
-        let named = picture.panels.iter().filter(|p| p.unit.starts_with("radio RLC block"));
+        let named = picture.panels.iter().filter(|p| p.unit.starts_with("RLC block"));
         let series = named.flat_map(|p| &p.series).filter(|s| s.name == name);
         series.map(|s| s.points.len()).sum::<usize>() as f64
     };

@@ -174,8 +174,9 @@ impl Bearer<'_> {
         }
     }
 
-    /// A panel of each direction in which RLC blocks were sent.
-    fn panels(&mut self) -> Vec<Panel> {
+    /// A panel of each direction in which RLC blocks were sent; `alone`: there is no other bearer to be told from.
+    fn panels(&mut self, alone: bool) -> Vec<Panel> {
+        let name = if alone { String::new() } else { format!("{} ", self.name) };
         let mut all = Vec::new();
         for (way, w) in self.ways.iter_mut().enumerate() {
             let dots = DOTS.iter().zip(std::mem::take(&mut w.dots)).filter(|(_, points)| !points.is_empty());
@@ -188,7 +189,7 @@ impl Bearer<'_> {
                 })
                 .collect();
             if !series.is_empty() {
-                all.push(Panel { unit: format!("{} RLC block {}", self.name, direction(way)), series });
+                all.push(Panel { unit: format!("{name}RLC block {}", direction(way)), series });
             }
         }
         all
@@ -228,6 +229,7 @@ pub(super) fn layers(
     let on_way = |b: usize| f.route.iter().chain(&f.way_back).any(|l| model.links[*l].bearer == Some(b));
     let end = records.last().map_or(Time::ZERO, |r| r.t).as_secs_f64();
     let (mut all, mut panels) = (Vec::new(), Vec::new());
+    let alone = (0..world.bearers.len()).filter(|b| on_way(*b)).count() == 1;
     for (b, &(id, user)) in world.bearers.iter().enumerate().filter(|(b, _)| on_way(*b)) {
         let name = model.bearers[b].name.as_str();
         let mut bearer = Bearer { name, ways: Default::default(), change: None, rows: Vec::new() };
@@ -245,7 +247,7 @@ pub(super) fn layers(
                 bearer.note(record.t.as_secs_f64(), record.event);
             }
         }
-        panels.extend(bearer.panels());
+        panels.extend(bearer.panels(alone));
         all.extend(bearer.finish(end));
     }
     (all, panels)
