@@ -81,7 +81,9 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         let held = RunFolder::create(&path).unwrap();
         let (other, trap) = (place.path().join("other"), place.path().join(format!("{PREFIX}1-0")));
-        [&other, &trap].map(|path| std::fs::create_dir(path).unwrap());
+        for path in [&other, &trap] {
+            std::fs::create_dir(path).unwrap();
+        }
         tidy(place.path());
         assert!(path.exists(), "its process lives");
         drop(held);

@@ -20,7 +20,11 @@ fn values(cell: u32, repetition: u64, flow: u64) -> [Option<f64>; 3] {
     let mixed =
         (u64::from(cell) * 7919 + repetition * 104_729 + flow * 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (mixed >> 40) as f64 / 1000.0;
-    [(mixed % 5 != 0).then_some(x), Some(if mixed % 97 == 0 { -0.0 } else { x.floor() }), Some(x * x)]
+    [
+        (!mixed.is_multiple_of(5)).then_some(x),
+        Some(if mixed.is_multiple_of(97) { -0.0 } else { x.floor() }),
+        Some(x * x),
+    ]
 }
 
 fn repetition(cell: u32, repetition: u64, flows: &[&str]) -> Vec<Row> {
@@ -126,7 +130,6 @@ fn documents_are_the_same_from_both() {
     let mut count = |_: &CellSummary| seen += 1;
     let cells = json::Cells::new(Source::Table(&table), &mut count);
     let text = serde_json::to_string_pretty(&cells).unwrap();
-    drop(cells);
     assert_eq!(text, format!("{:#}", document["cells"]));
     assert_eq!(seen, 40);
 
