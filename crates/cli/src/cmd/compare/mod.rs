@@ -230,10 +230,20 @@ fn show(
     args: &Args,
     talk: &Talk,
 ) -> Result<(), Failure> {
+    let metric = compared.shown.first().map(|&at| compared.columns[at].name.as_str());
+    let among = metric.and_then(|metric| captured::Among::of(sides, metric));
     if args.json {
-        return talk.document(&document(compared, sides, terms, plan));
+        let mut document = document(compared, sides, terms, plan);
+        if let Some(among) = &among {
+            document["among"] = among.document();
+        }
+        return talk.document(&document);
     }
     let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+    if let Some(among) = &among {
+        text.push('\n');
+        text.push_str(&terminal::wrap(among.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n"));
+    }
     text.push_str("\n\n");
     text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
     let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
