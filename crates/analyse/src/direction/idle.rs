@@ -13,6 +13,10 @@ impl Direction {
         if pause.is_zero() {
             return;
         }
+        if self.missed_since(since) {
+            self.tell_pause(since, t, IdleCause::Unknown);
+            return;
+        }
         let outstanding = self.una < self.max;
         if outstanding || reason.is_some() {
             let cause = match reason {

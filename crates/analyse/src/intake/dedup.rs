@@ -120,7 +120,7 @@ impl Twice {
         None
     }
 
-    fn at_once(&self, mark: &Mark) -> Option<Span> {
+    fn at_once(&mut self, mark: &Mark) -> Option<Span> {
         let same = |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, ..*m } == *mark;
         let soon = |m: &Mark| {
             let span = mark.t.since(m.t).max(m.t.since(mark.t));
@@ -132,7 +132,12 @@ impl Twice {
                 None => span <= INSTANT,
             }
         };
-        self.last.iter().find(|m| same(m) && soon(m)).map(|m| mark.t.since(m.t))
+        let ago = self.last.iter().find(|m| same(m) && soon(m)).map(|m| mark.t.since(m.t))?;
+        // Of copies taken within a moment the one that has lost fewest hops need not come first.
+        if let Some(known) = mark.id.and_then(|id| self.by_id.get_mut(&id)) {
+            known.ttl = known.ttl.max(mark.ttl);
+        }
+        Some(ago)
     }
 
     /// The same identification and content as a packet before, at any distance at which the identification cannot have come
