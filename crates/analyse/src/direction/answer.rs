@@ -366,7 +366,7 @@ impl Direction {
         let oldest = self.copies.first_of(before).map(|c| c.t);
         let Some(since) = self.acks.heard.max(oldest) else { return };
         // A silence of the capture is none of the path.
-        if self.missed_since(since) {
+        if self.missed_since(since) || self.missing.overlaps(before, d.ack) {
             return;
         }
         let span = t.since(since);

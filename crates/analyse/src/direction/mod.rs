@@ -420,6 +420,11 @@ impl Direction {
             false if waited => Reason::Timeout,
             false => scene.reason(),
         };
+        let (need, evidence) = match missed {
+            _ if copy.end <= self.una => (Need::Unneeded, Evidence::Acked),
+            true => (Need::Unknown, Evidence::Nothing),
+            false => (Need::Needed, Evidence::Unseen),
+        };
         self.paused(t, Some(reason), false);
         if self.room(at) {
             self.way.retransmissions.push(Retransmission {
@@ -432,8 +437,8 @@ impl Direction {
                 reason,
                 waited: scene.waited(),
                 duplicates: self.dupacks.count,
-                need: if missed { Need::Unknown } else { Need::Needed },
-                evidence: if missed { Evidence::Nothing } else { Evidence::Unseen },
+                need,
+                evidence,
                 answered: None,
                 answer_left: None,
                 likelihood: None,

@@ -243,6 +243,19 @@ mod tests {
         }
     }
 
+    /// Of copies taken within a moment the first may be the one that has lost a hop; the next comes later.
+    #[test]
+    fn copies_of_a_moment_come_in_any_order() {
+        let mut all = Vec::new();
+        for n in 0..40u16 {
+            let one = packet(u64::from(n) * 100, n + 7, u32::from(n) * 1000, 63);
+            all.push(one);
+            all.push(Observation { ttl: 64, ..one });
+            all.push(Observation { ttl: 64, t: one.t + Span::from_millis(20), ..one });
+        }
+        assert_eq!(copies(&all), 80);
+    }
+
     /// Version 6, and hosts that write no identification.
     #[test]
     fn without_identification_lost_hops_tell() {
